@@ -1,0 +1,50 @@
+# Two commands matter to a newcomer: `make run` and `make test`. Both set up what they need, once.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint format bench docs clean
+
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
+
+run: $(VENV)/.run  ## compress the bundled example conversation and show before and after
+	@$(BIN)/plimsoll compress --example
+
+test: $(VENV)/.dev lint  ## lint, types and the whole test suite
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.dev  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev  ## put the code into its standard form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev  ## measure speed, memory and counting against limits and a peer
+	$(BIN)/python bench/run.py
+
+docs: $(VENV)/.dev  ## write the generated parts of docs/ anew
+	$(BIN)/python -m plimsoll.config.docs
+
+clean:  ## remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+
+# Debian ships python3 without ensurepip unless python3-venv is installed; the system's pip can fill a bare
+# environment just as well, so nothing but python3, pip and make is needed.
+$(BIN)/pip:
+	$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 \
+	  || { rm -rf $(VENV) && $(PYTHON) -m venv --without-pip $(VENV) \
+	       && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
+
+$(VENV)/.run: pyproject.toml | $(BIN)/pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.run

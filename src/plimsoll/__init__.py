@@ -1,0 +1,48 @@
+"""Plimsoll keeps the conversations of LLM agents within their model's context window.
+
+The names below are the whole public surface. They load on first use, so that
+`import plimsoll` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from plimsoll.caching import apply_anthropic_cache_control
+    from plimsoll.context import ContextCompressor, ContextEngine, Summarizer
+    from plimsoll.messages import Message, Violation, repair, validate
+    from plimsoll.models import estimate_messages_tokens_rough
+
+_HOME_OF = {
+    "ContextCompressor": "plimsoll.context",
+    "ContextEngine": "plimsoll.context",
+    "Message": "plimsoll.messages",
+    "Summarizer": "plimsoll.context",
+    "Violation": "plimsoll.messages",
+    "apply_anthropic_cache_control": "plimsoll.caching",
+    "estimate_messages_tokens_rough": "plimsoll.models",
+    "repair": "plimsoll.messages",
+    "validate": "plimsoll.messages",
+}
+
+__all__ = [
+    "ContextCompressor",
+    "ContextEngine",
+    "Message",
+    "Summarizer",
+    "Violation",
+    "__version__",
+    "apply_anthropic_cache_control",
+    "estimate_messages_tokens_rough",
+    "repair",
+    "validate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from the package that defines it."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'plimsoll' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)

@@ -1,0 +1,81 @@
+"""Where the provider's prompt cache cuts, what it costs, and what it would have cost otherwise. Pure."""
+
+from plimsoll.caching.anthropic_rules import LOOK_BACK, MAX_BREAKPOINTS
+from plimsoll.caching.bill import Bill, prices_for, total
+from plimsoll.caching.blocks import Block, BlockChain, Prompt, RequestOptions
+from plimsoll.caching.breakpoints import (
+    Breakpoint,
+    Plan,
+    apply_anthropic_cache_control,
+    apply_plan,
+    breakpoints_in,
+    cache_marker,
+    without_markers,
+)
+from plimsoll.caching.planner import (
+    CacheMemory,
+    plan_breakpoints,
+    plan_reading,
+    plan_system_and_3,
+    remember,
+)
+from plimsoll.caching.policy import (
+    STRATEGIES,
+    CachingPolicy,
+    Marked,
+    caching_policy,
+    mark,
+    request_extras,
+    start_line,
+)
+from plimsoll.caching.replay import (
+    Compaction,
+    Replay,
+    Step,
+    SummaryCall,
+    cold_summary_cost,
+    replay,
+    warm_summary_cost,
+)
+from plimsoll.caching.simulator import FIRST_TOKEN, CacheSimulator, uncached
+
+__all__ = [
+    "FIRST_TOKEN",
+    "LOOK_BACK",
+    "MAX_BREAKPOINTS",
+    "STRATEGIES",
+    "Bill",
+    "Block",
+    "BlockChain",
+    "Breakpoint",
+    "CacheMemory",
+    "CacheSimulator",
+    "CachingPolicy",
+    "Compaction",
+    "Marked",
+    "Plan",
+    "Prompt",
+    "Replay",
+    "RequestOptions",
+    "Step",
+    "SummaryCall",
+    "apply_anthropic_cache_control",
+    "apply_plan",
+    "breakpoints_in",
+    "cache_marker",
+    "caching_policy",
+    "cold_summary_cost",
+    "mark",
+    "plan_breakpoints",
+    "plan_reading",
+    "plan_system_and_3",
+    "prices_for",
+    "remember",
+    "replay",
+    "request_extras",
+    "start_line",
+    "total",
+    "uncached",
+    "warm_summary_cost",
+    "without_markers",
+]

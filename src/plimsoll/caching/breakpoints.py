@@ -1,0 +1,181 @@
+"""Where `cache_control` markers go on a message list, and how they are put there and read back.
+
+    system_and_3:   [system*] ... [message*] [message*] [message*]      at most four markers, a rolling window
+
+Markers are put on a deep copy from which earlier markers were removed, so the
+caller's list never changes and no request carries more than it should.
+"""
+
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.caching.blocks import MARKER, Prompt, can_carry_marker
+from plimsoll.errors import SettingError
+from plimsoll.messages import SYSTEM_ROLES, Message, parts_of
+
+LIFETIMES = {"5m": 300, "1h": 3600}
+ROLLING = 3  # messages at the end that `system_and_3` marks
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """A marker on one block of a prompt."""
+
+    block: int
+    ttl: str = "5m"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where one request's markers go: as blocks for the simulator, as places in the message list for the wire."""
+
+    breakpoints: tuple[Breakpoint, ...] = ()
+    places: tuple[tuple[int, int | None], ...] = ()  # (message, part); None: on the message itself
+    ttl: str = "5m"
+
+
+def cache_marker(ttl: str = "5m") -> dict[str, str]:
+    """The marker itself; five minutes is the provider's default and is not spelled out."""
+    if ttl not in LIFETIMES:
+        raise SettingError(f"prompt_caching.cache_ttl is {ttl!r}; it must be one of {', '.join(LIFETIMES)}.")
+    return {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}
+
+
+def apply_anthropic_cache_control(
+    messages: Sequence[Message], cache_ttl: str = "5m", native_anthropic: bool = False
+) -> list[Message]:
+    """A deep copy with markers on the system prompt and on the last three non-system messages."""
+    marker = cache_marker(cache_ttl)
+    copy = without_markers(messages)
+    for index in system_and_3_messages([str(message.get("role")) for message in copy]):
+        _mark(copy[index], marker, native_anthropic)
+    return copy
+
+
+def system_and_3_messages(roles: Sequence[str]) -> list[int]:
+    """The messages that `system_and_3` marks: the system prompt and the last three that are not system."""
+    opening = 0
+    while opening < len(roles) and roles[opening] in SYSTEM_ROLES:
+        opening += 1
+    rolling: list[int] = []
+    for index in range(len(roles) - 1, opening - 1, -1):
+        if len(rolling) == ROLLING:
+            break
+        if roles[index] not in SYSTEM_ROLES:
+            rolling.append(index)
+    return ([opening - 1] if opening else []) + rolling[::-1]
+
+
+def without_markers(messages: Sequence[Message]) -> list[Message]:
+    """A deep copy of the messages with every marker removed."""
+    # One by one, because a deep copy of the list would keep two messages that share a part sharing its marker.
+    copy = [deepcopy(message) for message in messages]
+    for message in copy:
+        message.pop(MARKER, None)
+        content = message.get("content")
+        for part in content if isinstance(content, list) else ():
+            if isinstance(part, dict):
+                part.pop(MARKER, None)
+    return copy
+
+
+def apply_plan(messages: Sequence[Message], plan: Plan) -> list[Message]:
+    """A deep copy with exactly the plan's markers."""
+    copy = without_markers(messages)
+    for index, part in plan.places:
+        _put(copy[index], part, cache_marker(plan.ttl))
+    return copy
+
+
+def markable_block(prompt: Prompt, message: int, native_anthropic: bool) -> int | None:
+    """The block that a marker on this message reaches; None where the route does not carry one.
+
+    Only content parts carry a marker through an OpenAI-style route; on
+    Anthropic's own API a marker on the message reaches its last call or result.
+    """
+    blocks = [index for index in prompt.span(message) if prompt[index].markable]
+    in_content = [index for index in blocks if prompt[index].part is not None]
+    if in_content:
+        return in_content[-1]
+    return blocks[-1] if blocks and native_anthropic else None
+
+
+def system_and_3_blocks(prompt: Prompt, native_anthropic: bool) -> list[int]:
+    """The blocks that `apply_anthropic_cache_control` marks, without touching the messages."""
+    # The window is found from the end, so a long conversation is not walked for each request.
+    chosen = [prompt.system_messages - 1] if prompt.system_messages else []
+    rolling: list[int] = []
+    index = prompt.count - 1
+    while index >= prompt.system_messages and len(rolling) < ROLLING:
+        if prompt.role(index) not in SYSTEM_ROLES:
+            rolling.append(index)
+        index -= 1
+    found = (markable_block(prompt, message, native_anthropic) for message in chosen + rolling[::-1])
+    return [block for block in found if block is not None]
+
+
+def plan_of(prompt: Prompt, blocks: Iterable[int], ttl: str) -> Plan:
+    """A plan that marks the given blocks."""
+    ordered = sorted(set(blocks))
+    return Plan(
+        tuple(Breakpoint(block, ttl) for block in ordered),
+        tuple((prompt[block].message, prompt[block].part) for block in ordered),
+        ttl,
+    )
+
+
+def breakpoints_in(
+    prompt: Prompt,
+    messages: Sequence[Message],
+    native_anthropic: bool = False,
+    tools: Sequence[dict[str, Any]] = (),
+) -> list[Breakpoint]:
+    """The markers that a request carries, as blocks of its prompt, without those that its route drops."""
+    found = [Breakpoint(index, _ttl(tool[MARKER])) for index, tool in enumerate(tools) if MARKER in tool]
+    for index, message in enumerate(messages):
+        span = prompt.span(index)
+        content = message.get("content")
+        for block in span:
+            part = prompt[block].part
+            if isinstance(content, list) and part is not None and isinstance(content[part], dict):
+                marker = content[part].get(MARKER)
+                if marker:
+                    found.append(Breakpoint(block, _ttl(marker)))
+        markable = [block for block in span if prompt[block].markable]
+        if message.get(MARKER) and native_anthropic and markable:
+            found.append(Breakpoint(markable[-1], _ttl(message[MARKER])))
+    return found
+
+
+def _ttl(marker: Any) -> str:
+    ttl = marker.get("ttl", "5m") if isinstance(marker, dict) else "5m"
+    return ttl if ttl in LIFETIMES else "5m"
+
+
+def _mark(message: Message, marker: dict[str, str], native_anthropic: bool) -> None:
+    if message.get("role") == "tool":
+        if native_anthropic:
+            _put(message, None, marker)
+    elif (part := _last_markable(message)) is not None:
+        _put(message, part, marker)
+    else:
+        _put(message, None, marker)
+
+
+def _last_markable(message: Message) -> int | None:
+    """The last content part, unless the provider refuses a marker there: then the nearest before it."""
+    parts = parts_of(message)
+    return next((index for index in range(len(parts) - 1, -1, -1) if can_carry_marker(parts[index])), None)
+
+
+def _put(message: Message, part: int | None, marker: dict[str, str]) -> None:
+    if part is None:
+        message[MARKER] = dict(marker)
+        return
+    content = message.get("content")
+    if not isinstance(content, list):
+        content = message["content"] = [{"type": "text", "text": content}]
+    old = content[part] if isinstance(content[part], dict) else {"type": "text", "text": str(content[part])}
+    content[part] = {**old, MARKER: dict(marker)}

@@ -1,0 +1,184 @@
+"""Places the four markers where the provider's look-back finds what the last request wrote.
+
+    last request ended here        30 queued messages            now
+    ...───────────────[E]──────────────────────────────────────[end]
+                       ▲ out of the look-back of 20 from `end`: `system_and_3` pays for everything again,
+                         a marker on E itself reads it
+
+Starts from the markers of `system_and_3` and departs from them only on what it
+knows: an entry that they would miss, a head whose entry can be written free or
+is about to die, a tail that will have changed next time. It writes nothing
+that they would not, and the highest live entry is always read, so a plan costs
+no more than `system_and_3` for the same requests.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plimsoll.caching.anthropic_rules import MAX_BREAKPOINTS, highest_hit, look_back
+from plimsoll.caching.blocks import Key, Prompt
+from plimsoll.caching.breakpoints import (
+    LIFETIMES,
+    Plan,
+    markable_block,
+    plan_of,
+    system_and_3_blocks,
+)
+
+HEAD_MESSAGES = 3  # what every compaction keeps: the system prompt and the first exchange
+_REMEMBERED = 32
+_FOR_EVER = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An entry that an earlier request wrote."""
+
+    key: Key
+    block: int
+    expires: float
+    ttl: str
+
+
+@dataclass(frozen=True, slots=True)
+class CacheMemory:
+    """Where the entries of one conversation stand; handed from request to request."""
+
+    entries: tuple[Written, ...] = ()
+
+    def live(self, prompt: Prompt, now: float) -> dict[int, Written]:
+        """The entries that this prompt could read, by block."""
+        end = len(prompt)
+        return {
+            entry.block: entry
+            for entry in self.entries
+            if entry.expires > now and entry.block < end and prompt.key(entry.block) == entry.key
+        }
+
+
+def plan_system_and_3(prompt: Prompt, ttl: str = "5m", native_anthropic: bool = False) -> Plan:
+    """The markers of `apply_anthropic_cache_control` as a plan."""
+    return plan_of(prompt, system_and_3_blocks(prompt, native_anthropic), ttl)
+
+
+def plan_breakpoints(
+    prompt: Prompt,
+    memory: CacheMemory | None = None,
+    *,
+    now: float = 0.0,
+    minimum: int = 0,
+    ttl: str = "5m",
+    native_anthropic: bool = False,
+    volatile: int = 0,
+    head_messages: int = HEAD_MESSAGES,
+) -> Plan:
+    """Up to four markers for this request.
+
+    `volatile` messages at the end will be different next time and are neither
+    marked nor followed by a marker. Without a memory, the last request is taken
+    to have ended before the last assistant message, which is how agents ask.
+    """
+    stable = prompt.upto(max(0, prompt.count - volatile))
+    rolling = system_and_3_blocks(stable, native_anthropic)
+    static = rolling.pop(0) if rolling and stable.system_messages and _is_system(stable, rolling[0]) else None
+    found = memory.live(prompt, now) if memory is not None else _guess(stable, native_anthropic)
+    live = {block: entry for block, entry in found.items() if block < len(stable)}
+    wanted: list[int] = rolling[-1:]
+    best = max(live, default=None)
+    if best is not None and (not wanted or look_back(stable, wanted[0], live.__contains__) != best):
+        wanted.append(best)
+    if static is not None and stable[static].tokens >= minimum:
+        wanted.append(static)
+    head = _head_block(stable, head_messages, native_anthropic)
+    if head is not None and _head_is_due(stable, head, max(wanted, default=-1), live, minimum, now, ttl):
+        wanted.append(head)
+    wanted += rolling[-2::-1]
+    # A prompt too short by our count may be long enough by the provider's, so the marker stays while there is room.
+    wanted += [static] if static is not None else []
+    chosen = list(dict.fromkeys(wanted))[:MAX_BREAKPOINTS]
+    for spare in _checkpoints(stable, chosen, best, native_anthropic):
+        if len(chosen) == MAX_BREAKPOINTS:
+            break
+        chosen.append(spare)
+    return plan_of(prompt, chosen, ttl)
+
+
+def plan_reading(prompt: Prompt, memory: CacheMemory, *, now: float, ttl: str = "5m") -> Plan:
+    """One marker on the highest live entry: reads it and writes nothing, for a request that is never extended."""
+    best = max(memory.live(prompt, now), default=None)
+    return plan_of(prompt, [] if best is None else [best], ttl)
+
+
+def remember(
+    memory: CacheMemory | None, prompt: Prompt, plan: Plan, *, now: float, minimum: int = 0
+) -> CacheMemory:
+    """The memory after a request was sent with this plan."""
+    known = memory or CacheMemory()
+    live = known.live(prompt, now)
+    blocks = [mark.block for mark in plan.breakpoints]
+    hit = highest_hit(prompt, blocks, live.__contains__)
+    floor = -1 if hit is None else hit
+    kept = {entry.key: entry for entry in known.entries if entry.expires > now}
+    for block in {floor, *blocks} - {-1}:
+        if block <= floor and block in live:
+            ttl = live[block].ttl
+        elif block > floor and prompt[block].tokens >= minimum:
+            ttl = plan.ttl
+        else:
+            continue
+        key = prompt.key(block)
+        kept.pop(key, None)  # so that what was used last stands last
+        kept[key] = Written(key, block, now + LIFETIMES[ttl], ttl)
+    return CacheMemory(tuple(kept.values())[-_REMEMBERED:])
+
+
+def _is_system(prompt: Prompt, block: int) -> bool:
+    return prompt[block].message < prompt.system_messages
+
+
+def _guess(prompt: Prompt, native_anthropic: bool) -> dict[int, Written]:
+    asked = next((i for i in range(prompt.count - 1, -1, -1) if prompt.role(i) == "assistant"), 0)
+    for message in range(asked - 1, -1, -1):
+        block = markable_block(prompt, message, native_anthropic)
+        if block is not None:
+            return {block: Written(prompt.key(block), block, _FOR_EVER, "5m")}
+    return {}
+
+
+def _head_block(prompt: Prompt, head_messages: int, native_anthropic: bool) -> int | None:
+    """The end of what a compaction keeps; a message whose tool results it may leave behind does not count."""
+    count = min(head_messages, prompt.count)
+    while count and prompt.calls_tools(count - 1):
+        count -= 1
+    return markable_block(prompt, count - 1, native_anthropic) if count > prompt.system_messages else None
+
+
+def _head_is_due(
+    prompt: Prompt, head: int, end: int, live: dict[int, Written], minimum: int, now: float, ttl: str
+) -> bool:
+    if head in live:
+        return head < max(live) and live[head].expires < now + LIFETIMES[ttl] / 2
+    # Behind the hit and before the end it lies in what this request writes anyway.
+    return max(live, default=-1) < head < end and prompt[head].tokens >= minimum
+
+
+def _checkpoints(
+    prompt: Prompt, chosen: list[int], best: int | None, native_anthropic: bool
+) -> Iterator[int]:
+    """Markers for slots that are left: spread through what is newly written, where they cost nothing."""
+    end, floor = max(chosen, default=-1), -1 if best is None else best
+    room = MAX_BREAKPOINTS - len(chosen)
+    first = prompt[floor].position if floor >= 0 else 0
+    if room <= 0 or end - floor < 2:
+        return
+    step = max(1, (prompt[end].position - first) // (room + 1))
+    goal = prompt[end].position - step
+    for message in range(prompt[end].message - 1, prompt.system_messages - 1, -1):
+        block = markable_block(prompt, message, native_anthropic)
+        if block is None or block >= end:
+            continue
+        if block <= floor:
+            return
+        if prompt[block].position <= goal and block not in chosen:
+            goal = prompt[block].position - step
+            yield block

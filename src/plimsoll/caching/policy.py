@@ -1,0 +1,151 @@
+"""Whether a model's requests carry cache markers, in which form, and what the person is told.
+
+    Claude + Anthropic's API   ─► on, markers also on tool messages
+    Claude + OpenRouter        ─► on, markers on content parts only
+    anything else              ─► off; its provider may still cache by itself
+
+`prompt_caching.strategy` pins a way of placing the markers; `auto` plans them.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Literal
+
+from plimsoll.caching.blocks import BlockChain
+from plimsoll.caching.breakpoints import LIFETIMES, apply_anthropic_cache_control, apply_plan, without_markers
+from plimsoll.caching.planner import CacheMemory, plan_breakpoints, plan_system_and_3, remember
+from plimsoll.errors import SettingError
+from plimsoll.messages import Message
+
+Route = Literal["anthropic", "openrouter", "openai", "other"]
+Strategy = Literal["none", "system_and_3", "planned"]
+STRATEGIES = ("auto", "system_and_3", "planned", "none")
+_HOSTS: dict[str, Route] = {
+    "anthropic.com": "anthropic",
+    "openrouter.ai": "openrouter",
+    "openai.com": "openai",
+}
+_HOST = re.compile(r"[a-zA-Z][\w+.-]*://(?:[^/?#@]*@)?([^/?#:]+)")
+_NAMES = {"anthropic": "Anthropic", "openrouter": "OpenRouter", "openai": "OpenAI", "other": "this provider"}
+
+
+@dataclass(frozen=True, slots=True)
+class CachingPolicy:
+    """How one model's requests are cached."""
+
+    enabled: bool
+    route: Route
+    strategy: Strategy
+    ttl: str = "5m"
+    reason: str = ""  # why it is off
+    notices: tuple[str, ...] = ()
+
+    @property
+    def native_anthropic(self) -> bool:
+        """Whether requests go to Anthropic's own API."""
+        return self.route == "anthropic"
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A request's messages with their markers, and what to hand to the next request."""
+
+    messages: list[Message]
+    memory: CacheMemory
+
+
+def caching_policy(
+    model: str,
+    provider: str = "auto",
+    base_url: str | None = None,
+    *,
+    cache_ttl: str = "5m",
+    strategy: str = "auto",
+) -> CachingPolicy:
+    """What holds for this model at this provider under these settings."""
+    if cache_ttl not in LIFETIMES:
+        raise SettingError(
+            f"prompt_caching.cache_ttl is {cache_ttl!r}; it must be one of {', '.join(LIFETIMES)}."
+        )
+    if strategy not in STRATEGIES:
+        raise SettingError(
+            f"prompt_caching.strategy is {strategy!r}; it must be one of {', '.join(STRATEGIES)}."
+        )
+    route = _route(provider, base_url)
+    if strategy == "none":
+        return CachingPolicy(False, route, "none", cache_ttl, "prompt_caching.strategy is none")
+    if "claude" not in model.lower():
+        return CachingPolicy(False, route, "none", cache_ttl, f"{model} takes no cache markers")
+    if route not in ("anthropic", "openrouter"):
+        return CachingPolicy(False, route, "none", cache_ttl, f"{_NAMES[route]} takes no cache markers")
+    notices: tuple[str, ...] = ()
+    if route == "openrouter" and cache_ttl == "1h":
+        notices = ("OpenRouter may not pass prompt_caching.cache_ttl 1h on; count on 5m.",)
+    placed: Strategy = "system_and_3" if strategy == "system_and_3" else "planned"
+    return CachingPolicy(True, route, placed, cache_ttl, notices=notices)
+
+
+def start_line(policy: CachingPolicy) -> str:
+    """What the terminal shows when a conversation starts."""
+    if not policy.enabled:
+        return f"💾 Prompt caching: off ({policy.reason})"
+    via = "native Anthropic" if policy.native_anthropic else "Claude via OpenRouter"
+    return f"💾 Prompt caching: ENABLED ({via}, {policy.ttl} TTL)"
+
+
+def request_extras(policy: CachingPolicy, conversation_id: str) -> dict[str, Any]:
+    """Fields of the request that keep a conversation with the server that holds its cache."""
+    if policy.strategy == "none" and policy.reason.startswith("prompt_caching.strategy"):
+        return {}
+    field = {"openrouter": "session_id", "openai": "prompt_cache_key"}.get(policy.route)
+    # The id itself stays at home; the key only has to be the same each time.
+    return {field: "plimsoll-" + sha256(conversation_id.encode()).hexdigest()[:32]} if field else {}
+
+
+def mark(
+    messages: Sequence[Message],
+    policy: CachingPolicy,
+    chain: BlockChain,
+    memory: CacheMemory | None = None,
+    *,
+    now: float = 0.0,
+    minimum: int = 0,
+    volatile: int = 0,
+) -> Marked:
+    """A deep copy of the messages with the policy's markers."""
+    if not policy.enabled:
+        return Marked(without_markers(messages), memory or CacheMemory())
+    prompt = chain.prompt(messages)
+    if policy.strategy == "system_and_3":
+        plan = plan_system_and_3(prompt, policy.ttl, policy.native_anthropic)
+        marked = apply_anthropic_cache_control(messages, policy.ttl, policy.native_anthropic)
+    else:
+        plan = plan_breakpoints(
+            prompt,
+            memory,
+            now=now,
+            minimum=minimum,
+            ttl=policy.ttl,
+            native_anthropic=policy.native_anthropic,
+            volatile=volatile,
+        )
+        marked = apply_plan(messages, plan)
+    return Marked(marked, remember(memory, prompt, plan, now=now, minimum=minimum))
+
+
+def _route(provider: str, base_url: str | None) -> Route:
+    """Where requests really go: a host that is known outranks the provider's name."""
+    found = _HOST.match(base_url or "")
+    host = found[1].lower() if found else ""
+    for domain, route in _HOSTS.items():
+        if host == domain or host.endswith("." + domain):
+            return route
+    named = provider.lower()
+    if named == "anthropic":
+        return "anthropic"
+    if named == "openrouter":
+        return "openrouter"
+    # Many servers speak OpenAI's protocol and refuse fields that only OpenAI knows.
+    return "openai" if named == "openai" and not host else "other"

@@ -1,0 +1,196 @@
+"""A recorded conversation as the requests an agent sent, billed one by one.
+
+    system user | assistant tool | assistant user | assistant
+                ^                ^                ^
+                one request before each assistant message: everything up to it; that message is the output
+
+Compactions replace the history from their point on, and their summary calls are
+requests of their own. Each message is rendered once per view, so the work grows
+with the conversation and not with its square.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from plimsoll.caching.bill import Bill, priced, total
+from plimsoll.caching.blocks import BlockChain, Prompt
+from plimsoll.caching.breakpoints import Plan
+from plimsoll.caching.planner import CacheMemory, plan_breakpoints, plan_reading, plan_system_and_3, remember
+from plimsoll.caching.policy import STRATEGIES
+from plimsoll.caching.simulator import FIRST_TOKEN, CacheSimulator, uncached
+from plimsoll.errors import SettingError
+from plimsoll.messages import Message
+from plimsoll.models import ModelCard
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryCall:
+    """The request that wrote a summary: warm on the conversation's own model, or cold on any."""
+
+    instruction: Message
+    output_tokens: int
+    card: ModelCard | None = None  # None: warm, the instruction appended to the exact prefix
+    input_tokens: int | None = None  # cold: what was sent; None: the whole history and the instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """Before message `at`, everything earlier was replaced by `view`."""
+
+    at: int
+    view: Sequence[Message]
+    summary: SummaryCall | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request of a replay."""
+
+    at: int  # the message that answered it, or before which the compaction happened
+    t: float
+    kind: str  # turn | summary
+    bill: Bill
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """All requests of a conversation under one strategy."""
+
+    model: str
+    strategy: str
+    steps: tuple[Step, ...]
+
+    @property
+    def total(self) -> Bill:
+        """The sum of all bills."""
+        return total(step.bill for step in self.steps)
+
+    @property
+    def summaries(self) -> Bill:
+        """The sum of the summary calls alone."""
+        return total(step.bill for step in self.steps if step.kind == "summary")
+
+    @property
+    def money(self) -> float:
+        """USD for everything."""
+        return self.total.money
+
+
+Compactor = Callable[[int, Sequence[Message]], Compaction | None]
+
+
+class _Run:
+    """The state that one replay threads through its requests."""
+
+    def __init__(self, card: ModelCard, strategy: str, ttl: str, native: bool, first_token: float) -> None:
+        self.card, self.strategy, self.ttl, self.native = card, strategy, ttl, native
+        self.first_token = first_token
+        self.simulator = CacheSimulator()
+        self.memory = CacheMemory()
+
+    def turn(self, t: float, prompt: Prompt, output_tokens: int, volatile: int) -> Bill:
+        return self._send(t, prompt, self._plan(t, prompt, volatile), output_tokens)
+
+    def summary(self, t: float, prompt: Prompt, call: SummaryCall) -> Bill:
+        """`prompt` is the history with the instruction behind it."""
+        if call.card is not None or call.input_tokens is not None:
+            sent = prompt.tokens if call.input_tokens is None else call.input_tokens
+            return cold_summary_cost(call.card or self.card, sent, call.output_tokens)
+        return self._send(
+            t, prompt, plan_reading(prompt, self.memory, now=t, ttl=self.ttl), call.output_tokens
+        )
+
+    def _plan(self, t: float, prompt: Prompt, volatile: int) -> Plan:
+        if self.card.cache.style != "anthropic" or self.strategy == "none":
+            return Plan()
+        if self.strategy == "system_and_3":
+            return plan_system_and_3(prompt, self.ttl, self.native)
+        return plan_breakpoints(
+            prompt,
+            self.memory,
+            now=t,
+            minimum=self.card.cache.minimum,
+            ttl=self.ttl,
+            native_anthropic=self.native,
+            volatile=volatile,
+        )
+
+    def _send(self, t: float, prompt: Prompt, plan: Plan, output_tokens: int) -> Bill:
+        if self.strategy == "none":
+            return uncached(prompt.tokens, self.card, output_tokens)
+        bill = self.simulator.request(
+            t, prompt, self.card, plan.breakpoints, output_tokens=output_tokens, first_token=self.first_token
+        )
+        if bill.refusals:  # sent again without markers
+            return replace(uncached(prompt.tokens, self.card, output_tokens), refusals=bill.refusals)
+        self.memory = remember(self.memory, prompt, plan, now=t, minimum=self.card.cache.minimum)
+        return bill
+
+
+def replay(
+    messages: Sequence[Message],
+    card: ModelCard,
+    strategy: str = "auto",
+    ttl: str = "5m",
+    gap_seconds: float | Sequence[float] = 30.0,
+    *,
+    native_anthropic: bool = True,
+    tools: Sequence[dict[str, Any]] = (),
+    compactions: Sequence[Compaction] | Compactor = (),
+    volatile: int = 0,
+    first_token: float = FIRST_TOKEN,
+    chain: BlockChain | None = None,
+) -> Replay:
+    """Bill a conversation; `none` is the price without any cache, whatever the provider does by itself.
+
+    `gap_seconds` lies before each request after the first (a sequence is used up
+    and then repeated). `volatile` trailing messages of every request are said to
+    change. A `chain` that has seen these messages saves rendering them again.
+    """
+    if strategy not in STRATEGIES:
+        raise SettingError(f"strategy is {strategy!r}; it must be one of {', '.join(STRATEGIES)}.")
+    chain = chain or BlockChain(tools)
+    run = _Run(card, strategy, ttl, native_anthropic, first_token)
+    gaps = [float(gap_seconds)] if isinstance(gap_seconds, int | float) else list(gap_seconds) or [0.0]
+    steps: list[Step] = []
+    view, offset, t, answered = list(messages), 0, 0.0, -1
+    whole = chain.prompt(view)
+    for index, message in enumerate(messages):
+        if message.get("role") != "assistant":
+            continue
+        event = _compaction_between(compactions, answered, index, view, index - offset)
+        if event is not None:
+            chain = chain.fork()  # the caller's keeps the conversation as it was recorded
+            if event.summary is not None:
+                asked = chain.prompt([*view[: event.at - offset], event.summary.instruction])
+                steps.append(Step(event.at, t, "summary", run.summary(t, asked, event.summary)))
+                t += gaps[(len(steps) - 1) % len(gaps)]
+            view, offset = [*event.view, *messages[event.at :]], event.at - len(event.view)
+            whole = chain.prompt(view)
+        answered = index
+        asked, output = whole.upto(index - offset), whole.tokens_of(index - offset)
+        steps.append(Step(index, t, "turn", run.turn(t, asked, output, volatile)))
+        t += gaps[(len(steps) - 1) % len(gaps)]
+    return Replay(card.name, strategy, tuple(steps))
+
+
+def _compaction_between(
+    compactions: Sequence[Compaction] | Compactor, since: int, index: int, view: Sequence[Message], count: int
+) -> Compaction | None:
+    """The compaction that happened after message `since` and before message `index`, if one did."""
+    if callable(compactions):
+        return compactions(index, view[:count])
+    return next((event for event in reversed(compactions) if since < event.at <= index), None)
+
+
+def warm_summary_cost(card: ModelCard, cached_tokens: int, fresh_tokens: int, output_tokens: int = 0) -> Bill:
+    """A summary asked for at the end of the exact prefix: the cached part is read, the rest is plain input."""
+    return priced(
+        Bill(read=cached_tokens, plain=fresh_tokens, output=output_tokens, hits=int(cached_tokens > 0)), card
+    )
+
+
+def cold_summary_cost(card: ModelCard, input_tokens: int, output_tokens: int = 0) -> Bill:
+    """A summary asked for in a request of its own: everything at full price."""
+    return uncached(input_tokens, card, output_tokens)

@@ -1,0 +1,25 @@
+"""Settings of this package: how long cached prompts live and where the breakpoints go.
+
+    [ tools ][ system ]●[ ... ][ message ]●[ message ]●[ message ]●     system_and_3
+
+Nothing here knows a provider; whether a model caches at all is on its card.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from plimsoll.models.settings import Section
+
+
+class PromptCachingSettings(Section):
+    """How the provider's prompt cache is used."""
+
+    cache_ttl: Literal["5m", "1h"] = Field(
+        default="5m",
+        description="How long a cached prompt lives. 1h costs more to write and survives a break.",
+    )
+    strategy: Literal["auto", "system_and_3", "planned", "none"] = Field(
+        default="auto",
+        description="Where cache breakpoints go: system prompt and last 3 messages, planned, none, or auto.",
+    )

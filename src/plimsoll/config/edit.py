@@ -1,0 +1,184 @@
+"""Change one key of `config.yaml` and not one other byte.
+
+    compression:
+      threshold: 0.50   # half       ──set_value(..., 0.4)──►    threshold: 0.4   # half
+
+The new text is spliced in at the place that the parser reports, then the whole
+file is parsed again: unless exactly this key changed, nothing is written. The
+write is atomic, so a crash leaves the old file or the new one, never a part.
+"""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
+
+from plimsoll.config.document import Document, parse_document, read_document
+from plimsoll.config.layers import unknown_key
+from plimsoll.config.legacy import renamed
+from plimsoll.config.load import examine
+from plimsoll.config.scalars import scalar_text
+from plimsoll.config.schema import path_of, setting_at
+from plimsoll.config.sources import KeyPath, setting_error
+from plimsoll.errors import SettingError
+
+_BOM = b"\xef\xbb\xbf"
+_DEFAULT_STEP = 2
+_NULL = "tag:yaml.org,2002:null"
+
+
+def set_value(path: Path, key: str, value: Any) -> tuple[str, ...]:
+    """Set one key in the file, creating it where it is missing; returns what to tell the person.
+
+    The value is checked first, together with the rest of the file. Mistakes that
+    were there before do not hinder: a person corrects them one at a time.
+    """
+    asked = path_of(key)
+    target = renamed(asked)
+    if setting_at(target) is None:
+        raise SettingError(unknown_key(target))
+    before = read_document(path)
+    if before.problems:
+        raise setting_error(before.problems)
+    after = parse_document(path, _spliced(before, target, value))
+    if after.problems or repr(after.data) != repr(_expected(before.data, target, value)):
+        line = before.line_of(target)
+        where = path if line is None else f"{path}:{line}"
+        wish = f"{'.'.join(target)} = {scalar_text(value)}"
+        raise SettingError(
+            f"{where}: this file is written in a way that cannot be edited; set {wish} by hand."
+        )
+    known = {(problem.path, problem.text) for problem in examine(before, {}, {}).problems}
+    problems = examine(after, {}, {}).problems
+    new = [one for one in problems if one.path == target or (one.path, one.text) not in known]
+    if new:
+        raise SettingError(f"{' '.join(one.text for one in new)} Nothing was written.")
+    _write(path, after.text)
+    if target == asked:
+        return ()
+    return (f"{key} is now called {'.'.join(target)}; that was set.",)
+
+
+def _expected(data: Any, path: KeyPath, value: Any) -> dict[Any, Any]:
+    changed = dict(data) if isinstance(data, Mapping) else {}
+    changed[path[0]] = value if len(path) == 1 else _expected(changed.get(path[0]), path[1:], value)
+    return changed
+
+
+def _spliced(document: Document, path: KeyPath, value: Any) -> str:
+    """The file's text with the key set; unchanged where there is no safe place for it."""
+    text, root = document.text, document.root
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if not isinstance(root, MappingNode):
+        return _with_lines(text, len(text), _block(path, value, 0, _DEFAULT_STEP), newline)
+    mapping, step = root, _step(root)
+    for depth, name in enumerate(path):
+        entry = next(((k, v) for k, v in mapping.value if k.value == name), None)
+        rest = path[depth:]
+        if entry is None:
+            if mapping.flow_style:
+                return _into_flow(text, mapping, _flow(rest, value))
+            lines = _block(rest, value, mapping.value[0][0].start_mark.column, step)
+            return _with_lines(text, _end(text, mapping), lines, newline)
+        key, node = entry
+        if isinstance(node, MappingNode) and len(rest) > 1:
+            mapping = node
+            continue
+        if not isinstance(node, ScalarNode) or (len(rest) > 1 and node.tag != _NULL):
+            break  # a list or a word where a value or a section belongs: not ours to throw away
+        if len(rest) == 1:
+            return _replaced(text, key, node, scalar_text(value, node.style))
+        if mapping.flow_style:
+            return _replaced(text, key, node, "{" + _flow(rest[1:], value) + "}")
+        # A section with nothing below it yet.
+        emptied = _replaced(text, key, node, "")
+        lines = _block(rest[1:], value, key.start_mark.column + step, step)
+        return _with_lines(emptied, key.end_mark.index, lines, newline)
+    return text
+
+
+def _step(root: MappingNode) -> int:
+    """How far this file indents."""
+    for _, value in root.value:
+        if isinstance(value, MappingNode) and not value.flow_style:
+            return int(value.start_mark.column - root.start_mark.column)
+    return _DEFAULT_STEP
+
+
+def _block(path: KeyPath, value: Any, column: int, step: int) -> list[str]:
+    lines = [f"{' ' * (column + step * depth)}{scalar_text(name)}:" for depth, name in enumerate(path)]
+    return [*lines[:-1], f"{lines[-1]} {scalar_text(value)}"]
+
+
+def _flow(path: KeyPath, value: Any) -> str:
+    text = scalar_text(value)
+    for depth, name in enumerate(reversed(path)):
+        text = f"{scalar_text(name)}: {text if depth == 0 else '{' + text + '}'}"
+    return text
+
+
+def _into_flow(text: str, mapping: MappingNode, entry: str) -> str:
+    close = mapping.end_mark.index - 1
+    return f"{text[:close].rstrip()}{', ' if mapping.value else ''}{entry}{text[close:]}"
+
+
+def _replaced(text: str, key: Node, node: Node, new: str) -> str:
+    start, end = node.start_mark.index, node.end_mark.index
+    if isinstance(node, ScalarNode) and start == end:  # `key:` alone; the parser marks it at the next token
+        start = end = text.find(":", key.end_mark.index) + 1
+        new = f" {new}" if new else ""
+    tail = "\n" if text[start:end].endswith("\n") else ""
+    return text[:start] + new + tail + text[end:]
+
+
+def _end(text: str, node: Node) -> int:
+    """Where the last word of a node ends, comments behind it left out."""
+    if not isinstance(node, MappingNode) or node.flow_style:
+        return int(node.end_mark.index)
+    key, value = node.value[-1]
+    is_empty = value.start_mark.index == value.end_mark.index
+    return int(key.end_mark.index) if is_empty else _end(text, value)
+
+
+def _with_lines(text: str, after: int, lines: list[str], newline: str) -> str:
+    """The text with lines added behind the line in which position `after` lies."""
+    at_line_start = after == 0 or text[after - 1 : after] == "\n"
+    found = text.find("\n", after)
+    place = after if at_line_start else (len(text) if found < 0 else found + 1)
+    joint = newline if place and text[place - 1] != "\n" else ""
+    return text[:place] + joint + "".join(line + newline for line in lines) + text[place:]
+
+
+def _write(path: Path, text: str) -> None:
+    """Replace the file in one step: a new file beside it, flushed to disk, then renamed."""
+    target = path.resolve()  # a link to a file kept elsewhere stays a link
+    target.parent.mkdir(parents=True, exist_ok=True)
+    exists = target.exists()
+    mark = _BOM if exists and target.read_bytes().startswith(_BOM) else b""
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(mark + text.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        if exists:
+            temporary.chmod(target.stat().st_mode & 0o7777)
+        temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise SettingError(f"{path} cannot be written: {error.strerror}. Check its permissions.") from error
+    _flush_directory(target.parent)
+
+
+def _flush_directory(directory: Path) -> None:
+    if os.name != "posix":
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,134 @@
+"""Each source as a flat list of given values, with what cannot be a setting told apart.
+
+    config.yaml    {compression: {threshold: 0.4}}        ─┐
+    environment    PLIMSOLL_COMPRESSION__THRESHOLD=0.4    ─┼─►  Given(path, 0.4, source)
+    flags          {"compression.threshold": 0.4}         ─┘
+
+An unknown key is answered with the nearest one; its value is never repeated,
+because nobody knows what it is.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from plimsoll.config.document import Document
+from plimsoll.config.legacy import renamed
+from plimsoll.config.scalars import is_secret_name, read_text, shown
+from plimsoll.config.schema import PREFIX, Setting, all_keys, fits, is_section, path_of, sections, setting_at
+from plimsoll.config.sources import COMMAND_LINE, Given, KeyPath, Problem, Source
+
+Found = Iterator[Given | Problem]
+
+
+def from_file(document: Document) -> Found:
+    """Everything that the file gives, in its order."""
+    yield from document.problems
+    yield from _from_mapping(document, document.data, ())
+
+
+def from_environment(environ: Mapping[str, str]) -> Found:
+    """Everything that variables of the form PLIMSOLL_SECTION__KEY give. An empty variable is not set."""
+    by_variable = {setting.variable: setting for setting in all_keys() if setting.variable}
+    for name in sorted(environ):
+        if not name.startswith(PREFIX) or "__" not in name or not environ[name]:
+            continue
+        path = tuple(name.removeprefix(PREFIX).lower().split("__"))
+        setting = by_variable.get(name) or setting_at(renamed(path))
+        if setting is None or (name not in by_variable and renamed(path) == path):
+            yield Problem(name, path, _unknown_variable(name, path, sorted(by_variable)))
+        else:
+            value = read_text(setting, environ[name])
+            yield Given(setting.path, value, Source("variable", name), ".".join(path))
+
+
+def from_flags(flags: Mapping[str, Any]) -> Found:
+    """Everything that a command was told. None means that the flag was not given."""
+    for key, value in flags.items():
+        path = path_of(key)
+        if value is None:
+            continue
+        if setting_at(renamed(path)):
+            yield Given(renamed(path), value, COMMAND_LINE, key)
+        else:
+            yield Problem(str(COMMAND_LINE), path, unknown_key(path))
+
+
+def misspelled_variables(environ: Mapping[str, str]) -> Iterator[str]:
+    """Notices for variables that miss the double underscore and so are no settings."""
+    variables = [setting.variable for setting in all_keys() if setting.variable]
+    meant = {variable.replace("__", "_"): variable for variable in variables}
+    for name in sorted(environ):
+        if environ[name] and name in meant and meant[name] != name:
+            yield f"{name} is not a setting and was ignored; write {meant[name]} (two underscores)."
+
+
+def unknown_key(path: KeyPath) -> str:
+    """The sentence for a key that is not a setting: why, or which one was meant."""
+    key = ".".join(path)
+    if path[-1] == "protect_first_n":
+        return (
+            f"{key} is not a setting: it is 3 and hard-coded (system prompt and first exchange). "
+            "Remove it; compression.protect_last_n is the one that can be set."
+        )
+    if is_secret_name(path[-1]):
+        return (
+            f"{key} is not a setting: secrets do not belong in configuration (its value is not shown). "
+            "Remove it and set the provider's environment variable, for example ANTHROPIC_API_KEY."
+        )
+    if is_section(path):
+        return f"{key} is a section, not a setting; its keys are {_keys_below(path)}."
+    near = nearest(path)
+    if near:
+        return f"{key} is not a setting. Did you mean {near}?"
+    if path[:-1] and is_section(path[:-1]):
+        return f"{key} is not a setting. The keys of {'.'.join(path[:-1])} are {_keys_below(path[:-1])}."
+    names = ", ".join(dict.fromkeys(setting.path[0] for setting in all_keys()))
+    return f"{key} is not a setting. The sections are {names}; `plimsoll config show` prints them all."
+
+
+def nearest(path: KeyPath) -> str | None:
+    """What was probably meant: a sibling, a section written like this one, or the same name elsewhere."""
+    siblings = {s.path[-1]: ".".join((*path[:-1], s.path[-1])) for s in all_keys() if _beside(path, s)}
+    anywhere = {s.path[-1]: s.key for s in reversed(all_keys())}
+    groups = {group[0]: group[0] for group in sections()} if len(path) == 1 else {}
+    for choices, cutoff in ((siblings, 0.6), (groups, 0.6), (anywhere, 0.7)):
+        close = difflib.get_close_matches(path[-1], choices, n=1, cutoff=cutoff)
+        if close:
+            return choices[close[0]]
+    return None
+
+
+def _from_mapping(document: Document, mapping: Mapping[Any, Any], above: KeyPath) -> Found:
+    for name, value in mapping.items():
+        path = (*above, str(name))
+        source = Source("file", str(document.path), document.line_of(path))
+        if setting_at(renamed(path)) and isinstance(name, str):
+            yield Given(renamed(path), value, source, ".".join(path))
+        elif not is_section(path):
+            yield Problem(str(source), path, unknown_key(path))
+        elif isinstance(value, Mapping):
+            yield from _from_mapping(document, value, path)
+        elif value is not None:  # `compression:` with every key below commented out is an empty section
+            sentence = f"{'.'.join(path)} is {shown(value)}, but it is a section; its keys are "
+            yield Problem(str(source), path, f"{sentence}{_keys_below(path)}.")
+
+
+def _keys_below(path: KeyPath) -> str:
+    below = [
+        s.path[len(path) :] for s in all_keys() if len(s.path) > len(path) and fits(path, s.path[: len(path)])
+    ]
+    return ", ".join(".".join(rest) for rest in below)
+
+
+def _beside(path: KeyPath, setting: Setting) -> bool:
+    return fits(path[:-1], setting.path[:-1])
+
+
+def _unknown_variable(name: str, path: KeyPath, variables: list[str]) -> str:
+    if path[-1] == "protect_first_n" or is_secret_name(path[-1]):
+        return unknown_key(path)
+    if is_section(path[:2]) and path[:2] == ("model", "cards"):
+        return "model cards are set in config.yaml; a variable cannot spell a model's name."
+    near = difflib.get_close_matches(name, variables, n=1, cutoff=0.6)
+    return f"no setting has this variable.{f' Did you mean {near[0]}?' if near else ''}"

@@ -1,0 +1,181 @@
+"""All settings in one tree, composed from the packages that own them, and described key by key.
+
+    Settings ─┬─ model           models/settings.py
+              ├─ context         context/settings.py
+              ├─ compression     context/settings.py
+              ├─ auxiliary       context/settings.py
+              └─ prompt_caching  caching/settings.py
+
+`all_keys()` is what messages, completion and the documentation are made from, so
+a setting added to its package appears everywhere by itself.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
+
+import annotated_types
+from pydantic import Field
+from pydantic.fields import FieldInfo
+
+from plimsoll.caching.settings import PromptCachingSettings
+from plimsoll.config.sources import KeyPath
+from plimsoll.context.settings import AuxiliarySettings, CompressionSettings, ContextSettings
+from plimsoll.models.settings import ModelSettings, Section
+
+ANY_NAME = "<model>"  # stands in a path for a name that the user chooses
+PREFIX = "PLIMSOLL_"
+
+
+class Settings(Section):
+    """Everything that can be configured."""
+
+    model: ModelSettings = Field(default_factory=ModelSettings)
+    context: ContextSettings = Field(default_factory=ContextSettings)
+    compression: CompressionSettings = Field(default_factory=CompressionSettings)
+    auxiliary: AuxiliarySettings = Field(default_factory=AuxiliarySettings)
+    prompt_caching: PromptCachingSettings = Field(default_factory=PromptCachingSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key: what it is, what it may be, what it is when nobody sets it."""
+
+    path: KeyPath
+    allowed: str
+    default: Any
+    description: str
+    choices: tuple[str, ...]
+    is_text: bool
+    nullable: bool
+    reserved: str | Mapping[str, str] | None
+
+    @property
+    def key(self) -> str:
+        return ".".join(self.path)
+
+    @property
+    def variable(self) -> str | None:
+        """The environment variable; None where the key holds a name that a variable cannot spell."""
+        return None if ANY_NAME in self.path else PREFIX + "__".join(self.path).upper()
+
+    def without_effect(self, value: Any) -> str | None:
+        """Why this value changes nothing in this release; None for a value that does what it says."""
+        if isinstance(self.reserved, Mapping):
+            return self.reserved.get(str(value))
+        return self.reserved
+
+
+@cache
+def all_keys() -> tuple[Setting, ...]:
+    """Every setting in the order of the documentation."""
+    return tuple(_walk(Settings, ()))
+
+
+@cache
+def sections() -> Mapping[KeyPath, type[Section]]:
+    """Every group of settings by its path, the tree itself left out."""
+    return dict(_groups(Settings, ()))
+
+
+def setting_at(path: KeyPath) -> Setting | None:
+    """The setting that a path names, with `<model>` standing for any model name."""
+    return next((setting for setting in all_keys() if fits(path, setting.path)), None)
+
+
+def is_section(path: KeyPath) -> bool:
+    """Whether settings lie below this path."""
+    return any(
+        len(path) < len(setting.path) and fits(path, setting.path[: len(path)]) for setting in all_keys()
+    )
+
+
+def path_of(key: str) -> KeyPath:
+    """A dotted key as a path. A model's name may hold dots: what follows it is known, so it is found."""
+    for setting in all_keys():
+        if ANY_NAME not in setting.path:
+            continue
+        place = setting.path.index(ANY_NAME)
+        before, after = ".".join(setting.path[:place]) + ".", "." + ".".join(setting.path[place + 1 :])
+        name = key[len(before) : -len(after)]
+        if name and key.startswith(before) and key.endswith(after):
+            return (*setting.path[:place], name, *setting.path[place + 1 :])
+    return tuple(key.split("."))
+
+
+def fits(path: KeyPath, pattern: KeyPath) -> bool:
+    """Whether a path is the pattern with a name in place of each `<model>`."""
+    return len(path) == len(pattern) and all(
+        want in (ANY_NAME, have) for have, want in zip(path, pattern, strict=True)
+    )
+
+
+def _below(field: FieldInfo, path: KeyPath) -> tuple[type[Section], KeyPath] | None:
+    """The section that a field opens and its path; None for a field that holds a value."""
+    kind = field.annotation
+    if get_origin(kind) is Mapping:
+        return get_args(kind)[1], (*path, ANY_NAME)
+    if isinstance(kind, type) and issubclass(kind, Section):
+        return kind, path
+    return None
+
+
+def _walk(section: type[Section], path: KeyPath) -> Iterator[Setting]:
+    for name, field in section.model_fields.items():
+        below = _below(field, (*path, name))
+        if below is None:
+            yield _setting(field, (*path, name))
+        else:
+            yield from _walk(*below)
+
+
+def _groups(section: type[Section], path: KeyPath) -> Iterator[tuple[KeyPath, type[Section]]]:
+    for name, field in section.model_fields.items():
+        below = _below(field, (*path, name))
+        if below is not None:
+            yield below[1], below[0]
+            yield from _groups(*below)
+
+
+def _setting(field: FieldInfo, path: KeyPath) -> Setting:
+    kinds = [kind for kind in get_args(field.annotation) if kind is not NoneType]
+    nullable = NoneType in get_args(field.annotation)
+    kind = kinds[0] if nullable else field.annotation
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    reserved: Any = extra.get("reserved")
+    return Setting(
+        path=path,
+        allowed=str(extra.get("allowed") or _allowed(kind, choices, field.metadata, nullable)),
+        default=field.get_default(),
+        description=field.description or "",
+        choices=choices,
+        is_text=kind not in (bool, int, float),
+        nullable=nullable,
+        reserved=reserved,
+    )
+
+
+def _allowed(kind: Any, choices: tuple[str, ...], limits: list[Any], nullable: bool) -> str:
+    """The range of a setting in words."""
+    if choices:
+        text = f"one of {', '.join(choices)}"
+    else:
+        text = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "text, not empty")
+        text += _range({type(limit): limit for limit in limits})
+    return f"{text}, or null" if nullable else text
+
+
+def _range(limits: dict[type, Any]) -> str:
+    low, above = limits.get(annotated_types.Ge), limits.get(annotated_types.Gt)
+    high = limits.get(annotated_types.Le)
+    if low and high:
+        return f" from {low.ge} to {high.le}"
+    bounds = [
+        *([f"at least {low.ge}"] if low else []),
+        *([f"above {above.gt}"] if above else []),
+        *([f"at most {high.le}"] if high else []),
+    ]
+    return f" {' and '.join(bounds)}" if bounds else ""

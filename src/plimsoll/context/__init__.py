@@ -1,0 +1,19 @@
+"""What the model sees: the engine contract, budgets, the ledger, the gate, and the built-in compressor."""
+
+from plimsoll.context.budget import SUMMARY_RATIO, Budget
+from plimsoll.context.compressor import ContextCompressor
+from plimsoll.context.engine import ContextEngine
+from plimsoll.context.handles import handle_of
+from plimsoll.context.report import Cleared, Report
+from plimsoll.context.summarizer import Summarizer
+
+__all__ = [
+    "SUMMARY_RATIO",
+    "Budget",
+    "Cleared",
+    "ContextCompressor",
+    "ContextEngine",
+    "Report",
+    "Summarizer",
+    "handle_of",
+]

@@ -1,0 +1,36 @@
+"""Phase 4 of 4: put the compacted conversation together.
+
+    system + note │ first exchange │ summary │ newest request, if it stood alone │ tail, unchanged
+
+The note is a text block of its own behind the system prompt and is written once, so
+the bytes of the prompt before it, and with them its cache, survive every compaction.
+"""
+
+from collections.abc import Sequence
+
+from plimsoll.context.compressor.boundaries import Boundaries
+from plimsoll.context.markers import NOTE, SUMMARY_PREFIX, has_note
+from plimsoll.messages import SYSTEM_ROLES, Message, is_whole, repair, with_block
+
+
+def assemble(messages: Sequence[Message], bounds: Boundaries, summary: str) -> list[Message]:
+    """The compacted list; without a summary the parts stand as they are."""
+    head = list(messages[: bounds.head_end])
+    behind = [*messages[bounds.kept.start : bounds.kept.stop], *messages[bounds.tail_start :]]
+    if summary:
+        head = [with_note(message) if index == 0 else message for index, message in enumerate(head)]
+        head.append(summary_message(summary, bounds.summary_role))
+    joined = [*head, *behind]
+    return joined if is_whole(joined) else repair(joined)
+
+
+def with_note(message: Message) -> Message:
+    """The system prompt with the note behind it, once; any other message as it is."""
+    if message.get("role") not in SYSTEM_ROLES or has_note(message):
+        return message
+    return with_block(message, NOTE)
+
+
+def summary_message(summary: str, role: str) -> Message:
+    """The one message that stands for everything between head and tail."""
+    return {"role": role, "content": f"{SUMMARY_PREFIX}\n\n{summary}"}

@@ -1,0 +1,147 @@
+"""Phase 2 of 4: decide which messages are head, middle and tail.
+
+    [ head ][ ------------ middle ------------ ][ tail ]
+     kept     summarised in phase 3               kept
+                         [ request ]
+                          kept too, when the newest request lies here
+
+The head is the system prompt and the first exchange. The tail is what the tail
+budget holds, but at least `protect_last_n` messages. A cut never separates a tool
+call from its results, and a role is left for the summary at both seams. The list
+must be whole (see `messages.repair`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from plimsoll.context.markers import find_summary, newest_own_request
+from plimsoll.messages import Message, align_backward, fitting_role
+
+PROTECT_FIRST_N = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Boundaries:
+    """Where the parts begin and end, and the role that the summary takes between them.
+
+    Where nothing lies between head and tail there is no summary, and its role is empty.
+    """
+
+    head_end: int
+    tail_start: int
+    kept: range = range(0)
+    summary_role: str = ""
+    previous: int | None = None
+
+    @property
+    def kept_start(self) -> int:
+        """The first message behind the summary."""
+        return self.kept.start if self.kept else self.tail_start
+
+    @property
+    def middle(self) -> list[range]:
+        """Positions that the summary replaces, the earlier summary aside."""
+        runs = [range(self.head_end, self.kept_start)]
+        if self.kept:
+            runs.append(range(self.kept.stop, self.tail_start))
+        if self.previous is not None and self.previous in runs[0]:
+            runs[:1] = [range(self.head_end, self.previous), range(self.previous + 1, runs[0].stop)]
+        return [run for run in runs if run]
+
+
+def find_boundaries(
+    messages: Sequence[Message], tokens: Sequence[int], tail_tokens: int, protect_last_n: int
+) -> Boundaries:
+    """The parts of the conversation by the tail's token budget and the least number of messages."""
+    return with_tail_at(messages, find_tail_start(messages, tokens, tail_tokens, protect_last_n))
+
+
+def find_tail_start(
+    messages: Sequence[Message], tokens: Sequence[int], tail_tokens: int, protect_last_n: int
+) -> int:
+    """Walk back from the end until the budget is used; `protect_last_n` is the least that stays."""
+    start, used = len(messages), 0
+    while start > 0 and used + tokens[start - 1] <= tail_tokens:
+        start -= 1
+        used += tokens[start]
+    return align_backward(messages, max(0, min(start, len(messages) - protect_last_n)))
+
+
+def with_tail_at(messages: Sequence[Message], tail_start: int) -> Boundaries:
+    """Boundaries for a tail that starts at `tail_start` or, where roles demand it, a little earlier."""
+    previous = find_summary(messages)
+    head_limit = _head_limit(messages, previous)
+    floor = head_limit if previous is None else previous + 1
+    tail_start = max(tail_start, floor)
+    request = newest_own_request(messages)
+    apart = request is not None and floor <= request < tail_start
+    kept = range(request, request + 1) if apart and request is not None else range(0)
+    plan = Boundaries(head_limit, tail_start, kept, "", previous)
+    return _with_earlier_tail(messages, plan, floor) or Boundaries(floor, floor, range(0), "", previous)
+
+
+def _with_earlier_tail(messages: Sequence[Message], plan: Boundaries, floor: int) -> Boundaries | None:
+    """The plan with a role for the summary; where none fits, the part behind it starts one group earlier.
+
+    In the middle of a long run of tool calls no earlier group helps. There the request that the run
+    belongs to is kept in front of the tail, and the summary before it can speak as the assistant.
+    """
+    first = plan.kept_start
+    while plan.middle:
+        fitted = _with_role(messages, plan)
+        if fitted:
+            return fitted
+        if plan.kept_start < first and not plan.kept:
+            own_request = _with_own_request(messages, replace(plan, tail_start=first), floor)
+            if own_request:
+                return own_request
+        if plan.kept_start <= floor:
+            return None
+        earlier = max(floor, align_backward(messages, plan.kept_start - 1))
+        if plan.kept:
+            plan = replace(plan, kept=range(earlier, plan.kept.stop))
+        else:
+            plan = replace(plan, tail_start=earlier)
+    return None
+
+
+def _with_own_request(messages: Sequence[Message], plan: Boundaries, floor: int) -> Boundaries | None:
+    """The plan with the last user message before the tail kept in front of it."""
+    for position in range(plan.tail_start - 1, floor - 1, -1):
+        if messages[position].get("role") == "user":
+            return _with_role(messages, replace(plan, kept=range(position, position + 1)))
+    return None
+
+
+def _head_limit(messages: Sequence[Message], previous: int | None) -> int:
+    """The end of the first three messages, results of their calls included, never past the earlier summary."""
+    end = min(PROTECT_FIRST_N, len(messages))
+    while end < len(messages) and messages[end].get("role") == "tool":
+        end += 1
+    return end if previous is None else min(end, previous)
+
+
+def _with_role(messages: Sequence[Message], plan: Boundaries) -> Boundaries | None:
+    """The plan with the head's end and the summary's role, or None where no role fits both seams."""
+    after = _role(messages, plan.kept_start)
+    head_end = plan.head_end
+    # The first exchange may end in tool calls. Their results come along in front of an assistant message;
+    # in front of a user message the head ends before the call, so that the summary can speak as the assistant.
+    if _role(messages, head_end - 1) == "tool" and after == "user":
+        head_end = align_backward(messages, head_end - 1)
+    role = fitting_role(_role(messages, head_end - 1), after)
+    return replace(plan, head_end=head_end, summary_role=role) if role else None
+
+
+def with_shorter_head(messages: Sequence[Message], plan: Boundaries) -> Boundaries | None:
+    """The head gives its last units to the middle until a role fits; its first message always stays."""
+    while plan.head_end > 1:
+        plan = replace(plan, head_end=align_backward(messages, plan.head_end - 1))
+        role = fitting_role(_role(messages, plan.head_end - 1), _role(messages, plan.kept_start))
+        if role and plan.middle:
+            return replace(plan, summary_role=role)
+    return None
+
+
+def _role(messages: Sequence[Message], position: int) -> str | None:
+    return messages[position].get("role") if 0 <= position < len(messages) else None

@@ -1,0 +1,176 @@
+"""The four phases in order, as one function of its arguments.
+
+    messages ─► 1 prune ─► 2 boundaries ─► 3 summary ─► 4 assemble ─► gate ─► lighter messages
+                                               └── too heavy still: the ladder ──┘
+
+The result is valid, strictly smaller, and at or below the threshold wherever the system
+prompt and the newest request allow; or it is the conversation unchanged. The input is
+never touched.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from plimsoll.context.budget import Budget
+from plimsoll.context.compressor.assemble import assemble, summary_message
+from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries
+from plimsoll.context.compressor.ladder import Plan, fit
+from plimsoll.context.compressor.prune import clearable, prune_old_tool_results
+from plimsoll.context.compressor.summarise import Job, Summary, deterministic_summary, summarise
+from plimsoll.context.gate import refusal
+from plimsoll.context.markers import summary_body
+from plimsoll.context.report import Report
+from plimsoll.context.summarizer import Summarizer
+from plimsoll.messages import Message, is_whole, repair, text_of
+from plimsoll.models import estimate_message_tokens
+
+# Reported counts hold tool schemas that the estimate cannot see; more than this is not a ratio but a mistake.
+_MOST_SCALE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a compaction must keep to."""
+
+    budget: Budget
+    protect_last_n: int = 20
+    summarizer: Summarizer | None = None
+
+
+def compact(
+    messages: Sequence[Message], rules: Rules, current_tokens: int | None = None, focus: str | None = None
+) -> tuple[list[Message], Report]:
+    """The conversation made lighter, and the report of what was done."""
+    whole = list(messages) if is_whole(messages) else repair(messages)
+    tokens = [estimate_message_tokens(message) for message in whole]
+    scale = _scale(current_tokens, sum(tokens))
+    limit = int(rules.budget.threshold_tokens / scale)
+    tail_tokens = int(rules.budget.tail_tokens / scale)
+    plan = Plan(whole, tokens, find_boundaries(whole, tokens, tail_tokens, rules.protect_last_n))
+    if not plan.bounds.summary_role and sum(tokens) <= limit:
+        return whole, _unchanged(
+            messages, sum(tokens), "nothing lies between the first exchange and the recent messages"
+        )
+    plan, summary = _lightened(plan, rules, limit, focus)
+    result = assemble(plan.messages, plan.bounds, summary.text if summary else "")
+    refused = refusal(whole, result)
+    if refused:
+        result, _ = prune_old_tool_results(whole, plan.bounds.head_end, plan.bounds.tail_start)
+        summary = None
+        if refusal(whole, result):
+            return whole, _unchanged(messages, sum(tokens), refused)
+    report = _compacted(messages, whole, result, plan, summary)
+    return result, report
+
+
+def _lightened(plan: Plan, rules: Rules, limit: int, focus: str | None) -> tuple[Plan, Summary | None]:
+    """Summarise, and where the result is too heavy go down the ladder."""
+    summary = _summary(plan, rules, focus) if plan.bounds.summary_role else None
+    fitted = fit(plan, limit, _weight(summary))
+    if fitted.bounds != plan.bounds:
+        summary = _extended(plan, fitted, rules, focus, summary)
+    room = limit - fitted.size(_weight(Summary("", "deterministic")))
+    if summary and room > 0 and fitted.size(_weight(summary)) > limit:
+        # What the ladder shortened is summarised from the originals all the same.
+        job = _job(replace(plan, bounds=fitted.bounds), max(0, min(room, _budget(fitted, rules))), focus)
+        summary = replace(summary, text=deterministic_summary(job), source="deterministic")
+    return fitted, summary
+
+
+def _summary(plan: Plan, rules: Rules, focus: str | None) -> Summary:
+    return summarise(_job(plan, _budget(plan, rules), focus), rules.summarizer)
+
+
+def _job(plan: Plan, budget: int, focus: str | None) -> Job:
+    return Job(
+        middle=_middle(plan.messages, plan.bounds),
+        middle_tokens=_middle_tokens(plan),
+        budget=budget,
+        opening=_opening(plan),
+        previous=_previous(plan),
+        focus=focus,
+    )
+
+
+def _extended(
+    plan: Plan, fitted: Plan, rules: Rules, focus: str | None, summary: Summary | None
+) -> Summary | None:
+    """The summary after the ladder moved more messages to the middle: a model updates what it wrote."""
+    if not fitted.bounds.summary_role:
+        return None
+    # The originals are summarised, not the stubs that the ladder made of them.
+    original = Plan(plan.messages, plan.tokens, fitted.bounds)
+    job = _job(original, _budget(original, rules), focus)
+    if summary is None:
+        return summarise(job, rules.summarizer)
+    if summary.source == "deterministic":
+        return replace(summary, text=deterministic_summary(job))
+    known = {position for run in plan.bounds.middle for position in run}
+    added = [p for run in fitted.bounds.middle for p in run if p not in known]
+    update = replace(
+        job,
+        middle=[plan.messages[position] for position in added],
+        middle_tokens=sum(plan.tokens[position] for position in added),
+        previous=summary.text,
+    )
+    return summarise(update, rules.summarizer)
+
+
+def _middle(messages: Sequence[Message], bounds: Boundaries) -> list[Message]:
+    return [message for run in bounds.middle for message in messages[run.start : run.stop]]
+
+
+def _middle_tokens(plan: Plan) -> int:
+    return sum(sum(plan.tokens[run.start : run.stop]) for run in plan.bounds.middle)
+
+
+def _budget(plan: Plan, rules: Rules) -> int:
+    return rules.budget.summary_tokens(_middle_tokens(plan))
+
+
+def _opening(plan: Plan) -> str:
+    """The request that the conversation began with, if it stays in the head."""
+    return next((text_of(m) for m in plan.messages[: plan.bounds.head_end] if m.get("role") == "user"), "")
+
+
+def _previous(plan: Plan) -> str:
+    at = plan.bounds.previous
+    return "" if at is None else summary_body(plan.messages[at])
+
+
+def _weight(summary: Summary | None) -> int:
+    return estimate_message_tokens(summary_message(summary.text, "assistant")) if summary else 0
+
+
+def _scale(current_tokens: int | None, estimated: int) -> float:
+    """How much heavier the provider counts this conversation than the estimate does; never below 1."""
+    if not current_tokens or not estimated:
+        return 1.0
+    return max(1.0, min(_MOST_SCALE, current_tokens / estimated))
+
+
+def _unchanged(messages: Sequence[Message], tokens: int, reason: str) -> Report:
+    return Report("unchanged", reason, len(messages), len(messages), tokens, tokens)
+
+
+def _compacted(
+    messages: Sequence[Message],
+    whole: list[Message],
+    result: list[Message],
+    plan: Plan,
+    summary: Summary | None,
+) -> Report:
+    bounds = plan.bounds
+    steps = plan.steps + ((f"no model summary: {summary.failure}",) if summary and summary.failure else ())
+    return Report(
+        outcome="compacted",
+        reason=steps[-1] if plan.steps else "",
+        messages_before=len(messages),
+        messages_after=len(result),
+        tokens_before=sum(estimate_message_tokens(message) for message in messages),
+        tokens_after=sum(estimate_message_tokens(message) for message in result),
+        summary=summary.text if summary else "",
+        summary_source=summary.source if summary else "deterministic",
+        steps=steps,
+        _describe_pruned=lambda: tuple(clearable(whole, bounds.head_end, bounds.tail_start)),
+    )

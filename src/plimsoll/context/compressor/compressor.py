@@ -1,0 +1,139 @@
+"""`ContextCompressor`: the built-in engine, four phases behind the engine contract."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from plimsoll.context.budget import Budget
+from plimsoll.context.compressor.boundaries import PROTECT_FIRST_N, find_boundaries
+from plimsoll.context.compressor.compact import Rules, compact
+from plimsoll.context.engine import ContextEngine
+from plimsoll.context.report import Report
+from plimsoll.context.summarizer import Summarizer
+from plimsoll.errors import SettingError
+from plimsoll.messages import Message, is_whole, repair
+from plimsoll.models import DEFAULT_WINDOW, card_for, estimate_message_tokens, estimate_messages_tokens_rough
+
+# A compaction that ends above this share of the threshold has not got far below it.
+_FAR_BELOW = 0.85
+
+
+class ContextCompressor(ContextEngine):
+    """Prune, find the boundaries, summarise, assemble.
+
+    Without a summarizer, or when it fails in any way, the summary is written from the conversation itself.
+    Where `context_length` is not given, the model's card decides.
+    """
+
+    def __init__(
+        self,
+        model: str = "",
+        context_length: int | None = None,
+        threshold: float = 0.50,
+        target_ratio: float = 0.20,
+        protect_last_n: int = 20,
+        summarizer: Summarizer | None = None,
+    ) -> None:
+        if protect_last_n < 1:
+            raise SettingError(f"protect_last_n must be at least 1, not {protect_last_n!r}")
+        self.model = model
+        self.summarizer = summarizer
+        self.protect_first_n = PROTECT_FIRST_N
+        self.protect_last_n = protect_last_n
+        self.last_report: Report | None = None
+        self._must_cross = False
+        window = context_length if context_length is not None else self._window_of(model)
+        self._set_budget(Budget(window, threshold, target_ratio))
+
+    @property
+    def name(self) -> str:
+        return "compressor"
+
+    @property
+    def tail_token_budget(self) -> int:
+        """Tokens that the recent messages may take."""
+        return self.budget.tail_tokens
+
+    @property
+    def max_summary_tokens(self) -> int:
+        """The most that any summary may take."""
+        return self.budget.max_summary_tokens
+
+    def update_from_response(self, usage: Mapping[str, Any]) -> None:
+        self.last_prompt_tokens = _count(usage, "prompt_tokens")
+        self.last_completion_tokens = _count(usage, "completion_tokens")
+        total = self.last_prompt_tokens + self.last_completion_tokens
+        self.last_total_tokens = _count(usage, "total_tokens") or total
+        if 0 < self.last_prompt_tokens < self.threshold_tokens:
+            self._must_cross = False
+
+    def should_compress(self, prompt_tokens: int | None = None) -> bool:
+        """Whether the hard line is reached; after a compaction that stayed near it, only when crossed anew."""
+        tokens = self.last_prompt_tokens if prompt_tokens is None else prompt_tokens
+        if tokens < self.threshold_tokens:
+            self._must_cross = False
+            return False
+        return not self._must_cross
+
+    def should_compress_preflight(self, messages: list[Message]) -> bool:
+        return self.should_compress(estimate_messages_tokens_rough(messages))
+
+    def has_content_to_compress(self, messages: list[Message]) -> bool:
+        whole = messages if is_whole(messages) else repair(messages)
+        tokens = [estimate_message_tokens(message) for message in whole]
+        bounds = find_boundaries(whole, tokens, self.tail_token_budget, self.protect_last_n)
+        return bool(bounds.summary_role) or sum(tokens) > self.threshold_tokens
+
+    def compress(
+        self,
+        messages: list[Message],
+        current_tokens: int | None = None,
+        focus_topic: str | None = None,
+        **later: Any,
+    ) -> list[Message]:
+        """The lighter list; `last_report` says what was done and why."""
+        rules = Rules(self.budget, self.protect_last_n, self.summarizer)
+        result, report = compact(messages, rules, current_tokens, focus_topic)
+        self.last_report = report
+        if report.outcome == "compacted":
+            self.compression_count += 1
+            self.last_prompt_tokens = report.tokens_after
+        self._must_cross = report.tokens_after > self.threshold_tokens * _FAR_BELOW
+        return result
+
+    def get_status(self) -> dict[str, Any]:
+        report = self.last_report
+        last = {"last_outcome": report.outcome, "last_reason": report.reason} if report else {}
+        return {**super().get_status(), "tail_token_budget": self.tail_token_budget, **last}
+
+    def on_session_reset(self) -> None:
+        super().on_session_reset()
+        self.last_report = None
+        self._must_cross = False
+
+    def update_model(
+        self,
+        model: str,
+        context_length: int,
+        base_url: str = "",
+        api_key: str = "",
+        provider: str = "",
+        api_mode: str = "",
+    ) -> None:
+        self.model = model
+        self._must_cross = False
+        self._set_budget(Budget(context_length, self.budget.threshold, self.budget.target_ratio))
+
+    def _set_budget(self, budget: Budget) -> None:
+        self.budget = budget
+        self.context_length = budget.window
+        self.threshold_percent = budget.threshold
+        self.threshold_tokens = budget.threshold_tokens
+
+    @staticmethod
+    def _window_of(model: str) -> int:
+        return card_for(model).window if model else DEFAULT_WINDOW
+
+
+def _count(usage: Mapping[str, Any], key: str) -> int:
+    value = usage.get(key)
+    return value if isinstance(value, int) and value > 0 else 0

@@ -1,0 +1,67 @@
+"""Phase 1 of 4: clear old tool results. No model call.
+
+    tool: 5 KB of pytest output   ──►   [Old tool output cleared to save context space]
+                                        terminal(command=pytest -x) · exit 1 · 5,012 characters
+                                        2 failed, 8 passed in 0.41s
+                                        full text under handle h:3f2a9c1b7d
+
+Only results of more than 200 characters outside the protected head and tail go. The
+summary of phase 3 is written from the originals, never from these stubs.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from plimsoll.context.handles import handle_of
+from plimsoll.context.ledger.outcome import call_line, outcome_of
+from plimsoll.context.report import Cleared
+from plimsoll.messages import Message, answers, call_name, media_of, text_of, with_text
+
+PLACEHOLDER = "[Old tool output cleared to save context space]"
+KEEP_CHARACTERS = 200
+
+
+def prune_old_tool_results(
+    messages: Sequence[Message], head_end: int, tail_start: int
+) -> tuple[list[Message], tuple[Cleared, ...]]:
+    """The list with large results between `head_end` and `tail_start` replaced by stubs, and what was cleared."""
+    pruned = list(messages)
+    cleared = tuple(clearable(messages, head_end, tail_start))
+    for item in cleared:
+        pruned[item.index] = cleared_message(messages[item.index], item)
+    return pruned, cleared
+
+
+def clearable(messages: Sequence[Message], head_end: int, tail_start: int) -> Iterator[Cleared]:
+    """Each result in the range that is large enough to clear, described."""
+    for answer in answers(messages[:tail_start]):
+        message = messages[answer.result_at]
+        if answer.result_at >= head_end and is_large(message):
+            yield describe(message, answer.result_at, answer.call)
+
+
+def is_large(message: Message) -> bool:
+    """Whether a tool result is worth clearing, and was not cleared before."""
+    if message.get("role") != "tool":
+        return False
+    content = message.get("content")
+    if isinstance(content, str):
+        return len(content) > KEEP_CHARACTERS and not content.startswith(PLACEHOLDER)
+    return bool(media_of(message)) or len(text_of(message)) > KEEP_CHARACTERS
+
+
+def describe(message: Message, index: int, call: dict[str, Any]) -> Cleared:
+    """What a result was, how it ended, and the handle that brings it back."""
+    text = text_of(message)
+    outcome = outcome_of(text)
+    size = f"{len(text):,} characters" + (f" and {len(media_of(message))} media" if media_of(message) else "")
+    # A stub for a short result is short too: it must not outweigh what it replaces.
+    line = f"{call_line(call, limit=max(24, min(160, len(text) // 8)))} · {outcome.status} · {size}"
+    if outcome.line and len(text) > 3 * len(outcome.line):
+        line += f"\n{outcome.line}"
+    return Cleared(index, call_name(call), outcome.status, len(text), handle_of(message), line)
+
+
+def cleared_message(message: Message, cleared: Cleared) -> Message:
+    """The stub that takes the place of a cleared result."""
+    return with_text(message, f"{PLACEHOLDER}\n{cleared.line}\nfull text under handle {cleared.handle}")

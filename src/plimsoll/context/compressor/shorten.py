@@ -1,0 +1,57 @@
+"""Shorten one message that is too large to stay whole: beginning and end, and the handle of the rest."""
+
+import json
+from typing import Any
+
+from plimsoll.context.handles import handle_of
+from plimsoll.messages import Message, arguments_of, arguments_text, excerpt, media_of, text_of
+from plimsoll.models import estimate_message_tokens, estimate_tokens
+
+_SMALLEST = 24
+
+
+def shorten(message: Message, limit: int) -> Message:
+    """The message at about `limit` tokens or less: text excerpted, media named, long arguments excerpted."""
+    if estimate_message_tokens(message) <= limit:
+        return message
+    shorter = dict(message)
+    calls = message.get("tool_calls")
+    share = limit
+    if isinstance(calls, list) and calls:
+        share = max(_SMALLEST, limit // (len(calls) + 1))
+        shorter["tool_calls"] = [
+            _shorter_call(call, share) if isinstance(call, dict) else call for call in calls
+        ]
+    text = text_of(message)
+    if estimate_tokens(text) > share or media_of(message):
+        named = "".join(f"\n[{part.get('type')} left out]" for part in media_of(message))
+        handle = f"\n[full text under handle {handle_of(message)}]"
+        room = share - estimate_tokens(named) - estimate_tokens(handle)
+        shorter["content"] = fit_text(text, max(_SMALLEST, room)) + named + handle
+    for key in ("reasoning_content", "reasoning", "thinking_blocks", "reasoning_details"):
+        shorter.pop(key, None)
+    return shorter
+
+
+def fit_text(text: str, tokens: int) -> str:
+    """An excerpt of about `tokens` tokens, whatever the script."""
+    size = min(len(text), tokens * 4)
+    cut = excerpt(text, size)
+    while size > 16 and estimate_tokens(cut) > tokens:
+        size = size * 3 // 4
+        cut = excerpt(text, size)
+    return cut
+
+
+def _shorter_call(call: dict[str, Any], limit: int) -> dict[str, Any]:
+    if estimate_tokens(arguments_text(call)) <= limit:
+        return call
+    arguments = arguments_of(call) or {"arguments": arguments_text(call)}
+    per_value = max(_SMALLEST, limit // len(arguments))
+    cut = {key: _shorter_value(value, per_value) for key, value in arguments.items()}
+    return {**call, "function": {**call["function"], "arguments": json.dumps(cut, ensure_ascii=False)}}
+
+
+def _shorter_value(value: Any, limit: int) -> Any:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return value if estimate_tokens(text) <= limit else fit_text(text, limit)

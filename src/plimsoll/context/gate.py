@@ -1,0 +1,33 @@
+"""The commit gate: what a compacted conversation must satisfy before it may replace the original.
+
+    valid on the wire · strictly smaller · the newest request word for word · one summary at most
+
+A refusal is a sentence that says why. What is refused never reaches the model.
+"""
+
+from collections.abc import Sequence
+
+from plimsoll.context.markers import is_summary, newest_own_request
+from plimsoll.messages import Message, Wire, validate
+from plimsoll.models import estimate_messages_tokens_rough
+
+
+def refusal(before: Sequence[Message], after: Sequence[Message], wire: Wire = "openai") -> str:
+    """Why `after` may not replace `before`; empty where it may."""
+    tokens_before, tokens_after = (
+        estimate_messages_tokens_rough(before),
+        estimate_messages_tokens_rough(after),
+    )
+    if tokens_after >= tokens_before:
+        return (
+            f"the compacted conversation would not be smaller ({tokens_before:,} → {tokens_after:,} tokens)"
+        )
+    newest = newest_own_request(before)
+    if newest is not None and before[newest] not in after:
+        return "the newest request would be lost"
+    if sum(is_summary(message) for message in after[:6]) > 1:
+        return "two summaries would stand side by side"
+    broken = validate(after, wire)
+    if broken and len(broken) > len(validate(before, wire)):
+        return f"the result would be invalid: {broken[0]}"
+    return ""

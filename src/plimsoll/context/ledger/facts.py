@@ -1,0 +1,214 @@
+"""The facts of a stretch of conversation, read from the messages themselves, without a model.
+
+    user messages   ──►  requests, constraints in the user's words
+    tool calls      ──►  files and what happened to them, commands, actions
+    tool results    ──►  how each call ended, error lines, commits
+    assistant text  ──►  decisions, open items, what was said last
+
+The latest value wins: a command that failed and later passed counts as passed.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.context.ledger.outcome import Outcome, call_line, error_lines, one_line, outcome_of
+from plimsoll.messages import Message, answered_id, arguments_of, call_name, text_of, tool_calls
+
+# A summary holds a few hundred lines, so what lies further back than this many messages could not enter it
+# through its tools; the user's own words are read to the very first.
+DEEP_MESSAGES = 2_000
+_PATH_KEYS = (
+    "file_path",
+    "path",
+    "filename",
+    "file",
+    "filePath",
+    "notebook_path",
+    "target_file",
+    "absolute_path",
+)
+_COMMAND_KEYS = ("command", "cmd", "script", "shell_command")
+_EDIT_KEYS = {
+    "old_string",
+    "new_string",
+    "old_str",
+    "new_str",
+    "patch",
+    "diff",
+    "edits",
+    "insert_text",
+    "new_source",
+}
+_WRITE_KEYS = {"content", "file_text", "contents", "text"}
+_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
+_DELETES = re.compile(r"delete|remove|unlink", re.IGNORECASE)
+_CONSTRAINT = re.compile(
+    r"\b(?:must|never|always|don'?t|do not|only|avoid|prefer|without|no longer|make sure|instead of|at most|at least"
+    r"|nie|immer|nicht|nur|jamais|toujours|nunca|siempre|solo)\b|必须|不要|只能|禁止|絶対|しないで|반드시|нельзя|только|никогда",
+    re.IGNORECASE,
+)
+_DECISION = re.compile(
+    r"\b(?:decided|decision|chose|choose|going with|I'll use|we'll use|instead of|rather than|because|root cause)\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_COMMIT = re.compile(r"^\[[^\]\n]+ [0-9a-f]{7,40}\] .+$", re.MULTILINE)
+_CHECKBOX = re.compile(r"^\s*[-*] \[( |x|X)\] (.+)$", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class FileFact:
+    """What happened to one file, counted, and when last."""
+
+    actions: dict[str, int] = field(default_factory=dict)
+    last: int = 0
+
+    def add(self, action: str, position: int) -> None:
+        self.actions[action] = self.actions.get(action, 0) + 1
+        self.last = position
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A command or another call and how it ended."""
+
+    position: int
+    line: str
+    outcome: Outcome
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Facts:
+    """Everything that was found, in order of first appearance; the latest value of each."""
+
+    opening: str = ""
+    requests: list[str] = field(default_factory=list)
+    constraints: dict[str, None] = field(default_factory=dict)
+    files: dict[str, FileFact] = field(default_factory=dict)
+    commands: dict[str, Event] = field(default_factory=dict)
+    actions: dict[str, Event] = field(default_factory=dict)
+    commits: dict[str, None] = field(default_factory=dict)
+    decisions: dict[str, None] = field(default_factory=dict)
+    todos: dict[str, str] = field(default_factory=dict)
+    last_said: str = ""
+
+
+def read_facts(messages: Sequence[Message], opening: str = "") -> Facts:
+    """The facts of `messages`; the cost of reading tools is bounded, the user is read in full.
+
+    `opening` is the request that the conversation began with, where `messages` do not hold it.
+    """
+    facts = Facts(opening=opening.strip())
+    deep_from = len(messages) - DEEP_MESSAGES
+    waiting: dict[str, dict[str, Any]] = {}
+    for position, message in enumerate(messages):
+        role = message.get("role")
+        if role == "user":
+            _read_user(facts, message)
+        elif position < deep_from:
+            continue
+        elif role == "assistant":
+            _read_assistant(facts, message)
+            for call in tool_calls(message):
+                waiting[str(call.get("id"))] = call
+        elif role == "tool":
+            call_made = waiting.pop(answered_id(message) or "", None)
+            if call_made:
+                _read_result(facts, call_made, text_of(message), position)
+    return facts
+
+
+def _read_user(facts: Facts, message: Message) -> None:
+    text = text_of(message).strip()
+    if not text or message.get("name") == "meta":
+        return
+    facts.requests.append(text)
+    for sentence in _SENTENCE.split(text[:4_000]):
+        if 8 <= len(sentence) <= 400 and _CONSTRAINT.search(sentence):
+            _latest(facts.constraints, sentence.strip())
+
+
+def _read_assistant(facts: Facts, message: Message) -> None:
+    text = text_of(message).strip()
+    if not text:
+        return
+    facts.last_said = text
+    for mark, item in _CHECKBOX.findall(text):
+        facts.todos[item.strip()] = "pending" if mark == " " else "completed"
+    for sentence in _SENTENCE.split(text[:4_000]):
+        if 20 <= len(sentence) <= 300 and _DECISION.search(sentence):
+            _latest(facts.decisions, sentence.strip())
+
+
+def _read_result(facts: Facts, call: dict[str, Any], result: str, position: int) -> None:
+    arguments = arguments_of(call)
+    for commit in _COMMIT.findall(result[:4_000]):
+        _latest(facts.commits, one_line(commit, 160))
+    if _read_todos(facts, arguments):
+        return
+    command = _first_text(arguments, _COMMAND_KEYS)
+    if command is not None:
+        _record(facts.commands, one_line(command, 240), result, position)
+        return
+    touched = _files_touched(call_name(call), arguments)
+    for path, action in touched:
+        facts.files.setdefault(path, FileFact()).add(action, position)
+    if not touched or outcome_of(result).failed:
+        _record(facts.actions, call_line(call, 200), result, position)
+
+
+def _record(events: dict[str, Event], line: str, result: str, position: int) -> None:
+    """Keep only the newest outcome of a repeated command, at its newest place."""
+    events.pop(line, None)
+    outcome = outcome_of(result)
+    events[line] = Event(position, line, outcome, tuple(error_lines(result)) if outcome.failed else ())
+
+
+def _read_todos(facts: Facts, arguments: dict[str, Any]) -> bool:
+    """A list of work items with a status each, under whatever name the tool has."""
+    for value in arguments.values():
+        if (
+            isinstance(value, list)
+            and value
+            and all(isinstance(item, dict) and "status" in item for item in value)
+        ):
+            facts.todos = {}
+            for item in value:
+                label = _first_text(item, ("content", "subject", "title", "task", "step", "description"))
+                if label:
+                    facts.todos[one_line(label, 200)] = str(item["status"])
+            return True
+    return False
+
+
+def _files_touched(tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
+    for value in arguments.values():
+        if isinstance(value, str) and "*** " in value:
+            named = {"Add": "created", "Update": "edited", "Delete": "deleted"}
+            patched = [(path.strip(), named[verb]) for verb, path in _PATCHED.findall(value)]
+            if patched:
+                return patched
+    path = _first_text(arguments, _PATH_KEYS)
+    if path is None or "pattern" in arguments or "query" in arguments:
+        return []
+    if arguments.keys() & _EDIT_KEYS:
+        return [(path, "edited")]
+    if arguments.keys() & _WRITE_KEYS:
+        return [(path, "written")]
+    return [(path, "deleted" if _DELETES.search(tool) else "read")]
+
+
+def _first_text(arguments: dict[str, Any], keys: tuple[str, ...]) -> str | None:
+    for key in keys:
+        value = arguments.get(key)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+    return None
+
+
+def _latest(found: dict[str, None], line: str) -> None:
+    found.pop(line, None)
+    found[line] = None

@@ -1,0 +1,69 @@
+"""The summary's headings: parsing what a model wrote, and writing them out.
+
+## Goal · ## Constraints & Preferences · ## Progress (### Done, ### In Progress, ### Blocked)
+## Key Decisions · ## Relevant Files · ## Next Steps · ## Critical Context
+"""
+
+import re
+from collections.abc import Mapping
+from typing import TypeAlias
+
+Sections: TypeAlias = dict[str, str]
+
+PROGRESS = ("Done", "In Progress", "Blocked")
+SECTIONS = (
+    "Goal",
+    "Constraints & Preferences",
+    *PROGRESS,
+    "Key Decisions",
+    "Relevant Files",
+    "Next Steps",
+    "Critical Context",
+)
+NONE = "(none)"
+_HEADING = re.compile(r"^\s{0,3}(?:#{1,6}\s*\**|\*\*)\s*(?P<title>[A-Za-z][A-Za-z &]*?)\s*:?\s*\**\s*:?\s*$")
+_TITLES = {title.casefold(): title for title in (*SECTIONS, "Progress")} | {
+    "constraints and preferences": "Constraints & Preferences"
+}
+
+
+def parse_sections(text: str) -> Sections:
+    """The known sections of a summary, by title; what stands before the first heading is chatter and dropped."""
+    sections: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in text.splitlines():
+        match = _HEADING.match(line)
+        title = _TITLES.get(match["title"].casefold()) if match else None
+        if title:
+            current = sections.setdefault(title, [])
+        elif current is not None:
+            current.append(line.rstrip())
+    found = {title: "\n".join(lines).strip() for title, lines in sections.items()}
+    loose = found.pop("Progress", None)
+    if loose is not None:
+        # A model that skipped the three sub-headings still said what was done.
+        found["Done"] = "\n".join(part for part in (loose, found.get("Done", "")) if part)
+    return found
+
+
+def has_goal_and_progress(sections: Mapping[str, str]) -> bool:
+    """Whether the two sections without which a summary has failed are there and say something."""
+    says = {title for title, body in sections.items() if body and body.casefold() != NONE}
+    return "Goal" in says and bool(says & set(PROGRESS))
+
+
+def render_sections(sections: Mapping[str, str]) -> str:
+    """All headings in order; a section with nothing to say is `(none)`."""
+    lines: list[str] = []
+    for title in SECTIONS:
+        if title == "Done":
+            lines += ["## Progress", "### Done"]
+        else:
+            lines.append(f"### {title}" if title in PROGRESS else f"## {title}")
+        lines.append(sections.get(title, "").strip() or NONE)
+    return "\n".join(lines)
+
+
+def section_lines(body: str) -> list[str]:
+    """The entries of a section, one per line, without the placeholder."""
+    return [line for line in body.splitlines() if line.strip() and line.strip().casefold() != NONE]

@@ -1,0 +1,96 @@
+"""Settings of this package: which engine, when it compacts, who writes the summary.
+
+    window ──────────────────────────────────────────────► context_length
+    [ head ][ ------------- middle ------------- ][ tail ]│
+                                     target_ratio ─┘      └─ threshold
+
+Only ranges and defaults are here; what a value does is in the file of its phase.
+"""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from plimsoll.models.settings import (
+    PROVIDERS,
+    Endpoint,
+    Section,
+    endpoint_field,
+    provider_field,
+    require_endpoint,
+)
+
+AUXILIARY_PROVIDERS = (*PROVIDERS[:3], "main", *PROVIDERS[3:])
+
+
+class ContextSettings(Section):
+    """Which context engine manages the conversation."""
+
+    engine: str = Field(
+        default="compressor",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$",
+        description="The context engine: compressor (built in), or the name of an installed engine.",
+        json_schema_extra={"allowed": "an engine's name (letters, digits, - and _)"},
+    )
+
+
+class CompressionSettings(Section):
+    """When a conversation is compacted and how much of it stays word for word.
+
+    `protect_first_n` is not a setting: the system prompt and the first exchange (3 messages) always stay.
+    """
+
+    enabled: bool = Field(
+        default=True,
+        description="Compact automatically. When false, only compressing by hand makes it smaller.",
+    )
+    threshold: float = Field(
+        default=0.50,
+        gt=0,
+        le=1,
+        description="Compact when the prompt reaches this share of the context window.",
+    )
+    target_ratio: float = Field(
+        default=0.20,
+        ge=0.10,
+        le=0.80,
+        description="Share of the threshold's tokens that the newest messages keep.",
+    )
+    protect_last_n: int = Field(
+        default=20, ge=1, description="At least this many of the newest messages stay."
+    )
+    # A key with "reserved" is checked, and the user is told that nothing reads it yet. Delete the marker
+    # when the feature arrives. A mapping reserves only the values that it names.
+    background: bool = Field(
+        default=True,
+        description="Prepare summaries before they are due.",
+        json_schema_extra={"reserved": "this release does no work in the background"},
+    )
+    policy: Literal["threshold", "cost"] = Field(
+        default="threshold",
+        description="When to act: at the threshold, or earlier where the cost model says that it pays.",
+        json_schema_extra={"reserved": {"cost": "this release always compacts at the threshold"}},
+    )
+
+
+class AuxiliaryCompressionSettings(Section):
+    """The model that writes the summaries."""
+
+    model: str | None = Field(
+        default=None, min_length=1, description="Model that writes summaries. Null: detect."
+    )
+    provider: str = provider_field(
+        AUXILIARY_PROVIDERS, "Who serves the summary model; main means the main model's provider."
+    )
+    base_url: Endpoint | None = endpoint_field("OpenAI-compatible endpoint of the summary model.")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "AuxiliaryCompressionSettings":
+        require_endpoint(self.provider, self.base_url, AUXILIARY_PROVIDERS)
+        return self
+
+
+class AuxiliarySettings(Section):
+    """Models that do side work."""
+
+    compression: AuxiliaryCompressionSettings = Field(default_factory=AuxiliaryCompressionSettings)

@@ -1,0 +1,27 @@
+"""Anthropic's messages wire, both directions: as its client and as a server that speaks it."""
+
+from plimsoll.dialects.anthropic.conversation import (
+    decode_anthropic_conversation,
+    encode_anthropic_conversation,
+)
+from plimsoll.dialects.anthropic.reply import decode_reply, encode_error, encode_reply
+from plimsoll.dialects.anthropic.request import DEFAULT_MAX_TOKENS, decode_request, encode_request
+from plimsoll.dialects.anthropic.rules import EXACT, Rules, rules_for
+from plimsoll.dialects.anthropic.stream_decoder import StreamDecoder
+from plimsoll.dialects.anthropic.stream_encoder import StreamEncoder
+
+__all__ = [
+    "DEFAULT_MAX_TOKENS",
+    "EXACT",
+    "Rules",
+    "StreamDecoder",
+    "StreamEncoder",
+    "decode_anthropic_conversation",
+    "decode_reply",
+    "decode_request",
+    "encode_anthropic_conversation",
+    "encode_error",
+    "encode_reply",
+    "encode_request",
+    "rules_for",
+]

@@ -1,0 +1,195 @@
+"""A whole conversation ⇄ Anthropic's `system` and `messages`.
+
+    canonical                               Anthropic
+    system, developer (at the start)    ⇄   system: one block for each text part
+    user                                ⇄   user: blocks
+    assistant (+ tool_calls)            ⇄   assistant: thinking, text, tool_use
+    tool · tool · user                  ⇄   user: tool_result, tool_result, text …
+    system, developer (further down)    ⇄   system, behind the user message of its turn
+
+Guarantees
+  Round trip     `decode(*encode(x)) == normalise(x)`, and x itself where it is in normal form;
+                 `encode(decode(*encode(x))) == encode(x)`.
+  Growth         Let x be well formed and cut where the next message is the assistant's, or where x ends:
+                 then `encode(beginning)` is the beginning of `encode(x)`, message by message. At any other
+                 legal cut it is so block by block, as a following user message joins the last one, provided
+                 that no system message stands in that turn.
+  Alternation    user and assistant alternate; nothing empty is sent.
+
+A system message further down is sent in the role `system`, which recent Claude models accept behind a
+user message. Where a model does not, or no user message stands in that turn, its text is sent as the
+user's between `<system-message>` tags; that one direction does not come back as a system message, so
+that nobody can promote words to instructions by typing the tag.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from plimsoll.dialects.anthropic.rules import EXACT, Rules
+from plimsoll.dialects.blocks.assistant import (
+    blocks_from,
+    content_from,
+    entries_from,
+    entries_of,
+    legacy_call_id,
+    message_from,
+)
+from plimsoll.dialects.blocks.parts import block_from_part, part_from_block, part_with_extras, with_extras
+from plimsoll.dialects.blocks.tool_ids import CallIds
+from plimsoll.errors import InvalidConversation
+from plimsoll.messages import SYSTEM_ROLES, Message, Part, parts_of
+
+Block = dict[str, Any]
+_RESULT_KEYS = {"type", "tool_use_id", "content", "is_error"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What one canonical message contributes to the wire."""
+
+    role: str
+    blocks: list[Block]
+    results: list[Block] = field(default_factory=list)
+
+
+def encode_anthropic_conversation(
+    messages: Sequence[Message], rules: Rules = EXACT
+) -> tuple[list[Block] | None, list[dict[str, Any]]]:
+    """The `system` blocks (None where there are none) and the `messages` of a request."""
+    ids = CallIds()
+    pieces = [_piece(message, ids, rules) for message in messages]
+    spoken = [piece for piece in pieces if piece.blocks or piece.results]
+    start = next((i for i, piece in enumerate(spoken) if piece.role != "system"), len(spoken))
+    system = [block for piece in spoken[:start] for block in piece.blocks]
+    wire: list[dict[str, Any]] = []
+    for is_assistant, run in groupby(spoken[start:], key=lambda piece: piece.role == "assistant"):
+        if is_assistant:
+            wire.append({"role": "assistant", "content": [block for piece in run for block in piece.blocks]})
+        else:
+            wire += _user_turn(list(run), rules)
+    return system or None, wire
+
+
+def decode_anthropic_conversation(system: Any, messages: Sequence[Any]) -> list[Message]:
+    """The canonical conversation of a request's `system` (text, blocks or None) and `messages`."""
+    decoded: list[Message] = []
+    if parts := list(_parts(system)):
+        decoded.append({"role": "system", "content": content_from(parts)})
+    names: dict[str, str] = {}
+    for index, message in enumerate(messages):
+        role = message.get("role") if isinstance(message, dict) else None
+        if role == "assistant":
+            if entries := entries_from(message.get("content")):
+                names |= {e.item["id"]: e.item["function"]["name"] for e in entries if e.kind == "tool_use"}
+                decoded.append(message_from(entries))
+        elif role == "user":
+            decoded += _from_user(message.get("content"), names)
+        elif role in SYSTEM_ROLES:
+            if parts := list(_parts(message.get("content"))):
+                decoded.append({"role": "system", "content": content_from(parts)})
+        else:
+            raise InvalidConversation(
+                f"message {index}: the role must be user, assistant or system, but it is {role!r}"
+            )
+    return decoded
+
+
+def _piece(message: Message, ids: CallIds, rules: Rules) -> _Piece:
+    role = message.get("role")
+    if role == "assistant":
+        return _Piece("assistant", blocks_from(entries_of(message), ids, rules.unsigned_thinking))
+    if role in ("tool", "function"):
+        return _Piece("user", [], [_tool_result(message, ids)])
+    blocks = list(_blocks(parts_of(message)))
+    marker = message.get("cache_control")
+    if blocks and marker is not None and blocks[-1].get("cache_control") is None:
+        blocks[-1] = {**blocks[-1], "cache_control": marker}
+    if role in SYSTEM_ROLES:
+        return _Piece("system", [block if block["type"] == "text" else _left_out(block) for block in blocks])
+    if role != "user":
+        raise InvalidConversation(
+            f"role {role!r} is none of system, developer, user, assistant, tool, function"
+        )
+    return _Piece("user", blocks)
+
+
+def _user_turn(run: Sequence[_Piece], rules: Rules) -> list[dict[str, Any]]:
+    """One turn of the user: results first, as Anthropic wants them, then what was said."""
+    results = [block for piece in run for block in piece.results]
+    has_user = any(piece.role == "user" for piece in run)
+    if not (rules.inline_system and has_user):
+        said = [
+            block
+            for piece in run
+            for block in (piece.blocks if piece.role == "user" else map(as_user_text, piece.blocks))
+        ]
+        return [{"role": "user", "content": results + said}]
+    said = [block for piece in run if piece.role == "user" for block in piece.blocks]
+    notes = [block for piece in run if piece.role == "system" for block in piece.blocks]
+    turn = [{"role": "user", "content": results + said}]
+    return [*turn, {"role": "system", "content": notes}] if notes else turn
+
+
+def as_user_text(part: Part) -> Part:
+    """A system text as the user's words, marked as what it was; every other field kept."""
+    return {**part, "text": f"<system-message>\n{part['text']}\n</system-message>"}
+
+
+def _tool_result(message: Message, ids: CallIds) -> Block:
+    answered = message.get("tool_call_id")
+    if answered is None and message.get("role") == "function":
+        answered = legacy_call_id(message.get("name"))
+    block: Block = {"type": "tool_result", "tool_use_id": ids.for_result(str(answered or ""))}
+    content = list(_blocks(parts_of(message)))
+    text = message.get("content")
+    if content:
+        block["content"] = content
+    elif isinstance(text, str) and text:
+        # White space alone is refused as a block and accepted as a string.
+        block["content"] = text
+    if message.get("is_error"):
+        block["is_error"] = True
+    return with_extras(block, message)
+
+
+def _from_user(content: Any, names: dict[str, str]) -> Iterator[Message]:
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
+    said: list[Part] = []
+    for block in blocks:
+        if isinstance(block, dict) and block.get("type") == "tool_result":
+            yield _tool_message(block, names)
+        elif (part := part_from_block(block)) is not None:
+            said.append(part)
+    if said:
+        yield {"role": "user", "content": content_from(said)}
+
+
+def _tool_message(block: Block, names: dict[str, str]) -> Message:
+    call_id = str(block.get("tool_use_id") or "")
+    message: Message = {"role": "tool", "tool_call_id": call_id}
+    if call_id in names:
+        message["name"] = names[call_id]
+    content = block.get("content")
+    message["content"] = content if isinstance(content, str) else content_from(list(_parts(content)))
+    if block.get("is_error"):
+        message["is_error"] = True
+    return part_with_extras(message, block, _RESULT_KEYS)
+
+
+def _blocks(parts: Sequence[Part]) -> Iterator[Block]:
+    for part in parts:
+        if (block := block_from_part(part)) is not None:
+            yield block
+
+
+def _parts(content: Any) -> Iterator[Part]:
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
+    for block in blocks:
+        if (part := part_from_block(block)) is not None:
+            yield part
+
+
+def _left_out(block: Block) -> Block:
+    return {"type": "text", "text": f"[{block['type']} part left out]"}

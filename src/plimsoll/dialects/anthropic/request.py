@@ -1,0 +1,114 @@
+"""Canonical request ⇄ the body of `POST /v1/messages`.
+
+Fields that are not named in `ChatRequest` pass through untouched, and only on
+this wire. Keys stand in a fixed order, so that equal requests are equal bytes.
+"""
+
+from typing import Any
+
+from plimsoll.dialects.anthropic.conversation import (
+    decode_anthropic_conversation,
+    encode_anthropic_conversation,
+)
+from plimsoll.dialects.anthropic.rules import Rules, rules_for
+from plimsoll.dialects.anthropic.tools import decode_choice, decode_tools, encode_choice, encode_tools
+from plimsoll.dialects.request import ChatRequest, Thinking
+from plimsoll.errors import InvalidConversation
+
+# This wire wants a limit with every request; whoever knows the model gives a better one.
+DEFAULT_MAX_TOKENS = 8_192
+_NAMED = frozenset(
+    {"model", "messages", "system", "tools", "max_tokens", "temperature", "top_p", "stop_sequences"}
+    | {"tool_choice", "stream", "thinking"}
+)
+_MODES = ("enabled", "adaptive", "disabled")
+
+
+def encode_request(request: ChatRequest, rules: Rules | None = None) -> dict[str, Any]:
+    """The body that asks for this, in the words that the model takes (or those of `rules`)."""
+    rules = rules or rules_for(request.model)
+    system, messages = encode_anthropic_conversation(request.messages, rules)
+    tools = encode_tools(request.tools)
+    thinking = request.thinking or Thinking()
+    extra = request.extra_for("anthropic")
+    body: dict[str, Any] = {"model": request.model}
+    body["max_tokens"] = DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens
+    temperature = request.temperature if rules.sampling else None
+    optional = {
+        "tools": tools or None,
+        "tool_choice": encode_choice(request.tool_choice, request.parallel_tool_calls) if tools else None,
+        "system": system,
+        "messages": messages,
+        # Other wires go up to 2; this one refuses more than 1.
+        "temperature": None if temperature is None else min(temperature, 1.0),
+        "top_p": request.top_p if rules.sampling else None,
+        "stop_sequences": list(request.stop) or None,
+        "thinking": _encode_thinking(thinking, rules),
+        "output_config": _output_config(thinking, rules, extra.pop("output_config", None)),
+        "stream": True if request.stream else None,
+    }
+    body |= {key: value for key, value in optional.items() if value is not None}
+    if not rules.sampling:
+        extra.pop("top_k", None)
+    return body | {key: value for key, value in extra.items() if key not in _NAMED}
+
+
+def decode_request(body: dict[str, Any]) -> ChatRequest:
+    """What a client of this wire asks for."""
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        raise InvalidConversation(f"messages must be a list, not {type(messages).__name__}")
+    choice, parallel = decode_choice(body.get("tool_choice"))
+    extra = {key: value for key, value in body.items() if key not in _NAMED}
+    output = extra.pop("output_config", None)
+    output = dict(output) if isinstance(output, dict) else {}
+    effort = output.pop("effort", None)
+    if output:
+        extra["output_config"] = output
+    return ChatRequest(
+        model=str(body.get("model") or ""),
+        messages=tuple(decode_anthropic_conversation(body.get("system"), messages)),
+        tools=decode_tools(body.get("tools")),
+        max_tokens=body.get("max_tokens"),
+        temperature=body.get("temperature"),
+        top_p=body.get("top_p"),
+        stop=tuple(body.get("stop_sequences") or ()),
+        tool_choice=choice,
+        parallel_tool_calls=parallel,
+        stream=bool(body.get("stream")),
+        thinking=_decode_thinking(body.get("thinking"), effort),
+        extra={"anthropic": extra} if extra else {},
+    )
+
+
+def _encode_thinking(thinking: Thinking, rules: Rules) -> dict[str, Any] | None:
+    if thinking.mode is None:
+        return None
+    wire: dict[str, Any] = {"type": thinking.mode}
+    if thinking.mode == "enabled" and not rules.budget:
+        wire["type"] = "adaptive"
+    elif thinking.budget_tokens is not None:
+        wire["budget_tokens"] = thinking.budget_tokens
+    if thinking.display is not None:
+        wire["display"] = thinking.display
+    return wire
+
+
+def _output_config(thinking: Thinking, rules: Rules, rest: Any) -> dict[str, Any] | None:
+    config = dict(rest) if isinstance(rest, dict) else {}
+    if thinking.effort is not None and rules.effort:
+        # The least that OpenAI's scale knows is called low on this one.
+        config = {"effort": "low" if thinking.effort == "minimal" else thinking.effort, **config}
+    return config or None
+
+
+def _decode_thinking(thinking: Any, effort: Any) -> Thinking | None:
+    wire = thinking if isinstance(thinking, dict) else {}
+    mode = wire.get("type")
+    decoded = Thinking(
+        mode=mode if mode in _MODES else None,
+        budget_tokens=wire.get("budget_tokens"),
+        effort=effort if isinstance(effort, str) else None,
+        display=wire.get("display"),
+    )
+    return None if decoded == Thinking() else decoded

@@ -1,0 +1,40 @@
+"""What the receiver of a request on Anthropic's wire accepts beyond the common ground.
+
+`EXACT` says everything that the wire can say, so that nothing is lost on the
+way there and back; `rules_for(model)` says what that model takes.
+"""
+
+import re
+from dataclasses import dataclass
+
+_VERSION = re.compile(r"(opus|sonnet|haiku|fable|mythos)[-.]?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Differences between the models that speak this wire."""
+
+    inline_system: bool = True  # a system message may stand among the messages
+    unsigned_thinking: bool = True  # a thinking block without signature is accepted
+    sampling: bool = True  # temperature, top_p and top_k are accepted
+    effort: bool = True  # `output_config.effort` is accepted
+    budget: bool = True  # thinking may be given a budget; otherwise it is adaptive
+
+
+EXACT = Rules()
+
+
+def rules_for(model: str) -> Rules:
+    """The rules of a model by its name; one that is not Claude takes its own unsigned thinking back."""
+    name = model.lower()
+    if "claude" not in name:
+        return Rules(inline_system=False)
+    found = _VERSION.search(name)
+    version = (int(found[2]), int(found[3] or 0)) if found else (0, 0)
+    return Rules(
+        inline_system=version >= (4, 8),
+        unsigned_thinking=False,
+        sampling=version < (4, 7),
+        effort=version >= (4, 6) or bool(found and found[1] == "opus" and version >= (4, 5)),
+        budget=version < (4, 7),
+    )

@@ -1,0 +1,165 @@
+"""The events of a streamed message -> the canonical steps.
+
+    message_start · (content_block_start · content_block_delta… · content_block_stop)… · message_delta · message_stop
+
+Text, thinking and tool calls pass on as they arrive; every other block is
+collected and handed over whole. Usage is cumulative: later numbers replace
+earlier ones, field by field. Without `message_stop` the stream broke off.
+"""
+
+import json
+from typing import Any
+
+from plimsoll.dialects.blocks.arguments import input_of
+from plimsoll.dialects.collect import Collector
+from plimsoll.dialects.finish import finish_from_anthropic
+from plimsoll.dialects.reply import (
+    BlockDelta,
+    BlockEnd,
+    CitationDelta,
+    Delta,
+    Failure,
+    Finish,
+    ReasoningDelta,
+    Reply,
+    SignatureDelta,
+    Start,
+    TextDelta,
+    ToolCallDelta,
+    UsageReport,
+)
+from plimsoll.dialects.usage import usage_from_anthropic
+
+_TOOL_KEYS = frozenset({"type", "id", "name", "input", "cache_control"})
+
+
+class StreamDecoder:
+    """Feed it each event; ask for the reply at the end."""
+
+    def __init__(self) -> None:
+        self._collector = Collector()
+        self._stopped = False
+        self._usage: dict[str, Any] = {}
+        self._block: dict[str, Any] = {}  # the block being streamed, and its arguments so far
+        self._json = ""
+        self._calls = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether the provider said that the reply has ended; otherwise it broke off."""
+        return self._stopped and self._collector.failure is None
+
+    @property
+    def failure(self) -> Failure | None:
+        """The error with which the provider broke the stream off."""
+        return self._collector.failure
+
+    def reply(self) -> Reply:
+        """The reply as far as it has come."""
+        return self._collector.reply()
+
+    def feed(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
+        """The steps in one event."""
+        if data is None:
+            return []
+        deltas = self._event(str(data.get("type") or event), data)
+        self._collector.add(deltas)
+        return deltas
+
+    def _event(self, kind: str, data: dict[str, Any]) -> list[Delta]:
+        match kind:
+            case "message_start":
+                message = _object(data.get("message"))
+                start = Start(str(message.get("id") or ""), str(message.get("model") or ""))
+                return [start, *self._report(message.get("usage"))]
+            case "content_block_start":
+                return self._start(_object(data.get("content_block")))
+            case "content_block_delta":
+                return self._delta(_object(data.get("delta")))
+            case "content_block_stop":
+                return self._stop()
+            case "message_delta":
+                native = _object(data.get("delta")).get("stop_reason")
+                reason = finish_from_anthropic(native)
+                finish: list[Delta] = [Finish(reason, native)] if reason else []
+                return finish + self._report(data.get("usage"))
+            case "message_stop":
+                self._stopped = True
+            case "error":
+                error = _object(data.get("error"))
+                return [Failure(str(error.get("type") or "error"), str(error.get("message") or data))]
+        return []
+
+    def _report(self, usage: Any) -> list[Delta]:
+        self._usage |= {key: value for key, value in _object(usage).items() if value is not None}
+        counted = usage_from_anthropic(self._usage)
+        return [UsageReport(counted)] if counted else []
+
+    def _start(self, block: dict[str, Any]) -> list[Delta]:
+        self._block, self._json = dict(block), ""
+        match block.get("type"):
+            case "text":
+                return [TextDelta(block["text"])] if block.get("text") else []
+            case "thinking":
+                # An empty step opens the block, as thinking that is not shown has a signature alone.
+                shown = ReasoningDelta(str(block.get("thinking") or ""))
+                return [shown, *([SignatureDelta(block["signature"])] if block.get("signature") else [])]
+            case "tool_use":
+                extra = {k: v for k, v in block.items() if k not in _TOOL_KEYS and v is not None}
+                index, self._calls = self._calls, self._calls + 1
+                carried = {"anthropic": extra} if extra else {}
+                return [
+                    ToolCallDelta(
+                        index, str(block.get("id") or ""), str(block.get("name") or ""), "", carried
+                    )
+                ]
+        return []
+
+    def _delta(self, delta: dict[str, Any]) -> list[Delta]:
+        match delta.get("type"):
+            case "text_delta":
+                return [TextDelta(str(delta.get("text") or ""))]
+            case "thinking_delta":
+                return [ReasoningDelta(str(delta.get("thinking") or ""))]
+            case "signature_delta":
+                return [SignatureDelta(str(delta.get("signature") or ""))]
+            case "citations_delta":
+                return [CitationDelta(_object(delta.get("citation")))]
+            case "input_json_delta":
+                piece = str(delta.get("partial_json") or "")
+                self._json += piece
+                if self._block.get("type") == "tool_use" and piece:
+                    return [ToolCallDelta(self._calls - 1, arguments=piece)]
+            case _:
+                self._grow(delta)
+        return []
+
+    def _grow(self, delta: dict[str, Any]) -> None:
+        """A step of a block that is not ours to read: texts grow, everything else is replaced."""
+        for key, value in delta.items():
+            before = self._block.get(key)
+            if key != "type":
+                self._block[key] = (
+                    before + value if isinstance(before, str) and isinstance(value, str) else value
+                )
+
+    def _stop(self) -> list[Delta]:
+        block, self._block = self._block, {}
+        kind = block.get("type")
+        if kind in ("text", "thinking"):
+            return [BlockEnd()]
+        if kind == "tool_use":
+            whole = block.get("input")
+            if not self._json and whole:
+                return [
+                    ToolCallDelta(self._calls - 1, arguments=json.dumps(whole, ensure_ascii=False)),
+                    BlockEnd(),
+                ]
+            return [BlockEnd()]
+        if self._json:
+            block["input"] = input_of(self._json)
+        return [BlockDelta(block)] if block else []
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

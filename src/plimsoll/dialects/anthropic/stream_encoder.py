@@ -1,0 +1,174 @@
+"""The canonical steps -> the events of a streamed message.
+
+    message_start · (content_block_start · content_block_delta… · content_block_stop)… · message_delta · message_stop
+
+This wire writes one block after the other, while OpenAI's may mix the steps of
+parallel calls: a second call waits until the first is known to be finished.
+Why the reply ended and what it cost go into the last events.
+"""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from plimsoll.dialects.anthropic.reply import encode_error
+from plimsoll.dialects.blocks.tool_ids import CallIds
+from plimsoll.dialects.finish import finish_to_anthropic
+from plimsoll.dialects.reply import (
+    BlockDelta,
+    BlockEnd,
+    CitationDelta,
+    Delta,
+    Failure,
+    Finish,
+    ReasoningDelta,
+    SignatureDelta,
+    Start,
+    TextDelta,
+    ToolCallDelta,
+    UsageReport,
+)
+from plimsoll.dialects.sse import SseEvent, json_event
+from plimsoll.dialects.usage import Usage, usage_to_anthropic
+
+_EMPTY: dict[str, dict[str, Any]] = {
+    "text": {"type": "text", "text": ""},
+    "thinking": {"type": "thinking", "thinking": "", "signature": ""},
+}
+
+
+class StreamEncoder:
+    """Feed it each step; call `finish()` at the end."""
+
+    def __init__(self, id: str = "", model: str = "") -> None:
+        self._id, self._model = id, model
+        self._begun = False
+        self._index = -1
+        self._open: str | None = None
+        self._sealed = False
+        self._call: int | None = None
+        self._waiting: dict[int, ToolCallDelta] = {}
+        self._ids = CallIds()
+        self._finish: Finish | None = None
+        self._usage: Usage | None = None
+
+    def encode(self, delta: Delta) -> list[SseEvent]:
+        """The events that one step amounts to."""
+        match delta:
+            case Start(id, model):
+                self._id, self._model = self._id or id, self._model or model
+            case UsageReport(usage):
+                self._usage = usage
+            case Finish():
+                self._finish = delta
+            case TextDelta(text):
+                return self._write("text", {"type": "text_delta", "text": text}) if text else []
+            case CitationDelta(citation):
+                return self._write("text", {"type": "citations_delta", "citation": citation})
+            case ReasoningDelta(text):
+                return self._write("thinking", {"type": "thinking_delta", "thinking": text})
+            case SignatureDelta(signature):
+                events = self._write("thinking", {"type": "signature_delta", "signature": signature})
+                self._sealed = True
+                return events
+            case ToolCallDelta():
+                return self._tool(delta)
+            case BlockDelta(block):
+                return self._whole(block)
+            case BlockEnd():
+                return self._close()
+            case Failure(kind, message):
+                return self.fail(kind, message)
+        return []
+
+    def finish(self) -> list[SseEvent]:
+        """The events that end the stream."""
+        events = self._first() + self._close()
+        reason, native = (self._finish.reason, self._finish.native) if self._finish else ("stop", None)
+        ended = {"stop_reason": finish_to_anthropic(reason, native), "stop_sequence": None}
+        last = {"type": "message_delta", "delta": ended, "usage": usage_to_anthropic(self._usage)}
+        return [*events, _event(last), _event({"type": "message_stop"})]
+
+    def fail(self, kind: str, message: str) -> list[SseEvent]:
+        """The event that breaks the stream off."""
+        return [_event(encode_error(kind, message))]
+
+    def _first(self) -> list[SseEvent]:
+        if self._begun:
+            return []
+        self._begun = True
+        message: dict[str, Any] = {
+            "id": self._id,
+            "type": "message",
+            "role": "assistant",
+            "model": self._model,
+        }
+        message |= {"content": [], "stop_reason": None, "stop_sequence": None}
+        usage = replace(self._usage or Usage(), reasoning_tokens=None)
+        return [_event({"type": "message_start", "message": {**message, "usage": usage_to_anthropic(usage)}})]
+
+    def _begin(self, block: dict[str, Any]) -> list[SseEvent]:
+        events = self._first()
+        self._index += 1
+        self._open, self._sealed = str(block.get("type")), False
+        start = {"type": "content_block_start", "index": self._index, "content_block": block}
+        return [*events, _event(start)]
+
+    def _close(self) -> list[SseEvent]:
+        """End the open block, and write the calls that waited for that."""
+        events: list[SseEvent] = []
+        if self._open is not None:
+            events.append(_event({"type": "content_block_stop", "index": self._index}))
+        self._open = self._call = None
+        waiting, self._waiting = self._waiting, {}
+        for delta in waiting.values():
+            events += self._tool(delta) + self._close()
+        return events
+
+    def _whole(self, block: dict[str, Any]) -> list[SseEvent]:
+        arguments = block.get("input")
+        if not isinstance(arguments, dict) or not arguments:
+            return [*self._close(), *self._begin(block), *self._close()]
+        # Clients put the input together from its steps alone.
+        text = json.dumps(arguments, ensure_ascii=False)
+        begun = [*self._close(), *self._begin({**block, "input": {}})]
+        return [*begun, self._step({"type": "input_json_delta", "partial_json": text}), *self._close()]
+
+    def _write(self, kind: str, step: dict[str, Any]) -> list[SseEvent]:
+        events: list[SseEvent] = []
+        if self._open != kind or (self._sealed and step["type"] == "thinking_delta"):
+            events = self._close() + self._begin(_EMPTY[kind])
+        return events if step == {"type": "thinking_delta", "thinking": ""} else [*events, self._step(step)]
+
+    def _tool(self, delta: ToolCallDelta) -> list[SseEvent]:
+        events: list[SseEvent] = []
+        if self._call is not None and self._call != delta.index:
+            before = self._waiting.get(delta.index, ToolCallDelta(delta.index))
+            self._waiting[delta.index] = _joined(before, delta)
+            return []
+        if self._call is None:
+            events = self._close()
+            self._call = delta.index
+            extra = delta.extra.get("anthropic")
+            block = {"type": "tool_use", "id": self._ids.for_call(delta.id or ""), "name": delta.name or ""}
+            events += self._begin({**block, "input": {}, **(extra if isinstance(extra, dict) else {})})
+        if delta.arguments:
+            events.append(self._step({"type": "input_json_delta", "partial_json": delta.arguments}))
+        return events
+
+    def _step(self, step: dict[str, Any]) -> SseEvent:
+        return _event({"type": "content_block_delta", "index": self._index, "delta": step})
+
+
+def _joined(before: ToolCallDelta, more: ToolCallDelta) -> ToolCallDelta:
+    return ToolCallDelta(
+        index=before.index,
+        id=before.id or more.id,
+        name=before.name or more.name,
+        arguments=before.arguments + more.arguments,
+        extra={**before.extra, **more.extra},
+    )
+
+
+def _event(data: dict[str, Any]) -> SseEvent:
+    return json_event(data, str(data["type"]))

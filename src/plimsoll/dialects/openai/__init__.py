@@ -1,0 +1,16 @@
+"""OpenAI's chat completions wire, both directions: as its client and as a server that speaks it."""
+
+from plimsoll.dialects.openai.reply import decode_reply, encode_error, encode_reply
+from plimsoll.dialects.openai.request import decode_request, encode_request
+from plimsoll.dialects.openai.stream_decoder import StreamDecoder
+from plimsoll.dialects.openai.stream_encoder import StreamEncoder
+
+__all__ = [
+    "StreamDecoder",
+    "StreamEncoder",
+    "decode_reply",
+    "decode_request",
+    "encode_error",
+    "encode_reply",
+    "encode_request",
+]

@@ -1,0 +1,86 @@
+"""A chat completion ⇄ the canonical reply, and errors as clients of this wire expect them.
+
+A reply to a client shows all thinking as `reasoning_content` and hands signed
+blocks along as `thinking_blocks`: a client that sends them back keeps the
+model's thinking valid.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from plimsoll.dialects.finish import finish_from_openai
+from plimsoll.dialects.openai.messages import all_reasoning, encode_messages
+from plimsoll.dialects.reply import Reply
+from plimsoll.dialects.usage import usage_from_openai, usage_to_openai
+from plimsoll.errors import MalformedReply
+from plimsoll.messages import Message, texts_of, tool_calls
+
+_NAMED = frozenset({"id", "object", "created", "model", "choices", "usage"})
+
+
+def encode_reply(reply: Reply, created: int = 0) -> dict[str, Any]:
+    """The body of a chat completion; `created` is the time in seconds."""
+    body: dict[str, Any] = {
+        "id": reply.id,
+        "object": "chat.completion",
+        "created": created,
+        "model": reply.model,
+        "choices": [{"index": 0, "message": _shown(reply.message), "finish_reason": reply.finish_reason}],
+    }
+    if reply.usage:
+        body["usage"] = usage_to_openai(reply.usage)
+    return {**body, **reply.extra.get("openai", {})}
+
+
+def decode_reply(body: Any) -> Reply:
+    """The reply that a provider of this wire sent."""
+    choices = body.get("choices") if isinstance(body, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(body, dict) or not isinstance(choice, dict) or not isinstance(message, dict):
+        raise MalformedReply(f"the provider's reply holds no message: {str(body)[:200]}")
+    native = choice.get("finish_reason")
+    message = canonical(message)
+    reason = finish_from_openai(native)
+    if reason == "stop" and tool_calls(message):
+        reason = "tool_calls"  # several local servers say stop after a call
+    extra = {key: value for key, value in body.items() if key not in _NAMED}
+    return Reply(
+        message=message,
+        finish_reason=reason,
+        usage=usage_from_openai(body.get("usage")),
+        id=str(body.get("id") or ""),
+        model=str(body.get("model") or ""),
+        native_finish_reason=native if isinstance(native, str) else None,
+        extra={"openai": extra} if extra else {},
+    )
+
+
+def encode_error(kind: str, message: str) -> dict[str, Any]:
+    """The body of a failed request."""
+    return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
+
+
+def canonical(message: Mapping[str, Any]) -> Message:
+    """A provider's message without the fields that it left empty; text and calls in their usual shape."""
+    kept = {key: value for key, value in message.items() if value not in (None, [], {}) and key != "role"}
+    reasoning = kept.pop("reasoning", None)
+    if isinstance(reasoning, str) and reasoning:
+        kept.setdefault("reasoning_content", reasoning)
+    calls = kept.get("tool_calls")
+    kept.setdefault("content", None if calls or kept.get("refusal") else "")
+    if not isinstance(calls, list):
+        kept.pop("tool_calls", None)
+    return {"role": "assistant", **kept}
+
+
+def _shown(message: Message) -> Message:
+    wire = {"content": None, **encode_messages([message], markers=False)[0]}
+    if isinstance(message.get("content"), list):
+        # Clients of this wire expect text here, and get what a streamed reply would have amounted to.
+        wire["content"] = "".join(texts_of(message))
+    if reasoning := all_reasoning(message):
+        wire["reasoning_content"] = reasoning
+    if message.get("thinking_blocks"):
+        wire["thinking_blocks"] = message["thinking_blocks"]
+    return {"role": "assistant", **wire}

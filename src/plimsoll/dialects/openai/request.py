@@ -1,0 +1,88 @@
+"""Canonical request ⇄ the body of `POST /chat/completions`.
+
+Fields that are not named in `ChatRequest` pass through untouched, and only on
+this wire. Keys stand in a fixed order, so that equal requests are equal bytes.
+"""
+
+import re
+from typing import Any
+
+from plimsoll.dialects.openai.messages import decode_messages, encode_messages, takes_markers, without
+from plimsoll.dialects.request import ChatRequest, Thinking, Tool
+
+_OWN_TOOLS = frozenset({"function", "custom"})
+# OpenAI's reasoning models refuse `max_tokens`; compatible servers know no other name.
+_RENAMED_LIMIT = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d))")
+_NAMED = frozenset(
+    {"model", "messages", "tools", "max_tokens", "max_completion_tokens", "temperature", "top_p", "stop"}
+    | {"tool_choice", "parallel_tool_calls", "stream", "stream_options", "reasoning_effort"}
+)
+
+
+def encode_request(request: ChatRequest) -> dict[str, Any]:
+    """The body that asks for this."""
+    markers = takes_markers(request.model)
+    thinking = request.thinking or Thinking()
+    tools = [without(tool, markers) for tool in request.tools if tool.get("type") in _OWN_TOOLS]
+    body: dict[str, Any] = {"model": request.model}
+    body["messages"] = encode_messages(request.messages, markers)
+    optional = {
+        "tools": tools or None,
+        "tool_choice": request.tool_choice if tools else None,
+        "parallel_tool_calls": request.parallel_tool_calls if tools else None,
+        limit_key(request.model): request.max_tokens,
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        "stop": list(request.stop) or None,
+        "reasoning_effort": "none" if thinking.mode == "disabled" else thinking.effort,
+        "stream": True if request.stream else None,
+    }
+    body |= {key: value for key, value in optional.items() if value is not None}
+    extra = request.extra_for("openai")
+    options = extra.pop("stream_options", None) or {}
+    if request.stream and (request.include_usage or options):
+        usage = {"include_usage": True} if request.include_usage else {}
+        body["stream_options"] = {**options, **usage}
+    return body | {key: value for key, value in extra.items() if key not in _NAMED}
+
+
+def decode_request(body: dict[str, Any]) -> ChatRequest:
+    """What a client of this wire asks for."""
+    stop = body.get("stop")
+    limit = body.get("max_completion_tokens")
+    options = body.get("stream_options")
+    options = dict(options) if isinstance(options, dict) else {}
+    include_usage = bool(options.pop("include_usage", False))
+    extra = {key: value for key, value in body.items() if key not in _NAMED}
+    if options:
+        extra["stream_options"] = options
+    return ChatRequest(
+        model=str(body.get("model") or ""),
+        messages=decode_messages(body.get("messages")),
+        tools=_tools(body.get("tools")),
+        max_tokens=body.get("max_tokens") if limit is None else limit,
+        temperature=body.get("temperature"),
+        top_p=body.get("top_p"),
+        stop=(stop,) if isinstance(stop, str) else tuple(stop or ()),
+        tool_choice=body.get("tool_choice"),
+        parallel_tool_calls=body.get("parallel_tool_calls"),
+        stream=bool(body.get("stream")),
+        include_usage=include_usage,
+        thinking=_thinking(body.get("reasoning_effort")),
+        extra={"openai": extra} if extra else {},
+    )
+
+
+def limit_key(model: str) -> str:
+    """The name under which a model takes the limit on its output."""
+    return "max_completion_tokens" if _RENAMED_LIMIT.search(model.lower()) else "max_tokens"
+
+
+def _tools(tools: Any) -> tuple[Tool, ...]:
+    return tuple(dict(tool) for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
+
+
+def _thinking(effort: Any) -> Thinking | None:
+    if not isinstance(effort, str):
+        return None
+    return Thinking(mode="disabled") if effort == "none" else Thinking(effort=effort)

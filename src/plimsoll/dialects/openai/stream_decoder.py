@@ -1,0 +1,190 @@
+"""The chunks of a streamed chat completion -> the canonical steps.
+
+Compatible servers differ in small things, and all of these are read: thinking
+as `reasoning_content`, as `reasoning` or as a part of the content; tool calls
+without an index, or all with the same one; arguments as an object; usage in the
+last chunk, in one of its own, or never.
+"""
+
+import json
+from typing import Any
+
+from plimsoll.dialects.collect import Collector
+from plimsoll.dialects.finish import finish_from_openai
+from plimsoll.dialects.reply import (
+    BlockDelta,
+    Delta,
+    Failure,
+    Finish,
+    MessageDelta,
+    ReasoningDelta,
+    Reply,
+    SignatureDelta,
+    Start,
+    TextDelta,
+    ToolCallDelta,
+    UsageReport,
+)
+from plimsoll.dialects.usage import usage_from_openai
+
+_CALL_KEYS = frozenset({"index", "id", "type", "function"})
+
+
+class StreamDecoder:
+    """Feed it each event; ask for the reply at the end."""
+
+    def __init__(self) -> None:
+        self._collector = Collector()
+        self._started = False
+        self._done = False
+        self._finished = False
+        self._slots: list[str | None] = []  # the id of each call so far
+        self._by_index: dict[int, int] = {}
+        self._named: set[int] = set()
+        self._details: list[dict[str, Any]] = []
+
+    @property
+    def complete(self) -> bool:
+        """Whether the provider said that the reply has ended; otherwise it broke off."""
+        return (self._finished or self._done) and self._collector.failure is None
+
+    @property
+    def failure(self) -> Failure | None:
+        """The error with which the provider broke the stream off."""
+        return self._collector.failure
+
+    def reply(self) -> Reply:
+        """The reply as far as it has come."""
+        return self._collector.reply()
+
+    def feed(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
+        """The steps in one event; `data` is None for the end mark."""
+        if data is None:
+            self._done = True
+            return []
+        deltas = list(self._chunk(data, failed=event == "error"))
+        self._collector.add(deltas)
+        return deltas
+
+    def _chunk(self, data: dict[str, Any], failed: bool) -> list[Delta]:
+        error = data.get("error")
+        if failed or error:
+            return [_failure(error if error else data)]
+        deltas: list[Delta] = []
+        if not self._started:
+            self._started = True
+            deltas.append(Start(str(data.get("id") or ""), str(data.get("model") or "")))
+        for choice in _dicts(data.get("choices")):
+            if (choice.get("index") or 0) != 0:
+                continue
+            delta = choice.get("delta") or choice.get("message")
+            deltas += self._delta(delta if isinstance(delta, dict) else {})
+            deltas += self._finish(choice.get("finish_reason"))
+        if usage := usage_from_openai(data.get("usage")):
+            deltas.append(UsageReport(usage))
+        return deltas
+
+    def _delta(self, delta: dict[str, Any]) -> list[Delta]:
+        reasoning = delta.get("reasoning_content") or delta.get("reasoning")
+        deltas: list[Delta] = [ReasoningDelta(reasoning)] if isinstance(reasoning, str) and reasoning else []
+        for block in _dicts(delta.get("thinking_blocks")):
+            if block.get("type") == "redacted_thinking":
+                deltas.append(BlockDelta(block))
+            elif signature := block.get("signature"):
+                deltas.append(SignatureDelta(str(signature)))
+        if details := _dicts(delta.get("reasoning_details")):
+            self._details = _merged(self._details, details)
+            deltas.append(MessageDelta({"reasoning_details": self._details}))
+        deltas += _content(delta.get("content"))
+        deltas += _content(delta.get("refusal"))
+        return deltas + [self._call(call) for call in _dicts(delta.get("tool_calls"))]
+
+    def _call(self, call: dict[str, Any]) -> ToolCallDelta:
+        function = call.get("function")
+        function = function if isinstance(function, dict) else {}
+        arguments = function.get("arguments")
+        if arguments is None:
+            arguments = ""
+        elif not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        slot, is_new = self._slot(call.get("index"), call.get("id"))
+        call_id = self._slots[slot] or f"call_{slot}"
+        extra = {key: value for key, value in call.items() if key not in _CALL_KEYS and value is not None}
+        return ToolCallDelta(
+            index=slot,
+            id=call_id if is_new else None,
+            name=self._name(slot, function.get("name")),
+            arguments=arguments,
+            extra=extra,
+        )
+
+    def _slot(self, index: Any, call_id: Any) -> tuple[int, bool]:
+        """The call that a step belongs to, and whether it is the first step of it."""
+        known = call_id if isinstance(call_id, str) and call_id else None
+        slot = self._by_index.get(index) if isinstance(index, int) else len(self._slots) - 1
+        if slot is not None and slot >= 0 and known in (None, self._slots[slot]):
+            return slot, False
+        self._slots.append(known)
+        if isinstance(index, int):
+            self._by_index[index] = len(self._slots) - 1
+        return len(self._slots) - 1, True
+
+    def _name(self, slot: int, name: Any) -> str | None:
+        """The name at its first mention; some servers repeat it with every step."""
+        if not isinstance(name, str) or not name or slot in self._named:
+            return None
+        self._named.add(slot)
+        return name
+
+    def _finish(self, native: Any) -> list[Delta]:
+        reason = finish_from_openai(native)
+        if reason is None:
+            return []
+        self._finished = True
+        return [Finish("tool_calls" if reason == "stop" and self._slots else reason, str(native))]
+
+
+def _content(content: Any) -> list[Delta]:
+    if isinstance(content, str):
+        return [TextDelta(content)] if content else []
+    deltas: list[Delta] = []
+    for part in _dicts(content):
+        thinking = part.get("thinking")
+        if part.get("type") == "thinking":
+            texts = (
+                [piece.get("text") for piece in _dicts(thinking)]
+                if isinstance(thinking, list)
+                else [thinking]
+            )
+            deltas += [ReasoningDelta(text) for text in texts if isinstance(text, str) and text]
+        elif isinstance(text := part.get("text"), str) and text:
+            deltas.append(TextDelta(text))
+    return deltas
+
+
+def _merged(before: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Reasoning details as a router streams them: pieces of one index are one detail."""
+    merged = list(before)
+    for piece in more:
+        last = merged[-1] if merged else {}
+        if last.get("type") != piece.get("type") or last.get("index") != piece.get("index"):
+            merged.append(piece)
+            continue
+        joined = {
+            key: last[key] + value if key in ("text", "summary", "data") and last.get(key) else value
+            for key, value in piece.items()
+            if value is not None
+        }
+        merged[-1] = {**last, **joined}
+    return merged
+
+
+def _failure(error: Any) -> Failure:
+    if not isinstance(error, dict):
+        return Failure("error", str(error))
+    kind = error.get("type") or error.get("code") or "error"
+    return Failure(str(kind), str(error.get("message") or error))
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

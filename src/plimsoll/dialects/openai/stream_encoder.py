@@ -1,0 +1,107 @@
+"""The canonical steps -> the chunks of a streamed chat completion.
+
+    role · text, thinking, calls … · finish_reason · usage (if asked for) · [DONE]
+
+Reason and usage are held back to the end, as this wire wants them there. Blocks
+that it has no word for are left out.
+"""
+
+from typing import Any
+
+from plimsoll.dialects.openai.reply import encode_error
+from plimsoll.dialects.reply import (
+    BlockDelta,
+    Delta,
+    Failure,
+    Finish,
+    MessageDelta,
+    ReasoningDelta,
+    SignatureDelta,
+    Start,
+    TextDelta,
+    ToolCallDelta,
+    UsageReport,
+)
+from plimsoll.dialects.sse import DONE, SseEvent, json_event
+from plimsoll.dialects.usage import Usage, usage_to_openai
+
+
+class StreamEncoder:
+    """Feed it each step; call `finish()` at the end. `created` is the time in seconds."""
+
+    def __init__(self, id: str = "", model: str = "", created: int = 0, include_usage: bool = True) -> None:
+        self._id, self._model, self._created = id, model, created
+        self._include_usage = include_usage
+        self._begun = False
+        self._thought = ""
+        self._finish: Finish | None = None
+        self._usage: Usage | None = None
+
+    def encode(self, delta: Delta) -> list[SseEvent]:
+        """The events that one step amounts to."""
+        match delta:
+            case Start(id, model):
+                self._id, self._model = self._id or id, self._model or model
+                return self._chunk({})
+            case TextDelta(text):
+                return self._chunk({"content": text})
+            case ReasoningDelta(text):
+                self._thought += text
+                return self._chunk({"reasoning_content": text}) if text else []
+            case SignatureDelta(signature):
+                block = {"type": "thinking", "thinking": self._thought, "signature": signature}
+                self._thought = ""
+                return self._chunk({"thinking_blocks": [block]})
+            case BlockDelta(block) if block.get("type") == "redacted_thinking":
+                return self._chunk({"thinking_blocks": [block]})
+            case MessageDelta(fields):
+                return self._chunk(fields)
+            case ToolCallDelta():
+                return self._chunk({"tool_calls": [_call(delta)]})
+            case Finish():
+                self._finish = delta
+            case UsageReport(usage):
+                self._usage = usage
+            case Failure(kind, message):
+                return self.fail(kind, message)
+        return []
+
+    def finish(self) -> list[SseEvent]:
+        """The events that end the stream."""
+        events = self._chunk({}, self._finish.reason if self._finish else "stop")
+        if self._include_usage and self._usage:
+            body = {**self._envelope(), "choices": [], "usage": usage_to_openai(self._usage)}
+            events.append(json_event(body))
+        return [*events, SseEvent(None, DONE)]
+
+    def fail(self, kind: str, message: str) -> list[SseEvent]:
+        """The event that breaks the stream off."""
+        return [json_event(encode_error(kind, message))]
+
+    def _chunk(self, delta: dict[str, Any], reason: str | None = None) -> list[SseEvent]:
+        if not self._begun:
+            self._begun = True
+            first = self._chunk({"role": "assistant", "content": ""})
+            return first + self._chunk(delta, reason) if delta or reason else first
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        return [json_event({**self._envelope(), "choices": [choice]})]
+
+    def _envelope(self) -> dict[str, Any]:
+        return {
+            "id": self._id,
+            "object": "chat.completion.chunk",
+            "created": self._created,
+            "model": self._model,
+        }
+
+
+def _call(delta: ToolCallDelta) -> dict[str, Any]:
+    call: dict[str, Any] = {"index": delta.index}
+    if delta.id is not None:
+        call |= {"id": delta.id, "type": "function"}
+    name = {"name": delta.name} if delta.name is not None else {}
+    call["function"] = {**name, "arguments": delta.arguments}
+    return {
+        **call,
+        **{key: value for key, value in delta.extra.items() if key not in ("anthropic", "cache_control")},
+    }

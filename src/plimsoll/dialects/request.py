@@ -1,0 +1,49 @@
+"""The canonical request: what is asked of a model, whichever wire carries it.
+
+Messages, tools and `tool_choice` are in OpenAI's shape. What a dialect sends
+that is not named here travels in `extra` under the dialect's name and goes out
+again on the same wire only: another provider would refuse it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from plimsoll.messages import Message
+
+Tool: TypeAlias = dict[str, Any]
+ToolChoice: TypeAlias = str | dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """How much the model may think before it answers; None leaves it to the model."""
+
+    mode: Literal["enabled", "adaptive", "disabled"] | None = None
+    budget_tokens: int | None = None
+    effort: str | None = None  # minimal, low, medium, high, xhigh, max; which of them, the model decides
+    display: str | None = None  # whether thinking is shown: summarized or omitted
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One request to a model."""
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    stream: bool = False
+    # Whether a streamed reply on OpenAI's wire ends with its usage; Anthropic's always does.
+    include_usage: bool = True
+    thinking: Thinking | None = None
+    extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def extra_for(self, dialect: str) -> dict[str, Any]:
+        """The fields that pass through on one dialect."""
+        return dict(self.extra.get(dialect, {}))

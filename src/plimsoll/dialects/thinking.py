@@ -1,0 +1,167 @@
+"""Preserved thinking: which edits of a conversation leave its signed thinking valid.
+
+    system · tools · user · [thinking] assistant · tool · [thinking] assistant
+    └──────── bound ───────┘
+    └───────────────────── bound ────────────────┘
+
+Some models bind a signed thinking block to everything that stood before it, and
+refuse a request in which that changed. Legal: appending; moving cache markers;
+removing thinking from the start, from the end, or all of it. Everything else in
+front of a block makes it void: another system prompt or tool, an earlier message
+edited, dropped or moved, a thinking block taken out of the middle. Reasoning that
+nobody signed is bound to nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.dialects.anthropic.conversation import encode_anthropic_conversation
+from plimsoll.dialects.anthropic.tools import encode_tools
+from plimsoll.dialects.blocks.assistant import THINKING_TYPES, is_signed
+from plimsoll.dialects.request import ChatRequest
+from plimsoll.messages import Message, Violation
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A signed block: the block itself, and how many other blocks stand before it."""
+
+    block: dict[str, Any]
+    behind: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A request as a model sees it: markers gone, its signed thinking set apart from the rest."""
+
+    tools: list[Any]
+    system: list[Any]
+    blocks: list[tuple[str, Any]]
+    thinking: list[_Bound]
+
+
+def illegal_edits(before: ChatRequest, after: ChatRequest) -> list[Violation]:
+    """The thinking in `after` that is bound to something in `before` which changed, by message of `after`.
+
+    A block that `before` does not hold was written after it, and is bound to all of it.
+    """
+    old, new = _sent(before), _sent(after)
+    places = _places([bound.block for bound in old.thinking], [bound.block for bound in new.thinking])
+    violations: list[Violation] = []
+    whole = True
+    for nth, message in enumerate(_positions(after.messages)):
+        whole = whole and (nth == 0 or _follows(places[nth - 1], places[nth], len(old.thinking)))
+        broken = _prefix_change(old, new) or _history_change(old, new, new.thinking[nth], places[nth])
+        if not broken and not whole:
+            broken = ("thinking_gap", "thinking before it was taken out or moved")
+        if broken:
+            code, detail = broken
+            text = f"its thinking is bound to what stood before it, but {detail}"
+            violations.append(Violation(message, code, text))
+    return violations
+
+
+def drop_bound_thinking(messages: Sequence[Message], changed_from: int) -> list[Message]:
+    """The conversation without the signed thinking that stands at or behind the first changed message.
+
+    All of it goes, to the end, as taking out some and leaving later ones is refused too. A change of the
+    system prompt or the tools is a change from 0.
+    """
+    return [
+        message if index < changed_from else without_signed_thinking(message)
+        for index, message in enumerate(messages)
+    ]
+
+
+def without_signed_thinking(message: Message) -> Message:
+    """The message without its signed thinking; the same object where it has none."""
+    signed = [block for block in _candidates(message) if is_signed(block)]
+    if message.get("role") != "assistant" or not signed:
+        return message
+    kept = dict(message)
+    blocks = [block for block in message.get("thinking_blocks") or [] if not is_signed(block)]
+    kept.pop("thinking_blocks", None)
+    if blocks:
+        kept["thinking_blocks"] = blocks
+    content = message.get("content")
+    if isinstance(content, list):
+        rest = [part for part in content if not (_is_thinking(part) and is_signed(part))]
+        kept["content"] = rest or (None if message.get("tool_calls") else "")
+    order = message.get("block_order")
+    if isinstance(order, list):
+        # With unsigned thinking left, which of the places were its is no longer known.
+        kept.pop("block_order")
+        places = [kind for kind in order if kind != "thinking"]
+        if not blocks and places != sorted(places):
+            kept["block_order"] = places
+    return kept
+
+
+def _is_thinking(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") in THINKING_TYPES
+
+
+def _candidates(message: Message) -> list[dict[str, Any]]:
+    blocks, content = message.get("thinking_blocks"), message.get("content")
+    found = [block for block in blocks if _is_thinking(block)] if isinstance(blocks, list) else []
+    return found + ([part for part in content if _is_thinking(part)] if isinstance(content, list) else [])
+
+
+def _positions(messages: Sequence[Message]) -> Iterator[int]:
+    """The message of each signed block, in order."""
+    for index, message in enumerate(messages):
+        if message.get("role") == "assistant":
+            yield from (index for block in _candidates(message) if is_signed(block))
+
+
+def _sent(request: ChatRequest) -> _Sent:
+    system, messages = encode_anthropic_conversation(request.messages)
+    blocks: list[tuple[str, Any]] = []
+    thinking: list[_Bound] = []
+    for message in messages:
+        for block in message["content"]:
+            if _is_thinking(block) and is_signed(block):
+                thinking.append(_Bound(block, len(blocks)))
+            elif not _is_thinking(block):
+                blocks.append((message["role"], _unmarked(block)))
+    return _Sent(_unmarked(encode_tools(request.tools)), _unmarked(system or []), blocks, thinking)
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _unmarked(item) for key, item in value.items() if key != "cache_control"}
+    return [_unmarked(item) for item in value] if isinstance(value, list) else value
+
+
+def _prefix_change(old: _Sent, new: _Sent) -> tuple[str, str] | None:
+    if old.tools != new.tools:
+        return "prefix_changed", "the tools changed"
+    return ("prefix_changed", "the system prompt changed") if old.system != new.system else None
+
+
+def _history_change(old: _Sent, new: _Sent, bound: _Bound, place: int) -> tuple[str, str] | None:
+    """What changed in front of one block; `place` is where it stood among the old ones."""
+    known = old.thinking[place] if place < len(old.thinking) else None
+    reach = known.behind if known else len(old.blocks)
+    for index in range(reach):
+        if index >= len(new.blocks) or new.blocks[index] != old.blocks[index]:
+            return "history_changed", f"content block {index} changed"
+    if bound.behind < reach or (known and bound.behind > reach):
+        return "history_changed", "it did not stand there"
+    return ("thinking_changed", "it was itself edited") if known and known.block != bound.block else None
+
+
+def _follows(previous: int, place: int, count: int) -> bool:
+    """Whether a block stands right behind the one before it, with no old thinking missing between them."""
+    return place == previous + 1 or (place == count and previous >= count - 1)
+
+
+def _places(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> list[int]:
+    """Where each new block stood among the old ones; those that are new stand behind them all."""
+    seals = [_seal(block) for block in old]
+    return [seals.index(_seal(block)) if _seal(block) in seals else len(old) for block in new]
+
+
+def _seal(block: dict[str, Any]) -> Any:
+    return block.get("signature") or block.get("data")

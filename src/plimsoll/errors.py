@@ -1,0 +1,155 @@
+"""Every exception that Plimsoll raises on purpose.
+
+    PlimsollError
+    ├── UserError                a mistake the person can correct; printed as one sentence, exit code 2
+    │   ├── SettingError         a configuration key or argument is unknown, of the wrong type or out of range
+    │   ├── TranscriptError      a conversation file cannot be read
+    │   ├── MissingKey           a provider needs a key and none of its environment variables is set
+    │   ├── UnknownModel         nobody who can be reached serves the model that was asked for
+    │   └── LocalModelError      the embedded model cannot be fetched or started
+    ├── ProviderError            a model was asked and did not answer; carries provider, model, status
+    │   ├── ContextOverflow      the request is larger than the window; carries the provider's numbers
+    │   ├── OutputCapExceeded    more output was asked for than the model writes; not an overflow
+    │   ├── PayloadTooLarge      too many bytes, whatever the tokens
+    │   ├── BadRequest           refused for another reason; asking again changes nothing
+    │   ├── AuthenticationFailed the key is wrong or may not do this
+    │   ├── QuotaExhausted       the account has no money or allowance left; waiting does not help
+    │   ├── RateLimited          too many requests; waiting helps
+    │   ├── Overloaded           the provider has no capacity at the moment
+    │   ├── ServerFailed         the provider broke
+    │   ├── NetworkFailed        no connection, or it was lost
+    │   ├── ProviderTimeout      no answer in time
+    │   └── BrokenReply          an answer came, cut off or garbled
+    │       └── EmptyReply       an answer came, with nothing in it
+    ├── InvalidConversation      a message list breaks a rule of the wire format it is meant for
+    ├── MalformedReply           a provider's reply or stream event is not one of its wire format
+    └── SummaryFailed            a summary model gave nothing usable; the deterministic writer takes over
+
+A `UserError` carries what was wrong, the value, and what to change. Any other
+exception that reaches the terminal is a bug and keeps its traceback.
+"""
+
+
+class PlimsollError(Exception):
+    """Root of the tree."""
+
+
+class UserError(PlimsollError):
+    """Something the person typed, wrote or configured needs correcting."""
+
+
+class SettingError(UserError, ValueError):
+    """A setting or argument is unknown, of the wrong type or out of range."""
+
+
+class TranscriptError(UserError):
+    """A conversation file is not what it should be."""
+
+
+class MissingKey(UserError):
+    """A provider needs a key, and none of the environment variables that may hold it is set."""
+
+
+class UnknownModel(UserError):
+    """Nobody who can be reached serves the model that was asked for."""
+
+
+class LocalModelError(UserError):
+    """The embedded model cannot be fetched or started."""
+
+
+class ProviderError(PlimsollError):
+    """A model was asked and did not answer. The text never holds a key."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str = "",
+        model: str = "",
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.provider = provider
+        self.model = model
+        self.status = status  # of the HTTP answer, if there was one
+        self.retry_after = retry_after  # seconds that the provider asks to wait
+
+
+class ContextOverflow(ProviderError):
+    """The request is larger than the model's window."""
+
+    limit: int | None = None  # the window that the provider states
+    requested: int | None = None  # the tokens that it counted, the room for the answer included
+    output: int | None = None  # the part of `requested` that is room for the answer, where it says so
+
+    @property
+    def room(self) -> int | None:
+        """Tokens left for the answer where the prompt itself fits; None where it does not or nobody knows."""
+        if self.limit is None or self.requested is None or self.output is None:
+            return None
+        left = self.limit - (self.requested - self.output)
+        return left if left > 0 else None
+
+
+class OutputCapExceeded(ProviderError):
+    """The request asks for a longer answer than the model writes."""
+
+    limit: int | None = None  # the most tokens that one answer may have
+
+
+class PayloadTooLarge(ProviderError):
+    """The request has too many bytes."""
+
+
+class BadRequest(ProviderError):
+    """The provider refused the request."""
+
+
+class AuthenticationFailed(ProviderError):
+    """The provider does not accept the key, or not for this."""
+
+
+class QuotaExhausted(ProviderError):
+    """The account has nothing left to spend."""
+
+
+class RateLimited(ProviderError):
+    """Too many requests in a short time."""
+
+
+class Overloaded(ProviderError):
+    """The provider has no capacity at the moment."""
+
+
+class ServerFailed(ProviderError):
+    """The provider failed on its side."""
+
+
+class NetworkFailed(ProviderError):
+    """There is no connection to the provider, or it was lost."""
+
+
+class ProviderTimeout(ProviderError):
+    """The provider did not answer in time."""
+
+
+class BrokenReply(ProviderError):
+    """The provider's answer was cut off, or is not one of its wire format."""
+
+
+class EmptyReply(BrokenReply):
+    """The provider's answer holds neither text nor a tool call."""
+
+
+class InvalidConversation(PlimsollError):
+    """A message list breaks a rule of its wire format."""
+
+
+class MalformedReply(PlimsollError):
+    """A provider sent a reply or a stream event that is not one of its wire format."""
+
+
+class SummaryFailed(PlimsollError):
+    """A summary model raised, refused, or wrote something that cannot serve as a summary."""

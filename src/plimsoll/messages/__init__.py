@@ -1,0 +1,73 @@
+"""What a conversation is: content shapes, tool groups, legal cuts, repair, turn order, the validator."""
+
+from plimsoll.messages.calls import (
+    Answer,
+    answered_id,
+    answers,
+    arguments_of,
+    arguments_text,
+    call_ids,
+    call_name,
+    tool_calls,
+)
+from plimsoll.messages.content import (
+    IMAGE_TYPES,
+    MEDIA_TYPES,
+    Message,
+    Part,
+    excerpt,
+    media_of,
+    part_text,
+    parts_of,
+    text_of,
+    texts_of,
+    with_block,
+    with_text,
+)
+from plimsoll.messages.groups import align_backward, group_end, groups, safe_cuts
+from plimsoll.messages.order import (
+    SYSTEM_ROLES,
+    fitting_role,
+    meets_itself,
+    turn_order_breaks,
+)
+from plimsoll.messages.repair import STUB_RESULT, is_whole, repair, stub_result
+from plimsoll.messages.validate import Violation, Wire, validate
+
+__all__ = [
+    "IMAGE_TYPES",
+    "MEDIA_TYPES",
+    "STUB_RESULT",
+    "SYSTEM_ROLES",
+    "Answer",
+    "Message",
+    "Part",
+    "Violation",
+    "Wire",
+    "align_backward",
+    "answered_id",
+    "answers",
+    "arguments_of",
+    "arguments_text",
+    "call_ids",
+    "call_name",
+    "excerpt",
+    "fitting_role",
+    "group_end",
+    "groups",
+    "is_whole",
+    "media_of",
+    "meets_itself",
+    "part_text",
+    "parts_of",
+    "repair",
+    "safe_cuts",
+    "stub_result",
+    "text_of",
+    "texts_of",
+    "tool_calls",
+    "turn_order_breaks",
+    "validate",
+    "with_block",
+    "with_text",
+]

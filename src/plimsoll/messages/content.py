@@ -1,0 +1,81 @@
+"""The shapes that message content takes in the wild, read and rewritten without mutating.
+
+    "text"  ·  [{"type": "text", ...}, {"type": "image_url", ...}, ...]  ·  None  ·  missing
+
+Readers return plain text; writers return a new message. A part that is none of
+the known types is kept as it is and counts as no text.
+"""
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+Message: TypeAlias = dict[str, Any]
+Part: TypeAlias = dict[str, Any]
+
+IMAGE_TYPES = frozenset({"image_url", "input_image", "image"})
+MEDIA_TYPES = IMAGE_TYPES | {"input_audio", "file"}
+_TEXT_KEYS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+
+
+def parts_of(message: Message) -> list[Part]:
+    """The content as a list of parts, whatever shape it has; new list, shared parts."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    if isinstance(content, list):
+        return [part if isinstance(part, dict) else {"type": "text", "text": str(part)} for part in content]
+    return []
+
+
+def part_text(part: Part) -> str:
+    """The text of one part, or the empty string for images, audio, files and the unknown."""
+    text = part.get(_TEXT_KEYS.get(str(part.get("type")), "text"))
+    return text if isinstance(text, str) else ""
+
+
+def texts_of(message: Message) -> Iterator[str]:
+    """Each text in the content, in order."""
+    content = message.get("content")
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list):
+        for part in parts_of(message):
+            text = part_text(part)
+            if text:
+                yield text
+
+
+def text_of(message: Message) -> str:
+    """All text of the content, parts joined by newlines."""
+    content = message.get("content")
+    return content if isinstance(content, str) else "\n".join(texts_of(message))
+
+
+def media_of(message: Message) -> list[Part]:
+    """The parts that are images, audio or files."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return []
+    return [part for part in content if isinstance(part, dict) and part.get("type") in MEDIA_TYPES]
+
+
+def with_text(message: Message, text: str) -> Message:
+    """The message with its whole content replaced by `text`; every other key kept."""
+    return {**message, "content": text}
+
+
+def with_block(message: Message, text: str) -> Message:
+    """The message with `text` appended as a content block of its own, earlier blocks byte for byte as before."""
+    return {**message, "content": [*parts_of(message), {"type": "text", "text": text}]}
+
+
+def excerpt(text: str, limit: int) -> str:
+    """At most `limit` characters: the beginning and the end, with the number left out said between."""
+    if len(text) <= limit:
+        return text
+    mark = f"\n[… {len(text) - limit:,} characters left out …]\n"
+    room = limit - len(mark)
+    if room < 16:
+        return text[: max(0, limit)]
+    first = (room * 2 + 2) // 3
+    return text[:first] + mark + text[len(text) - (room - first) :]

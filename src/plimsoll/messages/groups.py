@@ -1,0 +1,52 @@
+"""A tool call and its results as one unit, and where a conversation may be cut.
+
+    user │ assistant(calls a, b) · tool a · tool b │ assistant │ user
+         ^                                         ^           ^
+         legal cuts: never between a call and a result that answers it
+
+Providers refuse a transcript that was cut inside such a unit.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from plimsoll.messages.calls import answers
+from plimsoll.messages.content import Message
+
+
+def safe_cuts(messages: Sequence[Message]) -> list[int]:
+    """Positions where the conversation may be split, ascending; 0 and the length are always among them."""
+    opened = [0] * (len(messages) + 1)
+    for answer in answers(messages):
+        opened[answer.call_at + 1] += 1
+        opened[answer.result_at + 1] -= 1
+    cuts, depth = [0], 0
+    for position in range(1, len(messages) + 1):
+        depth += opened[position]
+        is_result = position < len(messages) and messages[position].get("role") == "tool"
+        if depth == 0 and not is_result:
+            cuts.append(position)
+    return cuts
+
+
+def groups(messages: Sequence[Message]) -> list[range]:
+    """The conversation as units that stay together, in order, covering every message."""
+    return [range(start, end) for start, end in pairwise(safe_cuts(messages))]
+
+
+def align_backward(messages: Sequence[Message], position: int) -> int:
+    """The cut at or before `position` that splits no unit: back past consecutive results to their parent.
+
+    Looks only at the neighbourhood, so the list must be whole (see `repair`).
+    """
+    while 0 < position < len(messages) and messages[position].get("role") == "tool":
+        position -= 1
+    return position
+
+
+def group_end(messages: Sequence[Message], start: int) -> int:
+    """Where the unit that starts at `start` ends, in a whole list."""
+    end = start + 1
+    while end < len(messages) and messages[end].get("role") == "tool":
+        end += 1
+    return end

@@ -1,0 +1,38 @@
+"""Whose turn it is, and which role fits between two messages.
+
+Two user messages in a row, or two assistant messages, are merged by some
+providers and refused by others, so nothing that Plimsoll inserts creates them.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from plimsoll.messages.content import Message
+
+SPEAKERS = frozenset({"user", "assistant"})
+SYSTEM_ROLES = frozenset({"system", "developer"})
+
+
+def meets_itself(before: str | None, after: str | None) -> bool:
+    """Whether two neighbours are both the user or both the assistant."""
+    return before == after and before in SPEAKERS
+
+
+def fitting_role(before: str | None, after: str | None) -> str | None:
+    """The role for a message between two others: neither neighbour may have it; None where both are taken."""
+    # A conversation that opens with the assistant is refused on Anthropic's wire, so a
+    # message behind the system prompt speaks as the user where it can.
+    order = ("user", "assistant") if before in SYSTEM_ROLES or before is None else ("assistant", "user")
+    for role in order:
+        if not meets_itself(before, role) and not meets_itself(role, after):
+            return role
+    return None
+
+
+def turn_order_breaks(messages: Sequence[Message]) -> list[int]:
+    """Indices of messages that speak in the same role as the message before them."""
+    return [
+        index
+        for index, (before, after) in enumerate(pairwise(messages), start=1)
+        if meets_itself(before.get("role"), after.get("role"))
+    ]

@@ -1,0 +1,29 @@
+"""Facts about models, token counting without a tokenizer, and calibration by reported usage."""
+
+from plimsoll.models.anchor import UsageAnchor
+from plimsoll.models.cards import DEFAULT_WINDOW, CacheRules, ModelCard, Prices, unknown_model_notice
+from plimsoll.models.catalogue import CACHE_STYLES, card_for, shipped_cards
+from plimsoll.models.counting import (
+    estimate_message_tokens,
+    estimate_messages_tokens_rough,
+    estimate_tokens,
+    estimate_tools_tokens,
+)
+from plimsoll.models.names import is_claude
+
+__all__ = [
+    "CACHE_STYLES",
+    "DEFAULT_WINDOW",
+    "CacheRules",
+    "ModelCard",
+    "Prices",
+    "UsageAnchor",
+    "card_for",
+    "estimate_message_tokens",
+    "estimate_messages_tokens_rough",
+    "estimate_tokens",
+    "estimate_tools_tokens",
+    "is_claude",
+    "shipped_cards",
+    "unknown_model_notice",
+]

@@ -1,0 +1,76 @@
+"""Facts about models as value objects: window, output cap, prices, cache rules.
+
+    card_for("openrouter/anthropic/claude-sonnet-4.5")  ->  ModelCard(name="claude-sonnet-4.5", ...)
+
+The facts themselves stand in `cards.toml`, dated; `catalogue.py` reads them. An
+unknown model gets the stated default card, and `known` is False so that the
+caller can say so with `unknown_model_notice`.
+"""
+
+from dataclasses import dataclass, field
+
+DEFAULT_WINDOW = 200_000
+_NAME_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """USD per million tokens. Where a provider writes its cache for free, a write costs what input costs."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float = 0.0
+    write_5m: float = 0.0
+    write_1h: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRules:
+    """How the provider caches prompts; `style` names the rule set that the simulator replays."""
+
+    style: str = "none"  # anthropic | openai_breakpoints | openai_automatic | gemini_implicit | prefix | none
+    minimum: int = 0  # prefixes below this many tokens are never cached
+    lifetimes: tuple[int, ...] = ()  # seconds that an entry may live, shortest first
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    """What Plimsoll knows about one model."""
+
+    name: str
+    family: str = "unknown"
+    window: int = DEFAULT_WINDOW
+    output_cap: int = 8_192
+    prices: Prices = field(default_factory=Prices)
+    # Prices that replace `prices` for prompts longer than this many tokens, where a provider has two tiers.
+    long_prompt: int | None = None
+    long_prices: Prices | None = None
+    cache: CacheRules = field(default_factory=CacheRules)
+    preserved_thinking: bool = False
+    as_of: str = ""
+    known: bool = True
+    # The largest prompt that is accepted, where a provider caps it below the window: 85 % of GPT-5's
+    # 400 000 would already be refused, because it takes 272 000 of input.
+    input_cap: int | None = None
+
+    @property
+    def prompt_limit(self) -> int:
+        """The most tokens that a prompt may have: the window, or the input cap where that is smaller."""
+        return self.window if self.input_cap is None else min(self.window, self.input_cap)
+
+    def prices_for(self, prompt_tokens: int) -> Prices:
+        """The prices that a prompt of this length is billed at."""
+        if self.long_prices is None or self.long_prompt is None or prompt_tokens <= self.long_prompt:
+            return self.prices
+        return self.long_prices
+
+
+def unknown_model_notice(card: ModelCard) -> str:
+    """One sentence that states the assumed window and the setting that corrects it; empty for a known model."""
+    if card.known:
+        return ""
+    name = card.name if len(card.name) <= _NAME_SHOWN else card.name[: _NAME_SHOWN - 1] + "…"
+    return (
+        f"Model {name!r} is not among the model cards, so a context window of {card.window:,} tokens "
+        f"is assumed; set model.context_length if it takes a different number."
+    )

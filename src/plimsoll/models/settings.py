@@ -1,0 +1,135 @@
+"""Settings of this package: which model serves, where it is reached, what its card says.
+
+    model:
+      name: claude-sonnet-4.5
+      cards:
+        claude-sonnet-4.5: {window: 1000000}     overrides one fact of the shipped card
+
+`Section` is the base of every section in every package: closed (an unknown key is
+an error), frozen, and strict (the text "0.5" is not the number 0.5).
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from plimsoll.models.cards import ModelCard
+from plimsoll.models.catalogue import card_for
+
+PROVIDERS = ("auto", "openrouter", "nous", "anthropic", "openai", "ollama", "local")
+_SECRET_PARAMETERS = frozenset({"key", "api_key", "apikey", "api-key", "token", "access_token", "secret"})
+
+
+class Section(BaseModel):
+    """A group of settings: closed, frozen, strict."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+def _endpoint(address: str) -> str:
+    try:
+        parts = urlsplit(address)
+        host, password_or_user = parts.hostname, parts.username or parts.password
+    except ValueError:
+        raise PydanticCustomError("endpoint", "it must be an http:// or https:// address") from None
+    if parts.scheme not in ("http", "https") or not host or any(c.isspace() for c in address):
+        raise PydanticCustomError("endpoint", "it must be an http:// or https:// address")
+    if password_or_user or any(name.lower() in _SECRET_PARAMETERS for name, _ in parse_qsl(parts.query)):
+        raise PydanticCustomError(
+            "endpoint", "it carries a secret; leave that out and set the provider's environment variable"
+        )
+    return address
+
+
+Endpoint = Annotated[str, AfterValidator(_endpoint)]
+
+
+def require_endpoint(provider: str, base_url: str | None, known: Collection[str]) -> None:
+    """Refuse a provider that Plimsoll does not know by name unless an address comes with it."""
+    if provider not in known and base_url is None:
+        raise PydanticCustomError(
+            "between_keys",
+            "a provider of another name than {names} needs base_url beside it",
+            {"key": "provider", "names": ", ".join(known)},
+        )
+
+
+def provider_field(known: Collection[str], description: str) -> Any:
+    """The field for a provider's name: one of `known`, or any name that comes with a base_url."""
+    allowed = f"one of {', '.join(known)}, or any name together with base_url"
+    return Field(
+        default="auto", min_length=1, description=description, json_schema_extra={"allowed": allowed}
+    )
+
+
+def endpoint_field(description: str) -> Any:
+    """The field for an OpenAI-compatible address."""
+    extra: dict[str, Any] = {"allowed": "an http:// or https:// address, or null"}
+    return Field(default=None, description=description, json_schema_extra=extra)
+
+
+class PriceOverrides(Section):
+    """Prices in USD per million tokens that replace those of the shipped card."""
+
+    input: float | None = Field(default=None, ge=0, description="Price of a million input tokens in USD.")
+    output: float | None = Field(default=None, ge=0, description="Price of a million output tokens in USD.")
+    cache_read: float | None = Field(
+        default=None, ge=0, description="Price of a million tokens read from the cache."
+    )
+    write_5m: float | None = Field(
+        default=None, ge=0, description="Price of a million tokens cached for 5 minutes."
+    )
+    write_1h: float | None = Field(
+        default=None, ge=0, description="Price of a million tokens cached for 1 hour."
+    )
+
+
+class CardOverrides(Section):
+    """Facts about one model that replace those of the shipped card; null keeps the shipped one."""
+
+    window: int | None = Field(default=None, ge=1024, description="Context window in tokens.")
+    output_cap: int | None = Field(default=None, ge=1, description="Most tokens that one reply may have.")
+    prices: PriceOverrides = Field(default_factory=PriceOverrides)
+    cache_minimum: int | None = Field(
+        default=None, ge=0, description="Prefixes shorter than this many tokens are never cached."
+    )
+
+
+class ModelSettings(Section):
+    """The model that answers, and what Plimsoll takes as true about it."""
+
+    name: str | None = Field(
+        default=None, min_length=1, description="Name of the main model. Null: none chosen."
+    )
+    provider: str = provider_field(PROVIDERS, "Who serves the main model; auto takes it from the name.")
+    base_url: Endpoint | None = endpoint_field("OpenAI-compatible endpoint of the main model.")
+    context_length: int | None = Field(
+        default=None, ge=1024, description="Context window of the main model in tokens. Null: from its card."
+    )
+    max_output_tokens: int | None = Field(
+        default=None, ge=1, description="Most tokens that one reply may have. Null: from its card."
+    )
+    cards: Mapping[str, CardOverrides] = Field(
+        default_factory=dict,
+        description="Facts that replace those of the shipped model cards, by model name.",
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "ModelSettings":
+        require_endpoint(self.provider, self.base_url, PROVIDERS)
+        if self.context_length and self.max_output_tokens and self.max_output_tokens >= self.context_length:
+            raise PydanticCustomError(
+                "between_keys",
+                "it must be smaller than context_length, which is {window}",
+                {"key": "max_output_tokens", "window": self.context_length},
+            )
+        return self
+
+    def card(self) -> ModelCard:
+        """The card of the main model, with the facts that the configuration changes."""
+        return card_for(
+            self.name or "", {name: c.model_dump(exclude_none=True) for name, c in self.cards.items()}
+        )

@@ -1,0 +1,158 @@
+"""`plimsoll config`: show, check, explain and change settings.
+
+    show ─ what holds     check ─ what is wrong     explain ─ one key     set ─ one key     path
+
+Answers go to standard output, notices to standard error, so that `show --json`
+can be piped while the person still reads what is out of date.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from plimsoll.config import (
+    FILE_NAME,
+    Loaded,
+    Setting,
+    all_keys,
+    check_settings,
+    current_key,
+    find_setting,
+    load_settings,
+    plimsoll_home,
+    read_text,
+    scalar_text,
+    set_value,
+    shown,
+)
+
+
+def complete_key(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Keys that begin with what was typed."""
+    return [
+        CompletionItem(setting.key, help=setting.description)
+        for setting in all_keys()
+        if setting.key.startswith(incomplete)
+    ]
+
+
+@click.group()
+def config() -> None:
+    """Show, check, explain and change settings."""
+
+
+@config.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of YAML.")
+def show(as_json: bool) -> None:
+    """Print the settings that hold, with the source of every value that is not a default."""
+    loaded = load_settings()
+    _tell(loaded.notices)
+    values = loaded.settings.model_dump(mode="json")
+    if as_json:
+        click.echo(json.dumps(values, indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n".join(_as_yaml(loaded, values, ())))
+
+
+@config.command()
+@click.pass_context
+def check(ctx: click.Context) -> None:
+    """Check the file and the environment; exit 2 with every mistake."""
+    report = check_settings()
+    _tell(report.notices)
+    if report.loaded is None:
+        for problem in report.problems:
+            click.echo(str(problem), err=True)
+        ctx.exit(2)
+    kinds = [given[0].source.kind for given in report.loaded.given.values()]
+    in_file = sum(any(one.source.kind == "file" for one in given) for given in report.loaded.given.values())
+    found = f"{in_file} setting{'' if in_file == 1 else 's'}"
+    if not report.path.exists():
+        found = "no such file, defaults hold"
+    elsewhere = kinds.count("variable")
+    extra = f", {elsewhere} from the environment" if elsewhere else ""
+    click.echo(f"{report.path}: {found}{extra}, all good")
+
+
+@config.command()
+@click.argument("key", shell_complete=complete_key)
+def explain(key: str) -> None:
+    """Say what KEY does, what it may be, what it is and who set it."""
+    today = current_key(key)
+    setting = find_setting(today)
+    if today != key:
+        click.echo(f"{key} is an older spelling of {today}.", err=True)
+    loaded = load_settings()
+    width = 12
+    click.echo(f"{today} = {scalar_text(loaded.value(today))}")
+    click.echo(f"  {setting.description}")
+    for name, text in _facts(loaded, setting, today):
+        click.echo(f"  {name + ':':<{width}}{text}")
+
+
+@config.command("set")
+@click.argument("key", shell_complete=complete_key)
+@click.argument("value")
+def set_command(key: str, value: str) -> None:
+    """Set KEY to VALUE in config.yaml; everything else in the file stays as it is."""
+    today = current_key(key)
+    setting = find_setting(today)
+    path = plimsoll_home() / FILE_NAME
+    parsed = read_text(setting, value)
+    _tell(set_value(path, key, parsed))
+    click.echo(f"{path}: {today} = {scalar_text(parsed)}")
+    report = check_settings()
+    _tell(str(problem) for problem in report.problems)
+    if report.loaded and report.loaded.source(today).kind != "file":
+        _tell(
+            [f"{report.loaded.source(today)} overrides it here: {scalar_text(report.loaded.value(today))}."]
+        )
+    why = setting.without_effect(parsed)
+    if why:
+        _tell([f"{today} = {shown(parsed)} has no effect in this release: {why}."])
+
+
+@config.command()
+def path() -> None:
+    """Print where the file is, or would be."""
+    click.echo(str(plimsoll_home() / FILE_NAME))
+
+
+def _facts(loaded: Loaded, setting: Setting, key: str) -> Iterator[tuple[str, str]]:
+    yield "allowed", setting.allowed
+    yield "default", scalar_text(setting.default)
+    source = loaded.source(key)
+    yield "set by", str(source)
+    lower = [f"{scalar_text(one.value)} ({one.source})" for one in loaded.overridden(key)]
+    if source.kind != "default":
+        lower.append(f"{scalar_text(setting.default)} (default)")
+    if lower:
+        yield "overrides", ", ".join(lower)
+    if setting.variable:
+        yield "variable", setting.variable
+    why = setting.without_effect(loaded.value(key))
+    if why:
+        yield "note", f"has no effect in this release: {why}"
+
+
+def _as_yaml(loaded: Loaded, values: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[str]:
+    margin = "  " * len(above)
+    for name, value in values.items():
+        here = (*above, name)
+        if isinstance(value, Mapping) and value:
+            yield f"{margin}{scalar_text(name)}:"
+            yield from _as_yaml(loaded, value, here)
+        elif isinstance(value, Mapping):
+            yield f"{margin}{scalar_text(name)}: {{}}"
+        else:
+            source = loaded.source(".".join(here))
+            comment = "" if source.kind == "default" else f"  # {source}"
+            yield f"{margin}{scalar_text(name)}: {scalar_text(value)}{comment}"
+
+
+def _tell(notices: Iterable[str]) -> None:
+    for notice in notices:
+        click.echo(f"note: {notice}", err=True)

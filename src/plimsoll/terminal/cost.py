@@ -1,0 +1,338 @@
+"""`plimsoll cost`: what a recorded conversation cost, with and without prompt caching.
+
+    files ─► the requests its agent sent ─► simulator ─► table, picture, or JSON lines
+
+Nothing is sent anywhere: tokens are estimated, prices and cache rules come from
+the model's card. The row `none` is the price without any cache.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll.caching import (
+    STRATEGIES,
+    Bill,
+    BlockChain,
+    CachingPolicy,
+    Replay,
+    caching_policy,
+    replay,
+    total,
+)
+from plimsoll.config import Settings, load_settings
+from plimsoll.errors import UserError
+from plimsoll.models import ModelCard
+from plimsoll.terminal.tables import plain
+from plimsoll.transcripts import Transcript, read_transcripts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+AUTOMATIC = "automatic"  # what a provider that caches by itself does, in place of a strategy
+_COLOURS = {"read": "#2a9d8f", "write": "#e9a23b", "plain": "#c8553d"}
+_LINES = {"none": "#8d99ae", "system_and_3": "#3d6cb9", "planned": "#2a9d8f", "automatic": "#2a9d8f"}
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """One conversation under each strategy that is compared, `none` first and the chosen one last."""
+
+    transcript: Transcript
+    replays: Mapping[str, Replay]
+
+    @property
+    def chosen(self) -> Replay:
+        """The replay that the person asked for."""
+        return list(self.replays.values())[-1]
+
+
+@click.command()
+@click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=str))
+@click.option("--model", metavar="NAME", help="Model whose prices and cache rules hold.")
+@click.option("--strategy", type=click.Choice(STRATEGIES), help="Where cache markers go.")
+@click.option("--ttl", type=click.Choice(["5m", "1h"]), help="How long a cached prompt lives.")
+@click.option("--gap", metavar="SECONDS", type=click.FloatRange(min=0), default=30.0, show_default=True,
+              help="Time between two requests.")  # fmt: skip
+@click.option("--plot", metavar="PNG", type=click.Path(path_type=Path), help="Draw tokens and money here.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each conversation.")
+def cost(
+    paths: tuple[str, ...],
+    model: str | None,
+    strategy: str | None,
+    ttl: str | None,
+    gap: float,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Show what conversations cost, with and without prompt caching.
+
+    FILE is a conversation as `plimsoll compress` reads it. Each assistant message counts as the answer to one
+    request that sent everything before it.
+    """
+    flags = {"model.name": model, "prompt_caching.strategy": strategy, "prompt_caching.cache_ttl": ttl}
+    loaded = load_settings(flags=flags)
+    settings = loaded.settings
+    card = _card(settings)
+    transcripts = [transcript for path in paths for transcript in read_transcripts(path)]
+    policy = _policy(settings)
+    of_files = (f"{one.place}: {note}" for one in transcripts for note in one.notices)
+    for notice in (*loaded.notices, *policy.notices, *of_files):
+        click.echo(f"note: {notice}", err=True)
+    priced = [
+        _price(transcript, card, policy, settings.prompt_caching.strategy, gap) for transcript in transcripts
+    ]
+    if plot is not None:
+        draw(priced, card, plot)
+    if as_json:
+        for one in priced:
+            click.echo(json.dumps(_facts(one, card, settings, gap)))
+        return
+    _show(priced, card, settings, gap)
+    if plot is not None:
+        click.echo(f"Drawn to {plot}")
+
+
+def _card(settings: Settings) -> ModelCard:
+    name = settings.model.name
+    if name is None:
+        raise UserError("No model is chosen, so there are no prices. Name one with --model or model.name.")
+    card = settings.model.card()
+    if not card.known and name not in settings.model.cards:
+        raise UserError(
+            f"Model {plain(name)!r} is unknown, so its prices are too. "
+            f"Check the name, or give its prices under model.cards.{plain(name)}.prices."
+        )
+    return card
+
+
+def _compared(card: ModelCard, strategy: str) -> list[tuple[str, str]]:
+    """Label and strategy of each row; the last one is what the person asked for."""
+    if strategy == "none":
+        return [("none", "none")]
+    if card.cache.style != "anthropic":
+        return [("none", "none"), (AUTOMATIC, "auto")]
+    if strategy == "system_and_3":
+        return [("none", "none"), ("system_and_3", "system_and_3")]
+    return [("none", "none"), ("system_and_3", "system_and_3"), ("planned", "planned")]
+
+
+def _policy(settings: Settings) -> CachingPolicy:
+    model, caching = settings.model, settings.prompt_caching
+    name = model.name or ""
+    # Without word of a provider, a Claude model is taken to be asked at Anthropic.
+    by_name = "openrouter" if name.startswith("openrouter/") else "anthropic"
+    provider = by_name if model.provider == "auto" else model.provider
+    return caching_policy(
+        name, provider, model.base_url, cache_ttl=caching.cache_ttl, strategy=caching.strategy
+    )
+
+
+def _price(
+    transcript: Transcript, card: ModelCard, policy: CachingPolicy, strategy: str, gap: float
+) -> Priced:
+    chain, native = BlockChain(), policy.route != "openrouter"
+    return Priced(
+        transcript,
+        {
+            label: replay(
+                transcript.messages, card, placed, policy.ttl, gap, native_anthropic=native, chain=chain
+            )
+            for label, placed in _compared(card, strategy)
+        },
+    )
+
+
+def _show(priced: Sequence[Priced], card: ModelCard, settings: Settings, gap: float) -> None:
+    console = Console(highlight=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    first = "strategy" if len(priced) == 1 else "conversation"
+    table.add_column(first, overflow="ellipsis")  # the only column that gives way on a narrow terminal
+    for heading in ("requests", "read", "written", "plain", "output", "USD", "of none"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    if len(priced) > 1:
+        for one in priced:
+            bill, base = one.chosen.total, one.replays["none"].total
+            table.add_row(Text(plain(_row_name(one.transcript))), *_cells(bill, len(one.chosen.steps), base))
+        table.add_section()
+    for label in priced[0].replays if priced else ():
+        bill = total(one.replays[label].total for one in priced)
+        base = total(one.replays["none"].total for one in priced)
+        requests = sum(len(one.replays[label].steps) for one in priced)
+        style = "bold" if label == list(priced[0].replays)[-1] else ""
+        table.add_row(Text(label), *_cells(bill, requests, base), style=style)
+    console.print(table)
+    lifetime = f", {settings.prompt_caching.cache_ttl} TTL" if card.cache.style == "anthropic" else ""
+    dated = f", prices as of {card.as_of}" if card.as_of else ""
+    console.print(Text(f"{card.name}{lifetime}, {gap:g} s between requests, tokens estimated{dated}", "dim"))
+
+
+def _cells(bill: Bill, requests: int, base: Bill) -> tuple[str, ...]:
+    money = _usd(bill.money)
+    if bill.money_most > bill.money * 1.001:  # a provider that promises nothing
+        money += f"–{_usd(bill.money_most)}"
+    share = f"{bill.money / base.money:.0%}" if base.money else "–"
+    return (
+        f"{requests:,}",
+        *(_short(tokens) for tokens in (bill.read, bill.written, bill.plain, bill.output)),
+        money,
+        share,
+    )
+
+
+def _short(tokens: int) -> str:
+    """A number of tokens in a few characters; --json has them all."""
+    if tokens < 10_000:
+        return f"{tokens:,}"
+    return f"{tokens / 1_000:,.1f}K" if tokens < 1_000_000 else f"{tokens / 1_000_000:,.2f}M"
+
+
+def _usd(money: float) -> str:
+    return f"{money:,.2f}" if money >= 10 else f"{money:,.4f}"
+
+
+def _facts(one: Priced, card: ModelCard, settings: Settings, gap: float) -> dict[str, Any]:
+    """One line of --json."""
+    transcript = one.transcript
+    return {
+        "source": transcript.source,
+        "line": transcript.line,
+        "id": transcript.id,
+        "model": card.name,
+        "ttl": settings.prompt_caching.cache_ttl,
+        "gap_seconds": gap,
+        "chosen": list(one.replays)[-1],
+        "strategies": {label: _figures(played) for label, played in one.replays.items()},
+    }
+
+
+def _figures(played: Replay) -> dict[str, Any]:
+    bill = played.total
+    return {
+        "requests": len(played.steps),
+        "hits": bill.hits,
+        "read": bill.read,
+        "write_5m": bill.write_5m,
+        "write_1h": bill.write_1h,
+        "plain": bill.plain,
+        "output": bill.output,
+        "input_usd": round(bill.input_money, 6),
+        "output_usd": round(bill.output_money, 6),
+        "usd": round(bill.money, 6),
+        "usd_most": round(bill.money_most, 6),
+    }
+
+
+def _name(transcript: Transcript) -> str:
+    name = Path(transcript.source).name
+    return name if transcript.line is None else f"{name}:{transcript.line}"
+
+
+def _row_name(transcript: Transcript) -> str:
+    """The line first, because a narrow terminal cuts the end."""
+    name = Path(transcript.source).name
+    return name if transcript.line is None else f"{transcript.line}:{name}"
+
+
+def draw(priced: Sequence[Priced], card: ModelCard, target: Path) -> None:
+    """Tokens of each request by price, and the money as it adds up, as a PNG."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise UserError("Drawing needs matplotlib: pip install 'plimsoll[plot]'") from error
+    figure = Figure(figsize=(11, 7), dpi=150, layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    _draw_tokens(above, priced)
+    _draw_money(below, priced)
+    title = _name(priced[0].transcript) if len(priced) == 1 else f"{len(priced)} conversations"
+    figure.suptitle(f"{title} on {card.name}", x=0.01, ha="left", fontsize=13, fontweight="bold")
+    try:
+        figure.savefig(target, format="png")
+    except OSError as error:
+        raise UserError(f"{target} cannot be written: {error.strerror}. Give --plot another file.") from error
+
+
+def _draw_tokens(axes: "Axes", priced: Sequence[Priced]) -> None:
+    steps = [step.bill for one in priced for step in one.chosen.steps]
+    numbers = range(1, len(steps) + 1)
+    layers = {
+        "read": [bill.read for bill in steps],
+        "write": [bill.written for bill in steps],
+        "plain": [bill.plain for bill in steps],
+    }
+    # Few requests are bars with a gap between them; many are drawn edge to edge, or the gaps would flicker.
+    width = 0.85 if len(steps) <= 120 else 1.0
+    bottom = [0] * len(steps)
+    for name, heights in layers.items():
+        label = {"read": "read from cache", "write": "written to cache", "plain": "plain input"}[name]
+        axes.bar(numbers, heights, width, bottom=bottom, color=_COLOURS[name], label=label, linewidth=0)
+        bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
+    axes.set_ylabel("tokens per request")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value / 1000:,.0f}K" if value else "0")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False, ncols=3, borderaxespad=0.2)
+    _tidy(axes, priced)
+
+
+def _draw_money(axes: "Axes", priced: Sequence[Priced]) -> None:
+    ends: list[tuple[float, str, str]] = []
+    for label in priced[0].replays if priced else ():
+        spent, line = 0.0, [0.0]
+        for step in (step for one in priced for step in one.replays[label].steps):
+            spent += step.bill.money
+            line.append(spent)
+        width = 2.4 if label == list(priced[0].replays)[-1] else 1.6
+        axes.plot(range(len(line)), line, color=_LINES[label], linewidth=width)
+        ends.append((spent, label, _LINES[label]))
+    _label_ends(axes, ends, sum(len(one.chosen.steps) for one in priced))
+    axes.set_xlabel("request")
+    axes.set_ylabel("USD, cumulative")
+    axes.yaxis.set_major_formatter(lambda value, _: f"${value:,.2f}")
+    axes.set_ylim(bottom=0)
+    _tidy(axes, priced)
+
+
+def _label_ends(axes: "Axes", ends: Iterable[tuple[float, str, str]], last: int) -> None:
+    """Each line's name and sum at its end, moved apart where they would overlap."""
+    ordered = _same_joined(sorted(ends, key=lambda end: end[0]))
+    top = max((spent for spent, _, _ in ordered), default=0.0) or 1.0
+    lowest = 0.0
+    for spent, label, colour in ordered:
+        height = max(spent, lowest)
+        text = f"{label}  ${spent:,.2f}" if spent >= 0.1 else f"{label}  ${spent:,.4f}"
+        axes.annotate(
+            text, (last, height), (8, 0), textcoords="offset points", va="center", color=colour, fontsize=9,
+            fontweight="bold", annotation_clip=False,
+        )  # fmt: skip
+        lowest = height + top * 0.11
+    axes.margins(x=0.01)
+
+
+def _same_joined(ends: Sequence[tuple[float, str, str]]) -> list[tuple[float, str, str]]:
+    """Lines that end together share a label, in the colour of the one drawn on top."""
+    joined: list[tuple[float, str, str]] = []
+    for spent, label, colour in ends:
+        if joined and abs(spent - joined[-1][0]) <= 1e-3 * spent:
+            joined[-1] = (spent, f"{joined[-1][1]} = {label}", colour)
+        else:
+            joined.append((spent, label, colour))
+    return joined
+
+
+def _tidy(axes: "Axes", priced: Sequence[Priced]) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#e5e7eb", linewidth=0.8)
+    axes.set_axisbelow(True)
+    done = 0.5
+    for one in priced[:-1]:
+        done += len(one.chosen.steps)
+        axes.axvline(done, color="#9ca3af", linewidth=0.6, linestyle=":")

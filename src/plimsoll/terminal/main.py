@@ -1,0 +1,127 @@
+"""The `plimsoll` command: finds the subcommand, loads only that one, and turns errors into sentences.
+
+    plimsoll ─┬─ compress     plimsoll/terminal/compress.py
+              ├─ recall       plimsoll/terminal/recall.py
+              ├─ cost         plimsoll/terminal/cost.py
+              ├─ config       plimsoll/terminal/config.py
+              └─ completion   here
+
+`--help` and `--version` import nothing but click. A mistake of the person is one
+sentence and exit code 2; any other exception is a bug and keeps its traceback.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import IO, Any, NoReturn
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from plimsoll import __version__
+from plimsoll.errors import UserError
+
+INTERRUPTED = 130  # 128 + SIGINT, what shells report
+PIPE_CLOSED = 141  # 128 + SIGPIPE
+
+# name -> (module:attribute, one line for --help)
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "compress": (
+        "plimsoll.terminal.compress:compress",
+        "Make a conversation lighter and show what was kept.",
+    ),
+    "recall": ("plimsoll.terminal.recall:recall", "Bring back what a compaction cleared."),
+    "cost": ("plimsoll.terminal.cost:cost", "Say what a conversation costs under each caching strategy."),
+    "config": ("plimsoll.terminal.config:config", "Show, check, explain and change settings."),
+}
+
+
+class Mistake(click.ClickException):
+    """A `UserError` on its way to the person: `plimsoll: <sentence>`, exit code 2."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"plimsoll: {self.message}", file=file, err=file is None)
+
+
+class LazyGroup(click.Group):
+    """A group whose subcommands are named in `COMMANDS` and imported only when called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*COMMANDS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(module), attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{COMMANDS[cmd_name][0]} is not a click command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._line(ctx, name)) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=self._line(ctx, name)) for name in names), *options]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except UserError as error:
+            raise Mistake(str(error)) from error
+
+    def _line(self, ctx: click.Context, name: str) -> str:
+        if name in COMMANDS:
+            return COMMANDS[name][1]
+        command = super().get_command(ctx, name)
+        return command.get_short_help_str(limit=80) if command else ""
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def plimsoll() -> None:
+    """Keep long LLM-agent conversations within their model's context window."""
+
+
+@plimsoll.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that completes commands and keys in your shell.
+
+    \b
+    bash   eval "$(plimsoll completion bash)"       in ~/.bashrc
+    zsh    eval "$(plimsoll completion zsh)"        in ~/.zshrc
+    fish   plimsoll completion fish | source        in ~/.config/fish/config.fish
+    """
+    complete = get_completion_class(shell)
+    if complete is None:
+        raise click.UsageError(f"No completion is known for {shell}.")
+    click.echo(complete(plimsoll, {}, "plimsoll", "_PLIMSOLL_COMPLETE").source())
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command and leave with its exit code."""
+    try:
+        result = plimsoll.main(arguments, prog_name="plimsoll", standalone_mode=False)
+        sys.stdout.flush()  # a closed pipe shows here, not in the interpreter's last breath
+        code = result if isinstance(result, int) else 0
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has enough; nothing more can be written, not even by the interpreter.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = PIPE_CLOSED
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""`plimsoll recall FILE HANDLE`: bring back what a compaction cleared.
+
+    stub: … full text under handle h:3f2a9c1b7d  ──►  the tool result in the original file
+
+A handle is made from the content itself, so it finds the original in any copy
+of the conversation that still holds it.
+"""
+
+import difflib
+import json
+import sys
+from collections.abc import Iterator
+
+import click
+
+from plimsoll.context import handle_of
+from plimsoll.errors import UserError
+from plimsoll.messages import Message
+from plimsoll.transcripts import iter_transcripts, read_stream
+
+NEAREST = 3
+STANDARD = "-"
+
+
+@click.command()
+@click.argument("path", metavar="FILE", type=click.Path(path_type=str, allow_dash=True))
+@click.argument("handle")
+def recall(path: str, handle: str) -> None:
+    """Print the original content that HANDLE stands for, from the original conversation FILE.
+
+    A cleared tool result names its handle, such as h:3f2a9c1b7d; the beginning of one is enough where only one
+    fits.
+    """
+    wanted = handle.strip().lower()
+    wanted = wanted if wanted.startswith("h:") else f"h:{wanted}"
+    found: dict[str, Message] = {}
+    for message in _results(path):
+        known = handle_of(message)
+        if known == wanted:
+            found = {known: message}
+            break
+        found.setdefault(known, message)
+    fitting = [known for known in found if known.startswith(wanted) and len(wanted) > len("h:")]
+    if len(fitting) != 1:
+        raise UserError(_unknown(path, wanted, fitting, list(found)))
+    _print(found[fitting[0]])
+
+
+def _results(path: str) -> Iterator[Message]:
+    transcripts = (
+        read_stream(sys.stdin.buffer, "standard input") if path == STANDARD else iter_transcripts(path)
+    )
+    for transcript in transcripts:
+        yield from (message for message in transcript.messages if message.get("role") == "tool")
+
+
+def _unknown(path: str, wanted: str, fitting: list[str], known: list[str]) -> str:
+    if fitting:
+        some = ", ".join(fitting[:NEAREST])
+        return f"{wanted} fits {len(fitting)} tool results in {path}: {some}. Type more of it."
+    if not known:
+        return f"{path} holds no tool results, so there is nothing to recall. Give the original conversation."
+    near = difflib.get_close_matches(wanted, known, n=NEAREST, cutoff=0.5)
+    hint = (
+        f"Nearest: {', '.join(near)}." if near else "Give the original conversation, not the compacted one."
+    )
+    return f"No tool result in {path} has the handle {wanted}; it holds {len(known)} others. {hint}"
+
+
+def _print(message: Message) -> None:
+    content = message.get("content")
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=2)
+    # The last byte counts: nothing is added to the text, and half a surrogate pair is written as its bytes.
+    stream = sys.stdout.buffer
+    stream.write(text.encode("utf-8", "surrogatepass"))
+    if text and not text.endswith("\n") and stream.isatty():
+        stream.write(b"\n")
+    stream.flush()

@@ -1,0 +1,192 @@
+"""How a compaction looks to a person: before and after, what was cleared, what the summary says.
+
+               before     after
+    messages      157        31   ████▊···················   20 %
+    tokens     64,310    15,022   █████▌··················   23 %
+
+Words of a conversation are shown as text and never as terminal control or
+markup. Long lists are folded; the numbers say how much is not shown.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll.context import Cleared
+
+CLEARED_SHOWN = 8
+ITEMS_PER_SECTION = 2
+LONGEST_ITEM = 160
+BAR = 24
+SMALL_BAR = 6
+BETWEEN_COLUMNS = 3
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+class Weighed(Protocol):
+    """What the before/after table needs to know."""
+
+    @property
+    def messages_before(self) -> int: ...
+    @property
+    def messages_after(self) -> int: ...
+    @property
+    def tokens_before(self) -> int: ...
+    @property
+    def tokens_after(self) -> int: ...
+
+
+def plain(text: str) -> str:
+    """The text without anything that a terminal would act on."""
+    return _CONTROL.sub("", text)
+
+
+def before_after(weighed: Weighed) -> Table:
+    """Messages and tokens before and after, each with a bar of what is left."""
+    table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False)
+    table.add_column("")
+    table.add_column("before", justify="right", header_style="dim")
+    table.add_column("after", justify="right", header_style="dim")
+    table.add_column("")
+    rows = (
+        ("messages", weighed.messages_before, weighed.messages_after),
+        ("tokens", weighed.tokens_before, weighed.tokens_after),
+    )
+    for name, before, after in rows:
+        table.add_row(name, f"{before:,}", Text(f"{after:,}", "bold"), bar(before, after))
+    return table
+
+
+def bar(before: int, after: int, width: int = BAR) -> Text:
+    """What is left of the whole, as a bar and a percentage."""
+    share = min(1.0, after / before) if before else 1.0
+    eighths = max(1, round(share * width * 8)) if after and width else 0
+    whole, rest = divmod(eighths, 8)
+    filled = "█" * whole + (_EIGHTHS[rest] if rest else "")
+    return Text.assemble(
+        (filled, "cyan"), ("·" * (width - len(filled)), "dim"), f" {share:4.0%}"[not width :]
+    )
+
+
+def cleared_list(cleared: Sequence[Cleared], shown: int = CLEARED_SHOWN) -> Group:
+    """The tool results that left the context, the largest first, folded past `shown`."""
+    characters = sum(item.characters for item in cleared)
+    noun = "tool result" if len(cleared) == 1 else "tool results"
+    title = Text(f"Cleared: {len(cleared)} {noun}, {characters:,} characters", "bold")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True, max_width=12)
+    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    for item in sorted(cleared, key=lambda item: -item.characters)[:shown]:
+        what = plain(item.line.split("\n")[0].split(" · ")[0])
+        table.add_row(item.handle, f"{item.characters:,}", status(item.status), Text(what))
+    parts: list[RenderableType] = [title, table]
+    rest = f"and {len(cleared) - shown} smaller ones; " if len(cleared) > shown else ""
+    parts.append(Text(f"{rest}`plimsoll recall FILE HANDLE` brings one back", "dim"))
+    return Group(*parts)
+
+
+def status(said: str) -> Text:
+    """How a tool call ended, red where it failed."""
+    failed = said.lower().startswith(("fail", "error")) or re.search(r"exit (?!0\b)-?\d", said) is not None
+    return Text(plain(said), "red" if failed else "green" if said else "dim")
+
+
+def summary_panel(summary: str, source: str) -> Panel:
+    """What the summary says, every section folded."""
+    author = "written by the model" if source == "model" else "written without a model"
+    parts: list[RenderableType] = []
+    for heading, body in folded(plain(summary)):
+        major = heading.startswith("## ")
+        if major and parts:
+            parts.append(Text(""))
+        if heading:
+            parts.append(Text(heading.lstrip("# "), "bold cyan" if major else "italic"))
+        if body:
+            parts.append(_items(body))
+    return Panel(
+        Padding(Group(*parts), (0, 1)),
+        title=Text(f"Summary, {author}"),
+        title_align="left",
+        border_style="dim",
+        box=box.ROUNDED,
+    )
+
+
+def _items(body: Sequence[str]) -> Table:
+    """Lines under a heading, bullets hanging out; rich's own lists open with a blank line each."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    for line in body:
+        bullet, text = ("•", line[2:]) if line.startswith("- ") else ("", line)
+        grid.add_row(Text(bullet, "dim"), Markdown(text))
+    return grid
+
+
+def folded(summary: str, items: int = ITEMS_PER_SECTION) -> list[tuple[str, list[str]]]:
+    """Each heading with at most `items` lines of its section, long ones cut, and the rest counted."""
+    return [
+        (
+            heading,
+            [*map(_cut, body[:items]), *([f"- *… {len(body) - items} more*"] if len(body) > items else [])],
+        )
+        for heading, body in _sections(summary)
+    ]
+
+
+def many(rows: Sequence[tuple[str, Weighed, str]], width: int) -> Table:
+    """One row for each conversation (its name, its weight, a word on it) and their sum, `width` columns at most."""
+    weights = [row[1] for row in rows]
+    before, after = sum(w.tokens_before for w in weights), sum(w.tokens_after for w in weights)
+    said, kept = sum(w.messages_before for w in weights), sum(w.messages_after for w in weights)
+    foot = (f"{len(rows)} in all", f"{said:,} → {kept:,}", f"{before:,} → {after:,}")
+    small = SMALL_BAR if width >= 76 else 0
+    figures = [
+        (f"{w.messages_before:,} → {w.messages_after:,}", f"{w.tokens_before:,} → {w.tokens_after:,}", word)
+        for _, w, word in rows
+    ]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_footer=True)
+    table.add_column("file", foot[0], no_wrap=True)
+    table.add_column("messages", foot[1], justify="right", no_wrap=True)
+    table.add_column("tokens", foot[2], justify="right", no_wrap=True)
+    table.add_column("", bar(before, after, small), no_wrap=True)
+    table.add_column("", no_wrap=True)
+    # The figures get what they need; the names share what is left, and lose their beginning where it is too little.
+    widest = [max(map(len, column)) for column in zip(*figures, (*foot[1:], ""), strict=True)]
+    room = max(8, width - sum(widest) - len(bar(1, 1, small)) - BETWEEN_COLUMNS * 4 - 2)
+    for (name, weighed, _), (messages, tokens, word) in zip(rows, figures, strict=True):
+        shown = plain(name)
+        table.add_row(
+            Text(shown if len(shown) <= room else f"…{shown[1 - room :]}"),
+            messages,
+            tokens,
+            bar(weighed.tokens_before, weighed.tokens_after, small),
+            Text(word, "dim" if word == "valid" else "yellow"),
+        )
+    return table
+
+
+def _sections(summary: str) -> Iterator[tuple[str, list[str]]]:
+    heading, body = "", list[str]()
+    for line in summary.splitlines():
+        if line.startswith("#"):
+            if heading or body:
+                yield heading, body
+            heading, body = line, []
+        elif line.strip():
+            body.append(line)
+    if heading or body:
+        yield heading, body
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= LONGEST_ITEM else f"{line[: LONGEST_ITEM - 1].rstrip()}…"

@@ -1,0 +1,255 @@
+"""The engine contract: what every context engine promises, as properties that can fail.
+
+    for verdict in check_engine(lambda case: MyEngine(context_length=case.window)):
+        print(verdict)
+
+Each property is tried on generated conversations; a failing one comes with the
+smallest conversation that breaks it. The built-in engine passes the same contract.
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from plimsoll.context import ContextEngine
+from plimsoll.context.markers import has_note, is_summary, newest_own_request
+from plimsoll.messages import Message, meets_itself, repair, text_of, texts_of, validate
+from plimsoll.models import estimate_messages_tokens_rough as weigh
+from plimsoll.testing.strategies import conversations
+
+
+@dataclass(frozen=True)
+class Case:
+    """One conversation and the size of the window that it has to fit."""
+
+    messages: list[Message]
+    window: int = 8_000
+    protect_last_n: int = 20
+
+
+EngineFactory = Callable[[Case], ContextEngine]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A case that went through an engine once, and its result that went through again."""
+
+    case: Case
+    engine: ContextEngine
+    input_after: list[Message]
+    result: list[Message]
+    again: list[Message]
+    whole: list[Message] = field(repr=False, default_factory=list)
+
+    @property
+    def compacted(self) -> bool:
+        """Whether the engine took anything out."""
+        return weigh(self.result) < weigh(self.whole)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One property: kept, or broken by the example shown."""
+
+    name: str
+    kept: bool
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{'kept  ' if self.kept else 'BROKEN'}  {self.name}" + (
+            f"\n        {self.reason}" if self.reason else ""
+        )
+
+
+def cases() -> st.SearchStrategy[Case]:
+    """Conversations in windows small enough that most of them must be compacted."""
+    return st.builds(
+        Case,
+        messages=conversations(min_turns=4),
+        window=st.sampled_from([2_000, 4_000, 8_000, 32_000]),
+        protect_last_n=st.integers(1, 20),
+    )
+
+
+def run_case(factory: EngineFactory, case: Case) -> Run:
+    """Compact a case twice with a fresh engine."""
+    given_messages = copy.deepcopy(case.messages)
+    engine = factory(case)
+    result = engine.compress(given_messages)
+    again = engine.compress(copy.deepcopy(result))
+    return Run(case, engine, given_messages, result, again, repair(case.messages))
+
+
+def result_is_valid(run: Run) -> None:
+    """Every call has its result, every result its call, on both wires."""
+    assert validate(run.result, "openai") == []
+    if not validate(run.whole, "anthropic"):
+        assert validate(run.result, "anthropic") == []
+
+
+def input_is_untouched(run: Run) -> None:
+    """The list that was passed in is as it was."""
+    assert run.input_after == run.case.messages
+
+
+def result_is_smaller_or_unchanged(run: Run) -> None:
+    """A compaction that does not make the conversation lighter is no compaction."""
+    assert run.compacted or run.result == run.whole
+
+
+def newest_request_stays_word_for_word(run: Run) -> None:
+    """What the user said last is there, unchanged, and no user message stands behind it."""
+    newest = newest_own_request(run.whole)
+    if newest is not None:
+        said = run.whole[newest]
+        users = [m for m in run.result if m.get("role") == "user" and not is_summary(m)]
+        assert users, "no user message is left"
+        assert users[-1] == said
+
+
+def system_prompt_stays_first(run: Run) -> None:
+    """The system prompt keeps its place and its words; at most one note stands behind them."""
+    if run.whole and run.whole[0].get("role") == "system":
+        before, after = list(texts_of(run.whole[0])), list(texts_of(run.result[0]))
+        assert run.result[0].get("role") == "system"
+        assert after[: len(before)] == before
+        notes = after[len(before) :]
+        assert len(notes) <= 1
+        assert all(has_note({"content": note}) for note in notes)
+    again = text_of(run.again[0]) if run.again else ""
+    assert again.count("[Note: Some earlier conversation turns") <= 1
+
+
+def first_request_stays(run: Run) -> None:
+    """While the result is not pressed for room, the opening request is there word for word."""
+    opening = next((m for m in run.whole[:2] if m.get("role") == "user"), None)
+    if opening is not None and not _pressed(run):
+        assert opening in run.result[:2]
+
+
+def recent_messages_stay(run: Run) -> None:
+    """While they fit, the last `protect_last_n` messages are there, unchanged and in order."""
+    if not _pressed(run):
+        count = min(run.case.protect_last_n, len(run.whole))
+        assert run.result[-count:] == run.whole[-count:]
+
+
+def fits_the_threshold(run: Run) -> None:
+    """The result is at or below the threshold wherever system prompt and newest request allow."""
+    newest = newest_own_request(run.whole)
+    fixed = [m for m in run.whole[:1] if m.get("role") == "system"]
+    fixed += [] if newest is None else [run.whole[newest]]
+    if weigh(fixed) <= run.engine.threshold_tokens:
+        assert weigh(run.result) <= run.engine.threshold_tokens
+
+
+def second_run_does_not_grow(run: Run) -> None:
+    """Compacting a compacted conversation never makes it heavier."""
+    assert weigh(run.again) <= weigh(run.result)
+    assert validate(run.again, "openai") == []
+
+
+def at_most_one_summary(run: Run) -> None:
+    """There is never more than one summary message."""
+    for messages in (run.result, run.again):
+        assert sum(is_summary(message) for message in messages) <= 1
+
+
+def summary_fits_between_its_neighbours(run: Run) -> None:
+    """At neither seam two user or two assistant messages meet."""
+    for messages in (run.result, run.again):
+        for index, message in enumerate(messages):
+            if is_summary(message):
+                neighbours = messages[max(0, index - 1) : index] + messages[index + 1 : index + 2]
+                assert not any(meets_itself(message["role"], other.get("role")) for other in neighbours)
+
+
+PROPERTIES: tuple[Callable[[Run], None], ...] = (
+    result_is_valid,
+    input_is_untouched,
+    result_is_smaller_or_unchanged,
+    newest_request_stays_word_for_word,
+    system_prompt_stays_first,
+    first_request_stays,
+    recent_messages_stay,
+    fits_the_threshold,
+    second_run_does_not_grow,
+    at_most_one_summary,
+    summary_fits_between_its_neighbours,
+)
+
+
+def check_engine(factory: EngineFactory, examples: int = 100, found: Sequence[Case] = ()) -> list[Verdict]:
+    """A verdict on every property, from `examples` generated cases and those in `found`.
+
+    Every case goes through the engine once; the smallest one that breaks a property is shown.
+    """
+    broken: dict[str, tuple[Case, Exception]] = {}
+    for case in (*found, *_generated(examples)):
+        for check, error in _failures(factory, case):
+            smallest = broken.get(check)
+            if smallest is None or len(case.messages) < len(smallest[0].messages):
+                broken[check] = (case, error)
+    return [
+        Verdict(name, name not in broken, _explained(*broken[name]) if name in broken else "")
+        for name in map(_name, PROPERTIES)
+    ]
+
+
+def _generated(examples: int) -> list[Case]:
+    """The same cases every time, so that a verdict can be repeated."""
+    drawn: list[Case] = []
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(cases())
+    def draw(case: Case) -> None:
+        drawn.append(case)
+
+    draw()
+    return drawn
+
+
+def _failures(factory: EngineFactory, case: Case) -> Iterator[tuple[str, Exception]]:
+    try:
+        run = run_case(factory, case)
+    except Exception as error:  # an engine is foreign code: whatever it raises breaks every property
+        yield from ((_name(check), error) for check in PROPERTIES)
+        return
+    for check in PROPERTIES:
+        try:
+            check(run)
+        except AssertionError as error:
+            yield _name(check), error
+
+
+def _name(check: Callable[[Run], None]) -> str:
+    return check.__name__.replace("_", " ")
+
+
+def _explained(case: Case, error: Exception) -> str:
+    roles = " ".join(str(message.get("role")) for message in case.messages)
+    said = " ".join(str(error).split())[:300]
+    return (
+        f"{type(error).__name__}: {said} "
+        f"(window {case.window}, protect_last_n {case.protect_last_n}, {len(case.messages)} messages: {roles[:300]})"
+    )
+
+
+def _pressed(run: Run) -> bool:
+    """Whether the parts that should stay leave too little room, so that they had to yield."""
+    last = run.whole[-(run.case.protect_last_n + 4) :]
+    budget = int(run.engine.threshold_tokens * 0.20)
+    while len(last) < len(run.whole) and weigh(last) <= budget:
+        last = run.whole[-(len(last) + 4) :]
+    summary = min(int(run.engine.context_length * 0.05), 12_000) * 3 // 2 + 300
+    return weigh(run.whole[:6]) + weigh(last) + summary > run.engine.threshold_tokens

@@ -1,0 +1,209 @@
+"""Claude Code sessions: `~/.claude/projects/*/*.jsonl`.
+
+    {"type": "user" | "assistant", "message": {…}, "uuid", "parentUuid", "isSidechain", …}
+    {"type": "system" | "summary" | "attachment" | "file-history-snapshot" | …}     passed over
+
+      u1 ── a1 ── u2 ── a2          taken back by the person: left out
+              └── u3 ── a3 ── …     the branch that ends the file: read
+
+One reply is spread over several lines with one `message.id`; they are merged.
+The log keeps what was compacted away, so summaries by Claude Code are left out
+where the turns that they stand for are there. Side chains (the conversations of
+sub-agents) are left out, unless the file holds nothing else.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.dialects import decode_anthropic_conversation
+from plimsoll.errors import TranscriptError
+from plimsoll.messages import Message, is_whole, repair
+from plimsoll.transcripts.chat import anthropic_problem, checked
+from plimsoll.transcripts.transcript import ACCEPTED, Transcript, counted
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One line that holds a message, or a piece of one."""
+
+    line: int
+    uuid: str | None
+    message: dict[str, Any]
+    is_meta: bool = False  # written by the harness, not by the person
+
+    @property
+    def reply_id(self) -> str | None:
+        """The id that the lines of one reply share."""
+        identity = self.message.get("id")
+        return identity if self.message["role"] == "assistant" and isinstance(identity, str) else None
+
+    def blocks(self, kind: str) -> Iterator[dict[str, Any]]:
+        """The content blocks of one type."""
+        content = self.message["content"]
+        for block in content if isinstance(content, list) else ():
+            if block.get("type") == kind:
+                yield block
+
+
+class _Log:
+    """The lines that matter, and how they hang together."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.session: str | None = None
+        self.main: list[_Entry] = []
+        self.side: list[_Entry] = []
+        self.parents: dict[str, str | None] = {}
+        self.lines: dict[str, int] = {}
+        self.summaries = 0
+
+    def take(self, record: dict[str, Any], line: int) -> None:
+        uuid = record.get("uuid") if isinstance(record.get("uuid"), str) else None
+        if uuid:
+            parent = record.get("parentUuid") or record.get("logicalParentUuid")
+            self.parents[uuid] = parent if isinstance(parent, str) else None
+            self.lines[uuid] = line
+        if self.session is None and isinstance(record.get("sessionId"), str):
+            self.session = record["sessionId"]
+        message = record.get("message")
+        if record.get("type") not in ("user", "assistant") or not isinstance(message, dict):
+            return
+        if record.get("isApiErrorMessage") is True:
+            return
+        message = _slim(message)
+        problem = anthropic_problem(message)
+        if problem:
+            raise TranscriptError(f"{self.source}: line {line} cannot be read: {problem}. {ACCEPTED}")
+        entries = self.side if record.get("isSidechain") is True else self.main
+        if record.get("isCompactSummary") is True and entries:
+            self.summaries += 1
+        elif message["content"]:
+            entries.append(_Entry(line, uuid, message, record.get("isMeta") is True))
+
+
+def read_session(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript:
+    """The conversation of one session file: its main chain, on the branch that ends the file."""
+    log = _Log(source)
+    for line, record in numbered:
+        if not isinstance(record, dict):
+            raise TranscriptError(
+                f"{source}: line {line} is no object, as every line of a Claude Code session is. {ACCEPTED}"
+            )
+        log.take(record, line)
+    entries = log.main or log.side
+    if not entries:
+        raise TranscriptError(f"{source} is a Claude Code session without a single message.")
+    active = _active(entries, log)
+    notices = _notices(log, left=len(entries) - len(active))
+    messages = _decoded(active)
+    if not is_whole(messages):
+        messages = repair(messages)
+        notices.append("tool calls and results put back in order: the log was interrupted or interleaved")
+    return Transcript(
+        messages=checked(messages, source),
+        source=source,
+        format="claude-code",
+        id=log.session,
+        notices=tuple(notices),
+    )
+
+
+def _slim(message: dict[str, Any]) -> dict[str, Any]:
+    """The keys that make the conversation; usage figures and the like stay behind."""
+    return {key: message.get(key) for key in ("role", "content", "id") if key in message}
+
+
+def _notices(log: _Log, left: int) -> list[str]:
+    said = []
+    if log.main and log.side:
+        said.append(f"{counted(len(log.side), 'message', 'messages')} of side chains (sub-agents) left out")
+    if left:
+        said.append(f"{counted(left, 'message', 'messages')} left out: on a branch that the person left")
+    if log.summaries:
+        said.append(
+            f"{counted(log.summaries, 'summary', 'summaries')} by Claude Code left out: its turns are here"
+        )
+    return said
+
+
+def _active(entries: list[_Entry], log: _Log) -> list[_Entry]:
+    """The entries on the branch that ends the file, in file order.
+
+    Parallel calls hang side by side in the tree, so the branch alone would lose
+    some: lines of a reply that is on it, and results for its calls, belong to it.
+    """
+    branch = _branch(entries, log)
+    replies = {entry.reply_id for entry in entries if entry.uuid in branch} - {None}
+    calls = {
+        block.get("id")
+        for entry in entries
+        if entry.uuid in branch or entry.reply_id in replies
+        for block in entry.blocks("tool_use")
+    }
+    return [
+        entry
+        for entry in entries
+        if entry.uuid is None
+        or entry.uuid in branch
+        or entry.reply_id in replies
+        or any(block.get("tool_use_id") in calls for block in entry.blocks("tool_result"))
+    ]
+
+
+def _branch(entries: list[_Entry], log: _Log) -> set[str]:
+    """The ids from the last entry up to the first. Where the tree is broken, the file's order goes on."""
+    lines = [entry.line for entry in entries]
+    branch: set[str] = set()
+    current, at = entries[-1].uuid, len(entries) - 1
+    while True:
+        if current is not None and current in log.lines and current not in branch:
+            branch.add(current)
+            at = bisect_left(lines, log.lines[current])
+            current = log.parents[current]
+            continue
+        at -= 1
+        while at >= 0 and entries[at].uuid in branch:
+            at -= 1
+        if at < 0:
+            return branch
+        current = entries[at].uuid
+
+
+def _decoded(entries: list[_Entry]) -> list[Message]:
+    """The canonical conversation; what the harness said in the person's name is named `meta`."""
+    wire = _merged(entries)
+    messages = decode_anthropic_conversation(None, wire)
+    at = 0
+    for message in wire:
+        here = range(at, at + len(decode_anthropic_conversation(None, [message])))
+        at = here.stop
+        if message.get("is_meta"):
+            for index in here:
+                if messages[index]["role"] == "user":
+                    messages[index] = {**messages[index], "name": "meta"}
+    return messages
+
+
+def _merged(entries: list[_Entry]) -> list[dict[str, Any]]:
+    """One message per reply: its lines joined where the first one stands, repeated blocks once."""
+    messages: list[dict[str, Any]] = []
+    place: dict[str, int] = {}
+    for entry in entries:
+        said = entry.message["content"]
+        message = {"role": entry.message["role"], "content": said, "is_meta": entry.is_meta}
+        reply = entry.reply_id
+        if reply is None or reply not in place:
+            if reply is not None:
+                place[reply] = len(messages)
+            messages.append(message)
+            continue
+        before = _as_blocks(messages[place[reply]]["content"])
+        new = [block for block in _as_blocks(message["content"]) if block not in before]
+        messages[place[reply]] = {**messages[place[reply]], "content": [*before, *new]}
+    return messages
+
+
+def _as_blocks(content: Any) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content

@@ -1,0 +1,46 @@
+"""One conversation as it was read from a file, with what is needed to write it back.
+
+    ┌ wrapper: {"id": "a7", "licence": "MIT", …} ┐
+    │ messages: canonical OpenAI-chat dicts      │  ← source, line, format, shape
+    └────────────────────────────────────────────┘
+
+Nothing here opens a file. The messages of a transcript are never changed in
+place; a compacted one is `dataclasses.replace(transcript, messages=…)`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from plimsoll.messages import Message
+
+Format = Literal["openai", "anthropic", "claude-code", "codex"]
+Shape = Literal["list", "object", "lines"]  # a bare list, an object with `messages`, one message per line
+
+ACCEPTED = (
+    'Accepted: OpenAI messages (a list, an object with "messages", or either as JSON lines), '
+    "Anthropic messages, a Claude Code session, a Codex rollout."
+)
+
+
+def counted(number: int, noun: str, nouns: str) -> str:
+    """A number with its noun: `1 message`, `2 messages`."""
+    return f"{number:,} {noun if number == 1 else nouns}"
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A conversation, where it came from, and the outer shape it had there."""
+
+    messages: list[Message]
+    source: str
+    format: Format = "openai"
+    line: int | None = None  # set where the file holds one conversation per line
+    id: str | None = None
+    shape: Shape = "list"
+    wrapper: dict[str, Any] = field(default_factory=dict)  # the object's keys in order, `messages` emptied
+    notices: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Where a person finds it: the file, and the line where there are several."""
+        return self.source if self.line is None else f"{self.source}: line {self.line}"

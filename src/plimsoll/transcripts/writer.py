@@ -1,0 +1,137 @@
+"""Write conversations back in the outer shape that they were read in.
+
+    list → list · object → the same object, messages replaced · one per line → one per line
+    Anthropic → Anthropic · Claude Code, Codex → a list of OpenAI messages · several → JSON lines
+
+The file appears whole or not at all: it is written beside its place and then
+renamed into it. Where that fails, what stood there before still stands.
+"""
+
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+from plimsoll.dialects import encode_anthropic_conversation
+from plimsoll.errors import UserError
+from plimsoll.transcripts.transcript import Transcript
+
+
+def write_transcripts(path: str | os.PathLike[str], transcripts: Sequence[Transcript]) -> None:
+    """Write all conversations to one file, atomically."""
+    target = Path(path)
+    try:
+        target = Path(os.path.realpath(target))
+        if target.exists() and not target.is_file() and not target.is_dir():
+            # A device or pipe cannot be renamed over, and must not be.
+            with target.open("wb") as handle:
+                write_stream(handle, transcripts)
+            return
+        _replace(target, transcripts)
+    except OSError as error:
+        raise UserError(
+            f"{os.fspath(path)} cannot be written: {error.strerror or error}. "
+            "Nothing was changed there; name another place with --output."
+        ) from error
+
+
+def write_stream(handle: IO[bytes], transcripts: Sequence[Transcript]) -> None:
+    """Write all conversations to an open binary stream."""
+    for piece in serialised(transcripts):
+        handle.write(piece)
+
+
+def serialised(transcripts: Sequence[Transcript]) -> Iterator[bytes]:
+    """The bytes of the file, piece by piece."""
+    if len(transcripts) != 1:
+        for transcript in transcripts:
+            yield _line(_named(transcript))
+        return
+    (only,) = transcripts
+    value = _shaped(only)
+    if only.shape == "lines":
+        yield from map(_line, _messages_of(value))
+    elif only.line is not None:
+        yield _line(value)
+    else:
+        yield _encoded(json.dumps(value, ensure_ascii=False, indent=2) + "\n", value, indent=2)
+
+
+def _replace(target: Path, transcripts: Sequence[Transcript]) -> None:
+    if target.is_dir():
+        raise IsADirectoryError(None, "it is a directory")
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            write_stream(handle, transcripts)
+            handle.flush()
+            os.fsync(handle.fileno())
+        Path(name).chmod(_mode_for(target))
+        Path(name).replace(target)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def _mode_for(target: Path) -> int:
+    """The permissions of the file that is replaced, or those that a new file gets here."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _named(transcript: Transcript) -> Any:
+    """One conversation as one line among several: what had no object around it gets one, with its id."""
+    value = _shaped(transcript)
+    if isinstance(value, dict) or transcript.line is not None:
+        return value
+    return {**({"id": transcript.id} if transcript.id else {}), "messages": value}
+
+
+def _shaped(transcript: Transcript) -> Any:
+    if transcript.format == "anthropic":
+        return _anthropic(transcript)
+    if transcript.shape == "object":
+        return {**transcript.wrapper, "messages": transcript.messages}
+    return transcript.messages
+
+
+def _anthropic(transcript: Transcript) -> Any:
+    blocks, messages = encode_anthropic_conversation(transcript.messages)
+    if not blocks and transcript.shape != "object":
+        return messages
+    value = {**transcript.wrapper, "messages": messages}
+    if not blocks:
+        value.pop("system", None)
+        return value
+    was = transcript.wrapper.get("system")
+    plain = len(blocks) == 1 and set(blocks[0]) == {"type", "text"} and isinstance(was, str)
+    system = blocks[0]["text"] if plain else blocks
+    return {**value, "system": system} if was is not None else {"system": system, **value}
+
+
+def _messages_of(value: Any) -> Iterable[Any]:
+    """The lines of a one-message-per-line file; a system prompt beside the messages goes first."""
+    if isinstance(value, dict):
+        return chain([{"role": "system", "content": value["system"]}], value["messages"])
+    return list(value)
+
+
+def _line(value: Any) -> bytes:
+    return _encoded(json.dumps(value, ensure_ascii=False) + "\n", value, indent=None)
+
+
+def _encoded(text: str, value: Any, indent: int | None) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        # Half of a surrogate pair, as JavaScript programs cut strings: only its escape is legal.
+        return (json.dumps(value, ensure_ascii=True, indent=indent) + "\n").encode("ascii")

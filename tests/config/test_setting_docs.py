@@ -1,0 +1,46 @@
+"""The documentation page is made from the settings and is up to date."""
+
+from pathlib import Path
+
+from plimsoll.config import Settings, all_keys, load_settings
+from plimsoll.config.docs import configuration_page, example_file
+
+PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+
+
+def test_the_page_on_disk_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == configuration_page(), (
+        "run: python -m plimsoll.config.docs > docs/configuration.md"
+    )
+
+
+def test_every_key_is_on_the_page_with_its_variable_default_and_description() -> None:
+    page = configuration_page()
+    for setting in all_keys():
+        assert f"| `{setting.key}` |" in page
+        assert setting.variable is None or f"`{setting.variable}`" in page
+        assert setting.description
+        assert setting.description in page
+
+
+def test_a_key_that_nothing_reads_yet_says_so_on_the_page() -> None:
+    page = configuration_page()
+    for setting in all_keys():
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| `{setting.key}` |"))
+        assert ("no effect in this release" in row) is (setting.reserved is not None)
+
+
+def test_the_complete_example_is_the_defaults(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(example_file(), encoding="utf-8")
+    loaded = load_settings(tmp_path, {})
+    assert loaded.settings == Settings()
+    assert loaded.notices == ()
+
+
+def test_the_commented_part_of_the_example_is_valid_too(tmp_path: Path) -> None:
+    lines = example_file().splitlines()
+    start = lines.index("  # cards:")
+    end = lines.index("", start)
+    shown = [*lines[:start], *(line.replace("# ", "", 1) for line in lines[start:end]), *lines[end:]]
+    (tmp_path / "config.yaml").write_text("\n".join(shown), encoding="utf-8")
+    assert "claude-sonnet-4.5" in load_settings(tmp_path, {}).settings.model.cards

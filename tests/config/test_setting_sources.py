@@ -1,0 +1,206 @@
+"""Later sources win, and every value knows which one set it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.config import all_keys, load_settings, plimsoll_home
+from plimsoll.config.document import parse_document
+from plimsoll.config.load import examine
+from plimsoll.config.scalars import scalar_text
+from plimsoll.config.schema import ANY_NAME, Setting
+from plimsoll.errors import SettingError
+from plimsoll.models import card_for
+from plimsoll.models.settings import CardOverrides, ModelSettings, PriceOverrides
+
+SOUND: dict[str, st.SearchStrategy[Any]] = {
+    "compression.enabled": st.booleans(),
+    "compression.threshold": st.floats(0.0, 1.0, exclude_min=True, allow_subnormal=False),
+    "compression.target_ratio": st.floats(0.10, 0.80),
+    "compression.protect_last_n": st.integers(1, 10**9),
+    "compression.background": st.booleans(),
+    "compression.policy": st.sampled_from(["threshold", "cost"]),
+    "context.engine": st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]*", fullmatch=True).filter(
+        lambda t: t != "null"
+    ),
+    "auxiliary.compression.model": st.text(
+        st.characters(codec="utf-8", categories=["L", "N", "P"]), min_size=1
+    ),
+    "auxiliary.compression.provider": st.sampled_from(["auto", "openrouter", "main", "local"]),
+    "auxiliary.compression.base_url": st.sampled_from(["http://localhost:8080/v1", "https://example.org"]),
+    "prompt_caching.cache_ttl": st.sampled_from(["5m", "1h"]),
+    "prompt_caching.strategy": st.sampled_from(["auto", "system_and_3", "planned", "none"]),
+    "model.name": st.sampled_from(["claude-sonnet-4.5", "4", "1e3", "true", "openai/gpt-5.6", "a: b"]),
+    "model.provider": st.sampled_from(["auto", "anthropic", "ollama"]),
+    "model.base_url": st.sampled_from(["http://localhost:8080/v1", "https://example.org"]),
+    "model.context_length": st.integers(10_000, 10**7),
+    "model.max_output_tokens": st.integers(1, 9_999),
+}
+PLAIN = [setting for setting in all_keys() if ANY_NAME not in setting.path]
+
+
+def test_the_property_below_covers_every_key() -> None:
+    assert {setting.key for setting in PLAIN} == set(SOUND)
+
+
+@st.composite
+def one_key_from_some_sources(draw: st.DrawFn) -> tuple[Setting, dict[str, Any]]:
+    setting = draw(st.sampled_from(PLAIN))
+    kinds = draw(st.sets(st.sampled_from(["file", "variable", "flag"])))
+    return setting, {kind: draw(SOUND[setting.key]) for kind in sorted(kinds)}
+
+
+def as_variable(value: Any) -> str:
+    return value if isinstance(value, str) else scalar_text(value)
+
+
+@given(one_key_from_some_sources())
+def test_the_highest_source_wins_and_is_named(drawn: tuple[Setting, dict[str, Any]]) -> None:
+    setting, values = drawn
+    text = ""
+    if "file" in values:
+        for depth, name in enumerate(setting.path):
+            text += f"{'  ' * depth}{name}:" + ("\n" if depth < len(setting.path) - 1 else "")
+        text += f" {scalar_text(values['file'])}\n"
+    assert setting.variable is not None
+    environ = {setting.variable: as_variable(values["variable"])} if "variable" in values else {}
+    flags = {setting.key: values["flag"]} if "flag" in values else {}
+
+    report = examine(parse_document(Path("config.yaml"), text), environ, flags)
+
+    assert report.problems == ()
+    assert report.loaded is not None
+    order = [kind for kind in ("flag", "variable", "file") if kind in values]
+    winner = order[0] if order else "default"
+    assert report.loaded.source(setting.key).kind == winner
+    assert report.loaded.value(setting.key) == values.get(winner, setting.default)
+    assert [given.source.kind for given in report.loaded.overridden(setting.key)] == order[1:]
+
+
+def test_the_file_source_has_its_line_and_the_variable_its_name(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("# c\ncompression:\n\n  threshold: 0.4\n  target_ratio: 0.3\n")
+    loaded = load_settings(
+        tmp_path, {"PLIMSOLL_COMPRESSION__TARGET_RATIO": "0.5"}, {"compression.protect_last_n": 7}
+    )
+    assert str(loaded.source("compression.threshold")) == f"{tmp_path / 'config.yaml'}:4"
+    assert str(loaded.source("compression.target_ratio")) == "PLIMSOLL_COMPRESSION__TARGET_RATIO"
+    assert str(loaded.source("compression.protect_last_n")) == "command line"
+    assert str(loaded.source("compression.enabled")) == "default"
+    assert [(g.value, g.source.line) for g in loaded.overridden("compression.target_ratio")] == [(0.3, 5)]
+
+
+def test_asking_for_the_source_of_an_unknown_key_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"Did you mean compression\.threshold"):
+        load_settings(tmp_path, {}).source("compression.treshold")
+
+
+def test_a_flag_that_is_none_was_not_given(tmp_path: Path) -> None:
+    assert str(
+        load_settings(tmp_path, {}, {"compression.threshold": None}).source("compression.threshold")
+    ) == ("default")
+
+
+def test_an_empty_variable_is_not_set_and_null_is_null(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("model: {name: some-model}\n")
+    assert load_settings(tmp_path, {"PLIMSOLL_MODEL__NAME": ""}).settings.model.name == "some-model"
+    assert load_settings(tmp_path, {"PLIMSOLL_MODEL__NAME": "null"}).settings.model.name is None
+
+
+def test_a_variable_that_only_shares_the_prefix_is_no_setting(tmp_path: Path) -> None:
+    environ = {"PLIMSOLL_HOME": str(tmp_path), "PLIMSOLL_ANYTHING": "x", "PLIMSOLLX__Y": "z", "PATH": "/bin"}
+    loaded = load_settings(None, environ)
+    assert loaded.path == tmp_path / "config.yaml"
+    assert loaded.notices == ()
+
+
+def test_home_is_the_variable_or_a_hidden_directory() -> None:
+    assert plimsoll_home({"PLIMSOLL_HOME": "/srv/p", "HOME": "/home/ada"}) == Path("/srv/p")
+    assert plimsoll_home({"HOME": "/home/ada"}) == Path("/home/ada/.plimsoll")
+
+
+def test_settings_cannot_be_changed_after_loading(tmp_path: Path) -> None:
+    settings = load_settings(tmp_path, {}).settings
+    with pytest.raises(ValueError, match="frozen"):
+        settings.compression.threshold = 0.9  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "line"),
+    [
+        ("compression:\n  summary_model: small\n", "auxiliary.compression.model", 2),
+        ("model:\n  cache_ttl: 1h\n", "prompt_caching.cache_ttl", 2),
+    ],
+)
+def test_an_older_spelling_works_and_is_reported(tmp_path: Path, text: str, key: str, line: int) -> None:
+    (tmp_path / "config.yaml").write_text(text)
+    loaded = load_settings(tmp_path, {})
+    assert loaded.value(key) in ("small", "1h")
+    assert loaded.source(key).line == line
+    (notice,) = loaded.notices
+    assert f"config.yaml:{line}: " in notice
+    assert f"is now called {key}" in notice
+
+
+def test_where_both_spellings_are_set_the_new_one_wins_and_that_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("prompt_caching:\n  cache_ttl: 5m\nmodel:\n  cache_ttl: 1h\n")
+    loaded = load_settings(tmp_path, {})
+    assert loaded.settings.prompt_caching.cache_ttl == "5m"
+    assert (
+        "model.cache_ttl is an older spelling of prompt_caching.cache_ttl, which is set too and wins"
+        in (loaded.notices[0])
+    )
+
+
+def test_the_new_spelling_in_the_file_wins_over_the_older_one_in_a_variable(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("auxiliary: {compression: {model: new}}\n")
+    loaded = load_settings(tmp_path, {"PLIMSOLL_COMPRESSION__SUMMARY_MODEL": "old"})
+    assert loaded.settings.auxiliary.compression.model == "new"
+    assert "PLIMSOLL_COMPRESSION__SUMMARY_MODEL" in loaded.notices[0]
+
+
+def test_a_wrong_value_under_an_older_spelling_is_told_as_it_was_written(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("model:\n  cache_ttl: 2h\n")
+    with pytest.raises(
+        SettingError, match=r'config.yaml:2: model.cache_ttl is "2h"; it must be one of 5m, 1h'
+    ):
+        load_settings(tmp_path, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "reported"),
+    [
+        ("compression: {background: true}", True),
+        ("compression: {policy: cost}", True),
+        ("compression: {policy: threshold}", False),
+        ("compression: {threshold: 0.4}", False),
+    ],
+)
+def test_a_value_that_nothing_reads_yet_is_reported_only_when_set(
+    tmp_path: Path, text: str, reported: bool
+) -> None:
+    (tmp_path / "config.yaml").write_text(text)
+    assert any("has no effect in this release" in n for n in load_settings(tmp_path, {}).notices) is reported
+
+
+def test_a_card_override_replaces_only_the_facts_that_it_names(tmp_path: Path) -> None:
+    text = (
+        "model:\n  cards:\n    gpt-5.6: {window: 400000, cache_minimum: 1, prices: {input: 2}}\n    other:\n"
+    )
+    (tmp_path / "config.yaml").write_text(text)
+    loaded = load_settings(tmp_path, {})
+    shipped = card_for("gpt-5.6")
+    changed = load_settings(tmp_path, {}, {"model.name": "gpt-5.6"}).settings.model.card()
+    assert (changed.window, changed.output_cap) == (400_000, shipped.output_cap)
+    assert changed.prices == replace(shipped.prices, input=2)
+    assert changed.cache.minimum == 1
+    assert loaded.source("model.cards.gpt-5.6.prices.input").line == 3
+    assert loaded.value("model.cards.unheard-of.window") is None
+
+
+def test_an_empty_override_changes_nothing() -> None:
+    settings = ModelSettings(name="gpt-5.6", cards={"gpt-5.6": CardOverrides(prices=PriceOverrides())})
+    assert settings.card() == card_for("gpt-5.6")

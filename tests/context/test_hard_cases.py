@@ -1,0 +1,308 @@
+"""Conversations that make other compressors stop, loop or fail."""
+
+import copy
+
+import pytest
+
+from plimsoll import ContextCompressor, estimate_messages_tokens_rough, validate
+from plimsoll.context.compressor import PLACEHOLDER, is_summary, prune_old_tool_results
+
+
+def call(n, name="terminal", arguments='{"command": "ls"}'):
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": arguments}}
+        ],
+    }
+
+
+def result(n, text):
+    return {"role": "tool", "tool_call_id": f"c{n}", "content": text}
+
+
+SYSTEM = {"role": "system", "content": "You are helpful."}
+FIRST = {"role": "user", "content": "Count the files."}
+
+
+def talk(count, words=100):
+    said = []
+    for n in range(count):
+        said += [
+            {"role": "user", "content": f"question {n} " + "word " * words},
+            {"role": "assistant", "content": f"answer {n} " + "word " * words},
+        ]
+    return said
+
+
+def compacted(messages, window, **options):
+    engine = ContextCompressor(context_length=window, **options)
+    before = copy.deepcopy(messages)
+    result_ = engine.compress(messages)
+    assert messages == before
+    assert validate(result_) == []
+    assert validate(result_, "anthropic") == []
+    return engine, result_
+
+
+HARD = {
+    "a 4K window": ([SYSTEM, *talk(60)], 4_096),
+    "a tail that alone exceeds the budget": ([SYSTEM, FIRST, *talk(14, words=900)], 16_000),
+    "a tool result larger than the window": (
+        [SYSTEM, *talk(15), {"role": "user", "content": "read it"}, call(1), result(1, "data " * 40_000)],
+        16_000,
+    ),
+    "an old user message larger than the window": (
+        [
+            SYSTEM,
+            {"role": "user", "content": "paste " * 30_000},
+            {"role": "assistant", "content": "ok"},
+            *talk(15),
+        ],
+        16_000,
+    ),
+    "an assistant message larger than the window": (
+        [
+            SYSTEM,
+            *talk(3),
+            {"role": "assistant", "content": "text " * 30_000},
+            {"role": "user", "content": "and?"},
+        ],
+        16_000,
+    ),
+    "arguments larger than the window": (
+        [
+            SYSTEM,
+            FIRST,
+            call(1, "write_file", '{"path": "a.py", "content": "' + "x = 1 " * 30_000 + '"}'),
+            result(1, "ok"),
+            {"role": "user", "content": "next"},
+        ],
+        16_000,
+    ),
+    "one user turn and 500 tool calls": (
+        [SYSTEM, FIRST, *(m for n in range(500) for m in (call(n), result(n, f"file_{n}.txt " * 40)))],
+        16_000,
+    ),
+    "a request in the middle and 300 tool calls behind it": (
+        [
+            SYSTEM,
+            *talk(10),
+            {"role": "user", "content": "now list everything"},
+            *(m for n in range(300) for m in (call(n), result(n, f"file_{n}.txt " * 40))),
+        ],
+        16_000,
+    ),
+    "one assistant message with 200 parallel calls": (
+        [
+            SYSTEM,
+            FIRST,
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [call(n)["tool_calls"][0] for n in range(200)],
+            },
+            *(result(n, "line " * 200) for n in range(200)),
+            {"role": "user", "content": "summarise"},
+        ],
+        16_000,
+    ),
+    "a huge first exchange": (
+        [
+            SYSTEM,
+            {"role": "user", "content": "spec " * 9_000},
+            {"role": "assistant", "content": "plan " * 9_000},
+            *talk(12),
+        ],
+        16_000,
+    ),
+    "images in every message": (
+        [
+            SYSTEM,
+            *(
+                {
+                    "role": role,
+                    "content": [
+                        {"type": "text", "text": "look"},
+                        {"type": "image_url", "image_url": {"url": "https://x.test/a.png"}},
+                    ],
+                }
+                for _ in range(20)
+                for role in ("user",)
+            ),
+            {"role": "user", "content": "what was it?"},
+        ],
+        8_000,
+    ),
+    "no system prompt": (talk(60), 8_000),
+    "CJK all through": (
+        [
+            SYSTEM,
+            *(
+                {"role": r, "content": "请检查解析器的错误并修复测试 " * 40}
+                for _ in range(30)
+                for r in ("user", "assistant")
+            ),
+            FIRST,
+        ],
+        8_000,
+    ),
+}
+
+
+@pytest.mark.parametrize(("messages", "window"), HARD.values(), ids=HARD.keys())
+def test_the_result_fits_and_keeps_the_newest_request(messages, window):
+    engine, after = compacted(messages, window)
+    assert estimate_messages_tokens_rough(after) <= engine.threshold_tokens
+    newest = [m for m in messages if m["role"] == "user"][-1]
+    assert newest in after
+    assert sum(map(is_summary, after)) <= 1
+    assert engine.last_report.outcome == "compacted"
+
+
+@pytest.mark.parametrize(("messages", "window"), HARD.values(), ids=HARD.keys())
+def test_twenty_rounds_on_the_result_change_nothing_for_the_worse(messages, window):
+    engine = ContextCompressor(context_length=window)
+    after = engine.compress(messages)
+    weight = estimate_messages_tokens_rough(after)
+    for _ in range(20):
+        after = engine.compress(after)
+        assert estimate_messages_tokens_rough(after) <= weight
+        weight = estimate_messages_tokens_rough(after)
+    assert validate(after) == []
+
+
+def test_a_newest_request_larger_than_the_window_stays_and_that_is_all():
+    request = {"role": "user", "content": "data " * 20_000}
+    engine, after = compacted([SYSTEM, *talk(20), request], 16_000)
+    assert after[-1] == request
+    assert estimate_messages_tokens_rough(after) > engine.threshold_tokens
+    assert "kept only the opening and the newest request" in engine.last_report.steps
+
+
+def test_a_conversation_with_nothing_to_compress_comes_back_unchanged_and_says_so():
+    messages = [SYSTEM, *talk(5)]
+    engine, after = compacted(messages, 200_000)
+    assert after == messages
+    assert engine.last_report.outcome == "unchanged"
+    assert "nothing lies between" in engine.last_report.reason
+    assert engine.get_status()["last_outcome"] == "unchanged"
+    assert engine.compression_count == 0
+
+
+@pytest.mark.parametrize("messages", [[], [SYSTEM], [FIRST], [SYSTEM, FIRST]])
+def test_the_shortest_conversations_come_back_unchanged(messages):
+    assert ContextCompressor().compress(messages) == messages
+
+
+def test_the_results_that_the_model_has_not_seen_are_the_last_to_shrink():
+    unseen = result(2, "fresh " * 300)
+    messages = [SYSTEM, FIRST, call(1), result(1, "old " * 9_000), call(2), unseen]
+    _, after = compacted(messages, 8_000)
+    assert after[-1] == unseen
+    assert after[3]["content"].startswith(PLACEHOLDER)
+
+
+# --- phase 1 by itself ----------------------------------------------------------------------------------------
+
+
+def test_a_result_of_201_characters_goes_and_one_of_200_stays():
+    messages = [SYSTEM, FIRST, call(1), result(1, "x" * 200), call(2), result(2, "y" * 201), FIRST]
+    pruned, cleared = prune_old_tool_results(messages, 2, 6)
+    assert pruned[3] == messages[3]
+    assert pruned[5]["content"].startswith(PLACEHOLDER)
+    assert [item.index for item in cleared] == [5]
+    assert len(pruned[5]["content"]) < 201
+
+
+def test_a_stub_says_what_it_was_how_it_ended_and_how_to_get_it_back():
+    text = "collecting\n" * 100 + "2 failed, 8 passed in 0.41s\nexit code: 1"
+    messages = [call(1, arguments='{"command": "pytest -x"}'), result(1, text)]
+    pruned, cleared = prune_old_tool_results(messages, 0, 2)
+    stub = pruned[1]["content"]
+    for part in (PLACEHOLDER, "pytest -x", "exit 1", "2 failed, 8 passed", cleared[0].handle):
+        assert part in stub
+    assert pruned[1]["tool_call_id"] == "c1"
+
+
+def test_results_in_head_and_tail_are_left_alone():
+    messages = [call(1), result(1, "x" * 900), call(2), result(2, "y" * 900), call(3), result(3, "z" * 900)]
+    pruned, _ = prune_old_tool_results(messages, 2, 4)
+    assert [m == n for m, n in zip(messages, pruned, strict=True)] == [True, True, True, False, True, True]
+
+
+def test_a_cleared_result_is_not_cleared_again():
+    messages = [call(1), result(1, "x" * 900)]
+    once, _ = prune_old_tool_results(messages, 0, 2)
+    twice, cleared = prune_old_tool_results(once, 0, 2)
+    assert twice == once
+    assert cleared == ()
+
+
+# --- the seams --------------------------------------------------------------------------------------------------
+
+
+def opening(second):
+    return [SYSTEM, FIRST, *second]
+
+
+def test_the_head_takes_results_along_where_the_tail_starts_with_the_assistant():
+    rounds = [m for n in range(2, 60) for m in (call(n), result(n, "line " * 100))]
+    _, after = compacted(opening([call(1), result(1, "a"), *rounds]), 8_000, protect_last_n=4)
+    assert [m["role"] for m in after[:6]] == ["system", "user", "assistant", "tool", "user", "assistant"]
+    assert is_summary(after[4])
+
+
+def test_the_head_ends_before_the_call_where_the_tail_starts_with_the_user():
+    messages = [*opening([call(1), result(1, "a")]), *talk(8)]
+    _, after = compacted(messages, 4_000, protect_last_n=2, target_ratio=0.1)
+    assert [m["role"] for m in after] == ["system", "user", "assistant", "user", "assistant"]
+    assert is_summary(after[2])
+
+
+def test_the_tail_starts_one_group_earlier_where_no_role_fits():
+    messages = [*opening([{"role": "assistant", "content": "sure"}]), *talk(12)]
+    _, after = compacted(messages, 6_000, protect_last_n=2)
+    assert [m["role"] for m in after[:5]] == ["system", "user", "assistant", "user", "assistant"]
+    assert is_summary(after[3])
+    assert after[4:] == messages[-len(after[4:]) :]
+
+
+# --- when ----------------------------------------------------------------------------------------------------------
+
+
+def test_compaction_is_due_at_the_threshold_and_not_one_token_before():
+    engine = ContextCompressor(context_length=100_000)
+    assert not engine.should_compress(49_999)
+    assert engine.should_compress(50_000)
+    engine.update_from_response({"prompt_tokens": 50_000, "completion_tokens": 5, "total_tokens": 50_005})
+    assert engine.should_compress()
+    assert engine.last_total_tokens == 50_005
+
+
+def test_after_a_compaction_that_stayed_near_the_line_it_waits_until_the_line_is_crossed_again():
+    engine = ContextCompressor(context_length=16_000)
+    engine.compress([SYSTEM, *talk(20), {"role": "user", "content": "data " * 20_000}])
+    assert not engine.should_compress(9_000)
+    assert not engine.should_compress(7_000)
+    assert engine.should_compress(9_000)
+
+
+def test_another_model_brings_another_threshold():
+    engine = ContextCompressor(context_length=200_000)
+    engine.update_model("small", 32_000)
+    assert (engine.threshold_tokens, engine.tail_token_budget, engine.context_length) == (
+        16_000,
+        3_200,
+        32_000,
+    )
+
+
+def test_a_count_by_the_provider_above_the_estimate_makes_the_result_smaller():
+    messages = [SYSTEM, *talk(60)]
+    plain = ContextCompressor(context_length=8_000, protect_last_n=1).compress(messages)
+    heavier = ContextCompressor(context_length=8_000, protect_last_n=1).compress(
+        messages, current_tokens=int(1.8 * estimate_messages_tokens_rough(messages))
+    )
+    assert estimate_messages_tokens_rough(heavier) < estimate_messages_tokens_rough(plain)

@@ -1,0 +1,103 @@
+"""Content in all its shapes, read and rewritten without mutating."""
+
+import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.messages import (
+    excerpt,
+    fitting_role,
+    media_of,
+    parts_of,
+    text_of,
+    turn_order_breaks,
+    with_block,
+    with_text,
+)
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("plain", "plain"),
+        (None, ""),
+        ([], ""),
+        ([{"type": "text", "text": "a"}, IMAGE, {"type": "text", "text": "b"}], "a\nb"),
+        ([{"type": "input_text", "text": "a"}], "a"),
+        ([{"type": "refusal", "refusal": "no"}], "no"),
+        ([{"type": "hologram", "data": 1}], ""),
+        (["loose"], "loose"),
+    ],
+)
+def test_text_is_read_from_every_shape(content, text):
+    assert text_of({"role": "user", "content": content}) == text
+
+
+def test_missing_content_reads_as_no_text():
+    assert text_of({"role": "assistant"}) == ""
+    assert parts_of({"role": "assistant"}) == []
+
+
+def test_media_are_images_audio_and_files():
+    audio = {"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}
+    file = {"type": "file", "file": {"file_id": "f1"}}
+    message = {"role": "user", "content": [IMAGE, audio, file, {"type": "text", "text": "x"}]}
+    assert media_of(message) == [IMAGE, audio, file]
+
+
+def test_a_block_is_appended_behind_the_text_as_it_was():
+    message = {"role": "system", "content": "rules", "cache": True}
+    before = copy.deepcopy(message)
+    changed = with_block(message, "note")
+    assert changed["content"] == [{"type": "text", "text": "rules"}, {"type": "text", "text": "note"}]
+    assert changed["cache"] is True
+    assert message == before
+
+
+def test_replacing_text_keeps_unknown_keys():
+    assert with_text({"role": "tool", "content": [IMAGE], "x": 1}, "new") == {
+        "role": "tool",
+        "content": "new",
+        "x": 1,
+    }
+
+
+@given(st.text(max_size=3_000), st.integers(0, 2_000))
+def test_an_excerpt_never_exceeds_its_limit(text, limit):
+    cut = excerpt(text, limit)
+    assert len(cut) <= limit or cut == text
+    assert cut == text or len(text) > limit
+
+
+def test_an_excerpt_keeps_both_ends_and_says_how_much_is_gone():
+    cut = excerpt("a" * 500 + "z" * 500, 200)
+    assert cut.startswith("aaa")
+    assert cut.endswith("zzz")
+    assert "800 characters left out" in cut
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "role"),
+    [
+        ("user", "user", "assistant"),
+        ("assistant", "assistant", "user"),
+        ("tool", "assistant", "user"),
+        ("tool", "user", "assistant"),
+        ("user", None, "assistant"),
+        ("assistant", None, "user"),
+        ("system", "assistant", "user"),
+        ("user", "assistant", None),
+        ("assistant", "user", None),
+    ],
+)
+def test_the_role_between_two_messages_meets_neither(before, after, role):
+    assert fitting_role(before, after) == role
+
+
+def test_two_of_one_role_in_a_row_are_found():
+    roles = ["system", "user", "user", "assistant", "tool", "tool", "assistant", "assistant"]
+    assert turn_order_breaks([{"role": role} for role in roles]) == [2, 7]

@@ -1,0 +1,151 @@
+"""What `plimsoll cost` promises at the command line."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from plimsoll.errors import UserError
+from plimsoll.terminal.cost import cost
+
+SONNET = "claude-sonnet-4.5"
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command in an empty home, as a person without configuration has it."""
+    for name in [name for name in os.environ if name.startswith("PLIMSOLL_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def call(*arguments: str | Path) -> Result:
+        return CliRunner().invoke(cost, [str(argument) for argument in arguments])
+
+    return call
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Path:
+    return written(tmp_path / "talk.json", rounds=12)
+
+
+def written(path: Path, rounds: int) -> Path:
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "You are careful. " * 300}]
+    for number in range(rounds):
+        messages.append({"role": "user", "content": f"Question {number}: " + "what about this? " * 200})
+        messages.append({"role": "assistant", "content": f"Answer {number}. " * 50})
+    path.write_text(json.dumps(messages))
+    return path
+
+
+def facts(result: Result) -> dict[str, Any]:
+    assert result.exit_code == 0, result.output
+    (line,) = result.stdout.splitlines()
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def test_json_compares_the_strategies_with_no_cache_at_all(run: Run, talk: Path):
+    found = facts(run(talk, "--model", SONNET, "--json"))
+    assert list(found["strategies"]) == ["none", "system_and_3", "planned"]
+    none, planned = found["strategies"]["none"], found["strategies"]["planned"]
+    assert none["requests"] == planned["requests"] == 12
+    assert (none["hits"], planned["hits"]) == (0, 11)
+    assert planned["usd"] < none["usd"]
+    assert none["plain"] == planned["read"] + planned["write_5m"] + planned["plain"]
+
+
+def test_a_named_strategy_is_compared_with_none_alone(run: Run, talk: Path):
+    found = facts(run(talk, "--model", SONNET, "--json", "--strategy", "system_and_3"))
+    assert list(found["strategies"]) == ["none", "system_and_3"]
+    assert list(facts(run(talk, "--model", SONNET, "--json", "--strategy", "none"))["strategies"]) == ["none"]
+
+
+def test_a_provider_that_caches_by_itself_has_no_strategies(run: Run, talk: Path):
+    found = facts(run(talk, "--model", "gpt-5.6", "--json"))
+    assert list(found["strategies"]) == ["none", "automatic"]
+    assert found["strategies"]["automatic"]["read"] > 0
+
+
+def test_the_lifetime_and_the_gap_change_the_result(run: Run, talk: Path):
+    def planned(*options: str) -> dict[str, Any]:
+        strategies = facts(run(talk, "--model", SONNET, "--json", *options))["strategies"]
+        chosen: dict[str, Any] = strategies["planned"]
+        return chosen
+
+    assert planned("--gap", "400")["hits"] == 0
+    hour = planned("--gap", "400", "--ttl", "1h")
+    assert hour["hits"] == 11
+    assert hour["write_1h"] > 0
+    assert hour["write_5m"] == 0
+
+
+def test_the_table_fits_eighty_columns_and_shows_the_share_of_the_full_price(run: Run, talk: Path):
+    result = run(talk, "--model", SONNET)
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line.strip()}
+    assert rows["none"][-1] == "100%"
+    assert int(rows["planned"][-1].rstrip("%")) < 60
+    assert "claude-sonnet-4.5, 5m TTL, 30 s between requests" in result.stdout
+
+
+def test_several_conversations_get_a_row_each_and_their_sum(run: Run, talk: Path, tmp_path: Path):
+    other = written(tmp_path / "other.json", rounds=3)
+    result = run(talk, other, "--model", SONNET)
+    rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line.strip()}
+    assert [rows[name][1] for name in ("talk.json", "other.json", "planned")] == ["12", "3", "15"]
+
+
+def test_gemini_shows_a_range(run: Run, talk: Path):
+    assert "–" in run(talk, "--model", "gemini-2.5-pro").stdout
+
+
+def test_openrouter_says_that_an_hour_may_not_be_passed_on(run: Run, talk: Path):
+    result = run(talk, "--model", "openrouter/anthropic/claude-sonnet-4.5", "--ttl", "1h")
+    assert "count on 5m" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [((), "Name one with --model"), (("--model", "no-such-model"), "'no-such-model' is unknown")],
+)
+def test_without_prices_a_sentence_says_what_to_do(
+    run: Run, talk: Path, options: tuple[str, ...], sentence: str
+):
+    error = run(talk, *options).exception
+    assert isinstance(error, UserError)
+    assert sentence in str(error)
+
+
+def test_without_matplotlib_a_sentence_says_what_to_install(
+    run: Run, talk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    error = run(talk, "--model", SONNET, "--plot", tmp_path / "out.png").exception
+    assert isinstance(error, UserError)
+    assert "pip install 'plimsoll[plot]'" in str(error)
+
+
+def test_the_picture_is_a_png(run: Run, talk: Path, tmp_path: Path):
+    pytest.importorskip("matplotlib", reason="the plot extra is not installed")
+    result = run(talk, "--model", SONNET, "--plot", tmp_path / "out.png")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+    error = run(talk, "--model", SONNET, "--plot", tmp_path / "absent" / "out.png").exception
+    assert isinstance(error, UserError)
+    assert "Give --plot another file" in str(error)
+
+
+def test_a_conversation_without_an_answer_costs_nothing(run: Run, tmp_path: Path):
+    path = tmp_path / "short.json"
+    path.write_text(json.dumps([{"role": "user", "content": "hi"}]))
+    assert facts(run(path, "--model", SONNET, "--json"))["strategies"]["planned"]["usd"] == 0
+    assert run(path, "--model", SONNET).exit_code == 0

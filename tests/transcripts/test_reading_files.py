@@ -1,0 +1,380 @@
+"""What reading a conversation file promises."""
+
+import io
+import json
+import tracemalloc
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plimsoll.errors import TranscriptError
+from plimsoll.messages import is_whole, text_of, validate
+from plimsoll.transcripts import Transcript, iter_transcripts, read_stream, read_transcripts
+
+GOLDEN = Path(__file__).parent / "golden"
+HELLO = [{"role": "user", "content": "hello"}]
+
+
+def read(data: bytes | str) -> list[Transcript]:
+    raw = data.encode() if isinstance(data, str) else data
+    return list(read_stream(io.BytesIO(raw), "it.json"))
+
+
+def refusal(data: bytes | str) -> str:
+    with pytest.raises(TranscriptError) as caught:
+        read(data)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "shape", "count"),
+    [
+        ("openai_list.json", "openai", "list", 1),
+        ("openai_object.json", "openai", "object", 1),
+        ("openai_conversations.jsonl", "openai", "object", 2),
+        ("openai_messages.jsonl", "openai", "lines", 1),
+        ("anthropic.json", "anthropic", "object", 1),
+        ("claude_code.jsonl", "claude-code", "list", 1),
+        ("codex.jsonl", "codex", "list", 1),
+        ("codex_old.jsonl", "codex", "list", 1),
+    ],
+)
+def test_every_format_is_told_by_its_content(
+    name: str, format: str, shape: str, count: int, tmp_path: Path
+) -> None:
+    disguised = tmp_path / "notes.txt"
+    disguised.write_bytes((GOLDEN / name).read_bytes())
+    found = read_transcripts(disguised)
+    assert [(t.format, t.shape) for t in found] == [(format, shape)] * count
+    for transcript in found:
+        assert validate(transcript.messages) == []
+        assert "8417" in json.dumps(transcript.messages)
+
+
+def test_conversations_in_lines_know_their_line_and_id() -> None:
+    assert [(t.line, t.id) for t in read_transcripts(GOLDEN / "openai_conversations.jsonl")] == [
+        (1, "a"),
+        (2, "b"),
+    ]
+
+
+def test_an_iterator_gives_the_first_conversation_before_the_last_is_read() -> None:
+    good = json.dumps({"messages": HELLO})
+    transcripts = read_stream(io.BytesIO(f"{good}\n{good}\n{{broken\n".encode()), "it.jsonl")
+    assert next(transcripts).line == 1
+
+
+def test_a_list_of_messages_may_stand_on_each_line() -> None:
+    line = json.dumps(HELLO)
+    assert [(t.line, t.shape) for t in read(f"{line}\n\n{line}\n")] == [(1, "list"), (3, "list")]
+
+
+def test_anthropic_content_becomes_canonical() -> None:
+    (found,) = read_transcripts(GOLDEN / "anthropic.json")
+    assert [m["role"] for m in found.messages] == ["system", "user", "assistant", "tool", "user", "assistant"]
+    assert found.messages[2]["tool_calls"][0]["function"]["name"] == "read_file"
+
+
+def test_a_system_prompt_beside_the_messages_makes_it_anthropic() -> None:
+    (found,) = read(json.dumps({"system": "Be kind.", "messages": HELLO}))
+    assert found.format == "anthropic"
+    assert found.messages[0] == {"role": "system", "content": "Be kind."}
+
+
+def test_one_anthropic_message_per_line_is_one_conversation() -> None:
+    lines = json.loads((GOLDEN / "anthropic.json").read_text())["messages"]
+    (found,) = read("\n".join(map(json.dumps, lines)))
+    assert (found.format, found.shape, len(found.messages)) == ("anthropic", "lines", 5)
+
+
+class TestClaudeCode:
+    found = read_transcripts(GOLDEN / "claude_code.jsonl")[0]
+
+    def texts(self) -> str:
+        return "\n".join(text_of(message) for message in self.found.messages)
+
+    def test_the_lines_of_one_reply_become_one_message(self) -> None:
+        reply = self.found.messages[2]
+        assert reply["content"] == "I read both files."
+        assert [call["id"] for call in reply["tool_calls"]] == ["toolu_1", "toolu_2"]
+        assert reply["thinking_blocks"][0]["thinking"] == "Two reads at once."
+
+    def test_both_results_of_parallel_calls_are_kept(self) -> None:
+        assert [m["content"] for m in self.found.messages if m["role"] == "tool"] == [
+            "uvicorn.run(app, port=8417)",
+            "No such file",
+        ]
+
+    def test_side_chains_are_left_out_with_a_notice(self) -> None:
+        assert "sub-agent" not in self.texts()
+        assert "1 message of side chains (sub-agents) left out" in self.found.notices
+
+    def test_a_branch_that_the_person_left_is_left_out_with_a_notice(self) -> None:
+        assert "harbor." not in self.texts()
+        assert "Then make one called harbour." in self.texts()
+        assert any("2 messages left out" in notice for notice in self.found.notices)
+
+    def test_turns_from_before_a_compaction_are_read_and_its_summary_is_not(self) -> None:
+        assert "Find the port" in self.texts()
+        assert "continued from a previous" not in self.texts()
+
+    def test_a_summary_without_its_turns_is_kept(self) -> None:
+        lines = (GOLDEN / "claude_code.jsonl").read_text().splitlines()
+        at = next(i for i, line in enumerate(lines) if "isCompactSummary" in line)
+        (found,) = read("\n".join(lines[at:]))
+        assert "continued from a previous" in text_of(found.messages[0])
+
+    def test_what_the_harness_said_is_named_meta_and_api_errors_are_left_out(self) -> None:
+        assert [m["content"][:7] for m in self.found.messages if m.get("name") == "meta"] == ["<local-"]
+        assert "529" not in self.texts()
+
+    def test_a_file_of_nothing_but_a_side_chain_is_read(self) -> None:
+        lines = (GOLDEN / "claude_code.jsonl").read_text().splitlines()
+        (found,) = read("\n".join(line for line in lines if '"isSidechain": true' in line))
+        assert text_of(found.messages[0]) == "A sub-agent speaks."
+
+    def test_an_interrupted_call_gets_a_result(self) -> None:
+        lines = [
+            line for line in (GOLDEN / "claude_code.jsonl").read_text().splitlines() if "r-2" not in line
+        ]
+        (found,) = read("\n".join(lines))
+        assert is_whole(found.messages)
+        assert any("put back in order" in notice for notice in found.notices)
+
+    def test_a_session_without_messages_is_refused(self) -> None:
+        assert "without a single message" in refusal('{"type": "summary", "summary": "x", "leafUuid": "y"}')
+
+
+class TestCodex:
+    found = read_transcripts(GOLDEN / "codex.jsonl")[0]
+
+    def test_text_and_calls_of_one_reply_become_one_message(self) -> None:
+        reply = next(m for m in self.found.messages if m.get("tool_calls"))
+        assert reply["content"] == "I look in two places."
+        assert [call["function"]["name"] for call in reply["tool_calls"]] == ["shell", "local_shell"]
+
+    def test_a_free_form_input_becomes_an_argument(self) -> None:
+        patch = next(m for m in self.found.messages if "apply_patch" in json.dumps(m))
+        assert json.loads(patch["tool_calls"][0]["function"]["arguments"])["input"].startswith("*** Begin")
+
+    def test_a_turn_that_was_rolled_back_is_left_out_with_a_notice(self) -> None:
+        assert "9000" not in json.dumps(self.found.messages)
+        assert any("rolled back" in notice for notice in self.found.notices)
+
+    def test_images_are_kept(self) -> None:
+        assert any(isinstance(m["content"], list) for m in self.found.messages)
+
+    def test_a_compaction_without_its_turns_is_read_in_their_place(self) -> None:
+        history = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "port?"}]}]
+        line = {
+            "timestamp": "t",
+            "type": "compacted",
+            "payload": {"message": "x", "replacement_history": history},
+        }
+        assert read(json.dumps(line))[0].messages == [{"role": "user", "content": "port?"}]
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "it.json is empty"),
+        (b" \n\n", "it.json is empty"),
+        (b"hello", "line 1 is not JSON"),
+        (b"\x1f\x8b\x08\x00zip", "line 1 is not UTF-8"),
+        (b'{"messages": [{"role": "user", "content": "hel', "cut off"),
+        (b'{"messages": []}\n{"messages": [{"role": "us', "line 2 is not JSON"),
+        (b'{"messages": []}\n{"messages": [\n\n', "line 2 is not JSON"),
+        (b'{\n "messages": [\n  oops\n ]}', "line 3 is not JSON"),
+        (b"42", "line 1 is no conversation"),
+        (b'{"prompt": "x"}', "line 1 is no conversation"),
+        (b'[{"role": "user", "content": "a"}, 7]', "message 2"),
+        (b'[{"role": "wizard", "content": "a"}]', "'wizard'"),
+        (b'[{"role": ["user"], "content": "a"}]', "message 1 has no role"),
+        (b'[{"role": "user", "content": 7}]', "message 1"),
+        (b'{"messages": []}\n{"role": "user", "content": "a"}', "line 2 is no conversation"),
+        (b'{"role": "user", "content": "a"}\n[]', "line 2 is no message"),
+        (b'[{"role": "user", "content": "a", "n": NaN}]', "NaN"),
+        (b'[{"role": "user", "content": "a", "n": 1e999}]', "too large"),
+        (b"[" * 100_000, "nested"),
+        (b"[" * 200 + b"]" * 200, "nested"),
+        (b'[{"role": "user", "content": "a", "n": ' + b"9" * 5000 + b"}]", "line 1"),
+        (b'\xff\xfe[\x00{\x00"', "UTF-16"),
+        (b'{"type": "user", "message": {"role": "user", "content": 4}}', "line 1 cannot be read"),
+    ],
+)
+def test_bad_input_is_refused_with_the_place_and_what_was_found(data: bytes, words: str) -> None:
+    said = refusal(data)
+    assert words in said
+    assert said.startswith("it.json")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_byte_order_marks_are_understood(encoding: str) -> None:
+    (found,) = read(
+        json.dumps([{"role": "user", "content": "Grüße ⚓"}], ensure_ascii=False).encode(encoding)
+    )
+    assert found.messages[0]["content"] == "Grüße ⚓"
+
+
+def test_windows_line_ends_are_understood() -> None:
+    line = json.dumps({"messages": HELLO})
+    assert len(read(f"{line}\r\n{line}\r\n")) == 2
+
+
+def test_missing_files_and_directories_are_named(tmp_path: Path) -> None:
+    with pytest.raises(TranscriptError, match=r"nothing\.json does not exist"):
+        read_transcripts(tmp_path / "nothing.json")
+    with pytest.raises(TranscriptError, match="is a directory"):
+        read_transcripts(tmp_path)
+    with pytest.raises(TranscriptError, match="no file name"):
+        read_transcripts("a\0b")
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=300))
+def test_any_bytes_give_transcripts_or_a_transcript_error(data: bytes) -> None:
+    _outcome(data)
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.floats(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+_words = st.sampled_from(
+    [
+        "user",
+        "assistant",
+        "tool",
+        "system",
+        "message",
+        "text",
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "image",
+        "function_call",
+        "summary",
+        "function_call_output",
+        "response_item",
+        "session_meta",
+        "compacted",
+        "event_msg",
+        "input_text",
+        "web_search_call",
+        "reasoning",
+        "thread_rolled_back",
+        "tool_search_output",
+        "a",
+    ]
+)
+_keys = st.sampled_from(
+    [
+        "role",
+        "content",
+        "messages",
+        "type",
+        "payload",
+        "message",
+        "uuid",
+        "parentUuid",
+        "isSidechain",
+        "system",
+        "id",
+        "tool_calls",
+        "function",
+        "arguments",
+        "name",
+        "tool_call_id",
+        "call_id",
+        "output",
+        "input",
+        "source",
+        "timestamp",
+        "isCompactSummary",
+        "isMeta",
+        "num_turns",
+        "replacement_history",
+        "text",
+        "tool_use_id",
+        "base_instructions",
+        "action",
+        "record_type",
+        "image_url",
+        "summary",
+        "thinking",
+        "logicalParentUuid",
+    ]
+)
+_shaped = st.recursive(
+    _words | st.booleans() | st.none() | st.integers(-2, 3) | _json,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_keys, inner, max_size=7),
+    max_leaves=40,
+)
+
+
+@settings(deadline=None)
+@given(st.lists(_shaped, min_size=1, max_size=5))
+def test_any_json_lines_give_transcripts_or_a_transcript_error(values: list[Any]) -> None:
+    _outcome("\n".join(map(json.dumps, values)).encode())
+
+
+_block = st.dictionaries(_keys, _shaped, max_size=4).flatmap(
+    lambda rest: _words.map(lambda kind: {**rest, "type": kind})
+)
+_said = st.fixed_dictionaries(
+    {"role": _words, "content": st.text(max_size=9) | st.lists(_block, max_size=3) | st.none()},
+    optional={"tool_calls": _shaped, "tool_call_id": _words, "id": _words},
+)
+_lines = st.one_of(
+    st.lists(_said, max_size=4),
+    st.fixed_dictionaries({"messages": st.lists(_said, max_size=4)}, optional={"system": _shaped}),
+    _said,
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["user", "assistant"]), "message": _said},
+        optional={
+            "uuid": _words,
+            "parentUuid": _words,
+            "isSidechain": st.booleans(),
+            "isMeta": st.booleans(),
+        },
+    ),
+    st.fixed_dictionaries({"type": _words, "payload": _block | _said}),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(_lines, min_size=1, max_size=5))
+def test_anything_like_a_conversation_gives_transcripts_or_a_transcript_error(values: list[Any]) -> None:
+    _outcome("\n".join(map(json.dumps, values)).encode())
+
+
+def _outcome(data: bytes) -> None:
+    """Anything but a transcript or a TranscriptError fails the test by itself."""
+    with suppress(TranscriptError):
+        assert all(isinstance(message, dict) for t in read(data) for message in t.messages)
+
+
+def test_reading_holds_about_twice_the_file_at_most(tmp_path: Path) -> None:
+    text = "All work and no play makes a dull berth. " * 100
+    document = tmp_path / "big.json"
+    document.write_text(json.dumps([{"role": "user", "content": text}] * 2_000, indent=1))
+    lines = tmp_path / "big.jsonl"
+    line = json.dumps({"messages": [{"role": "user", "content": text}] * 20})
+    lines.write_text(f"{line}\n" * 100)
+    assert _peak(document) < 2.2 * document.stat().st_size
+    assert _peak(lines) < 0.1 * lines.stat().st_size
+
+
+def _peak(path: Path) -> int:
+    tracemalloc.start()
+    try:
+        for _ in iter_transcripts(path):
+            pass
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
