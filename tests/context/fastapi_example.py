@@ -25,11 +25,11 @@ def _code(module, lines):
 
 
 def fastapi_conversation():
-    """System prompt of about 15K tokens, ten rounds of files and pytest, then 22 recent messages."""
+    """System prompt of about 25K tokens, ten rounds of files and pytest, then 22 recent messages."""
     messages = [
         {
             "role": "system",
-            "content": "You are a careful coding agent. " + "Follow the project's conventions. " * 1_750,
+            "content": "You are a careful coding agent. " + "Follow the project's conventions. " * 3_350,
         },
         {"role": "user", "content": "Help me set up a FastAPI project"},
     ]
@@ -42,7 +42,7 @@ def fastapi_conversation():
                 _result(number, "exit code: 1\n" + "E   assert 404 == 200\n" * 700 + "2 failed, 8 passed")
             )
         else:
-            messages.append(_call(number, "write_file", path=f"app/{module}.py", content=_code(module, 210)))
+            messages.append(_call(number, "write_file", path=f"app/{module}.py", content=_code(module, 200)))
             messages.append(_result(number, f"wrote app/{module}.py\n" + _code(module, 40)))
         number += 1
     messages.append(

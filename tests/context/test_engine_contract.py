@@ -97,12 +97,12 @@ def cut_off_by_one(monkeypatch):
 def group_split(monkeypatch):
     _patched(monkeypatch, boundaries_phase, "align_backward", lambda messages, position: position)
     _patched(monkeypatch, assemble_phase, "is_whole", lambda messages: True)
-    _patched(monkeypatch, pipeline, "refusal", lambda before, after: "")
+    _patched(monkeypatch, pipeline, "refusal", lambda before, tokens, after: "")
 
 
 def newest_request_dropped(monkeypatch):
     _patched(monkeypatch, boundaries_phase, "newest_own_request", lambda messages: None)
-    _patched(monkeypatch, pipeline, "refusal", lambda before, after: "")
+    _patched(monkeypatch, pipeline, "refusal", lambda before, tokens, after: "")
 
 
 def input_mutated(monkeypatch):
@@ -149,13 +149,13 @@ def result_may_be_larger(monkeypatch):
     )
     _patched(monkeypatch, pipeline, "fit", lambda plan, limit, summary_tokens: plan)
     _patched(monkeypatch, pipeline, "deterministic_summary", lambda job: padded)
-    _patched(monkeypatch, pipeline, "refusal", lambda before, after: "")
+    _patched(monkeypatch, pipeline, "refusal", lambda before, tokens, after: "")
 
 
 def orphans_left(monkeypatch):
     _patched(monkeypatch, pipeline, "is_whole", lambda messages: True)
     _patched(monkeypatch, assemble_phase, "is_whole", lambda messages: True)
-    _patched(monkeypatch, pipeline, "refusal", lambda before, after: "")
+    _patched(monkeypatch, pipeline, "refusal", lambda before, tokens, after: "")
 
 
 def tail_never_yields(monkeypatch):

@@ -137,7 +137,7 @@ def test_a_focus_topic_is_given_60_to_70_percent_of_the_budget():
 
 def test_without_a_model_a_focus_topic_gets_the_first_choice():
     messages = fastapi_conversation()
-    plain, focused = ContextCompressor(context_length=40_000), ContextCompressor(context_length=40_000)
+    plain, focused = ContextCompressor(context_length=70_000), ContextCompressor(context_length=40_000)
     plain.compress(messages)
     focused.compress(messages, focus_topic="auth settings")
     share = [report.last_report.summary.count("auth") for report in (plain, focused)]

@@ -12,12 +12,11 @@ from plimsoll.messages import Message, Wire, validate
 from plimsoll.models import estimate_messages_tokens_rough
 
 
-def refusal(before: Sequence[Message], after: Sequence[Message], wire: Wire = "openai") -> str:
-    """Why `after` may not replace `before`; empty where it may."""
-    tokens_before, tokens_after = (
-        estimate_messages_tokens_rough(before),
-        estimate_messages_tokens_rough(after),
-    )
+def refusal(
+    before: Sequence[Message], tokens_before: int, after: Sequence[Message], wire: Wire = "openai"
+) -> str:
+    """Why `after` may not replace `before`, which weighs `tokens_before`; empty where it may."""
+    tokens_after = estimate_messages_tokens_rough(after)
     if tokens_after >= tokens_before:
         return (
             f"the compacted conversation would not be smaller ({tokens_before:,} → {tokens_after:,} tokens)"

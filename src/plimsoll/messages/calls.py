@@ -16,7 +16,7 @@ from plimsoll.messages.content import Message
 def tool_calls(message: Message) -> list[dict[str, Any]]:
     """The well-formed tool calls of an assistant message; empty for every other message."""
     calls = message.get("tool_calls")
-    if message.get("role") != "assistant" or not isinstance(calls, list):
+    if not calls or message.get("role") != "assistant" or not isinstance(calls, list):
         return []
     return [call for call in calls if isinstance(call, dict)]
 

@@ -41,17 +41,17 @@ def stub_result(call_id: str, name: str) -> Message:
 
 def is_whole(messages: Sequence[Message]) -> bool:
     """Whether every call is directly followed by its results and every result has its call."""
-    waiting: set[str] = set()
+    waiting: list[str] = []
     for message in messages:
         if message.get("role") == "tool":
             answered = message.get("tool_call_id")
             if answered not in waiting:
                 return False
-            waiting.discard(answered)
+            waiting.remove(answered)
         elif waiting:
             return False
-        else:
-            waiting = set(call_ids(message))
+        elif message.get("tool_calls"):
+            waiting = list(dict.fromkeys(call_ids(message)))
     return not waiting
 
 

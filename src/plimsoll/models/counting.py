@@ -55,7 +55,8 @@ _MARKS = ("type", "role", "index", "status", "format", "detail", "is_error", "ca
 _MIME = ("media_type", "mime_type", "mimeType")
 _SILENT = frozenset((*_IDS, *_MARKS, *_MIME, "signature", "encrypted_content", "annotations", "citations"))
 _STRUCTURED = frozenset({"input", "arguments", "parameters", "input_schema", "partial_json"})
-_REASONING = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
+_REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks"})
+_CALL_KEYS = {"name", "arguments"}
 
 
 def _weights() -> bytes:
@@ -70,18 +71,28 @@ _WEIGHT_OF = _weights()
 
 def estimate_tokens(text: str) -> int:
     """The tokens of a text, rounded up; 0 for the empty one."""
+    if text.isascii():
+        marks = len(text.encode().translate(None, _PLAIN))
+        return (_PER_CHARACTER * len(text) + _PER_MARK * marks + 99) // 100
     return (_hundredths(text) + 99) // 100
 
 
 def estimate_message_tokens(message: Message | Any) -> int:
     """The tokens of one message with everything that a model reads of it; any shape is counted, none refused."""
-    if not isinstance(message, Mapping):
+    if type(message) is not dict and not isinstance(message, Mapping):
         return MESSAGE_OVERHEAD + _read(message)
     content = message.get("content")
-    total = MESSAGE_OVERHEAD + (estimate_tokens(content) if isinstance(content, str) else _read(content))
-    if len(message) > 2:
-        total += _beside_content(message)
-    return total
+    if type(content) is str:
+        total = MESSAGE_OVERHEAD + (estimate_tokens(content) if content else 0)
+    else:
+        total = MESSAGE_OVERHEAD + (_read(content) if content else 0)
+    # Nearly all messages are role, content, and either calls or the id of a call, which is part of the overhead.
+    if len(message) == 3:
+        if "tool_call_id" in message:
+            return total
+        if "tool_calls" in message:
+            return total + _calls_tokens(message["tool_calls"])
+    return total + _beside_content(message) if len(message) > 2 else total
 
 
 def estimate_messages_tokens_rough(messages: Iterable[Message]) -> int:
@@ -95,8 +106,7 @@ def estimate_tools_tokens(tools: Sequence[Any] | None) -> int:
 
 
 def _hundredths(text: str) -> int:
-    if text.isascii():
-        return _PER_CHARACTER * len(text) + _PER_MARK * len(text.encode().translate(None, _PLAIN))
+    """Hundredths of a token of a text in any script."""
     raw = text.encode("utf-8", "surrogatepass")
     marks = len(raw.translate(None, _PLAIN_OR_FOREIGN))
     foreign = raw.translate(None, _ASCII).decode("utf-8", "surrogatepass")
@@ -106,23 +116,33 @@ def _hundredths(text: str) -> int:
 
 def _beside_content(message: Mapping[str, Any]) -> int:
     total = 0
-    name = message.get("name")
-    if isinstance(name, str):
-        total += estimate_tokens(name)
-    # Hosts repeat the same reasoning under several keys; it is sent once.
-    total += _read(next((message[key] for key in _REASONING if message.get(key)), None))
-    calls = message.get("tool_calls")
-    if calls is not None:
-        total += _read(calls) + CALL_OVERHEAD * (len(calls) if isinstance(calls, list | tuple) else 1)
-    call = message.get("function_call")
-    if call is not None:
-        total += _read(call) + CALL_OVERHEAD
-    refusal = message.get("refusal")
-    if isinstance(refusal, str):
-        total += estimate_tokens(refusal)
-    audio = message.get("audio")
-    if isinstance(audio, Mapping):
-        total += _read(audio.get("transcript"))
+    for key, value in message.items():
+        if key == "tool_calls":
+            total += _calls_tokens(value)
+        elif key in ("name", "refusal") and isinstance(value, str):
+            total += estimate_tokens(value)
+        elif key == "function_call" and value is not None:
+            total += _read(value) + CALL_OVERHEAD
+        elif key == "audio" and isinstance(value, Mapping):
+            total += _read(value.get("transcript"))
+    if not _REASONING.isdisjoint(message):
+        # Hosts repeat the same reasoning under several keys; it is sent once.
+        total += _read(next((value for key, value in message.items() if key in _REASONING and value), None))
+    return total
+
+
+def _calls_tokens(calls: Any) -> int:
+    if not isinstance(calls, list | tuple):
+        return 0 if calls is None else _read(calls) + CALL_OVERHEAD
+    total = CALL_OVERHEAD * len(calls)
+    for call in calls:
+        function = call.get("function") if type(call) is dict and len(call) == 3 else None
+        if type(function) is dict and function.keys() == _CALL_KEYS:
+            name, arguments = function["name"], function["arguments"]
+            if type(name) is str and type(arguments) is str:
+                total += len(name) // 4 + 1 + estimate_tokens(arguments)
+                continue
+        total += _read(call)
     return total
 
 

@@ -1,4 +1,7 @@
-"""For people who build on Plimsoll: the engine contract and strategies for conversations (needs `hypothesis`)."""
+"""For people who build on Plimsoll: the engine contract and strategies for conversations (needs `hypothesis`).
+
+`plimsoll.testing.scripted_server` is a model's API on loopback, imported by that name.
+"""
 
 from plimsoll.testing.contract import PROPERTIES, Case, Run, Verdict, cases, check_engine, run_case
 from plimsoll.testing.strategies import conversations, texts, tool_rounds, turns, user_messages

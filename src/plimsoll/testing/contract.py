@@ -35,13 +35,14 @@ EngineFactory = Callable[[Case], ContextEngine]
 
 @dataclass(frozen=True)
 class Run:
-    """A case that went through an engine once, and its result that went through again."""
+    """A case that went through an engine once; its result went through again as it was, and after it had grown."""
 
     case: Case
     engine: ContextEngine
     input_after: list[Message]
     result: list[Message]
     again: list[Message]
+    later: list[Message]
     whole: list[Message] = field(repr=False, default_factory=list)
 
     @property
@@ -75,19 +76,22 @@ def cases() -> st.SearchStrategy[Case]:
 
 
 def run_case(factory: EngineFactory, case: Case) -> Run:
-    """Compact a case twice with a fresh engine."""
+    """Compact a case with a fresh engine, its result once more, and its result after the talk went on."""
     given_messages = copy.deepcopy(case.messages)
     engine = factory(case)
     result = engine.compress(given_messages)
     again = engine.compress(copy.deepcopy(result))
-    return Run(case, engine, given_messages, result, again, repair(case.messages))
+    more = [message for message in case.messages if message.get("role") != "system"]
+    later = engine.compress(copy.deepcopy([*again, *more]))
+    return Run(case, engine, given_messages, result, again, later, repair(case.messages))
 
 
 def result_is_valid(run: Run) -> None:
     """Every call has its result, every result its call, on both wires."""
-    assert validate(run.result, "openai") == []
-    if not validate(run.whole, "anthropic"):
-        assert validate(run.result, "anthropic") == []
+    for messages in (run.result, run.later):
+        assert validate(messages, "openai") == []
+        if not validate(run.whole, "anthropic"):
+            assert validate(messages, "anthropic") == []
 
 
 def input_is_untouched(run: Run) -> None:
@@ -119,8 +123,8 @@ def system_prompt_stays_first(run: Run) -> None:
         notes = after[len(before) :]
         assert len(notes) <= 1
         assert all(has_note({"content": note}) for note in notes)
-    again = text_of(run.again[0]) if run.again else ""
-    assert again.count("[Note: Some earlier conversation turns") <= 1
+    for messages in (run.again, run.later):
+        assert text_of(messages[0]).count("[Note: Some earlier conversation turns") <= 1
 
 
 def first_request_stays(run: Run) -> None:
@@ -144,6 +148,7 @@ def fits_the_threshold(run: Run) -> None:
     fixed += [] if newest is None else [run.whole[newest]]
     if weigh(fixed) <= run.engine.threshold_tokens:
         assert weigh(run.result) <= run.engine.threshold_tokens
+        assert weigh(run.later) <= run.engine.threshold_tokens
 
 
 def second_run_does_not_grow(run: Run) -> None:
@@ -154,13 +159,13 @@ def second_run_does_not_grow(run: Run) -> None:
 
 def at_most_one_summary(run: Run) -> None:
     """There is never more than one summary message."""
-    for messages in (run.result, run.again):
+    for messages in (run.result, run.again, run.later):
         assert sum(is_summary(message) for message in messages) <= 1
 
 
 def summary_fits_between_its_neighbours(run: Run) -> None:
     """At neither seam two user or two assistant messages meet."""
-    for messages in (run.result, run.again):
+    for messages in (run.result, run.again, run.later):
         for index, message in enumerate(messages):
             if is_summary(message):
                 neighbours = messages[max(0, index - 1) : index] + messages[index + 1 : index + 2]

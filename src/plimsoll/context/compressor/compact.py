@@ -22,7 +22,7 @@ from plimsoll.context.markers import summary_body
 from plimsoll.context.report import Report
 from plimsoll.context.summarizer import Summarizer
 from plimsoll.messages import Message, is_whole, repair, text_of
-from plimsoll.models import estimate_message_tokens
+from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough
 
 # Reported counts hold tool schemas that the estimate cannot see; more than this is not a ratio but a mistake.
 _MOST_SCALE = 2.0
@@ -41,26 +41,41 @@ def compact(
     messages: Sequence[Message], rules: Rules, current_tokens: int | None = None, focus: str | None = None
 ) -> tuple[list[Message], Report]:
     """The conversation made lighter, and the report of what was done."""
-    whole = list(messages) if is_whole(messages) else repair(messages)
-    tokens = [estimate_message_tokens(message) for message in whole]
-    scale = _scale(current_tokens, sum(tokens))
-    limit = int(rules.budget.threshold_tokens / scale)
-    tail_tokens = int(rules.budget.tail_tokens / scale)
-    plan = Plan(whole, tokens, find_boundaries(whole, tokens, tail_tokens, rules.protect_last_n))
-    if not plan.bounds.summary_role and sum(tokens) <= limit:
-        return whole, _unchanged(
-            messages, sum(tokens), "nothing lies between the first exchange and the recent messages"
-        )
+    plan, limit = _planned(list(messages), rules, current_tokens)
+    if not _parts_are_whole(plan):
+        plan, limit = _planned(repair(messages), rules, current_tokens)
+    whole, total = plan.messages, sum(plan.tokens)
+    if not plan.bounds.summary_role and total <= limit:
+        reason = "nothing lies between the first exchange and the recent messages"
+        return whole, _unchanged(messages, total, reason)
     plan, summary = _lightened(plan, rules, limit, focus)
     result = assemble(plan.messages, plan.bounds, summary.text if summary else "")
-    refused = refusal(whole, result)
+    refused = refusal(whole, total, result)
     if refused:
+        # The middle stays after all, so it has to be whole too.
+        whole = whole if is_whole(whole) else repair(whole)
         result, _ = prune_old_tool_results(whole, plan.bounds.head_end, plan.bounds.tail_start)
         summary = None
-        if refusal(whole, result):
-            return whole, _unchanged(messages, sum(tokens), refused)
-    report = _compacted(messages, whole, result, plan, summary)
-    return result, report
+        if refusal(whole, total, result):
+            return whole, _unchanged(messages, total, refused)
+    return result, _compacted(len(messages), total, whole, result, plan, summary)
+
+
+def _planned(messages: list[Message], rules: Rules, current_tokens: int | None) -> tuple[Plan, int]:
+    """The parts of the conversation, and the tokens that it may have afterwards."""
+    tokens = list(map(estimate_message_tokens, messages))
+    scale = _scale(current_tokens, sum(tokens))
+    tail_tokens = int(rules.budget.tail_tokens / scale)
+    bounds = find_boundaries(messages, tokens, tail_tokens, rules.protect_last_n)
+    return Plan(messages, tokens, bounds), int(rules.budget.threshold_tokens / scale)
+
+
+def _parts_are_whole(plan: Plan) -> bool:
+    """Whether what stays needs no repair; a fault in the middle leaves with it."""
+    bounds = plan.bounds
+    starts = (range(bounds.head_end), bounds.kept, range(bounds.tail_start, len(plan.messages)))
+    parts = [plan.messages[part.start : part.stop] for part in starts]
+    return all(is_whole(part) for part in (parts if bounds.middle else [plan.messages]))
 
 
 def _lightened(plan: Plan, rules: Rules, limit: int, focus: str | None) -> tuple[Plan, Summary | None]:
@@ -154,21 +169,17 @@ def _unchanged(messages: Sequence[Message], tokens: int, reason: str) -> Report:
 
 
 def _compacted(
-    messages: Sequence[Message],
-    whole: list[Message],
-    result: list[Message],
-    plan: Plan,
-    summary: Summary | None,
+    count: int, total: int, whole: list[Message], result: list[Message], plan: Plan, summary: Summary | None
 ) -> Report:
     bounds = plan.bounds
     steps = plan.steps + ((f"no model summary: {summary.failure}",) if summary and summary.failure else ())
     return Report(
         outcome="compacted",
-        reason=steps[-1] if plan.steps else "",
-        messages_before=len(messages),
+        reason=plan.steps[-1] if plan.steps else "",
+        messages_before=count,
         messages_after=len(result),
-        tokens_before=sum(estimate_message_tokens(message) for message in messages),
-        tokens_after=sum(estimate_message_tokens(message) for message in result),
+        tokens_before=total,
+        tokens_after=estimate_messages_tokens_rough(result),
         summary=summary.text if summary else "",
         summary_source=summary.source if summary else "deterministic",
         steps=steps,

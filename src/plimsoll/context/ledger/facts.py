@@ -16,9 +16,9 @@ from typing import Any
 from plimsoll.context.ledger.outcome import Outcome, call_line, error_lines, one_line, outcome_of
 from plimsoll.messages import Message, answered_id, arguments_of, call_name, text_of, tool_calls
 
-# A summary holds a few hundred lines, so what lies further back than this many messages could not enter it
-# through its tools; the user's own words are read to the very first.
-DEEP_MESSAGES = 2_000
+# A summary holds a few hundred lines, and a running conversation is compacted long before this many messages. Only
+# a giant history that comes all at once is longer: of that, the user's words are read to the very first.
+DEEP_MESSAGES = 1_000
 _PATH_KEYS = (
     "file_path",
     "path",
@@ -44,18 +44,22 @@ _EDIT_KEYS = {
 _WRITE_KEYS = {"content", "file_text", "contents", "text"}
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _DELETES = re.compile(r"delete|remove|unlink", re.IGNORECASE)
-_CONSTRAINT = re.compile(
-    r"\b(?:must|never|always|don'?t|do not|only|avoid|prefer|without|no longer|make sure|instead of|at most|at least"
-    r"|nie|immer|nicht|nur|jamais|toujours|nunca|siempre|solo)\b|必须|不要|只能|禁止|絶対|しないで|반드시|нельзя|только|никогда",
-    re.IGNORECASE,
-)
+_CONSTRAINT_WORDS = frozenset({
+    "must", "never", "always", "don't", "dont", "not", "only", "avoid", "prefer", "without", "instead", "most", "least",
+    "ensure", "nie", "immer", "nicht", "nur", "jamais", "toujours", "nunca", "siempre", "solo", "нельзя", "только",
+    "никогда",
+})  # fmt: skip
+_CONSTRAINT_SIGNS = ("必须", "不要", "只能", "禁止", "絶対", "しないで", "반드시")
+_DECISION_WORDS = frozenset({
+    "decided", "decision", "chose", "choose", "going", "we'll", "i'll", "instead", "rather", "because", "cause",
+})  # fmt: skip
 _DECISION = re.compile(
-    r"\b(?:decided|decision|chose|choose|going with|I'll use|we'll use|instead of|rather than|because|root cause)\b",
-    re.IGNORECASE,
+    r"\b(?:decided|decision|chose|choose|going with|i'll use|we'll use|instead of|rather than|because|root cause)\b"
 )
+_PUNCTUATION = str.maketrans('.,;:!?()[]"`*', "             ")
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _COMMIT = re.compile(r"^\[[^\]\n]+ [0-9a-f]{7,40}\] .+$", re.MULTILINE)
-_CHECKBOX = re.compile(r"^\s*[-*] \[( |x|X)\] (.+)$", re.MULTILINE)
+_CHECKBOX = re.compile(r"^\s*[-*] \[( |x)\] (.+)$", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -126,9 +130,21 @@ def _read_user(facts: Facts, message: Message) -> None:
     if not text or message.get("name") == "meta":
         return
     facts.requests.append(text)
-    for sentence in _SENTENCE.split(text[:4_000]):
-        if 8 <= len(sentence) <= 400 and _CONSTRAINT.search(sentence):
-            _latest(facts.constraints, sentence.strip())
+    if _demands(text):
+        for sentence in _SENTENCE.split(text[:4_000]):
+            if 8 <= len(sentence) <= 400 and _demands(sentence):
+                _latest(facts.constraints, sentence.strip())
+
+
+def _demands(text: str) -> bool:
+    """Whether a person's text sets a limit or a preference."""
+    if not _CONSTRAINT_WORDS.isdisjoint(_words(text)):
+        return True
+    return not text.isascii() and any(sign in text for sign in _CONSTRAINT_SIGNS)
+
+
+def _words(text: str) -> list[str]:
+    return text[:4_000].lower().translate(_PUNCTUATION).split()
 
 
 def _read_assistant(facts: Facts, message: Message) -> None:
@@ -136,35 +152,40 @@ def _read_assistant(facts: Facts, message: Message) -> None:
     if not text:
         return
     facts.last_said = text
-    for mark, item in _CHECKBOX.findall(text):
-        facts.todos[item.strip()] = "pending" if mark == " " else "completed"
-    for sentence in _SENTENCE.split(text[:4_000]):
-        if 20 <= len(sentence) <= 300 and _DECISION.search(sentence):
-            _latest(facts.decisions, sentence.strip())
+    if "[ ]" in text or "[x]" in text:
+        for mark, item in _CHECKBOX.findall(text):
+            facts.todos[item.strip()] = "pending" if mark == " " else "completed"
+    if not _DECISION_WORDS.isdisjoint(_words(text)):
+        for sentence in _SENTENCE.split(text[:4_000]):
+            if 20 <= len(sentence) <= 300 and _DECISION.search(sentence.lower()):
+                _latest(facts.decisions, sentence.strip())
 
 
 def _read_result(facts: Facts, call: dict[str, Any], result: str, position: int) -> None:
     arguments = arguments_of(call)
-    for commit in _COMMIT.findall(result[:4_000]):
-        _latest(facts.commits, one_line(commit, 160))
+    head = result[:4_000]
+    if "] " in head:
+        for commit in _COMMIT.findall(head):
+            _latest(facts.commits, one_line(commit, 160))
     if _read_todos(facts, arguments):
         return
+    outcome = outcome_of(result)
+    errors = tuple(error_lines(result)) if outcome.failed else ()
     command = _first_text(arguments, _COMMAND_KEYS)
     if command is not None:
-        _record(facts.commands, one_line(command, 240), result, position)
+        _record(facts.commands, Event(position, one_line(command, 240), outcome, errors))
         return
     touched = _files_touched(call_name(call), arguments)
     for path, action in touched:
         facts.files.setdefault(path, FileFact()).add(action, position)
-    if not touched or outcome_of(result).failed:
-        _record(facts.actions, call_line(call, 200), result, position)
+    if not touched or outcome.failed:
+        _record(facts.actions, Event(position, call_line(call, 200), outcome, errors))
 
 
-def _record(events: dict[str, Event], line: str, result: str, position: int) -> None:
+def _record(events: dict[str, Event], event: Event) -> None:
     """Keep only the newest outcome of a repeated command, at its newest place."""
-    events.pop(line, None)
-    outcome = outcome_of(result)
-    events[line] = Event(position, line, outcome, tuple(error_lines(result)) if outcome.failed else ())
+    events.pop(event.line, None)
+    events[event.line] = event
 
 
 def _read_todos(facts: Facts, arguments: dict[str, Any]) -> bool:

@@ -8,7 +8,9 @@ Tools are told by their arguments and results, never by a fixed list of names.
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from plimsoll.messages import arguments_of, arguments_text, call_name
@@ -16,17 +18,21 @@ from plimsoll.messages import arguments_of, arguments_text, call_name
 # Results can be megabytes; how they ended stands at their beginning or their end.
 _LOOK_AHEAD, _LOOK_BACK = 600, 1_500
 _EXIT = re.compile(
-    r"(?:exit[ _-]?(?:code|status)|exited with(?: code| status)?|return ?code|status code)"
-    r"[\"']?\s*[:=]?\s*(-?\d{1,3})\b",
-    re.IGNORECASE,
+    r"exit(?:ed)?[ _-]?(?:code|status|with code|with status|with)[\"']?\s*[:=]?\s*(-?\d{1,3})\b"
+    r"|return ?code[\"']?\s*[:=]?\s*(-?\d{1,3})\b"
 )
-_ERROR_LINE = re.compile(
-    r"^E {2,}.+$|^.*(?:\b[A-Z]\w*(?:Error|Exception|Failure)\b|\b[Ee]rror:|\bERROR\b|\bFAIL(?:ED)?\b"
-    r"|\bfatal:|\bpanic:|\bcommand not found\b|\bNo such file\b|\b[Pp]ermission denied\b|\bTraceback\b).*$",
-    re.MULTILINE,
+_ERROR = re.compile(
+    r"\b\w*(?:error|exception)\b(?!s? 0)|\bfail(?:ed|ure)?\b|^e {2,}\S|\bfatal:|\bpanic:|\bcommand not found\b"
+    r"|\bno such file\b|\bpermission denied\b|\btraceback\b"
 )
-_TALLY = re.compile(r"^.*\b\d+ (?:passed|failed|errors?|tests? (?:passed|failed|run))\b.*$", re.MULTILINE)
+_TALLY = re.compile(r"\b\d+ (?:passed|failed|errors?|tests? (?:passed|failed|run))\b")
 _TALLY_FAILED = re.compile(r"\b[1-9]\d* (?:failed|errors?)\b")
+# Results are what there is most of, so patterns run only on lines that hold one of their words.
+_ERROR_WORDS = (
+    "error", "exception", "fail", "fatal:", "panic:", "not found", "no such file", "permission denied", "traceback",
+    "\ne  ",
+)  # fmt: skip
+_TALLY_WORDS = ("passed", "failed", "error", "tests run")
 _STARTS_BAD = re.compile(r"\s*(?:[\[<{(]*\s*)?(?:\"?(?:tool_use_)?error\"?\b|Traceback\b)", re.IGNORECASE)
 _SUBJECT_KEYS = (
     "command", "cmd", "file_path", "path", "filename", "file", "url", "query", "pattern", "question", "description",
@@ -58,25 +64,30 @@ def call_line(call: dict[str, Any], limit: int = 160) -> str:
 
 def outcome_of(text: str) -> Outcome:
     """How the call that returned `text` ended, as far as the text says."""
-    start, end = text[:_LOOK_AHEAD], text[-_LOOK_BACK:]
-    near = text if len(text) <= _LOOK_AHEAD + _LOOK_BACK else f"{start}\n{end}"
-    exits = _EXIT.findall(near)
-    tally = _last(_TALLY, near)
+    near = text if len(text) <= _LOOK_AHEAD + _LOOK_BACK else f"{text[:_LOOK_AHEAD]}\n{text[-_LOOK_BACK:]}"
+    low = near.lower()
+    exits = ["".join(found) for found in _EXIT.findall(low)] if "exit" in low or "return" in low else []
+    tally = next(iter(_lines_with(_TALLY, _TALLY_WORDS, near, low)), "")
     if exits and exits[-1] != "0":
-        return Outcome(f"exit {exits[-1]}", tally or _last(_ERROR_LINE, near) or last_line(text))
+        error = tally or next(iter(_lines_with(_ERROR, _ERROR_WORDS, near, low)), "")
+        return Outcome(f"exit {exits[-1]}", one_line(error, 200) or last_line(text))
     if tally:
-        return Outcome("error" if _TALLY_FAILED.search(tally) else "ok", tally)
+        return Outcome("error" if _TALLY_FAILED.search(tally.lower()) else "ok", one_line(tally, 200))
     if exits:
         return Outcome("ok", last_line(text))
-    if _STARTS_BAD.match(start):
-        return Outcome("error", _last(_ERROR_LINE, near) or last_line(text))
+    if _STARTS_BAD.match(near):
+        error = next(iter(_lines_with(_ERROR, _ERROR_WORDS, near, low)), "")
+        return Outcome("error", one_line(error, 200) or last_line(text))
     return Outcome("done", last_line(text))
 
 
 def error_lines(text: str) -> list[str]:
-    """The lines of a result that read like an error, from its end, at most three, exact text."""
-    found = _ERROR_LINE.findall(text[-_LOOK_BACK:]) or _ERROR_LINE.findall(text[:_LOOK_AHEAD])
-    return [line.strip() for line in found[-3:]]
+    """The lines of a result that read like an error, last first, at most three, exact text."""
+    for near in (text[-_LOOK_BACK:], text[:_LOOK_AHEAD]):
+        found = dict.fromkeys(islice(_lines_with(_ERROR, _ERROR_WORDS, near, near.lower()), 20))
+        if found:
+            return list(found)[:3]
+    return []
 
 
 def one_line(text: str, limit: int) -> str:
@@ -93,9 +104,13 @@ def last_line(text: str) -> str:
     return ""
 
 
-def _last(pattern: re.Pattern[str], text: str) -> str:
-    found = pattern.findall(text)
-    return one_line(found[-1], 200) if found else ""
+def _lines_with(pattern: re.Pattern[str], words: tuple[str, ...], text: str, low: str) -> Iterator[str]:
+    """The lines in which the pattern occurs, last first; `low` is the text in lower case."""
+    if not any(word in low for word in words):
+        return
+    for line in reversed(text.splitlines()):
+        if pattern.search(line.lower()):
+            yield line.strip()
 
 
 def _plain(value: Any) -> str:

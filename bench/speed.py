@@ -1,0 +1,112 @@
+"""How fast the compressor is without a model, against hermes-agent 0.19.0 in the same run.
+
+Bars: 20 000 messages in one pass take at most half of the peer's time, time grows linearly with the
+messages, peak memory is at most three times the input. The peer is installed into an environment of
+its own under `.local/peers` on first use.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from pathlib import Path
+
+from conversations import long_conversation
+from rich.console import Console
+from rich.table import Table
+
+from plimsoll import ContextCompressor
+
+PEER = "hermes-agent==0.19.0"
+ROOT = Path(__file__).parents[1]
+SIZES = (5_000, 10_000, 20_000, 40_000)
+REPEATS = 9
+MOST_OF_PEER, MOST_GROWTH, MOST_MEMORY = 0.5, 1.35, 3.0
+
+
+def ours(messages: list, repeats: int = REPEATS) -> list[float]:
+    """Seconds of each of several passes."""
+    seconds = []
+    for _ in range(repeats):
+        engine = ContextCompressor(context_length=200_000)
+        started = time.perf_counter()
+        engine.compress(messages)
+        seconds.append(time.perf_counter() - started)
+        assert engine.last_report is not None
+        assert engine.last_report.outcome == "compacted"
+    return seconds
+
+
+def peer_python() -> Path:
+    """The interpreter of the peer's own environment, made on first use."""
+    home = ROOT / ".local" / "peers" / "hermes"
+    python = home / "bin" / "python"
+    if not (home / ".ready").exists():
+        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", PEER], check=True)
+        (home / ".ready").touch()
+    return python
+
+
+def peer(messages: list) -> list[float]:
+    """The peer's seconds for the same conversation, in a process of its own."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "conversation.json"
+        path.write_text(json.dumps(messages), "utf-8")
+        command = [
+            str(peer_python()),
+            str(Path(__file__).with_name("hermes_speed.py")),
+            str(path),
+            str(REPEATS),
+        ]
+        environment = {**os.environ, "HOME": scratch, "HERMES_HOME": scratch}
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, env=environment, cwd=scratch
+        )
+    return json.loads(done.stdout.splitlines()[-1])["seconds"]
+
+
+def memory_ratio(messages: list) -> float:
+    """Peak memory of a pass, the input included, in units of the input."""
+    text = json.dumps(messages)
+    tracemalloc.start()
+    copy = json.loads(text)
+    size = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    ContextCompressor(context_length=200_000).compress(copy)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / size
+
+
+def main() -> int:
+    """Measure, print a table, and say which bars hold."""
+    table = Table("messages", "seconds (best)", "µs per message", title="Compaction without a model")
+    best = {}
+    for size in SIZES:
+        best[size] = min(ours(long_conversation(size)))
+        table.add_row(f"{size:,}", f"{best[size]:.3f}", f"{best[size] / size * 1e6:.2f}")
+    Console().print(table)
+    messages = long_conversation(20_000)
+    # Turn by turn, and the best of each: what else the machine does meets both alike.
+    rounds = [(ours(messages), peer(messages)) for _ in range(3)]
+    of_peer = min(min(us) for us, _ in rounds) / min(min(them) for _, them in rounds)
+    growth = (best[40_000] / 40_000) / (best[10_000] / 10_000)
+    memory = memory_ratio(messages)
+    bars = [
+        (f"time of {PEER} at 20 000 messages", of_peer, MOST_OF_PEER),
+        ("time per message, 40 000 against 10 000 messages", growth, MOST_GROWTH),
+        ("peak memory in inputs", memory, MOST_MEMORY),
+    ]
+    verdicts = Table("bar", "measured", "at most", "", title="Bars")
+    for name, measured, most in bars:
+        verdicts.add_row(name, f"{measured:.2f}x", f"{most:.2f}x", "held" if measured <= most else "MISSED")
+    Console().print(verdicts)
+    return 0 if all(measured <= most for _, measured, most in bars) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

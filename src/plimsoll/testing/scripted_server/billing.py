@@ -1,0 +1,133 @@
+"""What a request costs here: counted by estimate, cached by the simulator's rules.
+
+    arrives ───────────── response begins
+       │ looks for entries      │ what it wrote can be read from now on
+
+Tokens are `plimsoll.models` estimates, not a tokenizer's. Markers are those
+really on the wire: on content parts, tool results, tool calls and tools.
+"""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from plimsoll.caching import (
+    Bill,
+    BlockChain,
+    Breakpoint,
+    CacheSimulator,
+    Prompt,
+    RequestOptions,
+    breakpoints_in,
+)
+from plimsoll.dialects import ChatRequest, Reply, Usage
+from plimsoll.dialects.blocks.assistant import thinking_of
+from plimsoll.messages import Message, tool_calls
+from plimsoll.models import ModelCard, card_for, estimate_message_tokens, estimate_tokens
+from plimsoll.testing.scripted_server.rules.refusal import Dialect
+
+MARKER = "cache_control"
+
+
+class Cards:
+    """The card of each model that a request names; an unknown name gets that of the server's model."""
+
+    def __init__(self, model: str, window: int | None, output_cap: int | None) -> None:
+        self._model, self._window, self._output_cap = model, window, output_cap
+
+    def __getitem__(self, name: str) -> ModelCard:
+        card = card_for(name)
+        if not card.known:
+            card = card_for(self._model)
+        if self._window is not None:
+            card = replace(card, window=self._window, input_cap=None)
+        return card if self._output_cap is None else replace(card, output_cap=self._output_cap)
+
+
+def prompt_of(request: ChatRequest, dialect: Dialect) -> Prompt:
+    """The request as the cache sees it."""
+    return BlockChain(request.tools).prompt(request.messages, _options(request, dialect))
+
+
+class Till:
+    """Bills requests one after the other; the caches of all models live here."""
+
+    def __init__(self) -> None:
+        self._simulator = CacheSimulator()
+
+    def bill(
+        self,
+        request: ChatRequest,
+        dialect: Dialect,
+        card: ModelCard,
+        reply: Reply,
+        arrived: float,
+        began: float,
+        workspace: str,
+    ) -> tuple[Bill, Usage]:
+        """The bill, and what the provider would report of it."""
+        prompt = prompt_of(request, dialect)
+        output = max(1, estimate_message_tokens(reply.message))
+        bill = self._simulator.request(
+            arrived,
+            prompt,
+            card,
+            _breakpoints(prompt, request, dialect),
+            output_tokens=output,
+            workspace=workspace,
+            first_token=began - arrived,
+            automatic=MARKER in request.extra_for("anthropic"),
+        )
+        return bill, _usage(bill, card, reply)
+
+
+def _usage(bill: Bill, card: ModelCard, reply: Reply) -> Usage:
+    thought = sum(estimate_tokens(str(block.get("thinking") or "")) for block in thinking_of(reply.message))
+    # Only providers that charge for it report what was written.
+    reports_writes = card.cache.style in ("anthropic", "openai_breakpoints")
+    return Usage(
+        prompt_tokens=bill.prompt_tokens,
+        completion_tokens=bill.output,
+        total_tokens=bill.prompt_tokens + bill.output,
+        input_tokens=bill.plain,
+        output_tokens=bill.output,
+        cache_read_tokens=bill.read,
+        cache_write_tokens=bill.written if reports_writes else None,
+        reasoning_tokens=thought or None,
+        cache_write_1h_tokens=bill.write_1h,
+    )
+
+
+def _breakpoints(prompt: Prompt, request: ChatRequest, dialect: Dialect) -> list[Breakpoint]:
+    found = breakpoints_in(prompt, request.messages, dialect == "anthropic", request.tools)
+    return found + [
+        Breakpoint(block, ttl)
+        for index, message in enumerate(request.messages)
+        for block, ttl in _on_calls(prompt, index, message)
+        if dialect == "anthropic"
+    ]
+
+
+def _on_calls(prompt: Prompt, index: int, message: Message) -> list[tuple[int, str]]:
+    """Markers on the calls of a message, with the block of each."""
+    blocks = [block for block in prompt.span(index) if prompt[block].kind == "tool_use"]
+    return [
+        (block, str(marker.get("ttl", "5m")))
+        for block, call in zip(blocks, tool_calls(message), strict=True)
+        if isinstance(marker := call.get(MARKER), dict)
+    ]
+
+
+def _options(request: ChatRequest, dialect: Dialect) -> RequestOptions:
+    extra = request.extra_for(dialect)
+    return RequestOptions(
+        web_search=any(str(tool.get("type")).startswith("web_search") for tool in request.tools),
+        speed=str(extra.get("speed") or ""),
+        tool_choice=_spelt(request.tool_choice),
+        thinking=repr(request.thinking) if request.thinking else "",
+        response_format=_spelt(extra.get("response_format")),
+    )
+
+
+def _spelt(value: Any) -> str:
+    return "" if value is None else json.dumps(value, sort_keys=True)

@@ -1,0 +1,31 @@
+"""What the server has seen of a request, and what became of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.caching import Bill
+from plimsoll.dialects import ChatRequest, Reply, Usage
+from plimsoll.testing.scripted_server.faults import Fault
+from plimsoll.testing.scripted_server.rules.refusal import Dialect, Refusal
+
+
+@dataclass(slots=True)
+class Captured:
+    """One request. The second half is filled in before the first byte of its answer is sent, the last two after."""
+
+    dialect: Dialect
+    path: str
+    headers: Mapping[str, str] = field(repr=False)  # names in lower case; holds the key
+    raw: bytes = field(repr=False)
+    time: float  # of the server's clock, on arrival
+    body: dict[str, Any] | None = field(default=None, repr=False)
+    request: ChatRequest | None = field(default=None, repr=False)
+    status: int | None = None  # None while nothing was sent
+    refusal: Refusal | None = None
+    fault: Fault | None = None
+    reply: Reply | None = field(default=None, repr=False)
+    bill: Bill | None = None
+    usage: Usage | None = None
+    is_done: bool = False  # answered, broken off or abandoned: nothing more will be sent
+    is_abandoned: bool = False  # the client left before the end

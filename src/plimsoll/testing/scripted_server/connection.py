@@ -1,0 +1,152 @@
+"""HTTP/1.1 by hand over one connection, because a framework would not let us break it.
+
+A response can be ended in four ways: as it should, by closing in the middle, by
+a reset, and never. Request bodies may be of known length or chunked.
+"""
+
+import asyncio
+import json
+import socket
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+_HEADER_LIMIT = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """One request as it came; header names in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(repr=False)  # holds the key
+    body: bytes = field(repr=False)
+    is_too_large: bool = False
+
+
+class BadHttp(Exception):
+    """What came is not a request."""
+
+
+class Connection:
+    """One client."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self.is_open = True
+
+    async def read(self, max_bytes: int) -> HttpRequest | None:
+        """The next request; None when the client has left."""
+        try:
+            head = await self._reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError as error:
+            if error.partial.strip():
+                raise BadHttp("the connection ended within the headers") from error
+            return None
+        except asyncio.LimitOverrunError as error:
+            raise BadHttp(f"headers of more than {_HEADER_LIMIT} bytes") from error
+        first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
+        words = first.split(" ")
+        if len(words) != 3:
+            raise BadHttp(f"not a request line: {first[:80]!r}")
+        headers = {
+            name.strip().lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)
+        }
+        if headers.get("expect", "").lower() == "100-continue":
+            await self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        body, is_too_large = await self._body(headers, max_bytes)
+        return HttpRequest(words[0], words[1].partition("?")[0], headers, body, is_too_large)
+
+    async def gone(self) -> None:
+        """Waits until the client closes the connection."""
+        while await self._reader.read(_HEADER_LIMIT):
+            pass
+
+    async def send(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        """A whole response."""
+        await self._write(_head(status, {**headers, "content-length": str(len(body))}) + body)
+
+    async def send_json(self, status: int, headers: Mapping[str, str], body: dict[str, Any]) -> None:
+        """A whole response that holds an object."""
+        data = json.dumps(body, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        await self.send(status, {"content-type": "application/json", **headers}, data)
+
+    async def send_part(self, status: int, headers: Mapping[str, str], body: bytes, length: int) -> None:
+        """The first `length` bytes of a response that promises all of them, then the end of the connection."""
+        await self._write(_head(status, {**headers, "content-length": str(len(body))}) + body[:length])
+        self.close()
+
+    async def begin(self, headers: Mapping[str, str]) -> None:
+        """The head of a streamed response."""
+        kind = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+        await self._write(_head(200, {**kind, **headers, "transfer-encoding": "chunked"}))
+
+    async def chunk(self, data: bytes, is_whole: bool = True) -> None:
+        """A piece of it; one that is not whole promises more than it holds."""
+        size = len(data) if is_whole else 2 * len(data)
+        await self._write(f"{size:x}\r\n".encode() + data + (b"\r\n" if is_whole else b""))
+
+    async def end(self) -> None:
+        """The end that a streamed response should have."""
+        await self._write(b"0\r\n\r\n")
+
+    def close(self) -> None:
+        """Closes after what was written has gone out."""
+        self.is_open = False
+        self._writer.close()
+
+    def reset(self) -> None:
+        """Drops the connection with a reset."""
+        self.is_open = False
+        plain = self._writer.get_extra_info("socket")
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._writer.transport.abort()
+
+    async def _write(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def _body(self, headers: Mapping[str, str], max_bytes: int) -> tuple[bytes, bool]:
+        if headers.get("transfer-encoding", "").lower() == "chunked":
+            return await self._chunked(max_bytes)
+        try:
+            left = int(headers.get("content-length") or 0)
+        except ValueError as error:
+            raise BadHttp("content-length is not a number") from error
+        if left <= max_bytes:
+            return await self._exactly(left), False
+        # It is read nevertheless, because a client that is still sending would not see the answer.
+        while left > 0 and (piece := await self._reader.read(min(left, _HEADER_LIMIT))):
+            left -= len(piece)
+        return b"", True
+
+    async def _chunked(self, max_bytes: int) -> tuple[bytes, bool]:
+        body, is_too_large = bytearray(), False
+        while True:
+            try:
+                size = int((await self._reader.readline()).split(b";")[0], 16)
+            except ValueError as error:
+                raise BadHttp("not a chunk") from error
+            piece = (await self._exactly(size + 2))[:size]
+            if size == 0:
+                return bytes(body), is_too_large
+            is_too_large = is_too_large or len(body) + size > max_bytes
+            body = bytearray() if is_too_large else body + piece
+
+    async def _exactly(self, size: int) -> bytes:
+        try:
+            return await self._reader.readexactly(size)
+        except asyncio.IncompleteReadError as error:
+            raise BadHttp("the connection ended within the body") from error
+
+
+def _head(status: int, headers: Mapping[str, str]) -> bytes:
+    try:
+        phrase = HTTPStatus(status).phrase
+    except ValueError:
+        phrase = "Overloaded" if status == 529 else "Unknown"
+    lines = [f"HTTP/1.1 {status} {phrase}", *(f"{name}: {value}" for name, value in headers.items())]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")

@@ -1,0 +1,106 @@
+"""A reply on its way to the client, whole or broken in one of the ways that faults ask for.
+
+events ──► whole · cut in the middle of one · one of them garbage · ended by an error · one by one, slowly
+"""
+
+import asyncio
+import json
+
+from plimsoll.dialects import ChatRequest, Reply, SseEvent
+from plimsoll.testing.scripted_server import sides
+from plimsoll.testing.scripted_server.connection import Connection
+from plimsoll.testing.scripted_server.faults import Fault
+from plimsoll.testing.scripted_server.rules.refusal import Dialect, Refusal, error_body
+from plimsoll.testing.scripted_server.rules.statuses import said_with
+
+_GARBAGE = b'data: {"this is": not JSON\n\n'
+# Anthropic's clients pass over events whose name they do not know.
+GARBAGE = {"openai": _GARBAGE, "anthropic": b"event: content_block_delta\n" + _GARBAGE}
+HTML = (
+    b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n"
+    b"<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n"
+)
+
+
+async def refuse(connection: Connection, dialect: Dialect, refusal: Refusal, request_id: str) -> None:
+    """Say why a request fails."""
+    headers = {**sides.headers(dialect, request_id), **refusal.headers}
+    await connection.send_json(refusal.status, headers, error_body(dialect, refusal, request_id))
+
+
+async def deliver(
+    connection: Connection,
+    dialect: Dialect,
+    request: ChatRequest,
+    reply: Reply,
+    request_id: str,
+    fault: Fault | None = None,
+) -> None:
+    """Send a reply in the way that was asked for."""
+    if fault is not None and fault.kind == "slow":
+        await asyncio.sleep(fault.seconds)
+    if fault is not None and fault.kind == "html":
+        await connection.send(fault.status or 502, {"content-type": "text/html"}, HTML)
+    elif request.stream:
+        events = sides.events_of(dialect, reply, request)
+        await _stream(connection, dialect, events, sides.headers(dialect, request_id), fault)
+    else:
+        await _at_once(connection, dialect, reply, request_id, fault)
+
+
+async def _at_once(
+    connection: Connection, dialect: Dialect, reply: Reply, request_id: str, fault: Fault | None
+) -> None:
+    headers = {"content-type": "application/json", **sides.headers(dialect, request_id)}
+    data = json.dumps(sides.body_of(dialect, reply), ensure_ascii=False).encode("utf-8", "backslashreplace")
+    match fault.kind if fault else "":
+        case "cut":
+            await connection.send_part(200, headers, data, len(data) // 2)
+        case "malformed_sse":
+            await connection.send(200, headers, GARBAGE[dialect])
+        case "truncated_json":
+            await connection.send(200, headers, data[: len(data) // 2])
+        case "stream_error":
+            # Without a stream there is only a status to say it with.
+            await refuse(connection, dialect, _breakdown(dialect, fault), request_id)
+        case _:
+            await connection.send(200, headers, data)
+
+
+async def _stream(
+    connection: Connection,
+    dialect: Dialect,
+    events: list[SseEvent],
+    headers: dict[str, str],
+    fault: Fault | None,
+) -> None:
+    kind = fault.kind if fault else ""
+    half = len(events) // 2 if fault is None or fault.after is None else min(fault.after, len(events) - 1)
+    breaks = kind in ("cut", "truncated_json", "stream_error")
+    await connection.begin(headers)
+    for index, event in enumerate(events[:half] if breaks else events):
+        if fault is not None and fault.between and index:
+            await asyncio.sleep(fault.between)
+        if kind == "malformed_sse" and index == half:
+            await connection.chunk(GARBAGE[dialect])
+        await connection.chunk(event.encode())
+    match kind:
+        case "cut":
+            data = events[half].encode()
+            await connection.chunk(data[: len(data) // 2], is_whole=False)
+            connection.close()
+            return
+        case "truncated_json":
+            data = events[half].encode().rstrip()
+            await connection.chunk(data[: -max(2, len(data) // 3)] + b"\n\n")
+        case "stream_error":
+            said = _breakdown(dialect, fault)
+            await connection.chunk(sides.failure_event(dialect, said.kind, said.message).encode())
+    await connection.end()
+
+
+def _breakdown(dialect: Dialect, fault: Fault | None) -> Refusal:
+    usual = said_with(dialect, 529 if dialect == "anthropic" else 500)
+    if fault is None:
+        return usual
+    return Refusal(usual.status, fault.type or usual.kind, fault.message or usual.message, code=usual.code)

@@ -1,0 +1,46 @@
+"""What can go wrong on request, by name.
+
+answers with a status          rate_limit 429 · quota · server_error 500 · unavailable 503 · overloaded 529,
+                               or any number: fault(401), fault(400, message="…")
+no answer                      hang · reset (the connection is reset before a byte was sent)
+a broken answer                cut · malformed_sse · truncated_json · stream_error · html
+a whole answer nobody wanted   slow · empty · long · tool_call
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.testing.scripted_server.answers import Answer
+
+STATUS_OF = {"rate_limit": 429, "quota": 429, "server_error": 500, "unavailable": 503, "overloaded": 529}
+SILENT = frozenset({"hang", "reset"})
+BROKEN = frozenset({"cut", "malformed_sse", "truncated_json", "stream_error", "html"})
+UNWANTED = frozenset({"slow", "empty", "long", "tool_call"})
+KINDS = frozenset({*STATUS_OF, *SILENT, *BROKEN, *UNWANTED, "status"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that goes wrong, as often as `times` says; None is for ever."""
+
+    kind: str
+    times: int | None = 1
+    status: int | None = None
+    retry_after: float | None = None  # the Retry-After header, in seconds
+    message: str | None = None  # instead of the provider's usual words
+    type: str | None = None  # instead of the usual error type
+    code: str | None = None  # OpenAI's error code
+    seconds: float = 0.2  # slow: before the first byte
+    between: float = 0.0  # slow: before each further event
+    after: int | None = None  # cut and the like: events that arrive whole; None is half of them
+    length: int = 100_000  # long: characters
+    then: Answer | None = None  # what a broken or slow answer would have said
+
+
+def fault(kind: str | int, times: int | None = 1, **settings: Any) -> Fault:
+    """A fault by its name or by its status."""
+    if isinstance(kind, int):
+        return Fault("status", times, status=kind, **settings)
+    if kind not in KINDS:
+        raise ValueError(f"{kind!r} is not a fault; use a status or one of {', '.join(sorted(KINDS))}")
+    return Fault(kind, times, **settings)

@@ -1,0 +1,114 @@
+"""An answer of the script -> the canonical reply, and the steps in which it is streamed."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+
+from plimsoll.dialects import (
+    BlockDelta,
+    BlockEnd,
+    ChatRequest,
+    Delta,
+    Finish,
+    ReasoningDelta,
+    Reply,
+    SignatureDelta,
+    Start,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+    UsageReport,
+)
+from plimsoll.dialects.blocks.assistant import Entry, entries_of, message_from
+from plimsoll.messages import tool_calls
+from plimsoll.models import ModelCard
+from plimsoll.testing.scripted_server.answers import Answer, Piece
+from plimsoll.testing.scripted_server.rules.refusal import Dialect
+
+_PIECE = 12  # characters in a step of a short text
+_STEPS = 64  # steps of a long one
+
+
+class Writer:
+    """Makes replies of answers, with ids that no two of them share."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def request_id(self, dialect: Dialect) -> str:
+        """The id of a request, as the provider spells it."""
+        return f"{'req_01' if dialect == 'anthropic' else 'req_'}{next(self._numbers):022d}"
+
+    def reply(
+        self, answer: Answer | Reply | str, request: ChatRequest, dialect: Dialect, card: ModelCard
+    ) -> Reply:
+        """The reply, complete but for its usage."""
+        if isinstance(answer, str):
+            answer = Answer((Piece("text", answer),))
+        prefix = "msg_01" if dialect == "anthropic" else "chatcmpl-"
+        reply_id = f"{prefix}{next(self._numbers):022d}"
+        if isinstance(answer, Reply):
+            return replace(answer, id=answer.id or reply_id, model=answer.model or request.model)
+        message = message_from([self._entry(piece, request, dialect, card) for piece in answer.pieces])
+        finish = answer.finish or ("tool_calls" if tool_calls(message) else "stop")
+        return Reply(message, finish, None, reply_id, request.model, answer.native_finish)
+
+    def _entry(self, piece: Piece, request: ChatRequest, dialect: Dialect, card: ModelCard) -> Entry:
+        if piece.kind == "text":
+            return Entry("content", {"type": "text", "text": piece.text})
+        if piece.kind == "redacted":
+            return Entry("thinking", {"type": "redacted_thinking", "data": f"Ev{next(self._numbers):030d}=="})
+        if piece.kind == "thinking":
+            signed = card.family == "claude"
+            hidden = signed and request.thinking is not None and request.thinking.display == "omitted"
+            signature = f"Er{next(self._numbers):030d}==" if signed else ""
+            thought = "" if hidden else piece.text
+            return Entry("thinking", {"type": "thinking", "thinking": thought, "signature": signature})
+        prefix = "toolu_01" if dialect == "anthropic" else "call_"
+        arguments = piece.arguments
+        text = arguments if isinstance(arguments, str) else json.dumps(dict(arguments), ensure_ascii=False)
+        function = {"name": piece.name, "arguments": text}
+        return Entry(
+            "tool_use",
+            {"id": f"{prefix}{next(self._numbers):022d}", "type": "function", "function": function},
+        )
+
+
+def steps_of(reply: Reply) -> Iterator[Delta]:
+    """The reply in small steps, its usage first as far as it is known when a response begins."""
+    usage = reply.usage or Usage()
+    yield Start(reply.id, reply.model)
+    yield UsageReport(replace(usage, completion_tokens=1, reasoning_tokens=None))
+    calls = count()
+    for entry in entries_of(reply.message):
+        yield from _entry_steps(entry, calls)
+    yield Finish(reply.finish_reason or "stop", reply.native_finish_reason)
+    yield UsageReport(usage)
+
+
+def _entry_steps(entry: Entry, calls: Iterator[int]) -> Iterator[Delta]:
+    item = entry.item
+    if entry.kind == "tool_use":
+        index, function = next(calls), item["function"]
+        yield ToolCallDelta(index, item["id"], function["name"])
+        for piece in _pieces(function["arguments"]):
+            yield ToolCallDelta(index, arguments=piece)
+    elif item.get("type") == "text":
+        for piece in _pieces(item["text"]):
+            yield TextDelta(piece)
+    elif item.get("type") == "thinking":
+        yield ReasoningDelta("")  # opens the block, also where nothing of it is shown
+        for piece in _pieces(item["thinking"]):
+            yield ReasoningDelta(piece)
+        if item.get("signature"):
+            yield SignatureDelta(item["signature"])
+    else:
+        yield BlockDelta(item)
+        return
+    yield BlockEnd()
+
+
+def _pieces(text: str) -> Iterator[str]:
+    size = max(_PIECE, -(-len(text) // _STEPS))
+    return (text[start : start + size] for start in range(0, len(text), size))

@@ -1,0 +1,1 @@
+"""What providers refuse, and the words that they use."""

@@ -1,0 +1,155 @@
+"""What Anthropic refuses, with its words.
+
+Checked on the wire as it came, because decoding mends much of it. The first
+refusal in reading order is the answer; a request without one is accepted.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from plimsoll.dialects.anthropic import rules_for
+from plimsoll.messages import validate
+from plimsoll.testing.scripted_server.rules.anthropic_history import history_refusals
+from plimsoll.testing.scripted_server.rules.anthropic_markers import blocks_of, marker_refusals
+from plimsoll.testing.scripted_server.rules.inquiry import Inquiry
+from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_NAME_RULE = "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"
+_CHOICES = ("auto", "any", "tool", "none")
+_THINKING_DOCS = "https://docs.claude.com/en/docs/build-with-claude/extended-thinking"
+_LEAST_BUDGET = 1024
+# Since these models, a prompt that leaves too little room for `max_tokens` is answered as far as it goes.
+_STOPS_AT_WINDOW = re.compile(r"(?:opus|sonnet|haiku|fable|mythos)[-.]?(?:4[-.][5-9]|[5-9])(?!\d)")
+
+
+def shape_refusals(body: dict[str, Any], counts_only: bool) -> Iterator[Refusal]:
+    """What is wrong before the request can be read at all."""
+    if not isinstance(body.get("model"), str):
+        yield bad("model: Field required")
+    limit = body.get("max_tokens")
+    if not counts_only:
+        if limit is None:
+            yield bad("max_tokens: Field required")
+        elif isinstance(limit, bool) or not isinstance(limit, int):
+            yield bad("max_tokens: Input should be a valid integer")
+        elif limit < 1:
+            yield bad("max_tokens: Input should be greater than or equal to 1")
+    messages = body.get("messages")
+    if messages is None:
+        yield bad("messages: Field required")
+    elif not isinstance(messages, list):
+        yield bad("messages: Input should be a valid array")
+    elif not messages:
+        yield bad("messages: at least one message is required")
+    else:
+        for index, message in enumerate(messages):
+            if not isinstance(message, dict):
+                yield bad(f"messages.{index}: Input should be an object")
+            elif message.get("role") not in ("user", "assistant", "system"):
+                yield bad(f"messages.{index}.role: Input should be 'user' or 'assistant'")
+            elif not isinstance(message.get("content"), str | list):
+                yield bad(f"messages.{index}.content: Input should be a valid string or a valid array")
+
+
+def refusals(inquiry: Inquiry) -> Iterator[Refusal]:
+    """Why the request is refused."""
+    yield from marker_refusals(inquiry.body)
+    yield from history_refusals(inquiry)
+    yield from _tools(inquiry)
+    yield from _settings(inquiry)
+    yield from _left_over(inquiry)
+    yield from _sizes(inquiry)
+
+
+def _tools(inquiry: Inquiry) -> Iterator[Refusal]:
+    tools = blocks_of(inquiry.body.get("tools"))
+    for index, tool in enumerate(tools):
+        if tool.get("type") not in (None, "custom"):
+            continue  # a tool of the provider's own
+        if not _NAME.fullmatch(str(tool.get("name"))):
+            yield bad(f"tools.{index}.custom.name: {_NAME_RULE}")
+        if not isinstance(tool.get("input_schema"), dict):
+            yield bad(f"tools.{index}.custom.input_schema: Field required")
+    names = [tool.get("name") for tool in tools]
+    if len(set(map(str, names))) < len(names):
+        yield bad("tools: Tool names must be unique.")
+    choice = inquiry.body.get("tool_choice")
+    if choice is None:
+        return
+    if not isinstance(choice, dict):
+        yield bad("tool_choice: Input should be an object")
+    elif choice.get("type") not in _CHOICES:
+        expected = ", ".join(f"'{tag}'" for tag in _CHOICES)
+        yield bad(
+            f"tool_choice: Input tag '{choice.get('type')}' found using 'type' does not match any of the expected "
+            f"tags: {expected}"
+        )
+    elif not tools:
+        yield bad("tool_choice may only be specified while providing tools.")
+    elif choice["type"] == "tool" and choice.get("name") not in names:
+        yield bad(f"Tool '{choice.get('name')}' not found in provided tools")
+    elif choice["type"] in ("any", "tool") and _thinks(inquiry):
+        yield bad("Thinking may not be enabled when tool_choice forces tool use.")
+
+
+def _thinks(inquiry: Inquiry) -> bool:
+    thinking = inquiry.request.thinking
+    return inquiry.card.preserved_thinking or bool(thinking and thinking.mode in ("enabled", "adaptive"))
+
+
+def _settings(inquiry: Inquiry) -> Iterator[Refusal]:
+    body, rules = inquiry.body, rules_for(inquiry.request.model)
+    for name in ("temperature", "top_p", "top_k"):
+        if body.get(name) is not None and not rules.sampling:
+            yield bad(f"`{name}` is deprecated for this model.")
+    temperature = body.get("temperature")
+    if isinstance(temperature, int | float) and not 0 <= temperature <= 1:
+        yield bad("temperature: range: 0..1")
+    thinking = inquiry.request.thinking
+    if thinking is None or thinking.mode is None:
+        return
+    if thinking.mode == "disabled" and inquiry.card.preserved_thinking:
+        yield bad('"thinking.type.disabled" is not supported for this model.')
+    if thinking.mode != "enabled":
+        return
+    if not rules.budget:
+        yield bad(
+            '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
+            '"output_config.effort" to control thinking behavior.'
+        )
+    budget, limit = thinking.budget_tokens, inquiry.request.max_tokens
+    if budget is None:
+        yield bad("thinking.enabled.budget_tokens: Field required")
+    elif budget < _LEAST_BUDGET:
+        yield bad("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
+    elif limit is not None and limit <= budget:
+        yield bad(
+            "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at "
+            f"{_THINKING_DOCS}#max-tokens-and-context-window-size"
+        )
+
+
+def _left_over(inquiry: Inquiry) -> Iterator[Refusal]:
+    """What our own validator finds and no rule above did."""
+    for violation in validate(inquiry.request.messages, "anthropic"):
+        yield bad(f"messages.{violation.index}: {violation.detail}")
+
+
+def _sizes(inquiry: Inquiry) -> Iterator[Refusal]:
+    card, limit, prompt = inquiry.card, inquiry.request.max_tokens, inquiry.prompt_tokens
+    if inquiry.counts_only:
+        return
+    if limit is not None and limit > card.output_cap:
+        yield bad(
+            f"max_tokens: {limit} > {card.output_cap}, which is the maximum allowed number of output tokens for "
+            f"{inquiry.request.model}"
+        )
+    if prompt > card.prompt_limit:
+        yield bad(f"prompt is too long: {prompt} tokens > {card.prompt_limit} maximum")
+    if limit is not None and prompt + limit > card.window and not _STOPS_AT_WINDOW.search(card.name):
+        yield bad(
+            f"input length and `max_tokens` exceed context limit: {prompt} + {limit} > {card.window}, decrease "
+            f"input length or `max_tokens` and try again"
+        )

@@ -1,0 +1,197 @@
+"""What Anthropic refuses about the conversation itself: roles, empty content, tool pairs, thinking."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from plimsoll.dialects.anthropic import rules_for
+from plimsoll.dialects.blocks.assistant import THINKING_TYPES
+from plimsoll.testing.scripted_server.rules.anthropic_markers import blocks_of
+from plimsoll.testing.scripted_server.rules.inquiry import Inquiry
+from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
+
+_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_NO_PREFILL = re.compile(r"(?:opus|sonnet|haiku|fable|mythos)[-.]?(?:4[-.][6-9]|[5-9])(?!\d)")
+_BOUND = (
+    "Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or "
+    'set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block". That setting requires the '
+    "`thinking-binding-controls-2026-08-01` value in the `anthropic-beta` header."
+)
+
+
+def history_refusals(inquiry: Inquiry) -> Iterator[Refusal]:
+    """Why the conversation is refused."""
+    messages: list[dict[str, Any]] = inquiry.body["messages"]
+    yield from _roles(messages, inquiry)
+    yield from _empty(messages, inquiry.body.get("system"))
+    yield from _calls(messages)
+    yield from _pairs(messages)
+    yield from _thinking(messages, inquiry)
+
+
+def _roles(messages: list[dict[str, Any]], inquiry: Inquiry) -> Iterator[Refusal]:
+    model = inquiry.request.model
+    for index, message in enumerate(messages):
+        follows_user = index > 0 and messages[index - 1]["role"] == "user"
+        if message["role"] == "system" and not (rules_for(model).inline_system and follows_user):
+            yield bad(
+                'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not '
+                '"system" as an input message role.'
+            )
+    if messages[0]["role"] != "user":
+        yield bad('messages: first message must use the "user" role')
+    if messages[-1]["role"] == "assistant" and _NO_PREFILL.search(inquiry.card.name):
+        yield bad(
+            "This model does not support assistant message prefill. The conversation must end with a user message."
+        )
+
+
+def _empty(messages: list[dict[str, Any]], system: Any) -> Iterator[Refusal]:
+    for block in blocks_of(system):
+        if block.get("type") == "text" and not block.get("text"):
+            yield bad("system: text content blocks must be non-empty")
+    for index, message in enumerate(messages):
+        content, is_last = message["content"], index == len(messages) - 1
+        if not content and message["role"] == "user":
+            yield bad(f"messages.{index}: user messages must have non-empty content")
+        elif not content and not is_last:
+            yield bad(
+                f"messages.{index}: all messages must have non-empty content except for the optional final "
+                f"assistant message"
+            )
+        texts = [block.get("text") for block in _and_inner(content) if block.get("type") == "text"]
+        if isinstance(content, str) and content:
+            texts.append(content)
+        for text in texts:
+            if not text:
+                yield bad("messages: text content blocks must be non-empty")
+            elif not str(text).strip():
+                yield bad("messages: text content blocks must contain non-whitespace text")
+        if is_last and message["role"] == "assistant" and texts and str(texts[-1])[-1:].isspace():
+            yield bad("messages: final assistant content cannot end with trailing whitespace")
+
+
+def _and_inner(content: Any) -> Iterator[dict[str, Any]]:
+    for block in blocks_of(content):
+        yield block
+        if block.get("type") == "tool_result":
+            yield from blocks_of(block.get("content"))
+
+
+def _calls(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
+    seen: set[str] = set()
+    for nth, message in enumerate(messages):
+        for index, block in enumerate(blocks_of(message["content"])):
+            if block.get("type") != "tool_use":
+                continue
+            path, call_id = f"messages.{nth}.content.{index}", str(block.get("id"))
+            if not _ID.fullmatch(call_id):
+                yield bad(f"{path}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'")
+            if not _NAME.fullmatch(str(block.get("name"))):
+                yield bad(f"{path}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
+            if not isinstance(block.get("input"), dict):
+                yield bad(f"{path}.tool_use.input: Input should be an object")
+            if call_id in seen:
+                yield bad(f"{path}: `tool_use` ids must be unique")
+            seen.add(call_id)
+
+
+def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
+    """Each call is answered at the beginning of the next message, and nothing else is."""
+    asked: list[str] = []
+    for nth, message in enumerate([*messages, {"role": "user", "content": []}]):
+        blocks = blocks_of(message["content"])
+        results = [
+            (i, str(block.get("tool_use_id")))
+            for i, block in enumerate(blocks)
+            if block.get("type") == "tool_result"
+        ]
+        for index, answered in results:
+            if answered not in asked:
+                yield bad(
+                    f"messages.{nth}.content.{index}: unexpected `tool_use_id` found in `tool_result` blocks: "
+                    f"{answered}. Each `tool_result` block must have a corresponding `tool_use` block in the "
+                    f"previous message."
+                )
+        twice = [call for call, times in Counter(answered for _, answered in results).items() if times > 1]
+        if twice:
+            yield bad(
+                f"messages.{nth}.content.{results[-1][0]}: each tool_use must have a single result. Found multiple "
+                f"`tool_result` blocks with id: {twice[0]}"
+            )
+        leading = {answered for place, (index, answered) in enumerate(results) if place == index}
+        missing = [call for call in asked if call not in leading]
+        if missing:
+            yield bad(
+                f"messages.{nth - 1}: `tool_use` ids were found without `tool_result` blocks immediately after: "
+                f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in the "
+                f"next message."
+            )
+        is_assistant = message["role"] == "assistant"
+        asked = [str(b.get("id")) for b in blocks if b.get("type") == "tool_use"] if is_assistant else []
+
+
+def _thinking(messages: list[dict[str, Any]], inquiry: Inquiry) -> Iterator[Refusal]:
+    if inquiry.card.family != "claude":
+        return
+    latest = max((i for i, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
+    for nth, message in enumerate(messages):
+        blocks = blocks_of(message["content"])
+        for index, block in enumerate(blocks):
+            if block.get("type") in THINKING_TYPES:
+                yield from _block(f"messages.{nth}.content.{index}", block, inquiry, is_latest=nth == latest)
+        if message["role"] == "assistant" and blocks and blocks[-1].get("type") in THINKING_TYPES:
+            yield bad(f"messages.{nth}: The final block in an assistant message cannot be `thinking`.")
+    yield from _taken_out(messages, latest, inquiry)
+    yield from _bindings(messages, inquiry)
+
+
+def _block(path: str, block: dict[str, Any], inquiry: Inquiry, is_latest: bool) -> Iterator[Refusal]:
+    kind = block["type"]
+    field = "signature" if kind == "thinking" else "data"
+    if not block.get(field):
+        yield bad(f"{path}.{kind}.{field}: Field required")
+    issued = inquiry.memory.issued(block)
+    if issued is None:
+        yield bad(f"{path}: Invalid `{field}` in `{kind}` block")
+    elif block.get("thinking") != issued.block.get("thinking"):
+        if is_latest:
+            yield bad(
+                f"{path}: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
+                f"modified. These blocks must remain as they were in the original response."
+            )
+        yield bad(f"{path}: Invalid `{field}` in `{kind}` block")
+
+
+def _taken_out(messages: list[dict[str, Any]], latest: int, inquiry: Inquiry) -> Iterator[Refusal]:
+    """With extended thinking, the thinking that led to the calls being answered must still be there."""
+    thinking = inquiry.request.thinking
+    if thinking is None or thinking.mode != "enabled" or latest != len(messages) - 2:
+        return
+    blocks = blocks_of(messages[latest]["content"])
+    calls = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
+    if calls and inquiry.memory.thought_before(calls[0]) and blocks[0].get("type") not in THINKING_TYPES:
+        yield bad(
+            f"messages.{latest}.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
+            f"`{blocks[0].get('type')}`. When `thinking` is enabled, a final `assistant` message must start with a "
+            f"thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)."
+        )
+
+
+def _bindings(messages: list[dict[str, Any]], inquiry: Inquiry) -> Iterator[Refusal]:
+    wanted = inquiry.body.get("thinking")
+    binding = wanted.get("block_binding") if isinstance(wanted, dict) else None
+    drops = isinstance(binding, dict) and binding.get("prefix_mismatch_behavior") == "drop_block"
+    if not inquiry.card.preserved_thinking or drops:
+        return
+    for violation in inquiry.memory.broken_bindings(inquiry.request):
+        before = inquiry.request.messages[: violation.index]
+        spoken = sum(message.get("role") == "assistant" for message in before)
+        nth = [
+            i for i, message in enumerate(messages) if message["role"] == "assistant" and message["content"]
+        ][spoken]
+        blocks = blocks_of(messages[nth]["content"])
+        index = next(i for i, block in enumerate(blocks) if block.get("type") in THINKING_TYPES)
+        yield bad(f"messages.{nth}.content.{index}: {_BOUND}")

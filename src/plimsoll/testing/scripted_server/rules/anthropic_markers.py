@@ -1,0 +1,56 @@
+"""What Anthropic refuses about `cache_control`: too many, in the wrong order, on what cannot be cached."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from plimsoll.caching import MAX_BREAKPOINTS
+from plimsoll.dialects.blocks.assistant import THINKING_TYPES
+from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
+
+MARKER = "cache_control"
+
+
+def marker_refusals(body: dict[str, Any]) -> Iterator[Refusal]:
+    """Why the markers of a request are refused, in the order in which a request is read."""
+    places = list(_places(body))
+    marked = [(path, block) for path, block in places if block.get(MARKER) is not None]
+    for path, block in marked:
+        kind = block.get("type")
+        if kind in THINKING_TYPES:
+            yield bad(f"{path}.{kind}.cache_control: Extra inputs are not permitted")
+        elif kind == "text" and path != "tools" and not str(block.get("text") or "").strip():
+            yield bad(f"{path}.text: cache_control cannot be set for empty text blocks")
+        elif _ttl(block) not in ("5m", "1h"):
+            yield bad(f"{path}.cache_control.ephemeral.ttl: Input should be '5m' or '1h'")
+    count = len(marked) + (body.get(MARKER) is not None)
+    if count > MAX_BREAKPOINTS:
+        yield bad(f"A maximum of 4 blocks with cache_control may be provided. Found {count}.")
+    seen_short = False
+    for path, block in marked:
+        if _ttl(block) == "1h" and seen_short:
+            yield bad(
+                f"{path}.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' "
+                f"cache_control block. Note that blocks are processed in the following order: `tools`, `system`, "
+                f"`messages`."
+            )
+        seen_short = seen_short or _ttl(block) == "5m"
+
+
+def blocks_of(content: Any) -> list[dict[str, Any]]:
+    """The blocks of a content that is a list; none for a text."""
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def _places(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for index, tool in enumerate(blocks_of(body.get("tools"))):
+        yield f"tools.{index}", tool
+    for index, block in enumerate(blocks_of(body.get("system"))):
+        yield f"system.{index}", block
+    for nth, message in enumerate(blocks_of(body.get("messages"))):
+        for index, block in enumerate(blocks_of(message.get("content"))):
+            yield f"messages.{nth}.content.{index}", block
+
+
+def _ttl(block: dict[str, Any]) -> str:
+    marker = block[MARKER]
+    return str(marker.get("ttl", "5m")) if isinstance(marker, dict) else ""

@@ -1,0 +1,261 @@
+"""What OpenAI refuses, with its words; for a Claude model, what OpenRouter and Anthropic behind it refuse."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from plimsoll.dialects.openai.request import limit_key
+from plimsoll.messages import Violation, answered_id, call_ids, tool_calls, validate
+from plimsoll.testing.scripted_server.rules.anthropic_markers import marker_refusals
+from plimsoll.testing.scripted_server.rules.inquiry import Inquiry
+from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]+")
+_LONGEST_NAME = 64
+_ROLES = ("system", "assistant", "user", "function", "tool", "developer")
+_CHOICES = ("none", "auto", "required")
+
+
+def shape_refusals(body: dict[str, Any]) -> Iterator[Refusal]:
+    """What is wrong before the request can be read at all."""
+    if not isinstance(body.get("model"), str) or not body["model"]:
+        yield bad("you must provide a model parameter")
+    messages = body.get("messages")
+    if messages is None:
+        yield bad("Missing required parameter: 'messages'.", "messages", "missing_required_parameter")
+    elif not isinstance(messages, list):
+        yield bad(
+            f"Invalid type for 'messages': expected an array of objects, but got {_a(messages)} instead.",
+            "messages",
+            "invalid_type",
+        )
+    elif not messages:
+        yield _empty_array("messages")
+    else:
+        for index, message in enumerate(messages):
+            yield from _role(f"messages[{index}]", message)
+
+
+def refusals(inquiry: Inquiry) -> Iterator[Refusal]:
+    """Why the request is refused."""
+    yield from _messages(inquiry)
+    yield from _tools(inquiry.body)
+    yield from _limits(inquiry)
+    if inquiry.card.family == "claude":
+        for refusal in marker_refusals(_as_provider_sees(inquiry.body)):
+            yield replace(refusal, said_by="provider")
+    yield from _overflow(inquiry)
+
+
+def _role(place: str, message: Any) -> Iterator[Refusal]:
+    if not isinstance(message, dict):
+        yield bad(
+            f"Invalid type for '{place}': expected an object, but got {_a(message)} instead.",
+            place,
+            "invalid_type",
+        )
+    elif message.get("role") is None:
+        yield bad(
+            f"Missing required parameter: '{place}.role'.", f"{place}.role", "missing_required_parameter"
+        )
+    elif message["role"] not in _ROLES:
+        yield _one_of(message["role"], _ROLES, f"{place}.role")
+
+
+def _messages(inquiry: Inquiry) -> Iterator[Refusal]:
+    messages = inquiry.body["messages"]
+    for violation in validate(messages, "openai"):
+        yield _worded(violation, messages)
+
+
+def _worded(violation: Violation, messages: list[dict[str, Any]]) -> Refusal:
+    index, message = violation.index, messages[violation.index]
+    if violation.code == "orphan_result":
+        before: dict[str, Any] = next((m for m in reversed(messages[:index]) if m.get("role") != "tool"), {})
+        if tool_calls(before):
+            return bad(
+                f"Invalid parameter: 'tool_call_id' of '{answered_id(message)}' not found in 'tool_calls' of "
+                "previous message.",
+                f"messages.[{index}].tool_call_id",
+            )
+        return bad(
+            "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with "
+            "'tool_calls'.",
+            f"messages.[{index}].role",
+        )
+    if violation.code == "unanswered_call":
+        answered = _answers_behind(messages, index)
+        missing = ", ".join(call for call in call_ids(message) if call not in answered)
+        return bad(
+            "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
+            f"'tool_call_id'. The following tool_call_ids did not have response messages: {missing}",
+            f"messages.[{index + 1 + len(answered)}].role",
+        )
+    if violation.code == "no_content" and message.get("content") == []:
+        return _empty_array(f"messages[{index}].content")
+    if violation.code == "no_content":
+        return bad(
+            "Invalid value for 'content': expected a string, got null.", f"messages.[{index}].content", None
+        )
+    if violation.code == "bad_tool_calls":
+        return _empty_array(f"messages[{index}].tool_calls")
+    if violation.code == "bad_arguments":
+        place = f"messages[{index}].tool_calls[0].function.arguments"
+        return bad(
+            f"Invalid type for '{place}': expected a string, but got an object instead.",
+            place,
+            "invalid_type",
+        )
+    return bad(f"Invalid 'messages[{index}]': {violation.detail}.", f"messages[{index}]", "invalid_value")
+
+
+def _answers_behind(messages: list[dict[str, Any]], index: int) -> set[str]:
+    answered: set[str] = set()
+    for message in messages[index + 1 :]:
+        if message.get("role") != "tool":
+            break
+        answered.add(str(message.get("tool_call_id")))
+    return answered
+
+
+def _tools(body: dict[str, Any]) -> Iterator[Refusal]:
+    tools = body.get("tools")
+    if tools == []:
+        yield _empty_array("tools")
+    names = []
+    for index, tool in enumerate(tools if isinstance(tools, list) else []):
+        function = tool.get("function") if isinstance(tool, dict) else None
+        name, place = (
+            function.get("name") if isinstance(function, dict) else None,
+            f"tools[{index}].function.name",
+        )
+        names.append(name)
+        if not isinstance(name, str):
+            yield bad(f"Missing required parameter: '{place}'.", place, "missing_required_parameter")
+        elif not _NAME.fullmatch(name):
+            yield bad(
+                f"Invalid '{place}': string does not match pattern. Expected a string that matches the pattern "
+                f"'^[a-zA-Z0-9_-]+$'.",
+                place,
+                "invalid_value",
+            )
+        elif len(name) > _LONGEST_NAME:
+            yield bad(
+                f"Invalid '{place}': string too long. Expected a string with maximum length {_LONGEST_NAME}, but "
+                f"got a string with length {len(name)} instead.",
+                place,
+                "string_above_max_length",
+            )
+    choice = body.get("tool_choice")
+    if choice is None:
+        return
+    if not tools:
+        yield bad(
+            "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.",
+            "tool_choice",
+        )
+    elif isinstance(choice, str) and choice not in _CHOICES:
+        yield _one_of(choice, _CHOICES, "tool_choice")
+    elif isinstance(choice, dict):
+        function = choice.get("function")
+        named = function.get("name") if isinstance(function, dict) else None
+        if named not in names:
+            yield bad(f"Tool choice '{named}' not found in 'tools' parameter.", "tool_choice")
+
+
+def _limits(inquiry: Inquiry) -> Iterator[Refusal]:
+    body, card = inquiry.body, inquiry.card
+    if body.get("stream_options") is not None and not body.get("stream"):
+        yield bad(
+            "The 'stream_options' parameter is only allowed when 'stream' is enabled.", "stream_options"
+        )
+    for name in ("max_completion_tokens", "max_tokens"):
+        limit = body.get(name)
+        if limit is None:
+            continue
+        if name == "max_tokens" and limit_key(inquiry.request.model) != name:
+            yield bad(
+                "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+                "'max_completion_tokens' instead.",
+                name,
+                "unsupported_parameter",
+            )
+        if limit < 1:
+            yield bad(
+                f"Invalid '{name}': integer below minimum value. Expected a value >= 1, but got {limit} instead.",
+                name,
+                "integer_below_min_value",
+            )
+        if limit > card.output_cap:
+            yield bad(
+                f"{name} is too large: {limit}. This model supports at most {card.output_cap} completion tokens, "
+                f"whereas you provided {limit}.",
+                name,
+                "invalid_value",
+            )
+
+
+def _overflow(inquiry: Inquiry) -> Iterator[Refusal]:
+    card, prompt, tools = inquiry.card, inquiry.prompt_tokens, inquiry.tools_tokens
+    limit = inquiry.request.max_tokens or 0
+    if card.family == "claude":
+        if prompt + limit > card.window:
+            of_tools = f", {tools} of tool input" if tools else ""
+            said = bad(
+                f"This endpoint's maximum context length is {card.window} tokens. However, you requested about "
+                f"{prompt + limit} tokens ({prompt - tools} of text input{of_tools}, {limit} in the output). Please "
+                f'reduce the length of either one, or use the "middle-out" transform to compress your prompt '
+                f"automatically."
+            )
+            yield replace(said, said_by="router")
+        return
+    if prompt > card.prompt_limit:
+        if card.prompt_limit < card.window:
+            told = (
+                f"Input tokens exceed the configured limit of {card.prompt_limit} tokens. Your messages resulted in "
+                f"{prompt} tokens. Please reduce the length of the messages."
+            )
+        else:
+            parts = f" ({prompt - tools} in the messages, {tools} in the functions)" if tools else ""
+            told = (
+                f"This model's maximum context length is {card.window} tokens. However, your messages resulted in "
+                f"{prompt} tokens{parts}. Please reduce the length of the messages{' or functions' if tools else ''}."
+            )
+        yield bad(told, "messages", "context_length_exceeded")
+    elif prompt + limit > card.window:
+        yield bad(
+            f"This model's maximum context length is {card.window} tokens. However, you requested "
+            f"{prompt + limit} tokens ({prompt} in the messages, {limit} in the completion). Please reduce the "
+            f"length of the messages or completion.",
+            "messages",
+            "context_length_exceeded",
+        )
+
+
+def _as_provider_sees(body: dict[str, Any]) -> dict[str, Any]:
+    """The same body with the system messages where Anthropic has them, as far as markers go."""
+    return {"tools": body.get("tools"), "messages": body["messages"]}
+
+
+def _empty_array(place: str) -> Refusal:
+    return bad(
+        f"Invalid '{place}': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+        place,
+        "empty_array",
+    )
+
+
+def _one_of(value: Any, allowed: tuple[str, ...], place: str) -> Refusal:
+    spelt = [f"'{word}'" for word in allowed]
+    listed = f"{', '.join(spelt[:-1])}, and {spelt[-1]}"
+    return bad(f"Invalid value: '{value}'. Supported values are: {listed}.", place, "invalid_value")
+
+
+def _a(value: Any) -> str:
+    """What something is, as the provider names it."""
+    if isinstance(value, str):
+        return "a string"
+    if isinstance(value, dict):
+        return "an object"
+    return "null" if value is None else "an array" if isinstance(value, list) else "a number"

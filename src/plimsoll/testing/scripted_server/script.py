@@ -1,0 +1,91 @@
+"""The queue that hands answers out.
+
+    [say("Hello."), fault("hang", times=2), say("Back again.")]      for four requests, in this order
+    lambda request: say(f"I see {len(request.tools)} tools.")        for as many as come
+
+A script is a list that is used up in order, or a function of the request. An
+item of a list may be such a function too. A fault takes up one request each
+time it happens; then the script goes on.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import TypeAlias
+
+from plimsoll.dialects import ChatRequest, Reply
+from plimsoll.messages import excerpt, text_of
+from plimsoll.testing.scripted_server.answers import Answer, say
+from plimsoll.testing.scripted_server.faults import Fault
+
+_ECHOED = 400  # characters of the newest message that the default script repeats
+
+
+Item: TypeAlias = Answer | Reply | Fault | str
+Computed: TypeAlias = Callable[[ChatRequest], Item]
+ScriptLike: TypeAlias = Sequence[Item | Computed] | Computed | None
+
+
+def checked(item: object) -> Item:
+    """The item, if it is one."""
+    if not isinstance(item, Answer | Reply | Fault | str):
+        raise TypeError(f"{item!r} is no answer; use say(...), call(...), fault(...), a text or a Reply")
+    return item
+
+
+def echo(request: ChatRequest) -> Answer:
+    """The default script: repeats the beginning of the newest message."""
+    newest = request.messages[-1]
+    text = excerpt(text_of(newest), _ECHOED)
+    return say(f"The tool returned: {text}" if newest.get("role") == "tool" else f"You said: {text}")
+
+
+class ScriptUsedUp(Exception):
+    """A request came for which no answer is left."""
+
+
+class Script:
+    """Hands out one item for each request. Safe to extend from any thread."""
+
+    def __init__(self, script: ScriptLike = None) -> None:
+        self._computed: Computed | None = echo if script is None else script if callable(script) else None
+        self._items: deque[Item | Computed] = deque()
+        self._given = count(1)
+        self._lock = threading.Lock()
+        if script is not None and not callable(script):
+            self.extend(script)
+
+    def extend(self, items: Iterable[Item | Computed]) -> None:
+        """More items at the end; in front of a function, they come first."""
+        more = _checked_all(items)
+        with self._lock:
+            self._items.extend(more)
+
+    def inject(self, items: Iterable[Item | Computed]) -> None:
+        """Items before everything that is still to come."""
+        more = _checked_all(items)
+        with self._lock:
+            self._items.extendleft(reversed(more))
+
+    def next(self) -> Item | Computed:
+        """What the next request gets: an item, or a function of the request that makes one."""
+        with self._lock:
+            number = next(self._given)
+            if not self._items:
+                if self._computed is None:
+                    raise ScriptUsedUp(
+                        f"The script is used up: this is request {number}, and {number - 1} were answered. "
+                        f"Add answers with server.extend(...)."
+                    )
+                return self._computed
+            item = self._items.popleft()
+            if isinstance(item, Fault) and (item.times is None or item.times > 1):
+                left = None if item.times is None else item.times - 1
+                self._items.appendleft(replace(item, times=left))
+            return item
+
+
+def _checked_all(items: Iterable[Item | Computed]) -> list[Item | Computed]:
+    return [item if callable(item) else checked(item) for item in items]

@@ -1,0 +1,223 @@
+"""The server itself: a thread with its own event loop, and what tests may ask of it.
+
+    with ScriptedServer([say("Hello.")]) as server:
+        client = openai.OpenAI(base_url=server.openai_url, api_key="any")
+
+It listens before `start` returns, and `stop` ends it whatever its requests are
+waiting for.
+"""
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Callable
+from types import TracebackType
+
+from plimsoll.dialects import ChatRequest
+from plimsoll.testing.scripted_server.billing import Cards
+from plimsoll.testing.scripted_server.captured import Captured
+from plimsoll.testing.scripted_server.clock import Clock
+from plimsoll.testing.scripted_server.connection import BadHttp, Connection, HttpRequest
+from plimsoll.testing.scripted_server.delivery import refuse
+from plimsoll.testing.scripted_server.desk import Desk
+from plimsoll.testing.scripted_server.faults import fault
+from plimsoll.testing.scripted_server.rules.refusal import Dialect
+from plimsoll.testing.scripted_server.rules.statuses import said_with
+from plimsoll.testing.scripted_server.script import Computed, Item, Script, ScriptLike, checked
+
+_ANSWERED = {"/v1/chat/completions": "openai", "/v1/messages": "anthropic"}
+_COUNTED = "/v1/messages/count_tokens"
+_PATIENCE = 5.0  # seconds that `wait_until` and `stop` wait at most
+
+
+class ScriptedServer:
+    """A model's API on loopback, in both dialects."""
+
+    def __init__(
+        self,
+        script: ScriptLike = None,
+        model: str = "claude-sonnet-4.5",
+        window: int | None = None,
+        *,
+        output_cap: int | None = None,
+        api_key: str | None = None,
+        models: tuple[str, ...] = (),
+        strict_models: bool = False,
+        max_bytes: int = 32_000_000,
+        clock: Clock | None = None,
+    ) -> None:
+        """`model` is listed first of `models` and lends its card to names that no card knows."""
+        self.clock = clock or Clock()
+        self._script = Script(script)
+        self._desk = Desk(
+            script=self._script,
+            cards=Cards(model, window, output_cap),
+            clock=self.clock,
+            models=(model, *models),
+            api_key=api_key,
+            strict_models=strict_models,
+            max_bytes=max_bytes,
+            in_thread=self._in_thread,
+        )
+        self._changed = threading.Condition()
+        self._requests: list[Captured] = []
+        self._lookups: list[Captured] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._port: int | None = None
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self._ready = threading.Event()
+
+    def __enter__(self) -> "ScriptedServer":
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> "ScriptedServer":
+        """Listen on a free port of loopback."""
+        if self._thread is not None:
+            raise RuntimeError("this server is already running; make another one")
+        listening = socket.create_server(("127.0.0.1", 0))
+        self._port = listening.getsockname()[1]
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve(listening)), name="scripted-server", daemon=True
+        )
+        self._thread.start()
+        self._ready.wait(_PATIENCE)
+        return self
+
+    def stop(self) -> None:
+        """End every connection and the thread; harmless when it has already ended."""
+        if self._thread is None or self._loop is None or self._stopping is None:
+            return
+        with contextlib.suppress(RuntimeError):  # the loop has closed already
+            self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join(_PATIENCE)
+
+    @property
+    def url(self) -> str:
+        """The root."""
+        if self._port is None:
+            raise RuntimeError("the server is not running; use `with ScriptedServer(...) as server:`")
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def openai_url(self) -> str:
+        """The `base_url` of a client that speaks OpenAI's dialect."""
+        return f"{self.url}/v1"
+
+    @property
+    def anthropic_url(self) -> str:
+        """The `base_url` of a client that speaks Anthropic's dialect."""
+        return self.url
+
+    @property
+    def requests(self) -> list[Captured]:
+        """Every request for an answer, in order of arrival."""
+        with self._changed:
+            return list(self._requests)
+
+    @property
+    def lookups(self) -> list[Captured]:
+        """Every other request: token counts, lists of models, unknown paths."""
+        with self._changed:
+            return list(self._lookups)
+
+    def extend(self, *items: Item | Computed) -> None:
+        """More items at the end of the script; in front of a function, they come first."""
+        self._script.extend(items)
+
+    def inject(self, *items: Item | Computed) -> None:
+        """Items for the very next requests."""
+        self._script.inject(items)
+
+    def wait_until(self, condition: Callable[[], bool], seconds: float = _PATIENCE) -> bool:
+        """Wait until the condition holds, looking at it whenever a request comes or ends."""
+        with self._changed:
+            return self._changed.wait_for(condition, seconds)
+
+    async def _serve(self, listening: socket.socket) -> None:
+        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(self._connected, sock=listening)
+        self._ready.set()
+        await self._stopping.wait()
+        server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(self._converse(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = Connection(reader, writer)
+        try:
+            while connection.is_open and (http := await connection.read(self._desk.max_bytes)):
+                await self._handle(http, connection)
+                if http.headers.get("connection", "").lower() == "close":
+                    connection.close()
+        except (ConnectionError, BadHttp):
+            pass  # the client has left, or never spoke HTTP
+        finally:
+            if connection.is_open:
+                writer.transport.abort()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _handle(self, http: HttpRequest, connection: Connection) -> None:
+        captured = Captured(self._dialect(http), http.path, http.headers, http.body, self.clock.now())
+        with self._changed:
+            (self._requests if http.path in _ANSWERED else self._lookups).append(captured)
+            self._changed.notify_all()
+        try:
+            await self._route(http, captured, connection)
+        except ConnectionError:
+            captured.is_abandoned = True
+            raise
+        finally:
+            with self._changed:
+                captured.is_done = True
+                self._changed.notify_all()
+
+    async def _route(self, http: HttpRequest, captured: Captured, connection: Connection) -> None:
+        if http.method == "POST" and (http.path in _ANSWERED or http.path == _COUNTED):
+            await self._desk.serve(http, captured, connection)
+        elif http.method == "GET" and http.path.startswith("/v1/models"):
+            await self._desk.list_models(http, captured, connection)
+        else:
+            captured.status = 404
+            request_id = self._desk.writer.request_id(captured.dialect)
+            await refuse(connection, captured.dialect, said_with(captured.dialect, 404), request_id)
+
+    def _dialect(self, http: HttpRequest) -> Dialect:
+        if http.path in _ANSWERED:
+            return "anthropic" if http.path == "/v1/messages" else "openai"
+        speaks = "anthropic-version" in http.headers or http.path == _COUNTED
+        return "anthropic" if speaks else "openai"
+
+    async def _in_thread(self, compute: Computed, request: ChatRequest) -> Item:
+        """Run a function of the script beside the loop, so that one that waits holds up nobody else."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Item] = loop.create_future()
+
+        def settle(item: Item) -> None:
+            if not done.cancelled():
+                done.set_result(item)
+
+        def run() -> None:
+            try:
+                item = checked(compute(request))
+            except Exception as error:  # somebody else's code: whoever waits for the answer is told
+                item = fault(400, message=f"The script's function raised {type(error).__name__}: {error}")
+            with contextlib.suppress(RuntimeError):  # the server has ended meanwhile
+                loop.call_soon_threadsafe(settle, item)
+
+        threading.Thread(target=run, name="scripted-answer", daemon=True).start()
+        return await done
