@@ -3,6 +3,7 @@
     plimsoll ─┬─ compress     plimsoll/terminal/compress.py
               ├─ recall       plimsoll/terminal/recall.py
               ├─ cost         plimsoll/terminal/cost.py
+              ├─ models       plimsoll/terminal/models.py
               ├─ config       plimsoll/terminal/config.py
               └─ completion   here
 
@@ -33,6 +34,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "recall": ("plimsoll.terminal.recall:recall", "Bring back what a compaction cleared."),
     "cost": ("plimsoll.terminal.cost:cost", "Say what a conversation costs under each caching strategy."),
+    "models": ("plimsoll.terminal.models:models", "List known models, fetch the embedded one, ask one."),
     "config": ("plimsoll.terminal.config:config", "Show, check, explain and change settings."),
 }
 

@@ -1,0 +1,38 @@
+"""Asking models: one client for every provider, failures as typed errors, who answers and why, the embedded model."""
+
+from plimsoll.providers.catalogue import KeyVariable, ProviderFacts, provider_at, providers
+from plimsoll.providers.client import Client, ReplyStream
+from plimsoll.providers.connect import connect
+from plimsoll.providers.endpoint import Endpoint, model_at
+from plimsoll.providers.failures import classify
+from plimsoll.providers.keys import address_of, find_key
+from plimsoll.providers.listing import served_models
+from plimsoll.providers.local import LocalServer, fetch_model
+from plimsoll.providers.masking import masked
+from plimsoll.providers.resolve import Resolution, Step, resolve
+from plimsoll.providers.retry import Retries
+from plimsoll.providers.wire import Timeouts
+
+__all__ = [
+    "Client",
+    "Endpoint",
+    "KeyVariable",
+    "LocalServer",
+    "ProviderFacts",
+    "ReplyStream",
+    "Resolution",
+    "Retries",
+    "Step",
+    "Timeouts",
+    "address_of",
+    "classify",
+    "connect",
+    "fetch_model",
+    "find_key",
+    "masked",
+    "model_at",
+    "provider_at",
+    "providers",
+    "resolve",
+    "served_models",
+]

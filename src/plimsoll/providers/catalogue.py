@@ -1,0 +1,86 @@
+"""Who serves models, and how each is reached: the facts of `providers.toml` as value objects.
+
+The file is parsed at the first look-up and kept; importing this module reads nothing.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+Dialect = Literal["openai", "anthropic"]
+Sent = Literal["bearer", "x-api-key"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyVariable:
+    """An environment variable that may hold a key, and the header that carries it."""
+
+    variable: str
+    sent: Sent = "bearer"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderFacts:
+    """What Plimsoll knows about one provider."""
+
+    name: str
+    title: str
+    dialect: Dialect
+    base_url: str
+    addresses: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    model: str | None = None
+    families: tuple[str, ...] = ()
+    elsewhere: frozenset[str] = frozenset()
+    headers: tuple[tuple[str, str], ...] = ()
+    keys: tuple[KeyVariable, ...] = ()
+    router: bool = False
+    vendor: str = ""
+
+    @property
+    def key_names(self) -> str:
+        """The variables that may hold a key, for a sentence."""
+        return " or ".join(key.variable for key in self.keys)
+
+
+@cache
+def providers() -> Mapping[str, ProviderFacts]:
+    """Every provider by its name, in the order in which keys are looked for."""
+    text = files("plimsoll.providers").joinpath("providers.toml").read_text(encoding="utf-8")
+    return MappingProxyType({name: _facts(name, row) for name, row in tomllib.loads(text).items()})
+
+
+def provider_at(base_url: str) -> ProviderFacts | None:
+    """The provider that an address belongs to; None for an address of nobody's."""
+    host = (urlsplit(base_url).hostname or "").lower()
+    return next(
+        (
+            facts
+            for facts in providers().values()
+            if any(host == domain or host.endswith("." + domain) for domain in facts.hosts)
+        ),
+        None,
+    )
+
+
+def _facts(name: str, row: dict[str, Any]) -> ProviderFacts:
+    return ProviderFacts(
+        name=name,
+        title=row["title"],
+        dialect=row["dialect"],
+        base_url=row["base_url"],
+        addresses=tuple(row.get("addresses", ())),
+        hosts=tuple(row.get("hosts", ())),
+        model=row.get("model"),
+        families=tuple(row.get("families", ())),
+        elsewhere=frozenset(row.get("elsewhere", ())),
+        headers=tuple(row.get("headers", {}).items()),
+        keys=tuple(KeyVariable(key["variable"], key["sent"]) for key in row.get("keys", ())),
+        router=row.get("router", False),
+        vendor=row.get("vendor", name),
+    )

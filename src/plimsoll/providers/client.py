@@ -1,0 +1,133 @@
+"""One client for every provider: a request in, a reply or its steps out, asked again where that may help.
+
+    ask ─► answer ─► given out
+     ▲       │ refused for now, cut off, garbled, empty, late
+     └ wait ─┘ only while nothing was given out
+
+Every failure is a `ProviderError`. Time, chance and sleep are arguments.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, Self
+
+from plimsoll.dialects import ChatRequest, Delta, Reply
+from plimsoll.errors import ProviderError
+from plimsoll.providers.endpoint import Endpoint
+from plimsoll.providers.retry import Retries
+from plimsoll.providers.wire import Decoder, Timeouts, Wire
+
+
+class Client:
+    """Asks one endpoint."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        timeouts: Timeouts | None = None,
+        retries: Retries | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.endpoint = endpoint
+        self._retries = retries or Retries()
+        self._clock, self._sleep, self._chance = clock, sleep, chance
+        self._wire = Wire(endpoint, timeouts or Timeouts(), clock, wall_clock)
+
+    def __repr__(self) -> str:
+        return f"Client({self.endpoint!r})"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._wire.aclose()
+
+    async def complete(self, request: ChatRequest, *, deadline: float | None = None) -> Reply:
+        """The whole reply at once; `deadline` is the most seconds that it may take, waits included."""
+        ends = None if deadline is None else self._clock() + deadline
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return await self._wire.ask(request, ends)
+            except ProviderError as error:
+                await self._wait_or_raise(error, attempt, ends)
+
+    def stream(self, request: ChatRequest, *, deadline: float | None = None) -> "ReplyStream":
+        """The reply step by step, as it arrives; `deadline` as in `complete`."""
+        return ReplyStream(self, request, deadline)
+
+    async def _steps(
+        self, stream: "ReplyStream", request: ChatRequest, deadline: float | None
+    ) -> AsyncGenerator[Delta, None]:
+        ends = None if deadline is None else self._clock() + deadline
+        attempt = 0
+        while True:
+            attempt += 1
+            given_out = False
+            stream._decoder = self._wire.decoder()
+            try:
+                async with aclosing(self._wire.stream(request, stream._decoder, ends)) as steps:
+                    async for delta in steps:
+                        given_out = True
+                        yield delta
+                return
+            except ProviderError as error:
+                if given_out:
+                    raise
+                await self._wait_or_raise(error, attempt, ends)
+
+    async def _wait_or_raise(self, error: ProviderError, attempt: int, ends: float | None) -> None:
+        """Sleep before the next attempt; the error itself where there is to be none."""
+        wait = self._retries.wait(error, attempt, self._chance())
+        if wait is None or (ends is not None and self._clock() + wait >= ends):
+            raise error
+        await self._sleep(wait)
+
+
+class ReplyStream:
+    """The steps of one reply, for `async for`; what they amount to so far is `reply`.
+
+    Leaving an `async with` around it closes the connection, however far the reply has come.
+    """
+
+    def __init__(self, client: Client, request: ChatRequest, deadline: float | None) -> None:
+        self._decoder: Decoder | None = None
+        self._steps = client._steps(self, request, deadline)
+
+    @property
+    def reply(self) -> Reply:
+        """The reply as far as it has come; whole when the steps have ended."""
+        return self._decoder.reply() if self._decoder else Reply({"role": "assistant", "content": ""})
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        return await anext(self._steps)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Stop here and close the connection."""
+        await self._steps.aclose()

@@ -1,0 +1,96 @@
+"""Where a model is reached: address, dialect, key, the model's name there.
+
+    Endpoint(provider="openrouter", base_url="https://openrouter.ai/api/v1", dialect="openai", model="…")
+
+The key is in no `repr`, and leaves only in the header of a request.
+"""
+
+import re
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from urllib.parse import urlsplit, urlunsplit
+
+from plimsoll.errors import UserError
+from plimsoll.providers.catalogue import Dialect, Sent
+
+_PATHS: dict[Dialect, str] = {"openai": "/chat/completions", "anthropic": "/v1/messages"}
+_LONG_CONTEXT = re.compile(r"\[1m\]$", re.IGNORECASE)
+LONG_CONTEXT_HEADER = ("anthropic-beta", "context-1m-2025-08-07")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One model at one address."""
+
+    provider: str
+    base_url: str
+    dialect: Dialect
+    key: str | None = field(default=None, repr=False)
+    model: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    sent: Sent = "bearer"  # the header that carries the key
+
+    def __post_init__(self) -> None:
+        if self.key is not None and not (
+            self.key.isascii() and self.key.isprintable() and " " not in self.key
+        ):
+            raise UserError(
+                f"The key for {self.provider} holds characters that no key has; set its variable again."
+            )
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the model runs here and still has to be started; then `model` is the path of its file."""
+        return self.provider == "local" and not self.base_url
+
+    @property
+    def url(self) -> str:
+        """The address that requests are sent to."""
+        parts = urlsplit(self.base_url)
+        path = parts.path.rstrip("/").removesuffix(_PATHS[self.dialect])
+        if self.dialect == "anthropic":
+            path = path.removesuffix("/v1")
+        elif not path:
+            path = "/v1"  # people write the host alone, and every compatible server has its wire there
+        return urlunsplit((parts.scheme, parts.netloc, path + _PATHS[self.dialect], parts.query, ""))
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether the address is on this machine."""
+        return is_loopback(self.base_url)
+
+    def request_headers(self) -> dict[str, str]:
+        """The headers of a request, the key among them."""
+        headers = {"content-type": "application/json", **dict(self.headers)}
+        if self.key:
+            value = f"Bearer {self.key}" if self.sent == "bearer" else self.key
+            headers["authorization" if self.sent == "bearer" else self.sent] = value
+        return headers
+
+
+def is_loopback(base_url: str) -> bool:
+    """Whether an address is on this machine."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def is_private(base_url: str) -> bool:
+    """Whether an address is on this machine or its own network, where servers mostly ask for no key."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".localhost", ".local", ".lan", ".internal"))
+
+
+def model_at(provider: str, name: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """A model's name as its provider spells it, and the headers that it needs there."""
+    own = name.removeprefix(f"{provider}/")
+    if provider != "anthropic":
+        return own, ()
+    # Anthropic's own names have dashes where people, and routers, write dots.
+    short = _LONG_CONTEXT.sub("", own).replace(".", "-")
+    return short, (LONG_CONTEXT_HEADER,) if _LONG_CONTEXT.search(own) else ()

@@ -1,0 +1,207 @@
+"""What a provider's refusal means: status, body and headers in, a typed error out. Pure.
+
+    400 "prompt is too long: 210000 tokens > 200000 maximum"  ->  ContextOverflow(limit=200000, requested=210000)
+
+The wordings stand in `failures.toml`. Any bytes give a `ProviderError`. What the
+provider says reaches the person on one line, without keys.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from plimsoll.errors import ProviderError
+from plimsoll.providers.masking import masked, one_line
+from plimsoll.providers.retry import duration, retry_after
+from plimsoll.providers.sentences import Said, error_for
+
+_LONGEST_BODY = 64_000  # characters that are looked at
+_DEEPEST = 6
+# Only these fields are read: some servers send the request back inside the error, and what a conversation says
+# about errors is no error.
+_FIELDS = (
+    "type",
+    "code",
+    "status",
+    "reason",
+    "message",
+    "msg",
+    "detail",
+    "error_description",
+    "param",
+    "raw",
+)
+_WRAPPERS = ("error", "errors", "detail", "metadata", "details")
+_NUMBERS = {"n_ctx": "limit", "n_prompt_tokens": "requested"}  # llama.cpp states them beside the message
+_STATUS_OF_TYPE = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+# These say what they mean, whatever the words: a refused key stays one even if the sentence mentions tokens.
+_DECISIVE = {401: "auth", 402: "quota"}
+_KIND_OF_STATUS = {
+    403: "auth",
+    408: "timeout",
+    413: "payload",
+    429: "rate",
+    503: "overloaded",
+    504: "timeout",
+    524: "timeout",
+    529: "overloaded",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """One way in which a provider words one kind of failure."""
+
+    kind: str
+    who: str
+    pattern: re.Pattern[str]
+
+
+@cache
+def wordings() -> tuple[Wording, ...]:
+    """Every wording in the data file, in its order."""
+    text = files("plimsoll.providers").joinpath("failures.toml").read_text(encoding="utf-8")
+    return tuple(
+        Wording(row["kind"], row["who"], re.compile(row["pattern"], re.IGNORECASE))
+        for row in tomllib.loads(text)["wording"]
+    )
+
+
+def classify(
+    status: int | None,
+    body: bytes | str,
+    headers: Mapping[str, str] | None = None,
+    provider: str = "",
+    *,
+    model: str = "",
+    secrets: Iterable[str] = (),
+    now: float = 0.0,
+) -> ProviderError:
+    """The error that an answer amounts to; `now` is the time of day, for dates in Retry-After."""
+    text = (body if isinstance(body, str) else body.decode("utf-8", "replace"))[:_LONGEST_BODY]
+    found = list(_leaves(_parsed(text), 0))
+    words = "\n".join(value for _, value in found) or text
+    status = _status(status, found)
+    kind, numbers = _match(status, words)
+    numbers |= {
+        _NUMBERS[key]: value for key, value in _numbers(_parsed(text)) if _NUMBERS[key] not in numbers
+    }
+    said = Said(
+        provider=provider,
+        model=model,
+        status=status,
+        words=one_line(masked(_message(found) or text, secrets)),
+        retry_after=_wait(headers or {}, now, numbers.pop("wait", None)),
+    )
+    return error_for(kind, said, **(_counts(numbers) if kind in ("overflow", "output_cap") else {}))
+
+
+def _match(status: int | None, words: str) -> tuple[str, dict[str, Any]]:
+    """The kind of failure, and the numbers in its wording."""
+    if status in _DECISIVE:
+        return _DECISIVE[status], {}
+    for wording in wordings():
+        found = wording.pattern.search(words)
+        if found:
+            return wording.kind, {name: value for name, value in found.groupdict().items() if value}
+    return _kind_of(status), {}
+
+
+def _kind_of(status: int | None) -> str:
+    if status in _KIND_OF_STATUS:
+        return _KIND_OF_STATUS[status]
+    if status is not None and 300 <= status < 500:
+        return "conflict" if status == 409 else "unknown_address" if status in (404, 405) else "refused"
+    return "server"
+
+
+def _counts(numbers: Mapping[str, Any]) -> dict[str, int]:
+    counts = {name: count for name, value in numbers.items() if (count := _count(value)) is not None}
+    if "below" in counts:
+        counts["limit"] = counts.pop("below") - 1
+    if "prompt" in counts:
+        counts["requested"] = counts.pop("prompt") + counts.get("output", 0)
+    return counts
+
+
+def _count(value: Any) -> int | None:
+    """A number of tokens; None for what is longer than any could be."""
+    if isinstance(value, str):
+        digits = value.replace(",", "")
+        return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 12 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12 else None
+
+
+def _wait(headers: Mapping[str, str], now: float, stated: str | None) -> float | None:
+    asked = retry_after(headers, now)
+    return duration(stated) if asked is None and stated else asked
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _leaves(value: Any, depth: int, field: str = "") -> Iterator[tuple[str, str]]:
+    """The texts of an error, with the field each stands in; errors wrapped as text are unwrapped."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, list):
+        for item in value[:20]:
+            yield from _leaves(item, depth + 1, field)
+    elif isinstance(value, dict):
+        for key in (*_WRAPPERS, *(name for name in _FIELDS if name not in _WRAPPERS)):
+            if key in value:
+                yield from _leaves(value[key], depth + 1, key)
+    elif isinstance(value, str) and field:
+        inner = _parsed(value) if value.lstrip()[:1] in ("{", "[") else None
+        if isinstance(inner, dict | list):
+            yield from _leaves(inner, depth + 1)
+        else:
+            yield field, value
+    elif isinstance(value, int) and not isinstance(value, bool) and field in ("code", "status"):
+        yield field, str(value)
+
+
+def _numbers(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, dict) or depth > 2:
+        return
+    yield from ((key, value[key]) for key in _NUMBERS if _count(value.get(key)) is not None)
+    yield from _numbers(value.get("error"), depth + 1)
+
+
+def _message(found: list[tuple[str, str]]) -> str:
+    """The sentence that tells a person most: the innermost message."""
+    said = [value for field, value in found if field in ("message", "msg", "detail", "error", "raw")]
+    return said[0] if said else " ".join(value for _, value in found)
+
+
+def _status(status: int | None, found: list[tuple[str, str]]) -> int | None:
+    """The status that is meant: routers and streams send errors under 200."""
+    if status is not None and status >= 300:
+        return status
+    for field, value in found:
+        if field in ("code", "status", "type"):
+            meant = int(value) if re.fullmatch(r"[45]\d\d", value) else _STATUS_OF_TYPE.get(value)
+            if meant is not None:
+                return meant
+    return status

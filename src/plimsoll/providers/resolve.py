@@ -1,0 +1,214 @@
+"""Who answers: the settings and the environment in, one endpoint out, with the reasons.
+
+    configured ─► keys in the environment ─► Ollama on this machine ─► the embedded model
+
+What a person has named is never replaced by something else: a model without a
+key is an error that names the variable. Each step that was looked at says in
+one sentence why it was taken or not.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from plimsoll.errors import MissingKey, UnknownModel
+from plimsoll.models.settings import ModelSettings
+from plimsoll.providers.catalogue import ProviderFacts, providers
+from plimsoll.providers.endpoint import Endpoint, is_private, model_at
+from plimsoll.providers.keys import address_of, custom_endpoint, find_key
+from plimsoll.providers.listing import served_models
+from plimsoll.providers.local.model import embedded_model, is_fetched, is_model_file, model_path
+
+Probe = Callable[[str], Awaitable[tuple[str, ...] | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One place that was looked at, and why it was taken or not."""
+
+    taken: bool
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The endpoint that answers, and how it was found."""
+
+    endpoint: Endpoint
+    explanation: tuple[Step, ...]
+
+    def sentences(self) -> tuple[str, ...]:
+        """The explanation as text, in the order in which it was looked for."""
+        return tuple(step.sentence for step in self.explanation)
+
+
+class _Search:
+    """One resolution under way."""
+
+    def __init__(self, settings: ModelSettings, environ: Mapping[str, str], home: Path, probe: Probe) -> None:
+        self.settings, self.environ, self.home, self.probe = settings, environ, home, probe
+        self.steps: list[Step] = []
+
+    def passed(self, sentence: str) -> None:
+        self.steps.append(Step(False, sentence))
+
+    def found(self, endpoint: Endpoint, sentence: str) -> Resolution:
+        return Resolution(endpoint, (*self.steps, Step(True, sentence)))
+
+
+async def resolve(
+    settings: ModelSettings, environ: Mapping[str, str], *, home: Path, probe: Probe = served_models
+) -> Resolution:
+    """The endpoint for the main model; `probe` lists the models of a server, or None where there is none."""
+    search = _Search(settings, environ, home, probe)
+    if settings.base_url is not None:
+        return await _at_address(search, settings.base_url)
+    if settings.provider != "auto":
+        return await _named(
+            search, providers()[settings.provider], settings.name, f"model.provider is {settings.provider}"
+        )
+    if settings.name is not None:
+        return await _by_name(search, settings.name)
+    search.passed("Neither model.provider nor model.base_url nor model.name is set.")
+    return await _whoever(search)
+
+
+async def _at_address(search: _Search, address: str) -> Resolution:
+    """The person gave an address."""
+    endpoint = custom_endpoint(search.settings, search.environ)
+    reason = f"model.base_url is {address}, so it is asked there"
+    if not endpoint.model and is_private(address):
+        names = await search.probe(address)
+        if names:
+            endpoint = replace(endpoint, model=names[0])
+            reason += f"; no model is named, so its first one is asked, {names[0]}"
+    return search.found(endpoint, f"{reason}.")
+
+
+async def _whoever(search: _Search) -> Resolution:
+    """Nothing is configured: keys, then Ollama, then the embedded model."""
+    for facts in providers().values():
+        if not facts.keys:
+            continue
+        key = find_key(facts, search.environ)
+        if key is not None:
+            reason = f"{key.variable} is set, so {facts.title} answers with its default, {facts.model}."
+            return search.found(_hosted(search, facts, facts.model or ""), reason)
+        search.passed(f"No key is in {facts.key_names}, so {facts.title} cannot be asked.")
+    ollama = providers()["ollama"]
+    address = address_of(ollama, search.environ)
+    names = await search.probe(address)
+    if names:
+        reason = f"Ollama runs at {address}, so its first model answers, {names[0]}."
+        return search.found(Endpoint("ollama", address, "openai", model=names[0]), reason)
+    search.passed(
+        f"No Ollama answers at {address}." if names is None else f"Ollama at {address} has no model."
+    )
+    return _local(search, None, "Nothing else is here")
+
+
+async def _by_name(search: _Search, name: str) -> Resolution:
+    """A model is named and nobody said who serves it."""
+    prefix = name.split("/", 1)[0] if "/" in name else ""
+    if is_model_file(name) or prefix == "local":
+        return _local(search, name.removeprefix("local/"), f"model.name is {name}")
+    owner = providers().get(prefix) or _family(name)
+    router = next(facts for facts in providers().values() if facts.router)
+    if owner is not None and (not owner.keys or find_key(owner, search.environ)):
+        return await _named(search, owner, name, f"model.name is {name}")
+    if owner is not None:
+        search.passed(f"{name} belongs to {owner.title}, but no key is in {owner.key_names}.")
+    if find_key(router, search.environ) and (owner or "/" in name):
+        routed = f"{owner.vendor}/{name.removeprefix(owner.name + '/')}" if owner else name
+        reason = f"{router.keys[0].variable} is set, and {router.title} serves {routed}."
+        return search.found(_hosted(search, router, routed), reason)
+    if owner is not None:
+        too = "" if owner.router else f" (or {router.key_names}, as {router.title} serves it too)"
+        raise MissingKey(f"{name} is served by {owner.title}, which needs a key: set {owner.key_names}{too}.")
+    return await _unclaimed(search, name)
+
+
+async def _unclaimed(search: _Search, name: str) -> Resolution:
+    """A name that no provider claims: Ollama, if it has it."""
+    address = address_of(providers()["ollama"], search.environ)
+    names = await search.probe(address) or ()
+    if name in names or f"{name}:latest" in names:
+        return search.found(
+            Endpoint("ollama", address, "openai", model=name), f"Ollama at {address} has {name}."
+        )
+    if name.lower() == embedded_model().name:
+        return _local(search, None, f"model.name is {name}")
+    state = "has other models" if names else "does not answer or has no model"
+    raise UnknownModel(
+        f"Nobody here is known to serve {name}: no provider claims the name, and Ollama at {address} {state}. "
+        "Set model.provider or model.base_url."
+    )
+
+
+async def _named(search: _Search, facts: ProviderFacts, name: str | None, why: str) -> Resolution:
+    """One provider is named, directly or by the model's name."""
+    if facts.name == "local":
+        return _local(search, name and name.removeprefix("local/"), why)
+    if facts.name == "ollama":
+        return await _ollama(search, name, why)
+    if find_key(facts, search.environ) is None:
+        raise MissingKey(f"{facts.title} needs a key, and {why}: set {facts.key_names} in the environment.")
+    asked = name or facts.model or ""
+    default = "" if name else f"; no model is named, so its default is asked, {asked}"
+    return search.found(_hosted(search, facts, asked), f"{why}, so {facts.title} answers{default}.")
+
+
+async def _ollama(search: _Search, name: str | None, why: str) -> Resolution:
+    address = address_of(providers()["ollama"], search.environ)
+    if name is not None:
+        model = name.removeprefix("ollama/")
+        return search.found(Endpoint("ollama", address, "openai", model=model), f"{why}, so Ollama answers.")
+    names = await search.probe(address)
+    if not names:
+        state = "does not answer" if names is None else "has no model"
+        raise UnknownModel(
+            f"Ollama at {address} {state}, and {why}. Start it with `ollama serve`, fetch a model with "
+            "`ollama pull`, or set model.name."
+        )
+    reason = f"{why}; no model is named, so the first one of Ollama answers, {names[0]}."
+    return search.found(Endpoint("ollama", address, "openai", model=names[0]), reason)
+
+
+def _local(search: _Search, name: str | None, why: str) -> Resolution:
+    if name is not None and is_model_file(name):
+        path = Path(name).expanduser()
+        return search.found(
+            Endpoint("local", "", "openai", model=str(path)), f"{why}, so {path} is served here."
+        )
+    here = "" if is_fetched(search.home) else " (not fetched yet: `plimsoll models fetch`)"
+    endpoint = Endpoint("local", "", "openai", model=str(model_path(search.home)))
+    return search.found(endpoint, f"{why}, so the embedded model answers, {embedded_model().name}{here}.")
+
+
+def _hosted(search: _Search, facts: ProviderFacts, name: str) -> Endpoint:
+    key = find_key(facts, search.environ)
+    model, headers = model_at(facts.name, name)
+    return Endpoint(
+        provider=facts.name,
+        base_url=address_of(facts, search.environ),
+        dialect=facts.dialect,
+        key=key.value if key else None,
+        model=model,
+        headers=(*facts.headers, *headers),
+        sent=key.sent if key else "bearer",
+    )
+
+
+def _family(name: str) -> ProviderFacts | None:
+    """The provider whose models are called like this; routers' `vendor/model` names are theirs alone."""
+    if "/" in name:
+        return None
+    words = name.lower().replace("-", " ").replace(":", " ").split()
+    return next(
+        (
+            facts
+            for facts in providers().values()
+            if words and words[0] in facts.families and facts.elsewhere.isdisjoint(words)
+        ),
+        None,
+    )

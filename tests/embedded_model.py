@@ -1,0 +1,55 @@
+"""The real embedded model for tests: fetched once into `.local`, served by one process at a time.
+
+    embedded_home    the home folder that holds its file
+    small_model      a running server with a window of 1,024 tokens, for the tests of one module
+
+Tests that use them are slow. The machine may have two cores, so a lock keeps
+servers of parallel workers apart.
+"""
+
+import asyncio
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from plimsoll.errors import LocalModelError
+from plimsoll.providers.local import LocalServer, can_serve, fetch_model, model_path
+
+HOME = Path(__file__).parent.parent / ".local"
+WINDOW = 1_024
+
+
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Hold a lock that all workers share."""
+    HOME.mkdir(exist_ok=True)
+    with (HOME / name).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="session")
+def embedded_home() -> Path:
+    """The folder to use as PLIMSOLL_HOME for the embedded model; its file is there."""
+    if not can_serve():
+        pytest.skip("the embedded model needs xllamacpp")
+    try:
+        with alone("fetch.lock"):
+            asyncio.run(fetch_model(HOME))
+    except LocalModelError as error:
+        pytest.skip(f"no embedded model: {error}")
+    return HOME
+
+
+@pytest.fixture(scope="module")
+def small_model(embedded_home: Path) -> Iterator[LocalServer]:
+    """A running server of the embedded model."""
+    with alone("server.lock"):
+        server = asyncio.run(LocalServer.start(model_path(embedded_home), context_length=WINDOW))
+        try:
+            yield server
+        finally:
+            server.stop()
