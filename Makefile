@@ -29,7 +29,7 @@ bench: $(VENV)/.dev  ## measure speed, memory and counting against limits and a 
 	$(BIN)/python bench/run.py
 
 docs: $(VENV)/.dev  ## write the generated parts of docs/ anew
-	$(BIN)/python -m plimsoll.config.docs
+	$(BIN)/python -m plimsoll.config.docs > docs/configuration.md
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

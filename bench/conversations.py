@@ -18,12 +18,16 @@ def long_conversation(count: int) -> list[dict[str, Any]]:
             [
                 ("terminal", {"command": f"pytest tests/test_{number % 50}.py -x"}),
                 ("read_file", {"path": f"src/module_{number % 50}.py"}),
-                ("patch", {"path": f"src/module_{number % 50}.py", "old_string": "a" * 80, "new_string": "b" * 90}),
+                (
+                    "patch",
+                    {"path": f"src/module_{number % 50}.py", "old_string": "a" * 80, "new_string": "b" * 90},
+                ),
             ]
         )
         call = {"id": f"call_{number}", "type": "function"}
         call["function"] = {"name": name, "arguments": json.dumps(arguments)}
-        output = f"exit code: {number % 2}\n" + "a line of output with words and 123 and path/to/file.py\n" * chance.randint(1, 40)
+        lines = "a line of output with words and 123 and path/to/file.py\n" * chance.randint(1, 40)
+        output = f"exit code: {number % 2}\n{lines}"
         messages.append({"role": "assistant", "content": f"Step {number}.", "tool_calls": [call]})
         messages.append({"role": "tool", "tool_call_id": f"call_{number}", "content": output})
         number += 1

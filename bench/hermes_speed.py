@@ -1,6 +1,6 @@
 """Runs inside the peer's own environment: seconds that hermes-agent needs for one pass, as JSON.
 
-    python hermes_speed.py conversation.json repeats
+python hermes_speed.py conversation.json repeats
 """
 
 import json

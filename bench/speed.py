@@ -14,10 +14,10 @@ import time
 import tracemalloc
 from pathlib import Path
 
-from conversations import long_conversation
 from rich.console import Console
 from rich.table import Table
 
+from conversations import long_conversation
 from plimsoll import ContextCompressor
 
 PEER = "hermes-agent==0.19.0"

@@ -1,3 +1,34 @@
 """Fixtures for the whole suite."""
 
+from collections.abc import Iterator
+
+import pytest
+
+from plimsoll.testing.prefix import broken_prefixes
+from plimsoll.testing.scripted_server import ScriptedServer
+
 pytest_plugins = ["embedded_model"]
+
+
+@pytest.fixture(autouse=True)
+def every_request_extends_the_one_before(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """The net under the prompt cache, in every test that talks to a scripted server.
+
+    A test that rewrites history on purpose says why: `@pytest.mark.rewrites_history("…")`.
+    """
+    started: list[ScriptedServer] = []
+    original = ScriptedServer.start
+
+    def remembered(server: ScriptedServer) -> ScriptedServer:
+        started.append(server)
+        return original(server)
+
+    monkeypatch.setattr(ScriptedServer, "start", remembered)
+    yield
+    if request.node.get_closest_marker("rewrites_history"):
+        return
+    for server in started:
+        accepted = [seen.body for seen in server.requests if seen.body and not seen.refusal]
+        assert [str(found) for found in broken_prefixes(accepted)] == []

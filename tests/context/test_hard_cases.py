@@ -6,6 +6,7 @@ import pytest
 
 from plimsoll import ContextCompressor, estimate_messages_tokens_rough, validate
 from plimsoll.context.compressor import PLACEHOLDER, is_summary, prune_old_tool_results
+from plimsoll.errors import InvalidConversation
 
 
 def call(n, name="terminal", arguments='{"command": "ls"}'):
@@ -194,6 +195,12 @@ def test_a_conversation_with_nothing_to_compress_comes_back_unchanged_and_says_s
 @pytest.mark.parametrize("messages", [[], [SYSTEM], [FIRST], [SYSTEM, FIRST]])
 def test_the_shortest_conversations_come_back_unchanged(messages):
     assert ContextCompressor().compress(messages) == messages
+
+
+@pytest.mark.parametrize("mistake", [{"messages": []}, ["hello"], [FIRST, None]])
+def test_something_that_is_no_list_of_messages_is_told_apart(mistake):
+    with pytest.raises(InvalidConversation, match="list of message objects"):
+        ContextCompressor().compress(mistake)
 
 
 def test_the_results_that_the_model_has_not_seen_are_the_last_to_shrink():

@@ -566,6 +566,7 @@ class TestPreservedThinking:
         with plain_client() as client:
             assert client.post(url, json=counted, headers=VERSION).status_code == 400
 
+    @pytest.mark.rewrites_history("the system prompt changes, which is what is tested")
     def test_removing_all_thinking_is_accepted(self, talk):
         server, body = talk
         kept = [
@@ -581,6 +582,7 @@ class TestPreservedThinking:
         marked = self.changed(body, -1, content=[{**body["messages"][-1]["content"][0], **MARK}])
         assert post(server, "anthropic", marked).status_code == 200
 
+    @pytest.mark.rewrites_history("the system prompt changes, which is what is tested")
     def test_it_is_not_refused_where_the_request_asks_to_drop_such_blocks(self, talk):
         server, body = talk
         drops = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}

@@ -43,6 +43,7 @@ class CompressionSettings(Section):
     enabled: bool = Field(
         default=True,
         description="Compact automatically. When false, only compressing by hand makes it smaller.",
+        json_schema_extra={"reserved": {"False": "this release compacts by hand only"}},
     )
     threshold: float = Field(
         default=0.50,

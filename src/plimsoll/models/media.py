@@ -15,8 +15,6 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-import imagesize  # type: ignore[import-untyped]
-
 from plimsoll.messages import IMAGE_TYPES
 
 IMAGE_LONG_EDGE = 1_568
@@ -161,6 +159,8 @@ def _pixel_size(reference: str) -> tuple[int, int] | None:
 
 
 def _size_in(encoded: str) -> tuple[int, int] | None:
+    import imagesize  # type: ignore[import-untyped]  # half of the package's start-up time, and few need it
+
     compact = "".join(encoded.split())
     try:
         raw = base64.b64decode(compact[: len(compact) // 4 * 4])

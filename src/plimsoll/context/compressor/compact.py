@@ -21,6 +21,7 @@ from plimsoll.context.gate import refusal
 from plimsoll.context.markers import summary_body
 from plimsoll.context.report import Report
 from plimsoll.context.summarizer import Summarizer
+from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message, is_whole, repair, text_of
 from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough
 
@@ -41,6 +42,9 @@ def compact(
     messages: Sequence[Message], rules: Rules, current_tokens: int | None = None, focus: str | None = None
 ) -> tuple[list[Message], Report]:
     """The conversation made lighter, and the report of what was done."""
+    strange = next((n for n, message in enumerate(messages) if not isinstance(message, dict)), None)
+    if strange is not None:
+        raise InvalidConversation(f"compress() takes a list of message objects; item {strange} is none.")
     plan, limit = _planned(list(messages), rules, current_tokens)
     if not _parts_are_whole(plan):
         plan, limit = _planned(repair(messages), rules, current_tokens)

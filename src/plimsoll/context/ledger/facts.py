@@ -45,9 +45,9 @@ _WRITE_KEYS = {"content", "file_text", "contents", "text"}
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _DELETES = re.compile(r"delete|remove|unlink", re.IGNORECASE)
 _CONSTRAINT_WORDS = frozenset({
-    "must", "never", "always", "don't", "dont", "not", "only", "avoid", "prefer", "without", "instead", "most", "least",
-    "ensure", "nie", "immer", "nicht", "nur", "jamais", "toujours", "nunca", "siempre", "solo", "нельзя", "только",
-    "никогда",
+    "must", "never", "always", "don't", "dont", "not", "only", "avoid", "prefer", "without", "instead", "most",
+    "least", "ensure", "nie", "immer", "nicht", "nur", "jamais", "toujours", "nunca", "siempre", "solo",
+    "нельзя", "только", "никогда",
 })  # fmt: skip
 _CONSTRAINT_SIGNS = ("必须", "不要", "只能", "禁止", "絶対", "しないで", "반드시")
 _DECISION_WORDS = frozenset({
@@ -213,7 +213,7 @@ def _files_touched(tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]
             if patched:
                 return patched
     path = _first_text(arguments, _PATH_KEYS)
-    if path is None or "pattern" in arguments or "query" in arguments:
+    if path in (None, ".", "/") or "pattern" in arguments or "query" in arguments:
         return []
     if arguments.keys() & _EDIT_KEYS:
         return [(path, "edited")]

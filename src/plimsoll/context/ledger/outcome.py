@@ -67,7 +67,7 @@ def outcome_of(text: str) -> Outcome:
     near = text if len(text) <= _LOOK_AHEAD + _LOOK_BACK else f"{text[:_LOOK_AHEAD]}\n{text[-_LOOK_BACK:]}"
     low = near.lower()
     exits = ["".join(found) for found in _EXIT.findall(low)] if "exit" in low or "return" in low else []
-    tally = next(iter(_lines_with(_TALLY, _TALLY_WORDS, near, low)), "")
+    tally = next(iter(_lines_with(_TALLY, _TALLY_WORDS, near, low)), "").strip("= -")
     if exits and exits[-1] != "0":
         error = tally or next(iter(_lines_with(_ERROR, _ERROR_WORDS, near, low)), "")
         return Outcome(f"exit {exits[-1]}", one_line(error, 200) or last_line(text))

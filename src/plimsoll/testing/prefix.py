@@ -1,0 +1,75 @@
+"""The net under the prompt cache: each request of a conversation extends the one before.
+
+    request n     [tools][system][m1][m2][m3]
+    request n+1   [tools][system][m1][m2][m3][m4][m5]      the same bytes, then more
+
+Compared are the bodies on the wire, with cache_control markers removed and a string
+taken as equal to one text part; everything else byte for byte. A request with fewer
+messages than the one before is a compaction and starts anew.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A request that does not extend the one before it in its conversation."""
+
+    request: int
+    before: int
+    part: str
+
+    def __str__(self) -> str:
+        return f"request {self.request} does not extend request {self.before}: {self.part} changed"
+
+
+def broken_prefixes(bodies: Iterable[Mapping[str, Any]]) -> list[Break]:
+    """Every break in a run of requests; conversations are told apart by model and first message."""
+    latest: dict[str, tuple[int, list[tuple[str, str]]]] = {}
+    breaks = []
+    for number, body in enumerate(bodies):
+        parts = prefix_parts(body)
+        opening = next((text for name, text in parts if name == "messages[0]"), None)
+        if opening is None:
+            continue
+        conversation = f"{body.get('model')} {opening}"
+        before = latest.get(conversation)
+        if before and len(parts) > len(before[1]):
+            changed = next((old[0] for old, new in zip(before[1], parts, strict=False) if old != new), None)
+            if changed:
+                breaks.append(Break(number, before[0], changed))
+        latest[conversation] = (number, parts)
+    return breaks
+
+
+def prefix_parts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a provider's cache hashes, in its order, each part with its name: tools, system, messages."""
+    messages = body.get("messages")
+    parts = [("tools", _plain(body.get("tools") or [])), ("system", _plain(_blocks(body.get("system"))))]
+    for number, message in enumerate(messages if isinstance(messages, Sequence) else []):
+        whole = (
+            {**message, "content": _blocks(message.get("content"))}
+            if isinstance(message, Mapping)
+            else message
+        )
+        parts.append((f"messages[{number}]", _plain(whole)))
+    return parts
+
+
+def _blocks(content: Any) -> Any:
+    return [{"type": "text", "text": content}] if isinstance(content, str) and content else content or []
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(_without_markers(value), ensure_ascii=False)
+
+
+def _without_markers(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_markers(inner) for key, inner in value.items() if key != "cache_control"}
+    if isinstance(value, list | tuple):
+        return [_without_markers(inner) for inner in value]
+    return value

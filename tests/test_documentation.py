@@ -1,0 +1,106 @@
+"""README and docs tell the truth: their commands run, their Python runs, their links lead somewhere."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib.resources import files
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+import plimsoll
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "ARCHITECTURE.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
+
+
+def blocks(language):
+    return [
+        pytest.param(text, id=f"{page.name}-{number}")
+        for page in PAGES
+        for number, (kind, text) in enumerate(FENCE.findall(page.read_text("utf-8")))
+        if kind == language
+    ]
+
+
+def environment(home):
+    kept = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_TOKEN"))}
+    beside = str(Path(sys.executable).parent)
+    return {
+        **kept,
+        "HOME": str(home),
+        "PLIMSOLL_HOME": str(home / "plimsoll"),
+        "PATH": f"{beside}:{kept['PATH']}",
+    }
+
+
+@pytest.mark.parametrize("text", blocks("sh"))
+def test_every_command_in_the_documentation_runs(text, tmp_path):
+    for line in text.splitlines():
+        command = shlex.split(line, comments=True)
+        if not command or command[0] == "make":  # the Makefile is what runs these tests
+            continue
+        assert command[0] == "plimsoll"
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+        assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("text", blocks("python"))
+def test_every_piece_of_python_in_the_documentation_runs(text, tmp_path):
+    shutil.copy(str(files("plimsoll").joinpath("examples", "fastapi.json")), tmp_path / "conversation.json")
+    command = [sys.executable, "-c", text]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_in_the_documentation_leads_somewhere(page):
+    missing = [link for link in LINK.findall(page.read_text("utf-8")) if not (page.parent / link).exists()]
+    assert missing == []
+
+
+def test_make_targets_named_in_the_documentation_exist():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = {
+        name
+        for page in PAGES
+        for name in re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text("utf-8"), re.MULTILINE)
+    }
+    assert named
+    assert named <= targets
+
+
+def test_the_figures_of_the_readme_are_those_of_the_example(tmp_path):
+    command = ["plimsoll", "compress", "--example", "--no-model", "--json"]
+    done = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, check=True)
+    shown = (ROOT / "README.md").read_text("utf-8")
+    for key in ("messages_before", "messages_after", "tokens_before", "tokens_after"):
+        value = int(re.search(rf'"{key}": (\d+)', done.stdout)[1])
+        assert f"{value:,}" in shown, f"{key} is {value:,} now"
+
+
+def test_every_dependency_is_explained():
+    explained = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = chain.from_iterable(project["optional-dependencies"].values())
+    named = {re.split(r"[><=\[]", entry)[0] for entry in (*project["dependencies"], *extras)} - {"plimsoll"}
+    assert {name for name in named if name.removeprefix("pytest-") not in explained} == set()
+
+
+def test_the_changelog_names_this_version():
+    assert f"## {plimsoll.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
