@@ -10,8 +10,10 @@ BIN    := $(VENV)/bin
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
 
-run: $(VENV)/.run  ## compress the bundled example conversation and show before and after
-	@$(BIN)/plimsoll compress --example
+run: $(VENV)/.run  ## ask the model that comes along something, and compress the bundled example conversation
+	@$(BIN)/plimsoll models fetch
+	@$(BIN)/plimsoll models test --provider local
+	@$(BIN)/plimsoll compress --example --no-model
 
 test: $(VENV)/.dev lint  ## lint, types and the whole test suite
 	$(BIN)/python -m pytest -n 2
@@ -42,7 +44,7 @@ $(BIN)/pip:
 	       && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
 
 $(VENV)/.run: pyproject.toml | $(BIN)/pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[local]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/pip
