@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from plimsoll.context import Cleared, handle_of
+from plimsoll.errors import InvalidConversation
 from plimsoll.messages import validate
 from plimsoll.terminal.batch import Plan, compact_all
 from plimsoll.terminal.main import plimsoll
@@ -199,7 +200,7 @@ def test_workers_give_the_same_as_one_process(tmp_path: Path) -> None:
 
 def test_an_error_of_the_engine_says_in_which_conversation() -> None:
     broken = Transcript(messages=[7], source="odd.jsonl", line=4)  # type: ignore[list-item]
-    with pytest.raises(AttributeError) as caught:
+    with pytest.raises(InvalidConversation) as caught:
         list(compact_all(Plan("", 16_000, 0.5, 0.2, 20), [broken]))
     assert caught.value.__notes__ == ["while compacting odd.jsonl: line 4"]
 

@@ -64,7 +64,7 @@ def test_show_json_is_json_alone_and_notices_go_to_standard_error(home: Path) ->
 
 def test_check_says_in_one_line_that_all_is_good(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("config", "check").output == f"{home / 'config.yaml'}: no such file, defaults hold, all good\n"
-    (home / "config.yaml").write_text("compression:\n  threshold: 0.4\n  enabled: false\n")
+    (home / "config.yaml").write_text("compression:\n  threshold: 0.4\n  enabled: true\n")
     assert run("config", "check").output == f"{home / 'config.yaml'}: 2 settings, all good\n"
     monkeypatch.setenv("PLIMSOLL_MODEL__NAME", "m")
     assert run("config", "check").output.endswith(": 2 settings, 1 from the environment, all good\n")

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.context.markers import find_summary, newest_own_request
-from plimsoll.messages import Message, align_backward, fitting_role
+from plimsoll.messages import SYSTEM_ROLES, Message, align_backward, fitting_role
 
 PROTECT_FIRST_N = 3
 
@@ -69,6 +69,19 @@ def find_tail_start(
 
 def with_tail_at(messages: Sequence[Message], tail_start: int) -> Boundaries:
     """Boundaries for a tail that starts at `tail_start` or, where roles demand it, a little earlier."""
+    plan, floor = _cut_at(messages, tail_start)
+    return _with_earlier_tail(messages, plan, floor) or Boundaries(floor, floor, previous=plan.previous)
+
+
+def with_request_only(messages: Sequence[Message]) -> Boundaries:
+    """Boundaries that keep no tail at all, only the newest request, and as much of the head as roles allow."""
+    plan, floor = _cut_at(messages, len(messages))
+    fitted = _with_earlier_tail(messages, plan, floor) or with_shorter_head(messages, plan)
+    return fitted or Boundaries(floor, floor, previous=plan.previous)
+
+
+def _cut_at(messages: Sequence[Message], tail_start: int) -> tuple[Boundaries, int]:
+    """The parts before a role was found for the summary, and the earliest start of the part behind it."""
     previous = find_summary(messages)
     head_limit = _head_limit(messages, previous)
     floor = head_limit if previous is None else previous + 1
@@ -76,8 +89,7 @@ def with_tail_at(messages: Sequence[Message], tail_start: int) -> Boundaries:
     request = newest_own_request(messages)
     apart = request is not None and floor <= request < tail_start
     kept = range(request, request + 1) if apart and request is not None else range(0)
-    plan = Boundaries(head_limit, tail_start, kept, "", previous)
-    return _with_earlier_tail(messages, plan, floor) or Boundaries(floor, floor, range(0), "", previous)
+    return Boundaries(head_limit, tail_start, kept, "", previous), floor
 
 
 def _with_earlier_tail(messages: Sequence[Message], plan: Boundaries, floor: int) -> Boundaries | None:
@@ -134,9 +146,12 @@ def _with_role(messages: Sequence[Message], plan: Boundaries) -> Boundaries | No
 
 
 def with_shorter_head(messages: Sequence[Message], plan: Boundaries) -> Boundaries | None:
-    """The head gives its last units to the middle until a role fits; its first message always stays."""
-    while plan.head_end > 1:
+    """The head gives its last units to the middle until a role fits; system prompt and opening always stay."""
+    opening = 2 if messages[0].get("role") in SYSTEM_ROLES else 1
+    while plan.head_end > opening:
         plan = replace(plan, head_end=align_backward(messages, plan.head_end - 1))
+        if messages[plan.head_end].get("role") == "user" and plan.head_end == newest_own_request(messages):
+            plan = replace(plan, kept=range(plan.head_end, plan.head_end + 1))
         role = fitting_role(_role(messages, plan.head_end - 1), _role(messages, plan.kept_start))
         if role and plan.middle:
             return replace(plan, summary_role=role)

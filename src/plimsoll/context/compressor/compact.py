@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from plimsoll.context.budget import Budget
 from plimsoll.context.compressor.assemble import assemble, summary_message
 from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries
-from plimsoll.context.compressor.ladder import Plan, fit
+from plimsoll.context.compressor.ladder import SMALLEST_SUMMARY, Plan, fit
 from plimsoll.context.compressor.prune import clearable, prune_old_tool_results
 from plimsoll.context.compressor.summarise import Job, Summary, deterministic_summary, summarise
 from plimsoll.context.gate import refusal
 from plimsoll.context.markers import summary_body
 from plimsoll.context.report import Report
-from plimsoll.context.summarizer import Summarizer
+from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message, is_whole, repair, text_of
 from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough
@@ -35,7 +35,7 @@ class Rules:
 
     budget: Budget
     protect_last_n: int = 20
-    summarizer: Summarizer | None = None
+    summarizer: SummaryWriter | None = None
 
 
 def compact(
@@ -85,7 +85,8 @@ def _parts_are_whole(plan: Plan) -> bool:
 def _lightened(plan: Plan, rules: Rules, limit: int, focus: str | None) -> tuple[Plan, Summary | None]:
     """Summarise, and where the result is too heavy go down the ladder."""
     summary = _summary(plan, rules, focus) if plan.bounds.summary_role else None
-    fitted = fit(plan, limit, _weight(summary))
+    # The ladder may make a middle where there was none; its summary will weigh something too.
+    fitted = fit(plan, limit, _weight(summary) or SMALLEST_SUMMARY)
     if fitted.bounds != plan.bounds:
         summary = _extended(plan, fitted, rules, focus, summary)
     room = limit - fitted.size(_weight(Summary("", "deterministic")))
@@ -101,6 +102,7 @@ def _summary(plan: Plan, rules: Rules, focus: str | None) -> Summary:
 
 
 def _job(plan: Plan, budget: int, focus: str | None) -> Job:
+    runs = plan.bounds.middle
     return Job(
         middle=_middle(plan.messages, plan.bounds),
         middle_tokens=_middle_tokens(plan),
@@ -108,6 +110,8 @@ def _job(plan: Plan, budget: int, focus: str | None) -> Job:
         opening=_opening(plan),
         previous=_previous(plan),
         focus=focus,
+        view=plan.messages if runs else (),
+        covered=(runs[0].start, runs[-1].stop - 1) if runs else (0, 0),
     )
 
 
@@ -131,6 +135,7 @@ def _extended(
         middle=[plan.messages[position] for position in added],
         middle_tokens=sum(plan.tokens[position] for position in added),
         previous=summary.text,
+        view=(),  # the summary that is updated does not stand in the conversation
     )
     return summarise(update, rules.summarizer)
 

@@ -15,7 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from plimsoll.context.compressor.boundaries import Boundaries, with_shorter_head, with_tail_at
+from plimsoll.context.compressor.boundaries import (
+    Boundaries,
+    with_request_only,
+    with_shorter_head,
+    with_tail_at,
+)
 from plimsoll.context.compressor.prune import clearable, cleared_message
 from plimsoll.context.compressor.shorten import shorten
 from plimsoll.context.markers import newest_own_request
@@ -138,7 +143,7 @@ def _keep_only_request(plan: Plan, limit: int, summary_tokens: int) -> Plan:
 
     Only where dropping the summary makes the difference, system prompt and newest request stand alone.
     """
-    bounds = with_tail_at(plan.messages, len(plan.messages))
+    bounds = with_request_only(plan.messages)
     bounds = with_shorter_head(plan.messages, bounds) or bounds if bounds.head_end > 2 else bounds
     if not bounds.summary_role:
         return plan
