@@ -91,9 +91,7 @@ def cost(home, tmp_path, config):
 @pytest.mark.parametrize(
     ("config", "key"),
     [
-        ("compression:\n  background: false\n", "compression.background"),
         ("compression:\n  policy: cost\n", "compression.policy"),
-        ("compression:\n  enabled: false\n", "compression.enabled"),
     ],
 )
 def test_a_setting_of_a_later_feature_is_told_to_have_no_effect_yet(home, config, key):

@@ -6,7 +6,9 @@
     │   ├── TranscriptError      a conversation file cannot be read
     │   ├── MissingKey           a provider needs a key and none of its environment variables is set
     │   ├── UnknownModel         nobody who can be reached serves the model that was asked for
-    │   └── LocalModelError      the embedded model cannot be fetched or started
+    │   ├── LocalModelError      the embedded model cannot be fetched or started
+    │   ├── ArchiveError         the archive cannot be opened, read or written; what it holds stays as it is
+    │   └── UnknownSession       no session has this id; the nearest ones are named
     ├── ProviderError            a model was asked and did not answer; carries provider, model, status
     │   ├── ContextOverflow      the request is larger than the window; carries the provider's numbers
     │   ├── OutputCapExceeded    more output was asked for than the model writes; not an overflow
@@ -21,13 +23,21 @@
     │   ├── ProviderTimeout      no answer in time
     │   └── BrokenReply          an answer came, cut off or garbled
     │       └── EmptyReply       an answer came, with nothing in it
+    ├── Conflict                 another writer was there first; nothing was written, read again
+    │   └── StaleLease           the lease was taken over by somebody else in the meantime
     ├── InvalidConversation      a message list breaks a rule of the wire format it is meant for
     ├── MalformedReply           a provider's reply or stream event is not one of its wire format
     └── SummaryFailed            a summary model gave nothing usable; the deterministic writer takes over
 
 A `UserError` carries what was wrong, the value, and what to change. Any other
 exception that reaches the terminal is a bug and keeps its traceback.
+`advice_on` says what a person can do about a write that the system refused.
 """
+
+import errno
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
 
 
 class PlimsollError(Exception):
@@ -56,6 +66,14 @@ class UnknownModel(UserError):
 
 class LocalModelError(UserError):
     """The embedded model cannot be fetched or started."""
+
+
+class ArchiveError(UserError):
+    """The archive cannot be opened, read or written. What it holds stays as it is."""
+
+
+class UnknownSession(UserError):
+    """No session has this id, or several begin like it."""
 
 
 class ProviderError(PlimsollError):
@@ -143,6 +161,14 @@ class EmptyReply(BrokenReply):
     """The provider's answer holds neither text nor a tool call."""
 
 
+class Conflict(PlimsollError):
+    """Another writer was there first. Nothing was written; read again and decide anew."""
+
+
+class StaleLease(Conflict):
+    """The lease ran out and somebody else holds it now, so this writer may not write any more."""
+
+
 class InvalidConversation(PlimsollError):
     """A message list breaks a rule of its wire format."""
 
@@ -153,3 +179,14 @@ class MalformedReply(PlimsollError):
 
 class SummaryFailed(PlimsollError):
     """A summary model raised, refused, or wrote something that cannot serve as a summary."""
+
+
+def advice_on(error: OSError) -> str:
+    """What a person can do about a write that failed, as one sentence."""
+    if error.errno in _FULL:
+        return "Free some space there."
+    if error.errno in _FORBIDDEN:
+        return "Check its permissions."
+    if error.errno == errno.EROFS:
+        return "That place is read-only; name another one."
+    return "Check the path."

@@ -142,6 +142,17 @@ def test_entries_that_died_or_no_longer_fit_the_prompt_are_not_counted_on():
     assert set(memory.live(changed, 1.0)) <= {0, 1}
 
 
+def test_an_entry_is_counted_on_only_when_the_response_that_wrote_it_has_begun():
+    chain = BlockChain(count_tokens=lambda _: 2_000)
+    prompt = chain.prompt(queue(3)[:3])
+    plan = plan_breakpoints(prompt, minimum=MINIMUM)
+    memory = remember(None, prompt, plan, now=0.0, minimum=MINIMUM, first_token=2.0)
+    assert memory.live(prompt, 1.9) == {}
+    assert memory.live(prompt, 2.0)
+    again = remember(memory, prompt, plan, now=1.0, minimum=MINIMUM, first_token=2.0)
+    assert again.live(prompt, 2.0), "the second request does not put off what the first one wrote"
+
+
 # Conversations as agents have them: turns of text, of calls with results, bursts of queued messages, many parts.
 
 SIZES = st.sampled_from([0, 5, 80, 400, 1_500, 6_000])
@@ -195,7 +206,7 @@ def text_size(message: dict[str, Any]) -> int:
     with_compactions(),
     st.booleans(),
     st.sampled_from(["5m", "1h"]),
-    st.lists(st.sampled_from([5.0, 30.0, 140.0, 290.0, 400.0, 4_000.0]), min_size=1, max_size=6),
+    st.lists(st.sampled_from([0.0, 1.0, 5.0, 30.0, 140.0, 290.0, 400.0, 4_000.0]), min_size=1, max_size=6),
 )
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_plan_never_costs_more_than_system_and_3(recorded, native, ttl, gaps):

@@ -142,3 +142,44 @@ def test_each_request_extends_the_one_before(words):
     for end in range(len(messages)):
         part = keys(messages[:end])
         assert whole[: len(part)] == part
+
+
+def thinking(seal: str) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": "hm", "signature": seal}
+
+
+def layout(message: dict[str, Any]) -> list[tuple[str, int, bool]]:
+    prompt = BlockChain(count_tokens=count).prompt([message])
+    blocks = [prompt[block] for block in range(len(prompt))]
+    return [(block.kind, block.position, block.markable) for block in blocks]
+
+
+def test_thinking_beside_the_content_is_a_position_of_its_own_as_inside_it():
+    beside = {**calls("a", text="sure"), "thinking_blocks": [thinking("s")]}
+    inside = {**calls("a"), "content": [thinking("s"), {"type": "text", "text": "sure"}]}
+    routed = {
+        **calls("a", text="sure"),
+        "reasoning_details": [{"type": "reasoning.text", "text": "hm", "signature": "s"}],
+    }
+    expected = [("thinking", 0, False), ("text", 1, True), ("tool_use", 2, True)]
+    assert layout(beside) == layout(inside) == layout(routed) == expected
+
+
+def test_blocks_stand_in_the_order_in_which_the_model_said_them():
+    order = ["thinking", "tool_use", "thinking", "content", "tool_use"]
+    message = {
+        **calls("a", "b", text="so"),
+        "thinking_blocks": [thinking("1"), thinking("2")],
+        "block_order": order,
+    }
+    kinds = ["thinking", "tool_use", "thinking", "text", "tool_use"]
+    assert [(kind, position) for kind, position, _ in layout(message)] == list(
+        zip(kinds, range(5), strict=True)
+    )
+    void = {**message, "block_order": order[:-1]}
+    assert [kind for kind, _, _ in layout(void)] == ["thinking", "thinking", "text", "tool_use", "tool_use"]
+
+
+def test_changed_thinking_gives_another_hash():
+    one, two = ({**calls("a"), "thinking_blocks": [thinking(seal)]} for seal in ("1", "2"))
+    assert keys([user("u"), one])[-1] != keys([user("u"), two])[-1]

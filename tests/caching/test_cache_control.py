@@ -7,7 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plimsoll.caching import BlockChain, apply_anthropic_cache_control, breakpoints_in, plan_system_and_3
+from plimsoll.caching import (
+    BlockChain,
+    Breakpoint,
+    apply_anthropic_cache_control,
+    breakpoints_in,
+    plan_system_and_3,
+)
 from plimsoll.errors import SettingError
 
 FIVE = {"type": "ephemeral"}
@@ -23,6 +29,7 @@ contents = st.one_of(
             [
                 {"type": "text", "text": "a"},
                 {"type": "text", "text": ""},
+                {"type": "text", "text": " "},
                 {"type": "thinking", "thinking": "hm"},
                 {"type": "image_url", "image_url": {"url": "data:x"}},
                 {"type": "text", "text": "old", "cache_control": FIVE},
@@ -85,7 +92,7 @@ def test_a_last_element_that_the_provider_would_refuse_to_mark_passes_it_to_the_
     assert ["cache_control" in part for part in marked["content"]] == [True, False]
 
 
-@pytest.mark.parametrize("content", [None, "", []])
+@pytest.mark.parametrize("content", [None, "", [], "  \n", [{"type": "text", "text": " "}]])
 def test_a_message_without_content_is_marked_itself(content: Any):
     (marked,) = apply_anthropic_cache_control(
         [{"role": "assistant", "content": content, "tool_calls": [CALL]}]
@@ -131,3 +138,13 @@ def test_the_plan_of_system_and_3_is_what_the_marked_messages_carry(messages, na
     chain = BlockChain(count_tokens=lambda _: 1)
     plan = plan_system_and_3(chain.prompt(messages), ttl, native)
     assert breakpoints_in(chain.prompt(marked), marked, native) == list(plan.breakpoints)
+
+
+def test_a_marker_on_a_call_is_read_back_on_native_anthropic_and_replaced_by_the_next_request():
+    calls = [CALL, {**CALL, "id": "c2", "cache_control": HOUR}]
+    message = {"role": "assistant", "content": "look", "tool_calls": calls}
+    prompt = BlockChain(count_tokens=lambda _: 1).prompt([message])
+    assert breakpoints_in(prompt, [message], native_anthropic=True) == [Breakpoint(2, "1h")]
+    assert breakpoints_in(prompt, [message]) == []
+    (marked,) = apply_anthropic_cache_control([message])
+    assert [call.get("cache_control") for call in marked["tool_calls"]] == [None, None]

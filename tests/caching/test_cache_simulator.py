@@ -147,7 +147,7 @@ def test_entries_belong_to_one_model_and_one_workspace():
     assert simulator.request(10, prompt, CLAUDE, [Breakpoint(4)]).hits == 1
 
 
-def refused(marks: list[Breakpoint], automatic: bool = False) -> str:
+def refused(marks: list[Breakpoint], automatic: str | None = None) -> str:
     bill = CacheSimulator().request(0, prompt_of(10), CLAUDE, marks, automatic=automatic)
     assert bill.money == 0
     return " ".join(bill.refusals)
@@ -158,12 +158,20 @@ def test_five_breakpoints_are_refused():
 
 
 def test_the_automatic_marker_takes_one_of_the_four():
-    assert "5 cache breakpoints" in refused([Breakpoint(n) for n in range(4)], automatic=True)
+    assert "5 cache breakpoints" in refused([Breakpoint(n) for n in range(4)], automatic="5m")
 
 
 def test_the_automatic_marker_stands_on_the_last_block():
-    bill = CacheSimulator().request(0, prompt_of(10), CLAUDE, automatic=True)
+    bill = CacheSimulator().request(0, prompt_of(10), CLAUDE, automatic="5m")
     assert bill.write_5m == 10_000
+
+
+def test_the_automatic_marker_has_a_lifetime_and_a_place_in_the_order():
+    bill = CacheSimulator().request(0, prompt_of(10), CLAUDE, automatic="1h")
+    assert (bill.write_1h, bill.write_5m) == (10_000, 0)
+    assert "behind a 5m" in refused([Breakpoint(3)], automatic="1h")
+    mixed = CacheSimulator().request(0, prompt_of(10), CLAUDE, [Breakpoint(3, "1h")], automatic="5m")
+    assert (mixed.write_1h, mixed.write_5m) == (4_000, 6_000)
 
 
 def test_a_1h_entry_behind_a_5m_entry_is_refused():

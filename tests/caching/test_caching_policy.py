@@ -1,5 +1,7 @@
 """When prompt caching is on, what the person reads, and which fields keep a conversation in place."""
 
+from dataclasses import replace
+
 import pytest
 
 from plimsoll.caching import (
@@ -68,6 +70,8 @@ def test_the_strategy_none_switches_it_off():
     policy = caching_policy(SONNET, "anthropic", strategy="none")
     assert start_line(policy) == "💾 Prompt caching: off (prompt_caching.strategy is none)"
     assert request_extras(caching_policy("gpt-5", "openai", strategy="none"), "c") == {}
+    reworded = replace(caching_policy("gpt-5", "openai"), reason="prompt_caching.strategy is of no use here")
+    assert request_extras(reworded, "c")
 
 
 def test_auto_plans_and_a_named_strategy_is_kept():
@@ -80,8 +84,11 @@ def test_auto_plans_and_a_named_strategy_is_kept():
     ]
 
 
-def test_an_hour_through_openrouter_comes_with_a_notice():
-    assert "1h" in caching_policy(SONNET, "openrouter", cache_ttl="1h").notices[0]
+def test_an_hour_through_openrouter_is_five_minutes_with_a_notice():
+    policy = caching_policy(SONNET, "openrouter", cache_ttl="1h")
+    assert policy.ttl == "5m"
+    assert "1h" in policy.notices[0]
+    assert start_line(policy).endswith("(Claude via OpenRouter, 5m TTL)")
     assert caching_policy(SONNET, "anthropic", cache_ttl="1h").notices == ()
 
 

@@ -87,6 +87,21 @@ def test_a_summary_call_is_a_request_of_its_own(call: SummaryCall, read: int, pl
     assert played.money == pytest.approx(sum(step.bill.money for step in played.steps))
 
 
+def test_every_summary_call_is_billed_also_two_in_a_row_and_one_at_the_end():
+    view, call = [TALK[0], {"role": "user", "content": "summary"}], SummaryCall(ASK, 500)
+    events = [Compaction(3, view, call), Compaction(4, view, call), Compaction(6, view, call)]
+    played = replay(TALK, CLAUDE, "planned", compactions=events, chain=chain())
+    assert [(step.kind, step.at) for step in played.steps] == [
+        ("turn", 2),
+        ("summary", 3),
+        ("summary", 4),
+        ("turn", 4),
+        ("summary", 6),
+    ]
+    assert [step.bill.prompt_tokens for step in played.steps] == [4_000, 8_000, 8_000, 4_000, 10_000]
+    assert played.summaries.output == 1_500
+
+
 def test_a_warm_summary_is_read_at_the_cache_price_and_a_cold_one_is_not():
     warm = warm_summary_cost(CLAUDE, cached_tokens=100_000, fresh_tokens=1_000, output_tokens=2_000)
     cold = cold_summary_cost(CLAUDE, 101_000, 2_000)

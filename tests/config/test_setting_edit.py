@@ -1,5 +1,7 @@
 """`set_value` changes one key and not one other byte."""
 
+import errno
+import os
 import stat
 import tempfile
 from pathlib import Path
@@ -225,3 +227,45 @@ def test_a_scalar_reads_back_as_the_same_value_of_the_same_type(value: Any) -> N
     text = scalar_text(value)
     assert "\n" not in text
     assert repr(YAML(typ="safe", pure=True).load(f"key: {text}\n")["key"]) == repr(value)
+
+
+@pytest.mark.parametrize(
+    ("number", "reason", "advice"),
+    [
+        (errno.EROFS, "Read-only file system", "That place is read-only; name another one."),
+        (errno.EACCES, "Permission denied", "Check its permissions."),
+        (errno.ENOSPC, "No space left on device", "Free some space there."),
+    ],
+)
+def test_a_home_that_cannot_be_written_is_a_sentence_with_what_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, reason: str, advice: str
+) -> None:
+    def refused(**_: Any) -> tuple[int, str]:
+        raise OSError(number, reason)
+
+    monkeypatch.setattr(tempfile, "mkstemp", refused)
+    with pytest.raises(SettingError) as caught:
+        set_value(tmp_path / "home" / "config.yaml", "compression.threshold", 0.4)
+    assert f"config.yaml cannot be written: {reason}. {advice} Nothing was changed." in str(caught.value)
+
+
+def test_a_home_that_cannot_be_made_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    with pytest.raises(SettingError, match=r"cannot be written: Permission denied\. Check its permissions"):
+        set_value(tmp_path / "home" / "config.yaml", "compression.threshold", 0.4)
+
+
+def test_a_write_that_fails_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.yaml").write_text("compression:\n  threshold: 0.5\n")
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(SettingError, match="Free some space"):
+        set_value(tmp_path / "config.yaml", "compression.threshold", 0.4)
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
+    assert "0.5" in (tmp_path / "config.yaml").read_text()

@@ -5,6 +5,8 @@ import json
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from plimsoll.messages import safe_cuts
+
 # No deadline: a slow machine is not a wrong result.
 quick = settings(max_examples=40, deadline=None)
 
@@ -103,8 +105,6 @@ def normal(draw, max_turns=2):
     used = 0
     for _ in range(draw(st.integers(0, max_turns))):
         messages.append({"role": "user", "content": draw(contents(text_parts() | media_parts()))})
-        if draw(st.integers(0, 5)) == 0:
-            messages.append({"role": "system", "content": draw(contents(text_parts()))})
         for _ in range(draw(st.integers(0, 2))):
             ids = [f"call_{used + n}" for n in range(draw(st.integers(1, 3)))]
             used += len(ids)
@@ -118,6 +118,16 @@ def normal(draw, max_turns=2):
         messages.append(draw(assistants([])))
     if draw(st.booleans()):
         messages.append({"role": "user", "content": draw(contents(text_parts()))})
+    return messages
+
+
+@st.composite
+def with_notes(draw):
+    """A well-formed conversation with system messages further down, wherever they may stand."""
+    messages = draw(normal())
+    for cut in reversed(safe_cuts(messages)):
+        if cut > 0 and draw(st.integers(0, 3)) == 0:
+            messages.insert(cut, {"role": "system", "content": draw(contents(text_parts()))})
     return messages
 
 

@@ -5,13 +5,13 @@ import json
 from itertools import pairwise
 
 import pytest
-from dialect_strategies import normal, quick, wild
+from dialect_strategies import normal, quick, wild, with_notes
 from hypothesis import given
 
+from plimsoll.dialects import ChatRequest
 from plimsoll.dialects import decode_anthropic_conversation as decode
 from plimsoll.dialects import encode_anthropic_conversation as encode
-from plimsoll.dialects import normalise
-from plimsoll.dialects.anthropic import Rules
+from plimsoll.dialects.anthropic import Rules, encode_request
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import safe_cuts, validate
 
@@ -43,21 +43,14 @@ def flat(wire):
 @quick
 @given(normal())
 def test_a_conversation_in_normal_form_comes_back_exactly(messages):
-    assert normalise(messages) == messages
     assert decode(*encode(messages)) == messages
 
 
 @quick
 @given(wild())
-def test_any_conversation_comes_back_in_its_normal_form(messages):
-    assert decode(*encode(messages)) == normalise(messages)
-
-
-@quick
-@given(wild())
-def test_the_normal_form_of_a_normal_form_is_itself(messages):
-    once = normalise(messages)
-    assert normalise(once) == once
+def test_what_came_back_once_comes_back_exactly(messages):
+    once = decode(*encode(messages))
+    assert decode(*encode(once)) == once
 
 
 @quick
@@ -83,9 +76,9 @@ def test_nothing_that_goes_in_is_changed(messages):
 @given(wild())
 def test_the_wire_alternates_and_holds_nothing_empty(messages):
     system, wire = encode(messages)
-    speakers = [message["role"] for message in wire if message["role"] != "system"]
+    speakers = [message["role"] for message in wire]
+    assert set(speakers) <= {"user", "assistant"}
     assert all(a != b for a, b in pairwise(speakers))
-    assert all(wire[i - 1]["role"] == "user" for i, m in enumerate(wire) if m["role"] == "system")
     texts = [b["text"] for _, b in flat(wire) if b["type"] == "text"] + [b["text"] for b in system or []]
     assert all(text.strip() for text in texts)
     assert all(message["content"] for message in wire)
@@ -107,25 +100,13 @@ def test_a_longer_conversation_extends_the_wire_of_its_beginning(messages):
 
 
 @quick
-@given(normal())
-def test_where_no_system_message_stands_further_down_every_cut_extends_block_by_block(messages):
-    messages = messages[:1] + [message for message in messages[1:] if message["role"] != "system"]
+@given(with_notes())
+def test_every_cut_extends_block_by_block_also_with_system_messages_inside_a_turn(messages):
     whole = unmarked(flat(encode(messages)[1]))
-    for cut in safe_cuts(messages):
-        beginning = unmarked(flat(encode(messages[:cut])[1]))
-        assert whole[: len(beginning)] == beginning
-
-
-@quick
-@given(normal())
-def test_models_without_inline_system_messages_get_the_same_growth(messages):
-    rules = Rules(inline_system=False)
-    whole = unmarked(flat(encode(messages, rules)[1]))
-    assert all(role != "system" for role, _ in whole)
     start = sum(message["role"] == "system" for message in messages[:1])
     for cut in safe_cuts(messages):
         if cut >= start:
-            beginning = unmarked(flat(encode(messages[:cut], rules)[1]))
+            beginning = unmarked(flat(encode(messages[:cut])[1]))
             assert whole[: len(beginning)] == beginning
 
 
@@ -174,7 +155,7 @@ def test_results_and_the_words_behind_them_are_one_user_message():
     assert len(wire) == 2
 
 
-def test_a_system_message_further_down_stands_behind_the_users_words_of_its_turn():
+def test_a_system_message_further_down_is_said_between_tags_where_it_stood():
     messages = [
         {"role": "user", "content": "hi"},
         {"role": "assistant", "content": "hello"},
@@ -183,8 +164,23 @@ def test_a_system_message_further_down_stands_behind_the_users_words_of_its_turn
         {"role": "assistant", "content": "because"},
     ]
     _, wire = encode(messages)
-    assert [message["role"] for message in wire] == ["user", "assistant", "user", "system", "assistant"]
-    assert decode(None, wire)[3] == {"role": "system", "content": "be brief"}
+    assert [message["role"] for message in wire] == ["user", "assistant", "user", "assistant"]
+    texts = [block["text"] for block in wire[2]["content"]]
+    assert texts == ["<system-message>\nbe brief\n</system-message>", "why?"]
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-4.5", "claude-opus-4.8", "claude-opus-5.5"])
+def test_what_is_said_after_a_system_message_never_moves_in_front_of_it(model):
+    note, asked, more = (
+        {"role": "system", "content": "note"}, {"role": "user", "content": "B"}, {"role": "user", "content": "C"},
+    )  # fmt: skip
+    base = [{"role": "user", "content": "A"}, {"role": "assistant", "content": "ok"}]
+    for turn in ([note, asked], [asked, note, more], [note, note, asked, note]):
+        sent = [
+            flat(encode_request(ChatRequest(model, (*base, *turn[:count])))["messages"])
+            for count in range(1, len(turn) + 1)
+        ]
+        assert all(longer[: len(shorter)] == shorter for shorter, longer in pairwise(sent))
 
 
 def test_a_system_message_in_a_turn_without_the_user_is_said_between_tags():

@@ -86,22 +86,22 @@ def test_a_limit_is_always_sent():
 
 
 @pytest.mark.parametrize(
-    ("model", "inline", "sampling", "effort"),
+    ("model", "sampling", "effort"),
     [
-        ("claude-haiku-4-5-20251001", False, True, False),
-        ("claude-sonnet-4-20250514", False, True, False),
-        ("claude-3-5-sonnet-20241022", False, True, False),
-        ("claude-opus-4-5", False, True, True),
-        ("anthropic.claude-opus-4-7-v1:0", False, False, True),
-        ("anthropic/claude-opus-4.8", True, False, True),
-        ("claude-opus-5-5", True, False, True),
-        ("claude-fable-5.1", True, False, True),
-        ("claude-sonnet-5", True, False, True),
+        ("claude-haiku-4-5-20251001", True, False),
+        ("claude-sonnet-4-20250514", True, False),
+        ("claude-3-5-sonnet-20241022", True, False),
+        ("claude-opus-4-5", True, True),
+        ("anthropic.claude-opus-4-7-v1:0", False, True),
+        ("anthropic/claude-opus-4.8", False, True),
+        ("claude-opus-5-5", False, True),
+        ("claude-fable-5.1", False, True),
+        ("claude-sonnet-5", False, True),
     ],
 )
-def test_a_claude_model_is_asked_only_what_its_version_takes(model, inline, sampling, effort):
+def test_a_claude_model_is_asked_only_what_its_version_takes(model, sampling, effort):
     rules = rules_for(model)
-    assert (rules.inline_system, rules.sampling, rules.effort) == (inline, sampling, effort)
+    assert (rules.sampling, rules.effort) == (sampling, effort)
     request = ChatRequest(model, HI, temperature=1.7, top_p=0.9, thinking=Thinking(effort="minimal"))
     body = anthropic.encode_request(request)
     assert body.get("temperature") == (1.0 if sampling else None)

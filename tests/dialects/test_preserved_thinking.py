@@ -169,3 +169,37 @@ def test_an_edit_followed_by_the_drop_is_always_legal(messages, data):
     changed = [*messages[:at], {**messages[at], "content": "changed"}, *messages[at + 1 :]]
     after = replace(before, messages=tuple(drop_bound_thinking(changed, at)))
     assert illegal_edits(before, after) == []
+
+
+def routed(*details):
+    return {
+        "role": "assistant",
+        "content": "ok",
+        "reasoning_content": "Think",
+        "reasoning_details": [{"format": "anthropic-claude-v1", "index": 0, **detail} for detail in details],
+    }
+
+
+SIGNED_DETAIL = {"type": "reasoning.text", "text": "Think", "signature": "SIG=="}
+SEALED_DETAIL = {"type": "reasoning.encrypted", "data": "SEAL=="}
+OPEN_DETAIL = {"type": "reasoning.text", "text": "Think"}
+
+
+@pytest.mark.parametrize("details", [[SIGNED_DETAIL], [SEALED_DETAIL], [SIGNED_DETAIL, SEALED_DETAIL]])
+def test_thinking_that_a_router_signed_is_bound_and_goes_like_any_other(details):
+    before = (*conversation(0).messages, routed(*details), {"role": "user", "content": "and?"})
+    after = (before[0], {"role": "user", "content": "SUMMARY"}, *before[2:])
+    request = ChatRequest("anthropic/claude-opus-5.5", before)
+    assert set(broken(request, replace(request, messages=after))) == {2}
+    assert broken(request, replace(request, messages=(*before, {"role": "user", "content": "more"}))) == []
+    lighter = tuple(drop_bound_thinking(after, 1))
+    assert lighter[2] == {"role": "assistant", "content": "ok"}
+    assert broken(request, replace(request, messages=lighter)) == []
+
+
+def test_details_that_nobody_signed_stay():
+    message = routed(OPEN_DETAIL)
+    assert drop_bound_thinking([message], 0) == [message]
+    (kept,) = drop_bound_thinking([routed(OPEN_DETAIL, SEALED_DETAIL)], 0)
+    assert [detail["type"] for detail in kept["reasoning_details"]] == ["reasoning.text"]
+    assert "reasoning_content" not in kept

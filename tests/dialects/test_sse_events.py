@@ -62,3 +62,12 @@ def test_the_end_mark_and_empty_data_decode_to_nothing():
 def test_data_that_is_no_object_is_a_malformed_reply(data):
     with pytest.raises(MalformedReply):
         SseEvent(None, data).decoded()
+
+
+def test_a_line_in_many_pieces_is_put_together_once():
+    parser = SseParser()
+    assert [parser.feed(piece) for piece in [b"data: ", *[b"x" * 1_000] * 99]] == [[]] * 100
+    assert len(parser._rest) == 100, "joining the unfinished line for each piece takes quadratic time"
+    (event,) = parser.feed(b"y\n\n")
+    assert event.data == "x" * 99_000 + "y"
+    assert parser._rest == [b""]

@@ -208,3 +208,20 @@ def test_a_model_that_is_not_here_is_one_sentence(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("plimsoll.providers.local.server.can_serve", lambda: False)
     with pytest.raises(LocalModelError, match="pip install"):
         asyncio.run(LocalServer.start(tmp_path / "x.gguf"))
+
+
+@pytest.mark.slow
+def test_a_smaller_window_of_the_same_file_needs_no_second_process(
+    embedded_home: Path, alone_on_the_machine: None
+):
+    async def started() -> list[int]:
+        servers = [
+            await shared_server(model_path(embedded_home), context_length=window, home=embedded_home)
+            for window in (1_024, 512, 1_024)
+        ]
+        return [server.pid for server in servers]
+
+    try:
+        assert len(set(asyncio.run(started()))) == 1
+    finally:
+        stop_shared()

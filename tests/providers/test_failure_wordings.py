@@ -112,6 +112,8 @@ def test_the_wait_is_read_from_headers_and_from_words():
         KEY[-10:],
         f"Bearer {KEY}",
         "sk-proj-abcdefghijkl",
+        "AIzaSyD-abcdefghijkl-0123",
+        "ghp_abcdefghijkl0123",
         f'{{"error":{{"message":"bad key {KEY}"}}}}',
     ],
 )

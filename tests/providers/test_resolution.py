@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.errors import MissingKey, UnknownModel, UserError
+from plimsoll.errors import MissingKey, SettingError, UnknownModel, UserError
 from plimsoll.models.settings import ModelSettings
 from plimsoll.providers import Endpoint, Resolution, model_at, resolve, served_models
 from plimsoll.providers.local import embedded_model, model_path
@@ -158,6 +158,78 @@ def test_an_address_of_ones_own_takes_a_key_where_there_is_one_and_needs_none_ne
     assert (
         found(named, {"GROQ_API_KEY": SECRET, **dict.fromkeys(["OPENAI_API_KEY"], "other")}).endpoint.key
         == SECRET
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "variable"),
+    [
+        (ModelSettings(base_url="https://api.anthropic.com", name="claude-opus-4.5"), "ANTHROPIC_API_KEY"),
+        (ModelSettings(base_url="https://api.anthropic.com", provider="anthropic"), "ANTHROPIC_API_KEY"),
+        (ModelSettings(base_url="https://openrouter.ai/api/v1", name="x/y"), "OPENROUTER_API_KEY"),
+        (ModelSettings(base_url="https://openrouter.ai/api/v1", provider="openai"), "OPENROUTER_API_KEY"),
+        (ModelSettings(base_url="http://some-host.example.com/v1", name="y"), "PLIMSOLL_API_KEY"),
+        (ModelSettings(base_url="https://gw.example.com/v1", provider="groq", name="y"), "PLIMSOLL_API_KEY"),
+    ],
+)
+def test_a_key_is_sent_to_nobody_but_its_owner(settings: ModelSettings, variable: str):
+    with pytest.raises(MissingKey, match=variable) as raised:
+        found(settings, {"OPENAI_API_KEY": SECRET})
+    assert "\n" not in str(raised.value)
+
+
+def test_a_key_for_no_provider_is_not_sent_to_one():
+    with pytest.raises(MissingKey, match="ANTHROPIC_API_KEY"):
+        found(ModelSettings(base_url="https://api.anthropic.com"), {"PLIMSOLL_API_KEY": SECRET})
+
+
+def test_a_server_in_the_network_gets_no_key_that_is_not_meant_for_it():
+    near = ModelSettings(base_url="http://192.168.1.20:8000/v1", name="qwen")
+    assert found(near, {"OPENAI_API_KEY": SECRET}).endpoint.key is None
+    assert found(near, {"PLIMSOLL_API_KEY": SECRET}).endpoint.key == SECRET
+
+
+@pytest.mark.parametrize(
+    ("settings", "variable"),
+    [
+        (ModelSettings(base_url="https://gw.example.com/v1", name="y"), "PLIMSOLL_API_KEY"),
+        (ModelSettings(base_url="https://gw.example.com/v1", name="y", provider="groq"), "GROQ_API_KEY"),
+        (
+            ModelSettings(base_url="https://gw.example.com", name="y", provider="anthropic"),
+            "ANTHROPIC_API_KEY",
+        ),
+        (ModelSettings(base_url="http://127.0.0.1:8000/v1", name="y"), "OPENAI_API_KEY"),
+    ],
+)
+def test_the_explanation_names_the_variable_whose_key_is_sent(settings: ModelSettings, variable: str):
+    resolution = found(settings, {variable: SECRET})
+    assert resolution.endpoint.key == SECRET
+    assert f"with the key in {variable}" in resolution.sentences()[-1]
+
+
+@pytest.mark.parametrize(
+    ("variable", "settings"),
+    [
+        ("OPENAI_BASE_URL", ModelSettings(provider="openai")),
+        ("OLLAMA_HOST", ModelSettings(provider="ollama")),
+    ],
+)
+@pytest.mark.parametrize("address", ["http://bob:hunter2@host/v1", "http://host/v1?api_key=hunter2"])
+def test_a_secret_in_an_address_variable_is_refused_without_being_shown(
+    variable: str, settings: ModelSettings, address: str
+):
+    with pytest.raises(SettingError, match=f"{variable}.*carries a secret") as raised:
+        found(settings, {"OPENAI_API_KEY": SECRET, variable: address})
+    assert "hunter2" not in str(raised.value)
+
+
+def test_an_address_variable_that_is_no_address_is_a_sentence():
+    for variable, value in (("OPENAI_BASE_URL", "api.example.com"), ("OLLAMA_HOST", "127.0.0.1:99999")):
+        provider = "openai" if variable == "OPENAI_BASE_URL" else "ollama"
+        with pytest.raises(SettingError, match=variable):
+            found(ModelSettings(provider=provider), {"OPENAI_API_KEY": SECRET, variable: value})
+    assert (
+        found(environ={"OLLAMA_HOST": ":8080"}, served=("m",)).endpoint.base_url == "http://127.0.0.1:8080/v1"
     )
 
 

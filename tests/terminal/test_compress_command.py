@@ -109,6 +109,7 @@ def test_a_window_is_understood_as_people_write_it(run: Run, tmp_path: Path, typ
     [
         (("--window", "big"), "'big' is no number of tokens"),
         (("--window", "12"), "1024"),
+        (("--window", "0"), "'--window': '0' is too small"),
         (("--threshold", "1.5"), "compression.threshold"),
         (("--output", "-", "--json"), "both want standard output"),
     ],
@@ -123,12 +124,14 @@ def test_a_bad_option_is_a_sentence_and_exit_code_2(
 
 def test_files_and_the_example_exclude_each_other_and_one_is_needed(run: Run) -> None:
     assert run("compress").exit_code == 2
-    assert run("compress", EXAMPLE, "--example").exit_code == 2
+    both = run("compress", EXAMPLE, "--example")
+    assert both.exit_code == 2
+    assert "not both" in both.stderr
 
 
 def test_one_bad_file_among_good_ones_leaves_no_output(run: Run, tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsonl"
-    bad.write_text('{"messages": []}\n{"messages": [\n')
+    bad.write_text('[{"role": "user", "content": "hi"}]\n{"messages": [\n')
     result = run("compress", small(tmp_path), bad, "-o", tmp_path / "out.jsonl")
     assert result.exit_code == 2
     assert "bad.jsonl: line 2 is not JSON" in result.stderr
@@ -164,6 +167,8 @@ def test_the_model_decides_the_window_and_an_unknown_one_is_said(run: Run, tmp_p
     unknown = run("compress", small(tmp_path), "--model", "hal-9000")
     assert unknown.exit_code == 0
     assert "'hal-9000' is unknown" in unknown.stderr
+    near = run("compress", small(tmp_path), "--model", "claude-sonet-4.5")
+    assert "Did you mean claude-sonnet-4.5?" in near.stderr
 
 
 def test_settings_are_used_and_a_flag_overrides_them(run: Run, tmp_path: Path) -> None:

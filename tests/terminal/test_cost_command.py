@@ -108,9 +108,44 @@ def test_gemini_shows_a_range(run: Run, talk: Path):
     assert "–" in run(talk, "--model", "gemini-2.5-pro").stdout
 
 
-def test_openrouter_says_that_an_hour_may_not_be_passed_on(run: Run, talk: Path):
-    result = run(talk, "--model", "openrouter/anthropic/claude-sonnet-4.5", "--ttl", "1h")
-    assert "count on 5m" in result.stderr
+def test_an_hour_through_openrouter_is_billed_as_five_minutes_and_says_so(run: Run, talk: Path):
+    options = (talk, "--model", "openrouter/anthropic/claude-sonnet-4.5", "--ttl", "1h")
+    result = run(*options)
+    assert "so 5m holds" in result.stderr
+    assert ", 5m TTL," in result.stdout
+    found = facts(run(*options, "--json"))
+    assert found["ttl"] == "5m"
+    assert found["strategies"]["planned"]["write_1h"] == 0
+    assert found["strategies"]["planned"]["write_5m"] > 0
+
+
+def test_requests_that_the_model_cannot_take_are_counted_and_said(run: Run, talk: Path, tmp_path: Path):
+    assert facts(run(talk, "--model", SONNET, "--json"))["over_window"] == 0
+    assert "as if it took them" not in run(talk, "--model", SONNET).stderr
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.yaml").write_text("model: {cards: {claude-sonnet-4.5: {window: 8000}}}")
+    result = run(talk, "--model", SONNET, "--json")
+    over = facts(result)["over_window"]
+    assert 0 < over < 12
+    assert f"talk.json: {over} of 12 requests have more tokens than the 8,000" in result.stderr
+
+
+def test_where_no_markers_are_sent_no_savings_are_shown(run: Run, talk: Path, tmp_path: Path):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.yaml").write_text("model: {base_url: 'http://127.0.0.1:8000/v1'}")
+    result = run(talk, "--model", SONNET, "--json")
+    assert list(facts(result)["strategies"]) == ["none"]
+    assert "takes no cache markers" in result.stderr
+    assert "TTL" not in run(talk, "--model", SONNET).stdout
+
+
+@pytest.mark.parametrize("gap", ["nan", "inf", "-1"])
+def test_a_gap_that_is_no_time_is_refused(run: Run, talk: Path, gap: str):
+    result = run(talk, "--model", SONNET, "--gap", gap)
+    assert result.exit_code == 2
+    assert "--gap" in result.stderr
 
 
 @pytest.mark.parametrize(

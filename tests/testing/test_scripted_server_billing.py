@@ -96,6 +96,13 @@ def test_a_marker_counts_wherever_it_may_stand(server, marked):
     assert usage(server, **marked)["cache_read_input_tokens"] > 1024
 
 
+def test_the_automatic_marker_writes_for_as_long_as_it_says(server):
+    hour = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    written = usage(server, system=LONG, **hour)["cache_creation"]
+    assert written["ephemeral_1h_input_tokens"] > 1024
+    assert written["ephemeral_5m_input_tokens"] == 0
+
+
 def test_each_key_has_a_cache_of_its_own(server):
     usage(server, system=system(**MARK), headers={"x-api-key": "one"})
     assert usage(server, system=system(**MARK), headers={"x-api-key": "two"})["cache_read_input_tokens"] == 0

@@ -241,6 +241,30 @@ ANTHROPIC = {
         "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at "
         "https://docs.claude.com/en/docs/build-with-claude/extended-thinking#max-tokens-and-context-window-size",
     ),
+    "a top-level hour behind five minutes": (
+        {"messages": [user(text(**MARK))], **LONG_MARK},
+        "cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note "
+        "that blocks are processed in the following order: `tools`, `system`, `messages`.",
+    ),
+    "a top-level lifetime that does not exist": (
+        {"cache_control": {"type": "ephemeral", "ttl": "2h"}},
+        "cache_control.ephemeral.ttl: Input should be '5m' or '1h'",
+    ),
+    "a marker inside a result": (
+        {
+            "tools": [ANTHROPIC_TOOL],
+            "messages": [*HI, assistant(use()), user(result(content=[text(**MARK)]))],
+        },
+        "messages.2.content.0.tool_result.content.0.text.cache_control: Extra inputs are not permitted",
+    ),
+    "a system message with the user's words behind it": (
+        {
+            "model": "claude-opus-4-8",
+            "messages": [user(text()), {"role": "system", "content": "note"}, user(text())],
+        },
+        'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not "system" '
+        "as an input message role.",
+    ),
     "more output than the model has": (
         {"model": OLD, "max_tokens": 100_000},
         f"max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens for {OLD}",

@@ -186,8 +186,8 @@ class TestCodex:
         (b"hello", "line 1 is not JSON"),
         (b"\x1f\x8b\x08\x00zip", "line 1 is not UTF-8"),
         (b'{"messages": [{"role": "user", "content": "hel', "cut off"),
-        (b'{"messages": []}\n{"messages": [{"role": "us', "line 2 is not JSON"),
-        (b'{"messages": []}\n{"messages": [\n\n', "line 2 is not JSON"),
+        (b'[{"role": "user", "content": "a"}]\n{"messages": [{"role": "us', "line 2 is not JSON"),
+        (b'[{"role": "user", "content": "a"}]\n{"messages": [\n\n', "line 2 is not JSON"),
         (b'{\n "messages": [\n  oops\n ]}', "line 3 is not JSON"),
         (b"42", "line 1 is no conversation"),
         (b'{"prompt": "x"}', "line 1 is no conversation"),
@@ -195,7 +195,10 @@ class TestCodex:
         (b'[{"role": "wizard", "content": "a"}]', "'wizard'"),
         (b'[{"role": ["user"], "content": "a"}]', "message 1 has no role"),
         (b'[{"role": "user", "content": 7}]', "message 1"),
-        (b'{"messages": []}\n{"role": "user", "content": "a"}', "line 2 is no conversation"),
+        (
+            b'[{"role": "user", "content": "a"}]\n{"role": "user", "content": "a"}',
+            "line 2 is no conversation",
+        ),
         (b'{"role": "user", "content": "a"}\n[]', "line 2 is no message"),
         (b'[{"role": "user", "content": "a", "n": NaN}]', "NaN"),
         (b'[{"role": "user", "content": "a", "n": 1e999}]', "too large"),
@@ -210,6 +213,90 @@ def test_bad_input_is_refused_with_the_place_and_what_was_found(data: bytes, wor
     said = refusal(data)
     assert words in said
     assert said.startswith("it.json")
+
+
+@pytest.mark.parametrize(
+    "empty", ["[]", "[\n]", '{"messages": []}', '{"system": "Be kind.", "messages": [], "model": "m"}']
+)
+def test_a_conversation_without_a_message_is_refused(empty: str) -> None:
+    assert refusal(empty).startswith("it.json is a conversation without a single message")
+
+
+def test_an_empty_conversation_among_others_is_refused_with_its_line() -> None:
+    good = json.dumps(HELLO)
+    said = refusal(f'{good}\n\n{{"messages": []}}\n{good}')
+    assert said.startswith("it.json: line 3 is a conversation without a single message")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [*HELLO, 7],
+        [{"role": "user", "content": 7}],
+        {"system": 4, "messages": HELLO},
+        {"prompt": "x"},
+        [{"role": "user", "content": "a", "n": float("nan")}],
+    ],
+)
+def test_no_line_is_named_for_a_document_of_many_lines(value: Any) -> None:
+    said = refusal(json.dumps(value, indent=2))
+    assert "line 1" not in said
+    assert said.startswith("it.json")
+
+
+def test_a_syntax_error_in_a_document_of_many_lines_has_its_own_line() -> None:
+    assert "line 3 is not JSON" in refusal('[\n {"role": "user",\n  oops\n}]')
+
+
+@pytest.mark.parametrize("data", ["hello", "42", '{"prompt": "x"}', ""])
+def test_what_is_accepted_is_told_where_the_format_is_unknown(data: str) -> None:
+    assert "Accepted: " in refusal(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        '[{"role": "user", "content": "a"}, 7]',
+        '[{"role": "user", "content": 7}]',
+        f"{json.dumps(HELLO)}\noops",
+        '{"type": "user", "message": {"role": "user", "content": 4}}',
+        '{"messages": [{"role": "user", "cont',
+    ],
+)
+def test_what_is_accepted_is_not_told_where_the_format_is_known(data: str) -> None:
+    assert "Accepted: " not in refusal(data)
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (7, "found a number"),
+        (None, "found null"),
+        (True, "found true or false"),
+        ("x", "found text"),
+        ({"role": "user", "content": 7}, "content is a number"),
+        ({"role": "user", "content": {"a": 1}}, "content is an object"),
+    ],
+)
+def test_what_was_found_is_told_in_the_words_of_json(value: Any, found: str) -> None:
+    assert found in refusal(json.dumps([*HELLO, value]))
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("openai_list.json", None),
+        ("claude_code.jsonl", "claude-sonnet-4-5"),
+        ("codex.jsonl", "gpt-5-codex"),
+    ],
+)
+def test_the_model_that_a_file_names_is_read(name: str, model: str | None) -> None:
+    assert read_transcripts(GOLDEN / name)[0].model == model
+
+
+def test_the_model_beside_the_messages_is_read() -> None:
+    assert read(json.dumps({"model": "gpt-5", "messages": HELLO}))[0].model == "gpt-5"
+    assert read(json.dumps({"model": 5, "messages": HELLO}))[0].model is None
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])

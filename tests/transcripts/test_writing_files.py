@@ -42,6 +42,17 @@ def test_a_session_log_becomes_a_list_of_openai_messages(name: str, tmp_path: Pa
     assert read_transcripts(tmp_path / "out.json")[0].messages == found.messages
 
 
+@pytest.mark.parametrize("name", ["claude_code.jsonl", "codex.jsonl"])
+def test_a_session_log_becomes_one_message_per_line_in_a_file_of_json_lines(
+    name: str, tmp_path: Path
+) -> None:
+    (found,) = read_transcripts(GOLDEN / name)
+    write_transcripts(tmp_path / "out.jsonl", [found])
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == found.messages
+    assert read_transcripts(tmp_path / "out.jsonl")[0].messages == found.messages
+
+
 def test_several_conversations_become_json_lines(tmp_path: Path) -> None:
     found = [t for name in ("openai_list.json", "claude_code.jsonl") for t in read_transcripts(GOLDEN / name)]
     write_transcripts(tmp_path / "out.jsonl", found)
@@ -74,7 +85,7 @@ def test_a_device_is_written_to_and_not_replaced() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_a_sentence() -> None:
-    with pytest.raises(UserError, match="No space left"):
+    with pytest.raises(UserError, match=r"No space left on device\. Free some space there\."):
         write_transcripts("/dev/full", read_transcripts(GOLDEN / "openai_list.json") * 200)
 
 
@@ -106,3 +117,14 @@ def test_messages_are_replaced_and_everything_around_them_is_kept(tmp_path: Path
     written = json.loads((tmp_path / "out.json").read_text())
     assert list(written) == ["id", "model", "messages", "tags"]
     assert len(written["messages"]) == 2
+
+
+def test_a_place_that_may_not_be_written_is_told_with_its_permissions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(descriptor: int) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "fsync", forbidden)
+    with pytest.raises(UserError, match=r"Permission denied\. Check its permissions\."):
+        write_transcripts(tmp_path / "out.json", read_transcripts(GOLDEN / "openai_list.json"))

@@ -1,7 +1,7 @@
 """Where the provider's prompt cache cuts, what it costs, and what it would have cost otherwise. Pure."""
 
-from plimsoll.caching.anthropic_rules import LOOK_BACK, MAX_BREAKPOINTS
-from plimsoll.caching.bill import Bill, prices_for, total
+from plimsoll.caching.anthropic_rules import FIRST_TOKEN, LOOK_BACK, MAX_BREAKPOINTS
+from plimsoll.caching.bill import Bill, total
 from plimsoll.caching.blocks import Block, BlockChain, Prompt, RequestOptions
 from plimsoll.caching.breakpoints import (
     Breakpoint,
@@ -10,6 +10,7 @@ from plimsoll.caching.breakpoints import (
     apply_plan,
     breakpoints_in,
     cache_marker,
+    marker_ttl,
     without_markers,
 )
 from plimsoll.caching.planner import (
@@ -37,7 +38,8 @@ from plimsoll.caching.replay import (
     replay,
     warm_summary_cost,
 )
-from plimsoll.caching.simulator import FIRST_TOKEN, CacheSimulator, uncached
+from plimsoll.caching.simulator import CacheSimulator, uncached
+from plimsoll.caching.summary_choice import SummaryChoice, choose_summary
 
 __all__ = [
     "FIRST_TOKEN",
@@ -59,17 +61,19 @@ __all__ = [
     "RequestOptions",
     "Step",
     "SummaryCall",
+    "SummaryChoice",
     "apply_anthropic_cache_control",
     "apply_plan",
     "breakpoints_in",
     "cache_marker",
     "caching_policy",
+    "choose_summary",
     "cold_summary_cost",
     "mark",
+    "marker_ttl",
     "plan_breakpoints",
     "plan_reading",
     "plan_system_and_3",
-    "prices_for",
     "remember",
     "replay",
     "request_extras",

@@ -12,7 +12,7 @@ minimum is never stored. A marker at or before the hit renews its entry where
 one lives there, and creates none.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.caching.bill import Bill
@@ -21,6 +21,7 @@ from plimsoll.caching.breakpoints import LIFETIMES, Breakpoint
 
 LOOK_BACK = 20  # positions that a breakpoint looks at, itself counted
 MAX_BREAKPOINTS = 4
+FIRST_TOKEN = 2.0  # seconds until a response begins, and with it what the request wrote can be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +57,16 @@ def highest_hit(prompt: Prompt, blocks: Sequence[int], found: Callable[[int], bo
     return None
 
 
-def refusals(prompt: Prompt, breakpoints: Sequence[Breakpoint], automatic: bool = False) -> tuple[str, ...]:
+def refusals(
+    prompt: Prompt, breakpoints: Sequence[Breakpoint], automatic: str | None = None
+) -> tuple[str, ...]:
     """Why the provider would answer 400; empty where it accepts the markers."""
     reasons = []
-    count = len({mark.block for mark in breakpoints}) + automatic
+    count = len({mark.block for mark in breakpoints}) + (automatic is not None)
     if count > MAX_BREAKPOINTS:
         reasons.append(f"{count} cache breakpoints; at most {MAX_BREAKPOINTS} are allowed")
     seen_short = False
-    for mark in sorted(breakpoints, key=lambda mark: mark.block):
+    for mark in sorted((*breakpoints, *_automatic(prompt, automatic)), key=lambda mark: mark.block):
         if not 0 <= mark.block < len(prompt):
             reasons.append(f"breakpoint on block {mark.block}, but the prompt has {len(prompt)}")
         elif not prompt[mark.block].markable:
@@ -88,15 +91,15 @@ class AnthropicCache:
         prompt: Prompt,
         breakpoints: Sequence[Breakpoint],
         first_token: float,
-        automatic: bool = False,
+        automatic: str | None = None,
     ) -> Bill:
-        """Read, write and count one request; the money is not filled in."""
+        """Read, write and count one request; the money is not filled in. `automatic` is a lifetime."""
         refused = refusals(prompt, breakpoints, automatic)
         if refused:
             return Bill(refusals=refused)
         marks = {mark.block: mark for mark in breakpoints}
-        if automatic and (last := _last_markable(prompt)) is not None:
-            marks.setdefault(last, Breakpoint(last))
+        for mark in _automatic(prompt, automatic):
+            marks.setdefault(mark.block, mark)
         hit = highest_hit(prompt, list(marks), lambda block: self._live(prompt.key(block), now))
         floor = -1 if hit is None else hit
         for block in {floor, *(block for block in marks if block < floor)} - {-1}:
@@ -135,5 +138,9 @@ def _counted(prompt: Prompt, written: Sequence[Breakpoint], hit: int | None, bel
     )
 
 
-def _last_markable(prompt: Prompt) -> int | None:
-    return next((block for block in range(len(prompt) - 1, -1, -1) if prompt[block].markable), None)
+def _automatic(prompt: Prompt, ttl: str | None) -> Iterator[Breakpoint]:
+    """Where the top-level marker stands: on the last block that can carry one."""
+    for block in range(len(prompt) - 1, -1, -1) if ttl is not None else ():
+        if prompt[block].markable:
+            yield Breakpoint(block, ttl or "5m")
+            return

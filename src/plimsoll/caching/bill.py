@@ -9,7 +9,7 @@ prefix that could be reused was, `money_most` if none was. Elsewhere they are eq
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from plimsoll.models import ModelCard, Prices
+from plimsoll.models import ModelCard
 
 _MILLION = 1_000_000
 
@@ -50,15 +50,9 @@ class Bill:
         return total((self, other))
 
 
-def prices_for(card: ModelCard, prompt_tokens: int) -> Prices:
-    """The prices that hold for a prompt of this length, where a provider has two tiers."""
-    is_long = card.long_prompt is not None and prompt_tokens > card.long_prompt
-    return card.long_prices if is_long and card.long_prices else card.prices
-
-
 def priced(bill: Bill, card: ModelCard, guaranteed: bool = True) -> Bill:
     """The bill with its money filled in."""
-    prices = prices_for(card, bill.prompt_tokens)
+    prices = card.prices_for(bill.prompt_tokens)
     cached = bill.read * prices.cache_read
     written = bill.write_5m * prices.write_5m + bill.write_1h * prices.write_1h
     input_money = (cached + written + bill.plain * prices.input) / _MILLION

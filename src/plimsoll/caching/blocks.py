@@ -11,6 +11,7 @@ that replaying a conversation of n messages as n requests is linear work.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -25,6 +26,7 @@ _RUNS = frozenset({"tool_use", "tool_result"})
 _MEDIA_WEIGHT = (
     6_000  # characters that an image, sound or file counts for when a message's tokens are shared out
 )
+_BLOCK_KEYS = frozenset({"content", "tool_calls", "thinking_blocks", MARKER})
 
 Key: TypeAlias = tuple[bytes, tuple[Any, ...]]
 
@@ -239,11 +241,40 @@ def _drafts(message: Message, is_system: bool) -> Iterator[_Draft]:
         images = any(part.get("type") in IMAGE_TYPES for part in parts)
         yield _Draft("tool_result", None, rendered, _MEDIA_WEIGHT if images else len(rendered), True, images)
         return
-    for index, part in enumerate(parts_of(message)):
-        yield _part_draft(index, part, is_system)
+    drafts = [_thinking_draft(None, block) for block in _thinking(message)]
+    drafts += [_part_draft(index, part, is_system) for index, part in enumerate(parts_of(message))]
     for call in tool_calls(message):
         rendered = _canonical(_plain(call))
-        yield _Draft("tool_use", None, rendered, len(rendered))
+        drafts.append(_Draft("tool_use", None, rendered, len(rendered)))
+    yield from _reordered(drafts, message.get("block_order"))
+
+
+def _thinking(message: Message) -> list[Any]:
+    """Thinking that stands beside the content; on the wire each piece is a block before it.
+
+    Routers hand the same blocks along as details; those that nobody signed are no blocks.
+    """
+    blocks, details = message.get("thinking_blocks"), message.get("reasoning_details")
+    if isinstance(blocks, list) and blocks:
+        return blocks
+    found = [each for each in details if isinstance(each, dict)] if isinstance(details, list) else []
+    return [each for each in found if each.get("signature") or each.get("data")]
+
+
+def _reordered(drafts: list[_Draft], order: Any) -> list[_Draft]:
+    """The blocks as the model interleaved them; an order that does not fit them is void."""
+    kinds = [draft.kind if draft.kind in ("thinking", "tool_use") else "content" for draft in drafts]
+    if not isinstance(order, list) or Counter(map(str, order)) != Counter(kinds):
+        return drafts
+    waiting = {
+        kind: iter([d for d, k in zip(drafts, kinds, strict=True) if k == kind]) for kind in set(kinds)
+    }
+    return [next(waiting[kind]) for kind in order]
+
+
+def _thinking_draft(index: int | None, block: Any) -> _Draft:
+    rendered = _canonical(block)
+    return _Draft("thinking", index, rendered, len(rendered), False)
 
 
 def _part_draft(index: int, part: Part, is_system: bool) -> _Draft:
@@ -252,13 +283,14 @@ def _part_draft(index: int, part: Part, is_system: bool) -> _Draft:
     if kind in MEDIA_TYPES:
         return _Draft("media", index, rendered, _MEDIA_WEIGHT, True, kind in IMAGE_TYPES)
     if kind in THINKING_TYPES:
-        return _Draft("thinking", index, rendered, len(rendered), False)
+        return _thinking_draft(index, part)
     return _Draft("system" if is_system else "text", index, rendered, len(rendered), can_carry_marker(part))
 
 
 def can_carry_marker(part: Part) -> bool:
-    """Whether the provider accepts a marker on a content part: not on thinking, not on empty text."""
-    return part.get("type") not in THINKING_TYPES and (part.get("type") != "text" or bool(part.get("text")))
+    """Whether the provider accepts a marker on a content part: not on thinking, not on empty or blank text."""
+    kind = part.get("type")
+    return kind not in THINKING_TYPES and (kind != "text" or bool(str(part.get("text") or "").strip()))
 
 
 def _tool_blocks(tools: Sequence[dict[str, Any]]) -> list[Block]:
@@ -274,8 +306,7 @@ def _tool_blocks(tools: Sequence[dict[str, Any]]) -> list[Block]:
 
 def _frame(message: Message) -> str:
     """Everything of a message that is no block: role, ids, names and whatever else it carries."""
-    outside = {key: value for key, value in message.items() if key not in ("content", "tool_calls", MARKER)}
-    return _canonical(outside)
+    return _canonical({key: value for key, value in message.items() if key not in _BLOCK_KEYS})
 
 
 def _plain(part: dict[str, Any]) -> dict[str, Any]:

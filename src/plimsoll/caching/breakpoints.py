@@ -6,14 +6,15 @@ Markers are put on a deep copy from which earlier markers were removed, so the
 caller's list never changes and no request carries more than it should.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from plimsoll.caching.blocks import MARKER, Prompt, can_carry_marker
 from plimsoll.errors import SettingError
-from plimsoll.messages import SYSTEM_ROLES, Message, parts_of
+from plimsoll.messages import SYSTEM_ROLES, Message, parts_of, tool_calls
 
 LIFETIMES = {"5m": 300, "1h": 3600}
 ROLLING = 3  # messages at the end that `system_and_3` marks
@@ -49,23 +50,19 @@ def apply_anthropic_cache_control(
     """A deep copy with markers on the system prompt and on the last three non-system messages."""
     marker = cache_marker(cache_ttl)
     copy = without_markers(messages)
-    for index in system_and_3_messages([str(message.get("role")) for message in copy]):
+    for index in system_and_3_messages(len(copy), lambda index: str(copy[index].get("role"))):
         _mark(copy[index], marker, native_anthropic)
     return copy
 
 
-def system_and_3_messages(roles: Sequence[str]) -> list[int]:
+def system_and_3_messages(count: int, role: Callable[[int], str]) -> list[int]:
     """The messages that `system_and_3` marks: the system prompt and the last three that are not system."""
     opening = 0
-    while opening < len(roles) and roles[opening] in SYSTEM_ROLES:
+    while opening < count and role(opening) in SYSTEM_ROLES:
         opening += 1
-    rolling: list[int] = []
-    for index in range(len(roles) - 1, opening - 1, -1):
-        if len(rolling) == ROLLING:
-            break
-        if roles[index] not in SYSTEM_ROLES:
-            rolling.append(index)
-    return ([opening - 1] if opening else []) + rolling[::-1]
+    # The window is found from the end, so a long conversation is not walked for each request.
+    spoken = (index for index in range(count - 1, opening - 1, -1) if role(index) not in SYSTEM_ROLES)
+    return ([opening - 1] if opening else []) + list(islice(spoken, ROLLING))[::-1]
 
 
 def without_markers(messages: Sequence[Message]) -> list[Message]:
@@ -74,10 +71,10 @@ def without_markers(messages: Sequence[Message]) -> list[Message]:
     copy = [deepcopy(message) for message in messages]
     for message in copy:
         message.pop(MARKER, None)
-        content = message.get("content")
-        for part in content if isinstance(content, list) else ():
-            if isinstance(part, dict):
-                part.pop(MARKER, None)
+        for inner in (message.get("content"), message.get("tool_calls")):
+            for item in inner if isinstance(inner, list) else ():
+                if isinstance(item, dict):
+                    item.pop(MARKER, None)
     return copy
 
 
@@ -104,15 +101,8 @@ def markable_block(prompt: Prompt, message: int, native_anthropic: bool) -> int 
 
 def system_and_3_blocks(prompt: Prompt, native_anthropic: bool) -> list[int]:
     """The blocks that `apply_anthropic_cache_control` marks, without touching the messages."""
-    # The window is found from the end, so a long conversation is not walked for each request.
-    chosen = [prompt.system_messages - 1] if prompt.system_messages else []
-    rolling: list[int] = []
-    index = prompt.count - 1
-    while index >= prompt.system_messages and len(rolling) < ROLLING:
-        if prompt.role(index) not in SYSTEM_ROLES:
-            rolling.append(index)
-        index -= 1
-    found = (markable_block(prompt, message, native_anthropic) for message in chosen + rolling[::-1])
+    chosen = system_and_3_messages(prompt.count, prompt.role)
+    found = (markable_block(prompt, message, native_anthropic) for message in chosen)
     return [block for block in found if block is not None]
 
 
@@ -133,7 +123,9 @@ def breakpoints_in(
     tools: Sequence[dict[str, Any]] = (),
 ) -> list[Breakpoint]:
     """The markers that a request carries, as blocks of its prompt, without those that its route drops."""
-    found = [Breakpoint(index, _ttl(tool[MARKER])) for index, tool in enumerate(tools) if MARKER in tool]
+    found = [
+        Breakpoint(index, marker_ttl(tool[MARKER])) for index, tool in enumerate(tools) if MARKER in tool
+    ]
     for index, message in enumerate(messages):
         span = prompt.span(index)
         content = message.get("content")
@@ -142,14 +134,23 @@ def breakpoints_in(
             if isinstance(content, list) and part is not None and isinstance(content[part], dict):
                 marker = content[part].get(MARKER)
                 if marker:
-                    found.append(Breakpoint(block, _ttl(marker)))
+                    found.append(Breakpoint(block, marker_ttl(marker)))
+        if native_anthropic:
+            calls = [block for block in span if prompt[block].kind == "tool_use"]
+            marks = [call.get(MARKER) for call in tool_calls(message)]
+            found += [
+                Breakpoint(block, marker_ttl(marker))
+                for block, marker in zip(calls, marks, strict=True)
+                if marker
+            ]
         markable = [block for block in span if prompt[block].markable]
         if message.get(MARKER) and native_anthropic and markable:
-            found.append(Breakpoint(markable[-1], _ttl(message[MARKER])))
+            found.append(Breakpoint(markable[-1], marker_ttl(message[MARKER])))
     return found
 
 
-def _ttl(marker: Any) -> str:
+def marker_ttl(marker: Any) -> str:
+    """The lifetime that a marker asks for; what is no lifetime counts as the default."""
     ttl = marker.get("ttl", "5m") if isinstance(marker, dict) else "5m"
     return ttl if ttl in LIFETIMES else "5m"
 

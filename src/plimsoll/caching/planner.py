@@ -15,7 +15,7 @@ no more than `system_and_3` for the same requests.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from plimsoll.caching.anthropic_rules import MAX_BREAKPOINTS, highest_hit, look_back
+from plimsoll.caching.anthropic_rules import FIRST_TOKEN, MAX_BREAKPOINTS, highest_hit, look_back
 from plimsoll.caching.blocks import Key, Prompt
 from plimsoll.caching.breakpoints import (
     LIFETIMES,
@@ -38,6 +38,7 @@ class Written:
     block: int
     expires: float
     ttl: str
+    readable: float = 0.0  # from when on: the response of the request that wrote it must have begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,9 @@ class CacheMemory:
         return {
             entry.block: entry
             for entry in self.entries
-            if entry.expires > now and entry.block < end and prompt.key(entry.block) == entry.key
+            if entry.readable <= now < entry.expires
+            and entry.block < end
+            and prompt.key(entry.block) == entry.key
         }
 
 
@@ -110,9 +113,15 @@ def plan_reading(prompt: Prompt, memory: CacheMemory, *, now: float, ttl: str = 
 
 
 def remember(
-    memory: CacheMemory | None, prompt: Prompt, plan: Plan, *, now: float, minimum: int = 0
+    memory: CacheMemory | None,
+    prompt: Prompt,
+    plan: Plan,
+    *,
+    now: float,
+    minimum: int = 0,
+    first_token: float = FIRST_TOKEN,
 ) -> CacheMemory:
-    """The memory after a request was sent with this plan."""
+    """The memory after a request was sent with this plan; its response begins `first_token` seconds later."""
     known = memory or CacheMemory()
     live = known.live(prompt, now)
     blocks = [mark.block for mark in plan.breakpoints]
@@ -120,15 +129,17 @@ def remember(
     floor = -1 if hit is None else hit
     kept = {entry.key: entry for entry in known.entries if entry.expires > now}
     for block in {floor, *blocks} - {-1}:
+        key = prompt.key(block)
+        old = kept.get(key)
         if block <= floor and block in live:
-            ttl = live[block].ttl
+            ttl, readable = live[block].ttl, live[block].readable
         elif block > floor and prompt[block].tokens >= minimum:
-            ttl = plan.ttl
+            # Written twice before it could be read, it can be read when the first of the two says so.
+            ttl, readable = plan.ttl, min(now + first_token, old.readable if old else now + first_token)
         else:
             continue
-        key = prompt.key(block)
         kept.pop(key, None)  # so that what was used last stands last
-        kept[key] = Written(key, block, now + LIFETIMES[ttl], ttl)
+        kept[key] = Written(key, block, now + LIFETIMES[ttl], ttl, readable)
     return CacheMemory(tuple(kept.values())[-_REMEMBERED:])
 
 

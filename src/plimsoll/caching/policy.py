@@ -40,6 +40,7 @@ class CachingPolicy:
     strategy: Strategy
     ttl: str = "5m"
     reason: str = ""  # why it is off
+    unwanted: bool = False  # off because the person said so, and not for want of markers
     notices: tuple[str, ...] = ()
 
     @property
@@ -75,14 +76,17 @@ def caching_policy(
         )
     route = _route(provider, base_url)
     if strategy == "none":
-        return CachingPolicy(False, route, "none", cache_ttl, "prompt_caching.strategy is none")
+        return CachingPolicy(
+            False, route, "none", cache_ttl, "prompt_caching.strategy is none", unwanted=True
+        )
     if "claude" not in model.lower():
         return CachingPolicy(False, route, "none", cache_ttl, f"{model} takes no cache markers")
     if route not in ("anthropic", "openrouter"):
         return CachingPolicy(False, route, "none", cache_ttl, f"{_NAMES[route]} takes no cache markers")
     notices: tuple[str, ...] = ()
     if route == "openrouter" and cache_ttl == "1h":
-        notices = ("OpenRouter may not pass prompt_caching.cache_ttl 1h on; count on 5m.",)
+        notices = ("OpenRouter does not pass prompt_caching.cache_ttl 1h on, so 5m holds.",)
+        cache_ttl = "5m"
     placed: Strategy = "system_and_3" if strategy == "system_and_3" else "planned"
     return CachingPolicy(True, route, placed, cache_ttl, notices=notices)
 
@@ -97,7 +101,7 @@ def start_line(policy: CachingPolicy) -> str:
 
 def request_extras(policy: CachingPolicy, conversation_id: str) -> dict[str, Any]:
     """Fields of the request that keep a conversation with the server that holds its cache."""
-    if policy.strategy == "none" and policy.reason.startswith("prompt_caching.strategy"):
+    if policy.unwanted:
         return {}
     field = {"openrouter": "session_id", "openai": "prompt_cache_key"}.get(policy.route)
     # The id itself stays at home; the key only has to be the same each time.

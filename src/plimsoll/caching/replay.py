@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from plimsoll.caching.anthropic_rules import FIRST_TOKEN
 from plimsoll.caching.bill import Bill, priced, total
 from plimsoll.caching.blocks import BlockChain, Prompt
 from plimsoll.caching.breakpoints import Plan
 from plimsoll.caching.planner import CacheMemory, plan_breakpoints, plan_reading, plan_system_and_3, remember
 from plimsoll.caching.policy import STRATEGIES
-from plimsoll.caching.simulator import FIRST_TOKEN, CacheSimulator, uncached
+from plimsoll.caching.simulator import CacheSimulator, uncached
 from plimsoll.errors import SettingError
 from plimsoll.messages import Message
 from plimsoll.models import ModelCard
@@ -124,8 +125,53 @@ class _Run:
         )
         if bill.refusals:  # sent again without markers
             return replace(uncached(prompt.tokens, self.card, output_tokens), refusals=bill.refusals)
-        self.memory = remember(self.memory, prompt, plan, now=t, minimum=self.card.cache.minimum)
+        self.memory = remember(
+            self.memory,
+            prompt,
+            plan,
+            now=t,
+            minimum=self.card.cache.minimum,
+            first_token=self.first_token,
+        )
         return bill
+
+
+class _Walk:
+    """The conversation on its way through a replay: the view as it stands, the time, and what was billed."""
+
+    def __init__(
+        self, messages: Sequence[Message], chain: BlockChain, run: _Run, gaps: Sequence[float]
+    ) -> None:
+        self._messages, self._chain, self._run, self._gaps = messages, chain, run, gaps
+        self._view, self._offset, self._t = list(messages), 0, 0.0
+        self._whole = chain.prompt(self._view)
+        self.steps: list[Step] = []
+
+    def sent_before(self, index: int) -> Sequence[Message]:
+        """What stands before a recorded message in the view."""
+        return self._view[: index - self._offset]
+
+    def turn(self, index: int, volatile: int) -> None:
+        """The request that a recorded message answered."""
+        place = index - self._offset
+        asked, output = self._whole.upto(place), self._whole.tokens_of(place)
+        self._billed(index, "turn", self._run.turn(self._t, asked, output, volatile))
+
+    def compact(self, event: Compaction) -> None:
+        """Bill the summary call and put the new view in place."""
+        self._chain = self._chain.fork()  # the caller's keeps the conversation as it was recorded
+        if event.summary is not None:
+            asked = self._chain.prompt([*self.sent_before(event.at), event.summary.instruction])
+            self._billed(event.at, "summary", self._run.summary(self._t, asked, event.summary))
+        self._view, self._offset = (
+            [*event.view, *self._messages[event.at :]],
+            event.at - len(event.view),
+        )
+        self._whole = self._chain.prompt(self._view)
+
+    def _billed(self, at: int, kind: str, bill: Bill) -> None:
+        self.steps.append(Step(at, self._t, kind, bill))
+        self._t += self._gaps[(len(self.steps) - 1) % len(self._gaps)]
 
 
 def replay(
@@ -150,38 +196,31 @@ def replay(
     """
     if strategy not in STRATEGIES:
         raise SettingError(f"strategy is {strategy!r}; it must be one of {', '.join(STRATEGIES)}.")
-    chain = chain or BlockChain(tools)
-    run = _Run(card, strategy, ttl, native_anthropic, first_token)
     gaps = [float(gap_seconds)] if isinstance(gap_seconds, int | float) else list(gap_seconds) or [0.0]
-    steps: list[Step] = []
-    view, offset, t, answered = list(messages), 0, 0.0, -1
-    whole = chain.prompt(view)
+    run = _Run(card, strategy, ttl, native_anthropic, first_token)
+    walk = _Walk(messages, chain or BlockChain(tools), run, gaps)
+    answered = -1
     for index, message in enumerate(messages):
         if message.get("role") != "assistant":
             continue
-        event = _compaction_between(compactions, answered, index, view, index - offset)
-        if event is not None:
-            chain = chain.fork()  # the caller's keeps the conversation as it was recorded
-            if event.summary is not None:
-                asked = chain.prompt([*view[: event.at - offset], event.summary.instruction])
-                steps.append(Step(event.at, t, "summary", run.summary(t, asked, event.summary)))
-                t += gaps[(len(steps) - 1) % len(gaps)]
-            view, offset = [*event.view, *messages[event.at :]], event.at - len(event.view)
-            whole = chain.prompt(view)
+        for event in _compactions_between(compactions, answered, index, walk):
+            walk.compact(event)
+        walk.turn(index, volatile)
         answered = index
-        asked, output = whole.upto(index - offset), whole.tokens_of(index - offset)
-        steps.append(Step(index, t, "turn", run.turn(t, asked, output, volatile)))
-        t += gaps[(len(steps) - 1) % len(gaps)]
-    return Replay(card.name, strategy, tuple(steps))
+    if not callable(compactions):  # one that nobody asked behind was paid for all the same
+        for event in _compactions_between(compactions, answered, len(messages), walk):
+            walk.compact(event)
+    return Replay(card.name, strategy, tuple(walk.steps))
 
 
-def _compaction_between(
-    compactions: Sequence[Compaction] | Compactor, since: int, index: int, view: Sequence[Message], count: int
-) -> Compaction | None:
-    """The compaction that happened after message `since` and before message `index`, if one did."""
+def _compactions_between(
+    compactions: Sequence[Compaction] | Compactor, since: int, index: int, walk: _Walk
+) -> list[Compaction]:
+    """The compactions that happened after message `since` and before message `index`, in their order."""
     if callable(compactions):
-        return compactions(index, view[:count])
-    return next((event for event in reversed(compactions) if since < event.at <= index), None)
+        event = compactions(index, walk.sent_before(index))
+        return [event] if event is not None else []
+    return sorted((event for event in compactions if since < event.at <= index), key=lambda event: event.at)
 
 
 def warm_summary_cost(card: ModelCard, cached_tokens: int, fresh_tokens: int, output_tokens: int = 0) -> Bill:

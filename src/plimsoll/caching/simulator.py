@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from plimsoll.caching.anthropic_rules import AnthropicCache
+from plimsoll.caching.anthropic_rules import FIRST_TOKEN, AnthropicCache
 from plimsoll.caching.automatic_rules import AutomaticCache, BreakpointCache, SlotCache
 from plimsoll.caching.bill import Bill, priced
 from plimsoll.caching.blocks import Prompt
 from plimsoll.caching.breakpoints import Breakpoint
 from plimsoll.models import ModelCard
 
-FIRST_TOKEN = 2.0  # seconds until a response begins, and with it what the request wrote can be read
 _OPENAI_LIFETIME = 1800
 _IDLE = 300
 
@@ -53,9 +52,9 @@ class CacheSimulator:
         output_tokens: int = 0,
         workspace: str = "default",
         first_token: float = FIRST_TOKEN,
-        automatic: bool = False,
+        automatic: str | None = None,
     ) -> Bill:
-        """Send one request at time `t`; `automatic` is Anthropic's top-level marker, which takes one breakpoint."""
+        """Send one request at time `t`; `automatic` is the lifetime that Anthropic's top-level marker asks for."""
         place = (card.cache.style, card.name, workspace)
         cache = self._caches.setdefault(place, _cache_for(card))
         if isinstance(cache, AnthropicCache):

@@ -11,6 +11,7 @@ write is atomic, so a crash leaves the old file or the new one, never a part.
 import os
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from plimsoll.config.load import examine
 from plimsoll.config.scalars import scalar_text
 from plimsoll.config.schema import path_of, setting_at
 from plimsoll.config.sources import KeyPath, setting_error
-from plimsoll.errors import SettingError
+from plimsoll.errors import SettingError, advice_on
 
 _BOM = b"\xef\xbb\xbf"
 _DEFAULT_STEP = 2
@@ -154,31 +155,43 @@ def _with_lines(text: str, after: int, lines: list[str], newline: str) -> str:
 
 def _write(path: Path, text: str) -> None:
     """Replace the file in one step: a new file beside it, flushed to disk, then renamed."""
-    target = path.resolve()  # a link to a file kept elsewhere stays a link
-    target.parent.mkdir(parents=True, exist_ok=True)
-    exists = target.exists()
-    mark = _BOM if exists and target.read_bytes().startswith(_BOM) else b""
+    try:
+        target = path.resolve()  # a link to a file kept elsewhere stays a link
+        target.parent.mkdir(parents=True, exist_ok=True)
+        exists = target.exists()
+        mark = _BOM if exists and target.read_bytes().startswith(_BOM) else b""
+        _replace(target, mark + text.encode("utf-8"), exists)
+    except OSError as error:
+        raise SettingError(
+            f"{path} cannot be written: {error.strerror or error}. {advice_on(error)} Nothing was changed."
+        ) from error
+    _flush_directory(target.parent)
+
+
+def _replace(target: Path, data: bytes, exists: bool) -> None:
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(mark + text.encode("utf-8"))
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if exists:
             temporary.chmod(target.stat().st_mode & 0o7777)
         temporary.replace(target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise SettingError(f"{path} cannot be written: {error.strerror}. Check its permissions.") from error
-    _flush_directory(target.parent)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
 
 
 def _flush_directory(directory: Path) -> None:
     if os.name != "posix":
         return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    # The file is in its place; a directory that may be written but not read cannot be flushed.
+    with suppress(PermissionError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

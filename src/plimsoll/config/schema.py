@@ -4,7 +4,9 @@
               ├─ context         context/settings.py
               ├─ compression     context/settings.py
               ├─ auxiliary       context/settings.py
-              └─ prompt_caching  caching/settings.py
+              ├─ prompt_caching  caching/settings.py
+              ├─ archive         archive/settings.py
+              └─ agent           agent/settings.py
 
 `all_keys()` is what messages, completion and the documentation are made from, so
 a setting added to its package appears everywhere by itself.
@@ -20,6 +22,8 @@ import annotated_types
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
+from plimsoll.agent.settings import AgentSettings
+from plimsoll.archive.settings import ArchiveSettings
 from plimsoll.caching.settings import PromptCachingSettings
 from plimsoll.config.sources import KeyPath
 from plimsoll.context.settings import AuxiliarySettings, CompressionSettings, ContextSettings
@@ -37,6 +41,8 @@ class Settings(Section):
     compression: CompressionSettings = Field(default_factory=CompressionSettings)
     auxiliary: AuxiliarySettings = Field(default_factory=AuxiliarySettings)
     prompt_caching: PromptCachingSettings = Field(default_factory=PromptCachingSettings)
+    archive: ArchiveSettings = Field(default_factory=ArchiveSettings)
+    agent: AgentSettings = Field(default_factory=AgentSettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from plimsoll.context.budget import SUMMARY_RATIO, Budget
 from plimsoll.context.compressor import ContextCompressor
 from plimsoll.context.engine import ContextEngine
-from plimsoll.context.handles import handle_of
 from plimsoll.context.report import Cleared, Report
-from plimsoll.context.summarizer import Summarizer
+from plimsoll.context.summarizer import ConversationSummarizer, Summarizer, SummaryService, SummaryWriter
+from plimsoll.messages import handle_of
 
 __all__ = [
     "SUMMARY_RATIO",
@@ -13,7 +13,10 @@ __all__ = [
     "Cleared",
     "ContextCompressor",
     "ContextEngine",
+    "ConversationSummarizer",
     "Report",
     "Summarizer",
+    "SummaryService",
+    "SummaryWriter",
     "handle_of",
 ]

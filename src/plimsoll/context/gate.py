@@ -7,7 +7,7 @@ A refusal is a sentence that says why. What is refused never reaches the model.
 
 from collections.abc import Sequence
 
-from plimsoll.context.markers import is_summary, newest_own_request
+from plimsoll.context.markers import find_summary, is_summary, newest_own_request
 from plimsoll.messages import Message, Wire, validate
 from plimsoll.models import estimate_messages_tokens_rough
 
@@ -24,7 +24,9 @@ def refusal(
     newest = newest_own_request(before)
     if newest is not None and before[newest] not in after:
         return "the newest request would be lost"
-    if sum(is_summary(message) for message in after[:6]) > 1:
+    # A person may have quoted a summary; only our own must be alone.
+    quoted = sum(map(is_summary, before)) - (find_summary(before) is not None)
+    if sum(map(is_summary, after)) > 1 + quoted:
         return "two summaries would stand side by side"
     broken = validate(after, wire)
     if broken and len(broken) > len(validate(before, wire)):

@@ -54,8 +54,9 @@ def has_note(message: Message) -> bool:
 
 
 def newest_own_request(messages: Sequence[Message]) -> int | None:
-    """The newest user message that is not a summary."""
+    """The newest user message that is not the summary: what every compaction keeps word for word."""
+    summary = find_summary(messages)
     for index in range(len(messages) - 1, -1, -1):
-        if messages[index].get("role") == "user" and not (index <= 4 and is_summary(messages[index])):
+        if messages[index].get("role") == "user" and index != summary:
             return index
     return None

@@ -43,7 +43,6 @@ class CompressionSettings(Section):
     enabled: bool = Field(
         default=True,
         description="Compact automatically. When false, only compressing by hand makes it smaller.",
-        json_schema_extra={"reserved": {"False": "this release compacts by hand only"}},
     )
     threshold: float = Field(
         default=0.50,
@@ -65,7 +64,6 @@ class CompressionSettings(Section):
     background: bool = Field(
         default=True,
         description="Prepare summaries before they are due.",
-        json_schema_extra={"reserved": "this release does no work in the background"},
     )
     policy: Literal["threshold", "cost"] = Field(
         default="threshold",

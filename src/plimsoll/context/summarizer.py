@@ -1,6 +1,16 @@
-"""What an engine needs from a summary model: one blocking call and the size of its window."""
+"""What an engine needs from a summary model: one blocking call and the size of its window.
 
+    Summarizer                one prompt, one answer
+    ConversationSummarizer    may also read the conversation where the provider's cache still holds it
+    SummaryService            gives one of these for each summary, so that a deadline can span its pieces
+
+The last two are offers: an engine uses them where they are made.
+"""
+
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
+
+from plimsoll.messages import Message
 
 
 @runtime_checkable
@@ -9,9 +19,34 @@ class Summarizer(Protocol):
 
     @property
     def context_length(self) -> int:
-        """Tokens that prompt and answer may take together."""
+        """Tokens that prompt and answer may take together; smaller after a failure that taught better."""
         ...
 
     def summarize(self, prompt: str, max_tokens: int) -> str:
         """The model's answer to `prompt`; may raise, and the engine then writes the summary itself."""
         ...
+
+
+@runtime_checkable
+class ConversationSummarizer(Summarizer, Protocol):
+    """A summarizer that can append an instruction to the conversation as it was last sent."""
+
+    def prefers_conversation(self, view: Sequence[Message], excerpt_tokens: int, max_tokens: int) -> bool:
+        """Whether that is cheaper now than a request of its own with excerpts of this many tokens."""
+        ...
+
+    def summarize_conversation(self, view: Sequence[Message], instruction: str, max_tokens: int) -> str:
+        """The model's answer to the instruction behind the whole conversation; may raise."""
+        ...
+
+
+@runtime_checkable
+class SummaryService(Protocol):
+    """Whatever hands out a summarizer for each summary."""
+
+    def begin(self) -> Summarizer:
+        """A summarizer for one summary, all of its pieces included."""
+        ...
+
+
+SummaryWriter = Summarizer | SummaryService

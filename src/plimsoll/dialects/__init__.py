@@ -9,7 +9,6 @@ is written for one serves for the other.
 
 from plimsoll.dialects import anthropic, openai
 from plimsoll.dialects.anthropic import decode_anthropic_conversation, encode_anthropic_conversation
-from plimsoll.dialects.anthropic.normal_form import normalise
 from plimsoll.dialects.collect import Collector, collect
 from plimsoll.dialects.finish import FinishReason
 from plimsoll.dialects.reply import (
@@ -63,7 +62,6 @@ __all__ = [
     "drop_bound_thinking",
     "encode_anthropic_conversation",
     "illegal_edits",
-    "normalise",
     "openai",
     "usage_from_anthropic",
     "usage_from_openai",

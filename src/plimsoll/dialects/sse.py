@@ -56,19 +56,26 @@ class SseParser:
     """Feed it bytes, get the events that they complete."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []  # the unfinished line in pieces: joining it each time is quadratic
+        self._held = False  # whether the last piece ended with a CR that may be half of a CRLF
         self._event: str | None = None
         self._data: list[str] = []
         self._started = False
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """The events that end within this chunk."""
-        buffer = self._rest + chunk
+        if not chunk:
+            return []
         # A CR at the very end may be half of a CRLF; it waits for the next chunk.
-        held = buffer.endswith(b"\r")
-        text = buffer[:-1] if held else buffer
-        lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        self._rest = lines.pop() + (b"\r" if held else b"")
+        text, self._held = (b"\r" if self._held else b"") + chunk, chunk.endswith(b"\r")
+        if self._held:
+            text = text[:-1]
+        first, *lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        self._rest.append(first)
+        if not lines:
+            return []
+        lines.insert(0, b"".join(self._rest))
+        self._rest = [lines.pop()]
         events = []
         for line in lines:
             event = self._line(line.decode("utf-8", "replace"))

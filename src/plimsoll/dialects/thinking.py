@@ -9,11 +9,12 @@ refuse a request in which that changed. Legal: appending; moving cache markers;
 removing thinking from the start, from the end, or all of it. Everything else in
 front of a block makes it void: another system prompt or tool, an earlier message
 edited, dropped or moved, a thinking block taken out of the middle. Reasoning that
-nobody signed is bound to nothing.
+nobody signed is bound to nothing. Routers that speak OpenAI's wire hand the same
+blocks along as `reasoning_details`, and there they are bound all the same.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from plimsoll.dialects.anthropic.conversation import encode_anthropic_conversation
@@ -21,6 +22,8 @@ from plimsoll.dialects.anthropic.tools import encode_tools
 from plimsoll.dialects.blocks.assistant import THINKING_TYPES, is_signed
 from plimsoll.dialects.request import ChatRequest
 from plimsoll.messages import Message, Violation
+
+_SAME_AGAIN = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ def illegal_edits(before: ChatRequest, after: ChatRequest) -> list[Violation]:
 
     A block that `before` does not hold was written after it, and is bound to all of it.
     """
+    before, after = _with_blocks(before), _with_blocks(after)
     old, new = _sent(before), _sent(after)
     places = _places([bound.block for bound in old.thinking], [bound.block for bound in new.thinking])
     violations: list[Violation] = []
@@ -76,10 +80,14 @@ def drop_bound_thinking(messages: Sequence[Message], changed_from: int) -> list[
 
 def without_signed_thinking(message: Message) -> Message:
     """The message without its signed thinking; the same object where it has none."""
-    signed = [block for block in _candidates(message) if is_signed(block)]
-    if message.get("role") != "assistant" or not signed:
+    signed = any(is_signed(block) for block in _candidates(message))
+    if message.get("role") != "assistant" or not (signed or _signed_details(message)):
         return message
-    kept = dict(message)
+    # The plain text of it goes along: it is the same thinking again.
+    kept = {key: value for key, value in message.items() if key not in _SAME_AGAIN}
+    details = [detail for detail in _details(message) if not _is_signed_detail(detail)]
+    if details:
+        kept["reasoning_details"] = details
     blocks = [block for block in message.get("thinking_blocks") or [] if not is_signed(block)]
     kept.pop("thinking_blocks", None)
     if blocks:
@@ -96,6 +104,39 @@ def without_signed_thinking(message: Message) -> Message:
         if not blocks and places != sorted(places):
             kept["block_order"] = places
     return kept
+
+
+def _details(message: Message) -> list[dict[str, Any]]:
+    details = message.get("reasoning_details")
+    return [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
+
+
+def _is_signed_detail(detail: dict[str, Any]) -> bool:
+    return bool(detail.get("signature") or detail.get("data"))
+
+
+def _signed_details(message: Message) -> list[dict[str, Any]]:
+    return [detail for detail in _details(message) if _is_signed_detail(detail)]
+
+
+def _with_blocks(request: ChatRequest) -> ChatRequest:
+    """The request with its signed details as the thinking blocks that they are."""
+    return replace(request, messages=tuple(_as_blocks(message) for message in request.messages))
+
+
+def _as_blocks(message: Message) -> Message:
+    signed = _signed_details(message)
+    if message.get("role") != "assistant" or not signed or any(map(is_signed, _candidates(message))):
+        return message
+    blocks: list[dict[str, Any]] = [
+        {"type": "thinking", "thinking": detail.get("text") or "", "signature": detail["signature"]}
+        if detail.get("signature")
+        else {"type": "redacted_thinking", "data": detail["data"]}
+        for detail in signed
+    ]
+    return {key: value for key, value in message.items() if key not in _SAME_AGAIN} | {
+        "thinking_blocks": blocks
+    }
 
 
 def _is_thinking(block: Any) -> bool:

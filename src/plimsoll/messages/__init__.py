@@ -25,6 +25,8 @@ from plimsoll.messages.content import (
     with_text,
 )
 from plimsoll.messages.groups import align_backward, group_end, groups, safe_cuts
+from plimsoll.messages.handles import HANDLE_DIGITS, handle_of
+from plimsoll.messages.harness import is_harness_text
 from plimsoll.messages.order import (
     SYSTEM_ROLES,
     fitting_role,
@@ -35,6 +37,7 @@ from plimsoll.messages.repair import STUB_RESULT, is_whole, repair, stub_result
 from plimsoll.messages.validate import Violation, Wire, validate
 
 __all__ = [
+    "HANDLE_DIGITS",
     "IMAGE_TYPES",
     "MEDIA_TYPES",
     "STUB_RESULT",
@@ -55,6 +58,8 @@ __all__ = [
     "fitting_role",
     "group_end",
     "groups",
+    "handle_of",
+    "is_harness_text",
     "is_whole",
     "media_of",
     "meets_itself",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from plimsoll.messages.calls import answers, call_ids, call_name, tool_calls
 from plimsoll.messages.content import Message
 
+_SPEAKS_WITHOUT_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
 STUB_RESULT = "[Result unavailable: it was not recorded in this conversation]"
 
 
@@ -23,14 +24,14 @@ def repair(messages: Sequence[Message]) -> list[Message]:
     for position, message in enumerate(messages):
         if message.get("role") == "tool":
             continue
-        whole.append(_with_content(message))
+        whole.append(_mended(message))
         seen: set[str] = set()
         for call in tool_calls(message):
             call_id = call.get("id")
             if isinstance(call_id, str) and call_id not in seen:
                 seen.add(call_id)
                 found = results.get((position, call_id))
-                whole.append(_with_content(found) if found else stub_result(call_id, call_name(call)))
+                whole.append(_mended(found) if found else stub_result(call_id, call_name(call)))
     return whole
 
 
@@ -40,9 +41,11 @@ def stub_result(call_id: str, name: str) -> Message:
 
 
 def is_whole(messages: Sequence[Message]) -> bool:
-    """Whether every call is directly followed by its results and every result has its call."""
+    """Whether every call is directly followed by its results, every result has its call, and shapes are sound."""
     waiting: list[str] = []
     for message in messages:
+        if _mended(message) is not message:
+            return False
         if message.get("role") == "tool":
             answered = message.get("tool_call_id")
             if answered not in waiting:
@@ -55,6 +58,17 @@ def is_whole(messages: Sequence[Message]) -> bool:
     return not waiting
 
 
-def _with_content(message: Message) -> Message:
-    missing = message.get("content") is None
-    return {**message, "content": ""} if missing and message.get("role") != "assistant" else message
+def _mended(message: Message) -> Message:
+    """The message with content that every wire takes; itself where nothing has to change."""
+    content = message.get("content")
+    mended = message
+    if message.get("tool_calls") == []:
+        mended = {key: value for key, value in message.items() if key != "tool_calls"}
+    if isinstance(content, str):
+        return mended
+    if isinstance(content, list) and any(isinstance(part, str) for part in content):
+        parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
+        return {**mended, "content": parts}
+    if content == [] or (content is None and not any(mended.get(key) for key in _SPEAKS_WITHOUT_CONTENT)):
+        return {**mended, "content": ""}
+    return mended

@@ -55,6 +55,13 @@ class Endpoint:
         return urlunsplit((parts.scheme, parts.netloc, path + _PATHS[self.dialect], parts.query, ""))
 
     @property
+    def place(self) -> str:
+        """Scheme, host and port: what may be shown of the address, as anything else in it may be a secret."""
+        parts = urlsplit(self.base_url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        return f"{parts.scheme}://{host}" + ("" if parts.port is None else f":{parts.port}")
+
+    @property
     def is_loopback(self) -> bool:
         """Whether the address is on this machine."""
         return is_loopback(self.base_url)

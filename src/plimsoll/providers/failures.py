@@ -72,6 +72,13 @@ class Wording:
     kind: str
     who: str
     pattern: re.Pattern[str]
+    statuses: frozenset[int] = frozenset()  # under which alone it means that; empty: under any
+
+    def found_in(self, words: str, status: int | None) -> re.Match[str] | None:
+        """Where an answer is worded like this."""
+        if self.statuses and status is not None and status not in self.statuses:
+            return None
+        return self.pattern.search(words)
 
 
 @cache
@@ -79,7 +86,12 @@ def wordings() -> tuple[Wording, ...]:
     """Every wording in the data file, in its order."""
     text = files("plimsoll.providers").joinpath("failures.toml").read_text(encoding="utf-8")
     return tuple(
-        Wording(row["kind"], row["who"], re.compile(row["pattern"], re.IGNORECASE))
+        Wording(
+            row["kind"],
+            row["who"],
+            re.compile(row["pattern"], re.IGNORECASE),
+            frozenset(row.get("statuses", ())),
+        )
         for row in tomllib.loads(text)["wording"]
     )
 
@@ -118,7 +130,7 @@ def _match(status: int | None, words: str) -> tuple[str, dict[str, Any]]:
     if status in _DECISIVE:
         return _DECISIVE[status], {}
     for wording in wordings():
-        found = wording.pattern.search(words)
+        found = wording.found_in(words, status)
         if found:
             return wording.kind, {name: value for name, value in found.groupdict().items() if value}
     return _kind_of(status), {}

@@ -2,19 +2,25 @@
 
     ANTHROPIC_API_KEY ─► x-api-key        OPENAI_API_KEY ─► Authorization: Bearer        OLLAMA_HOST ─► address
 
-A key is looked at only to be sent; sentences name its variable.
+A key is looked at only to be sent, and only to whom it belongs: the provider that
+owns the host, or the one that the person named for an address of nobody's.
+Sentences name its variable.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from plimsoll.errors import MissingKey
+from pydantic import TypeAdapter, ValidationError
+
+from plimsoll.errors import MissingKey, SettingError
+from plimsoll.models.settings import Endpoint as Address
 from plimsoll.models.settings import ModelSettings
 from plimsoll.providers.catalogue import Dialect, ProviderFacts, Sent, provider_at, providers
-from plimsoll.providers.endpoint import Endpoint, is_private, model_at
+from plimsoll.providers.endpoint import Endpoint, is_loopback, is_private, model_at
 
-ANYBODY = ("PLIMSOLL_API_KEY", "OPENAI_API_KEY")  # for an address that is no provider's
+ANYBODY = "PLIMSOLL_API_KEY"  # for an address that is no provider's
+_NEARBY = "OPENAI_API_KEY"  # many servers on this machine ask for it, and there it leaves nobody's hands
 _OLLAMA_PORT = 11_434
 
 
@@ -41,21 +47,27 @@ def address_of(facts: ProviderFacts, environ: Mapping[str, str]) -> str:
     for variable in facts.addresses:
         value = environ.get(variable, "").strip()
         if value:
-            return _ollama_address(value) if facts.name == "ollama" else value
+            return _ollama_address(variable, value) if facts.name == "ollama" else _checked(variable, value)
     return facts.base_url
 
 
-def custom_endpoint(settings: ModelSettings, environ: Mapping[str, str]) -> Endpoint:
-    """The endpoint at an address that the person gave."""
+def custom_endpoint(settings: ModelSettings, environ: Mapping[str, str]) -> tuple[Endpoint, FoundKey | None]:
+    """The endpoint at an address that the person gave, and the key that is sent there."""
     address = settings.base_url or ""
-    facts = providers().get(settings.provider) or provider_at(address)
-    key = find_key(facts, environ) if facts else None
-    key = key or _key_for_anybody(settings.provider, environ)
+    owner, named = provider_at(address), providers().get(settings.provider)
+    facts = named or owner
+    key = find_key(owner, environ) if owner else _key_for_anybody(settings.provider, named, address, environ)
     if key is None and not is_private(address):
-        names = facts.key_names if facts and facts.keys else ANYBODY[0]
+        names = (
+            owner.key_names
+            if owner
+            else f"{named.key_names} or {ANYBODY}"
+            if named and named.keys
+            else ANYBODY
+        )
         raise MissingKey(f"{address} needs a key: set {names} in the environment.")
     model, headers = model_at(facts.name if facts else settings.provider, settings.name or "")
-    return Endpoint(
+    endpoint = Endpoint(
         provider=facts.name if facts else settings.provider if settings.provider != "auto" else "custom",
         base_url=address,
         dialect=_dialect(address, facts),
@@ -64,11 +76,17 @@ def custom_endpoint(settings: ModelSettings, environ: Mapping[str, str]) -> Endp
         headers=(*(facts.headers if facts else ()), *headers),
         sent=key.sent if key else "bearer",
     )
+    return endpoint, key
 
 
-def _key_for_anybody(provider: str, environ: Mapping[str, str]) -> FoundKey | None:
-    own = (f"{provider.upper().replace('-', '_')}_API_KEY",) if provider != "auto" else ()
-    for variable in (*own, *ANYBODY):
+def _key_for_anybody(
+    provider: str, named: ProviderFacts | None, address: str, environ: Mapping[str, str]
+) -> FoundKey | None:
+    """The key for a host of nobody's: the named provider's own, or one that is meant for such hosts."""
+    if named is not None and (key := find_key(named, environ)):
+        return key
+    own = (f"{provider.upper().replace('-', '_')}_API_KEY",) if named is None and provider != "auto" else ()
+    for variable in (*own, ANYBODY, *((_NEARBY,) if is_loopback(address) else ())):
         value = environ.get(variable, "").strip()
         if value:
             return FoundKey(variable, value)
@@ -86,9 +104,22 @@ def _dialect(address: str, facts: ProviderFacts | None) -> Dialect:
     )
 
 
-def _ollama_address(value: str) -> str:
-    """OLLAMA_HOST as Ollama itself reads it: scheme and port may be missing, and 0.0.0.0 is for listening."""
-    parts = urlsplit(value if "://" in value else f"http://{value}")
+def _checked(variable: str, value: str) -> str:
+    """The address in a variable, under the rules that hold for model.base_url."""
+    try:
+        return TypeAdapter[str](Address).validate_python(value)
+    except ValidationError as error:
+        # Without the value: it may be the secret.
+        raise SettingError(f"{variable} is not usable: {error.errors()[0]['msg']}.") from None
+
+
+def _ollama_address(variable: str, value: str) -> str:
+    """OLLAMA_HOST as Ollama itself reads it: scheme, host and port may be missing, and 0.0.0.0 is for listening."""
+    whole = (value if "://" in value else f"http://{value}").replace("://:", "://127.0.0.1:")
+    parts = urlsplit(_checked(variable, whole))
     host = parts.hostname or "127.0.0.1"
     host = "127.0.0.1" if host == "0.0.0.0" else f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{host}:{parts.port or _OLLAMA_PORT}/v1"
+    try:
+        return f"{parts.scheme}://{host}:{parts.port or _OLLAMA_PORT}/v1"
+    except ValueError:
+        raise SettingError(f"{variable} is not usable: its port must be between 1 and 65535.") from None

@@ -12,7 +12,9 @@ from collections.abc import Iterable
 MASK = "[key]"
 _SHORTEST_PIECE = 8  # shorter pieces of a key are words of ordinary text too often
 _LOOKS_LIKE_A_KEY = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|nvapi|hf|AIza)[-_][A-Za-z0-9*_\-.…]{8,}|(?<=Bearer )[A-Za-z0-9*_\-.~+/=]{8,}"
+    r"\b(?:sk|pk|rk|gsk|xai|nvapi|hf|gh[pousr]|github_pat)[-_][A-Za-z0-9*_\-.…]{8,}"
+    r"|\bAIza[A-Za-z0-9*_\-.…]{8,}"
+    r"|(?<=Bearer )[A-Za-z0-9*_\-.~+/=]{8,}"
 )
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]+")
 

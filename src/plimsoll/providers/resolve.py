@@ -75,8 +75,9 @@ async def resolve(
 
 async def _at_address(search: _Search, address: str) -> Resolution:
     """The person gave an address."""
-    endpoint = custom_endpoint(search.settings, search.environ)
+    endpoint, key = custom_endpoint(search.settings, search.environ)
     reason = f"model.base_url is {address}, so it is asked there"
+    reason += f" with the key in {key.variable}" if key else " without a key"
     if not endpoint.model and is_private(address):
         names = await search.probe(address)
         if names:

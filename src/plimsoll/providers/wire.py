@@ -4,6 +4,8 @@
                                    ├─► whole body ────► decode ───► Reply
                                    └─► events ────────► decode ───► steps, as they arrive
 
+A server that does not stream answers a request for a stream with a whole body;
+that is the reply all the same, and its steps come out at once.
 Whatever goes wrong on the way is a `ProviderError`. When the caller is
 cancelled, the connection is closed at once.
 """
@@ -11,11 +13,11 @@ cancelled, the connection is closed at once.
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from types import ModuleType
 from typing import Any, TypeAlias, TypeVar
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -76,15 +78,9 @@ class Wire:
 
     async def ask(self, request: ChatRequest, ends: float | None) -> Reply:
         """The whole reply."""
-        patience = self._timeouts.whole_reply
-        async with self._answer(replace(request, stream=False), patience, ends) as response:
-            body = await self._within(response.aread(), patience, ends)
-        try:
-            data = json.loads(body)
-        except (ValueError, RecursionError):
-            raise self._error("broken", f"not JSON: {body[:200].decode('utf-8', 'replace')}") from None
-        if isinstance(data, dict) and data.get("error"):
-            raise self._refusal(response, body)
+        asked = self._clock()
+        async with self._answer(replace(request, stream=False), self._timeouts.whole_reply, ends) as response:
+            data = await self._whole(response, asked, ends)
         try:
             reply: Reply = self._dialect.decode_reply(data)
         except MalformedReply as error:
@@ -101,24 +97,51 @@ class Wire:
         asked = self._clock()
         async with (
             self._answer(replace(request, stream=True), self._timeouts.first_byte, ends) as response,
-            aclosing(self._events(response, decoder, asked, ends)) as events,
+            aclosing(self._steps(response, decoder, asked, ends)) as steps,
         ):
-            async for event in events:
-                for delta in self._decoded(decoder, event):
-                    if held is None:
-                        yield delta
-                        continue
-                    held.append(delta)
-                    if is_substance(delta):
-                        for earlier in held:
-                            yield earlier
-                        held = None
+            async for delta in steps:
+                if held is None:
+                    yield delta
+                    continue
+                held.append(delta)
+                if is_substance(delta):
+                    for earlier in held:
+                        yield earlier
+                    held = None
         if not decoder.complete:
             raise self._error("broken", "cut off before its end")
         if not holds_something(decoder.reply()):
             raise self._error("empty")
         for earlier in held or ():
             yield earlier
+
+    async def _steps(
+        self, response: httpx.Response, decoder: Decoder, asked: float, ends: float | None
+    ) -> AsyncGenerator[Delta, None]:
+        """The steps of a reply, whether it is streamed or comes in one piece."""
+        if "json" in response.headers.get("content-type", ""):
+            data = await self._whole(response, asked, ends)
+            for delta in self._decoded(partial(decoder.feed_whole, data)):
+                yield delta
+            return
+        async with aclosing(self._events(response, decoder, asked, ends)) as events:
+            async for event in events:
+                for delta in self._decoded(partial(_fed, decoder, event)):
+                    yield delta
+
+    async def _whole(self, response: httpx.Response, asked: float, ends: float | None) -> Any:
+        """The body of a reply that comes in one piece; the time for it began when it was asked for."""
+        allowed = self._timeouts.whole_reply
+        left = max(0.0, allowed - (self._clock() - asked))
+        late = f"it was not whole within {allowed:.3g} s"
+        body = await self._within(response.aread(), left, ends, late=late)
+        try:
+            data = json.loads(body)
+        except (ValueError, RecursionError):
+            raise self._error("broken", f"not JSON: {body[:200].decode('utf-8', 'replace')}") from None
+        if isinstance(data, dict) and data.get("error"):
+            raise self._classified(response.status_code, body, dict(response.headers))
+        return data
 
     async def _events(
         self, response: httpx.Response, decoder: Decoder, asked: float, ends: float | None
@@ -143,9 +166,9 @@ class Wire:
                     # Reading the end gives the connection back to the pool.
                     patience = _LAST_CHUNK
 
-    def _decoded(self, decoder: Decoder, event: SseEvent) -> list[Delta]:
+    def _decoded(self, decode: Callable[[], list[Delta]]) -> list[Delta]:
         try:
-            deltas = decoder.feed(event.event, event.decoded())
+            deltas = decode()
         except MalformedReply as error:
             raise self._error("broken", str(error)) from None
         for delta in deltas:
@@ -169,28 +192,36 @@ class Wire:
         )
         response = await self._within(self._http.send(wire, stream=True), patience, ends, sending=True)
         try:
-            json_instead = request.stream and "json" in response.headers.get("content-type", "")
-            if response.status_code >= 300 or json_instead:
-                raise self._refusal(response, await self._start_of(response, ends))
+            if response.status_code >= 300:
+                body_start = await self._start_of(response, ends)
+                raise self._classified(response.status_code, body_start, dict(response.headers))
             yield response
         finally:
             await response.aclose()
 
     async def _start_of(self, response: httpx.Response, ends: float | None) -> bytes:
         """The beginning of an error's body; a body that does not come is no reason to lose the status."""
-        body, chunks = b"", response.aiter_bytes()
-        try:
-            while len(body) < _ERROR_BYTES:
-                chunk = await self._within(anext(chunks, None), self._timeouts.connect, ends)
-                if chunk is None:
-                    break
-                body += chunk
-        except (BrokenReply, ProviderTimeout):
-            return body
-        return body
+        body = bytearray()
+
+        async def read() -> None:
+            async for chunk in response.aiter_bytes():
+                body.extend(chunk)
+                if len(body) >= _ERROR_BYTES:
+                    return
+
+        with suppress(BrokenReply, ProviderTimeout):
+            # One limit for all of it: a body that trickles would never be late otherwise.
+            await self._within(read(), self._timeouts.connect, ends)
+        return bytes(body)
 
     async def _within(
-        self, awaited: Awaitable[T], patience: float, ends: float | None, sending: bool = False
+        self,
+        awaited: Awaitable[T],
+        patience: float,
+        ends: float | None,
+        *,
+        sending: bool = False,
+        late: str = "",
     ) -> T:
         """What is awaited, in time, with the transport's errors translated."""
         left = patience if ends is None else max(0.0, min(patience, ends - self._clock()))
@@ -199,8 +230,8 @@ class Wire:
                 async with asyncio.timeout(left):
                     return await awaited
             except TimeoutError:
-                late = "the deadline has passed" if left < patience else f"nothing came for {patience:.3g} s"
-                raise self._error("timeout", late) from None
+                late = late or f"nothing came for {patience:.3g} s"
+                raise self._error("timeout", "the deadline has passed" if left < patience else late) from None
 
     @contextmanager
     def _transport_errors(self, sending: bool) -> Iterator[None]:
@@ -212,19 +243,13 @@ class Wire:
             words = str(error) or type(error).__name__
             if not sending:
                 raise self._error("broken", words) from None
-            address = urlsplit(self._endpoint.base_url)
-            raise self._error("network", f"{address.scheme}://{address.netloc}: {words}") from None
+            raise self._error("network", f"{self._endpoint.place}: {words}") from None
 
     def _error(self, kind: str, words: str = "") -> ProviderError:
         said = Said(
             self._endpoint.provider, self._endpoint.model, words=one_line(masked(words, self._secrets))
         )
         return error_for(kind, said)
-
-    def _refusal(self, response: httpx.Response, body: bytes) -> ProviderError:
-        if response.status_code < 300 and b'"error"' not in body:
-            return self._error("broken", "it was to be streamed and came in one piece")
-        return self._classified(response.status_code, body, dict(response.headers))
 
     def _failure(self, failure: Failure) -> ProviderError:
         body = json.dumps({"error": {"type": failure.kind, "message": failure.message}})
@@ -244,3 +269,7 @@ class Wire:
     @property
     def _secrets(self) -> tuple[str, ...]:
         return (self._endpoint.key,) if self._endpoint.key else ()
+
+
+def _fed(decoder: Decoder, event: SseEvent) -> list[Delta]:
+    return decoder.feed(event.event, event.decoded())

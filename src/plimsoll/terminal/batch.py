@@ -1,29 +1,35 @@
 """Compact conversations, one here or many in all cores, and say what became of each.
 
     Job(plan, transcript) ──► ContextCompressor ──► Outcome       in this process
-                        └───► worker, worker, … ──► Outcome       where there are many
+                        ├───► worker, worker, … ──► Outcome       where there are many
+                        └───► thread, thread, … ──► Outcome       where a model writes and we mostly wait
 
 An outcome is plain data: it travels between processes and says the same in
 both. Outcomes come in the order of the jobs.
 """
 
+import multiprocessing
 import os
+import re
 import signal
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from dataclasses import dataclass, field, replace
 
-from plimsoll.context import Cleared, ContextCompressor, Summarizer
+from plimsoll.context import Cleared, ContextCompressor, SummaryWriter
 from plimsoll.errors import UserError
-from plimsoll.messages import Message, Wire, validate
-from plimsoll.transcripts import Transcript
+from plimsoll.messages import STUB_RESULT, Message, Wire, is_whole, text_of, validate
+from plimsoll.models import estimate_messages_tokens_rough
+from plimsoll.transcripts import Transcript, counted
 
 # Starting a worker costs about as long as compacting this many conversations.
 FEWEST_FOR_WORKERS = 8
 CHUNKS_PER_WORKER = 8
+MOST_PER_CHUNK = 4  # more, and the progress bar stands still for long
+LONGEST_SMALL_WORD = 3
+FITS = "everything fits the first exchange and the protected tail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +42,13 @@ class Plan:
     target_ratio: float
     protect_last_n: int
     focus: str | None = None
-    summarizer: Summarizer | None = None
+    summarizer: SummaryWriter | None = None
+    at_once: int = 1  # summaries that the summarizer writes side by side
+    recorded: Mapping[str, int] = field(default_factory=dict)  # windows of models that only the files name
 
-    @property
-    def threshold_tokens(self) -> int:
-        """Where compaction is due."""
-        return int(self.window * self.threshold)
+    def window_for(self, transcript: Transcript) -> int:
+        """The window of the model that this conversation was held with, where nobody named another."""
+        return self.recorded.get(transcript.model or "", self.window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,9 @@ class Outcome:
     steps: tuple[str, ...]
     violations: tuple[str, ...]
     seconds: float
+    window: int
+    due_at: int  # tokens where compaction is due
+    focus_found: bool = True  # whether any word of the focus topic occurs
 
     @property
     def valid(self) -> bool:
@@ -84,9 +94,10 @@ class Outcome:
 def compact_one(job: Job) -> Outcome:
     """One conversation compacted; an error of the engine says in which."""
     plan, transcript = job.plan, job.transcript
+    original, window = transcript.messages, plan.window_for(transcript)
     engine = ContextCompressor(
-        model=plan.model,
-        context_length=plan.window,
+        model=plan.model or transcript.model or "",
+        context_length=window,
         threshold=plan.threshold,
         target_ratio=plan.target_ratio,
         protect_last_n=plan.protect_last_n,
@@ -94,21 +105,29 @@ def compact_one(job: Job) -> Outcome:
     )
     started = time.perf_counter()
     try:
-        result = engine.compress(transcript.messages, focus_topic=plan.focus)
+        result = engine.compress(original, focus_topic=plan.focus)
     except Exception as error:
         error.add_note(f"while compacting {transcript.place}")
         raise
     seconds = time.perf_counter() - started
     report = engine.last_report
     assert report is not None
+    outcome, reason = str(report.outcome), report.reason
+    if outcome == "unchanged" and result != original:
+        outcome, reason = "repaired", _repairs(original, result)
+    elif outcome == "unchanged" and not engine.has_content_to_compress(original):
+        reason = FITS
     wire: Wire = "anthropic" if transcript.format == "anthropic" else "openai"
     return Outcome(
         transcript=replace(transcript, messages=result),
-        outcome=report.outcome,
-        reason=report.reason,
-        messages_before=report.messages_before,
-        messages_after=report.messages_after,
-        tokens_before=report.tokens_before,
+        outcome=outcome,
+        reason=reason,
+        messages_before=len(original),
+        messages_after=len(result),
+        # What came in is counted as it came in; the engine counts from the repaired list on.
+        tokens_before=report.tokens_before
+        if is_whole(original)
+        else estimate_messages_tokens_rough(original),
         tokens_after=report.tokens_after,
         pruned=report.pruned,
         summary=report.summary,
@@ -116,22 +135,65 @@ def compact_one(job: Job) -> Outcome:
         steps=report.steps,
         violations=tuple(str(violation) for violation in validate(result, wire)),
         seconds=seconds,
+        window=window,
+        due_at=engine.threshold_tokens,
+        focus_found=plan.focus is None or _speaks_of(original, plan.focus),
     )
+
+
+def _repairs(before: Sequence[Message], after: Sequence[Message]) -> str:
+    """What was removed, added and changed to make a conversation whole, in words."""
+    stubs = sum(m.get("content") == STUB_RESULT for m in after) - sum(
+        m.get("content") == STUB_RESULT for m in before
+    )
+    results = [sum(m.get("role") == "tool" for m in messages) for messages in (before, after)]
+    removed = results[0] - (results[1] - stubs)
+    places = {id(message): place for place, message in enumerate(before)}
+    kept = [places[id(message)] for message in after if id(message) in places]
+    mended = len(after) - len(kept) - stubs
+    said = []
+    if removed:
+        said.append(f"{counted(removed, 'tool result', 'tool results')} without a call removed")
+    if stubs:
+        said.append(f"{counted(stubs, 'missing tool result', 'missing tool results')} marked as such")
+    if kept != sorted(kept):
+        said.append("tool results put back behind their calls")
+    if mended:
+        said.append(f"{counted(mended, 'message', 'messages')} given content that a provider takes")
+    return ", ".join(said)
+
+
+def _speaks_of(messages: Sequence[Message], topic: str) -> bool:
+    """Whether any word of the topic occurs, small words like `the` left aside where there are others."""
+    words = set(re.findall(r"\w+", topic.casefold()))
+    words = {word for word in words if len(word) > LONGEST_SMALL_WORD or not word.isascii()} or words
+    texts = (f"{text_of(message)} {message.get('tool_calls', '')}".casefold() for message in messages)
+    return any(word in text for text in texts for word in words)
 
 
 def compact_all(
     plan: Plan, transcripts: Sequence[Transcript], workers: int | None = None
 ) -> Iterator[Outcome]:
-    """Every conversation in order, in worker processes where there are many of them."""
+    """Every conversation in order, in worker processes or threads where there are many of them."""
     jobs = [Job(plan, transcript) for transcript in transcripts]
+    if plan.summarizer is not None:  # it may hold a connection, which does not travel between processes
+        yield from _in_threads(jobs, min(plan.at_once, len(jobs)))
+        return
     count = min(workers or os.cpu_count() or 1, len(jobs))
-    # A summarizer may hold a connection, which does not travel between processes.
-    if count < 2 or len(jobs) < FEWEST_FOR_WORKERS or plan.summarizer is not None:
+    if count < 2 or len(jobs) < FEWEST_FOR_WORKERS:
         yield from map(compact_one, jobs)
         return
-    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_leave_interrupts)
+    others = set(multiprocessing.active_children())
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_leave_interrupts)
+    chunk = min(MOST_PER_CHUNK, max(1, len(jobs) // (count * CHUNKS_PER_WORKER)))
     try:
-        yield from pool.map(compact_one, jobs, chunksize=max(1, len(jobs) // (count * CHUNKS_PER_WORKER)))
+        yield from pool.map(compact_one, jobs, chunksize=chunk)
+    except (KeyboardInterrupt, GeneratorExit):
+        # Nobody waits for what is under way, and the longest conversation may take seconds.
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.terminate()
+        raise
     except BrokenProcessPool as error:
         raise UserError(
             f"A worker process died while compacting {len(jobs)} conversations, most likely for want of memory. "
@@ -141,6 +203,18 @@ def compact_all(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+def _in_threads(jobs: Sequence[Job], count: int) -> Iterator[Outcome]:
+    if count < 2:
+        yield from map(compact_one, jobs)
+        return
+    pool = ThreadPoolExecutor(count, thread_name_prefix="compact")
+    try:
+        yield from pool.map(compact_one, jobs)
+    finally:
+        # What is under way ends when its summarizer is closed, which is the caller's to do.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
 def _leave_interrupts() -> None:
-    """Ctrl-C goes to the whole group; only the parent acts on it, by giving out no more work."""
+    """Ctrl-C goes to the whole group; only the parent acts on it, by ending the workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,34 +1,50 @@
 """`plimsoll compress`: make conversation files lighter and show what was kept.
 
     files ─► read all ─► compact each ─► write --output ─► table, or JSON lines
+                              └─ the summary: by the auxiliary model where there is one, else by Plimsoll itself
 
 Every file is read before anything is compacted or written, so a mistake in the
 last one leaves no output behind. Results go to standard output, notices and the
 progress bar to standard error.
 """
 
+import difflib
 import json
+import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from plimsoll.config import BUILT_IN_ENGINES, Settings, load_settings
-from plimsoll.context import Summarizer
+from plimsoll.assembly import open_auxiliary, resolve_summaries
+from plimsoll.config import BUILT_IN_ENGINES, Settings, load_settings, plimsoll_home
+from plimsoll.models import DEFAULT_WINDOW, shipped_cards
+from plimsoll.providers.auxiliary import Auxiliary
 from plimsoll.terminal.batch import Outcome, Plan, compact_all
 from plimsoll.terminal.tables import before_after, cleared_list, many, plain, summary_panel
-from plimsoll.transcripts import Transcript, read_stream, read_transcripts, write_stream, write_transcripts
+from plimsoll.transcripts import (
+    LOGS,
+    Transcript,
+    read_example,
+    read_stream,
+    read_transcripts,
+    write_stream,
+    write_transcripts,
+)
 
-EXAMPLE = "fastapi.json"
 EXAMPLE_WINDOW = 64_000
+SMALLEST_WINDOW = 1024
 STANDARD = "-"
+NO_MODEL_SUMMARY = "no model summary"  # how a report says that the model failed
 PIPED_WIDTH = 160  # a file has no edge to fit into
 _TOKENS = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([kKmM]?)")
 
@@ -41,20 +57,40 @@ def _tokens(_ctx: click.Context, _option: click.Parameter, value: str | None) ->
     if found is None:
         raise click.BadParameter(f"{value!r} is no number of tokens; write 32000, 200_000, 8K or 1M.")
     number = float(found[1].replace("_", "").replace(",", ""))
-    return round(number * {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()])
+    tokens = round(number * {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()])
+    if tokens < SMALLEST_WINDOW:
+        raise click.BadParameter(
+            f"{value!r} is too small a window; it takes at least {SMALLEST_WINDOW} tokens."
+        )
+    return tokens
+
+
+def _complete_model(_ctx: click.Context, _option: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The model cards whose names begin like this."""
+    return [
+        CompletionItem(card.name, help=f"{card.window:,} tokens")
+        for card in shipped_cards()
+        if card.name.startswith(incomplete.lower())
+    ]
 
 
 @click.command()
 @click.argument("paths", metavar="FILE...", nargs=-1, type=click.Path(path_type=str, allow_dash=True))
 @click.option("--example", is_flag=True, help="Compact the conversation that comes with Plimsoll.")
 @click.option("--window", metavar="TOKENS", callback=_tokens, help="Context window: 32000, 200_000, 8K, 1M.")
-@click.option("--model", metavar="NAME", help="Model whose window holds; its card says how large it is.")
+@click.option(
+    "--model",
+    metavar="NAME",
+    shell_complete=_complete_model,
+    help="Model whose window holds; its card says how large it is.",
+)
 @click.option("--threshold", type=float, help="Share of the window where compaction is due, 0 to 1.")
 @click.option("--focus", metavar="TOPIC", help="What the summary should dwell on.")
-@click.option("--no-model", is_flag=True, help="Write the summary without asking a model.")
+@click.option("--no-model", is_flag=True, help="Write the summary without asking a model; no network.")
 @click.option(
     "-o", "--output", metavar="OUT", help="Write the lighter conversations here; - is standard output."
 )
+@click.option("--summary", "in_full", is_flag=True, help="Print the whole text of the summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each conversation.")
 def compress(
     paths: tuple[str, ...],
@@ -65,6 +101,7 @@ def compress(
     focus: str | None,
     no_model: bool,
     output: str | None,
+    in_full: bool,
     as_json: bool,
 ) -> None:
     """Make conversations lighter and show what was kept.
@@ -72,7 +109,9 @@ def compress(
     FILE is a conversation in OpenAI or Anthropic form (JSON or JSON lines), a Claude Code session, or a Codex
     rollout; - reads standard input.
     """
-    if bool(paths) == example:
+    if paths and example:
+        raise click.UsageError("Name conversation files or --example, not both.")
+    if not paths and not example:
         raise click.UsageError("Name conversation files, or --example for the one that comes with Plimsoll.")
     if as_json and output == STANDARD:
         raise click.UsageError("--json and --output - both want standard output; give --output a file.")
@@ -82,10 +121,12 @@ def compress(
     loaded = load_settings(flags=flags)
     # A model named here brings its own window, whatever the file says of another one.
     named_here = model is not None and window is None
-    plan, notices = _plan(loaded.settings, focus, no_model, named_here)
-    transcripts = _read(paths) if paths else _example()
-    _tell([*loaded.notices, *notices, *_notices_of(transcripts)])
-    outcomes = _compact(plan, transcripts)
+    transcripts = _read(paths) if paths else read_example()
+    auxiliary, found = (None, []) if no_model else _auxiliary(loaded.settings, quiet=as_json)
+    with auxiliary or nullcontext():
+        plan, notices = _plan(loaded.settings, transcripts, focus, auxiliary, named_here)
+        _tell([*loaded.notices, *notices, *found, *_notices_of(transcripts)])
+        outcomes = _compact(plan, transcripts)
     lighter = [outcome.transcript for outcome in outcomes]
     if output == STANDARD:
         write_stream(sys.stdout.buffer, lighter)
@@ -93,18 +134,35 @@ def compress(
         write_transcripts(output, lighter)
     if as_json:
         for outcome in outcomes:
-            click.echo(json.dumps(_facts(outcome)))
+            click.echo(json.dumps(_facts(outcome) | ({"summary": outcome.summary} if in_full else {})))
     else:
-        _show(plan, outcomes, output)
-    _warn(outcomes)
+        _show(outcomes, output, in_full, "--example" if example else "FILE")
+    if output:
+        _tell(_as_openai(lighter))
+    _warn(outcomes, auxiliary, focus)
 
 
-def _summarizer(settings: Settings, no_model: bool) -> Summarizer | None:  # noqa: ARG001
-    """Who writes the summaries. None, as in this release: Plimsoll itself, from what the conversation says."""
-    return None
+def _auxiliary(settings: Settings, quiet: bool) -> tuple[Auxiliary | None, list[str]]:
+    """Who writes the summaries, None: Plimsoll itself; and what a person should know about it."""
+    home = plimsoll_home()
+    resolution = resolve_summaries(settings, os.environ, home)
+    auxiliary = open_auxiliary(resolution, home)
+    if auxiliary and not quiet and sys.stderr.isatty():
+        click.echo(f"summaries: {plain(resolution.headline)}", err=True)
+    named = settings.auxiliary.compression.model or settings.auxiliary.compression.provider != "auto"
+    is_missed = named and (not resolution.candidates or resolution.candidates[0].role == "main")
+    asked_for_main = settings.auxiliary.compression.provider == "main"
+    missed = [step.sentence for step in resolution.explanation if not step.taken]
+    return auxiliary, missed if is_missed and not asked_for_main else []
 
 
-def _plan(settings: Settings, focus: str | None, no_model: bool, named_here: bool) -> tuple[Plan, list[str]]:
+def _plan(
+    settings: Settings,
+    transcripts: Sequence[Transcript],
+    focus: str | None,
+    auxiliary: Auxiliary | None,
+    named_here: bool,
+) -> tuple[Plan, list[str]]:
     """How to compact, and what a person should know about it."""
     name = settings.model.name or ""
     card = settings.model.card()
@@ -117,10 +175,9 @@ def _plan(settings: Settings, focus: str | None, no_model: bool, named_here: boo
             "Name another with `plimsoll config set context.engine compressor`."
         )
     if name and given is None and not card.known:
-        notices.append(
-            f"model {plain(name)!r} is unknown; a window of {card.window:,} tokens is assumed. "
-            "Say its window with --window or model.context_length."
-        )
+        notices.append(_unknown_model(name, card.window))
+    recorded, said = ({}, []) if name or given else _recorded(settings, transcripts)
+    notices += said
     plan = Plan(
         model=name,
         window=given or card.window,
@@ -128,26 +185,51 @@ def _plan(settings: Settings, focus: str | None, no_model: bool, named_here: boo
         target_ratio=settings.compression.target_ratio,
         protect_last_n=settings.compression.protect_last_n,
         focus=focus,
-        summarizer=_summarizer(settings, no_model),
+        summarizer=auxiliary,
+        at_once=auxiliary.at_once if auxiliary else 1,
+        recorded=recorded,
     )
     return plan, notices
+
+
+def _recorded(settings: Settings, transcripts: Sequence[Transcript]) -> tuple[dict[str, int], list[str]]:
+    """The windows of the models that the files name, and where one had to be assumed."""
+    names = sorted({one.model for one in transcripts if one.model})
+    cards = {name: settings.model.model_copy(update={"name": name}).card() for name in names}
+    notices = [_unknown_model(name, card.window) for name, card in cards.items() if not card.known]
+    if any(not one.model for one in transcripts):
+        notices.append(
+            f"no model named, {DEFAULT_WINDOW:,} tokens assumed. Name one with --model, or say --window."
+        )
+    return {name: card.window for name, card in cards.items()}, notices
+
+
+def _unknown_model(name: str, window: int) -> str:
+    near = difflib.get_close_matches(name.lower(), [card.name for card in shipped_cards()], n=1, cutoff=0.5)
+    return (
+        f"model {plain(name)!r} is unknown; a window of {window:,} tokens is assumed. "
+        + (f"Did you mean {near[0]}? " if near else "")
+        + "Say its window with --window or model.context_length."
+    )
 
 
 def _read(paths: Sequence[str]) -> list[Transcript]:
     if paths.count(STANDARD) > 1:
         raise click.UsageError("Standard input (-) can be read only once.")
     found: list[Transcript] = []
-    for path in paths:
-        if path == STANDARD:
-            found += read_stream(sys.stdin.buffer, "standard input")
-        else:
-            found += read_transcripts(path)
+    console = Console(stderr=True)
+    typed = (
+        STANDARD in paths and sys.stdin.isatty()
+    )  # a person types there, and the status would be in the way
+    with console.status("reading …") if console.is_terminal and not typed else nullcontext() as status:
+        for path in paths:
+            if status:
+                status.update(Text(f"reading {plain(Path(path).name)} …"))
+            if path == STANDARD:
+                found += read_stream(sys.stdin.buffer, "standard input")
+            else:
+                found += read_transcripts(path)
     return found
-
-
-def _example() -> list[Transcript]:
-    with files("plimsoll").joinpath("examples", EXAMPLE).open("rb") as handle:
-        return list(read_stream(handle, EXAMPLE))
 
 
 def _compact(plan: Plan, transcripts: Sequence[Transcript]) -> list[Outcome]:
@@ -184,12 +266,12 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _show(plan: Plan, outcomes: Sequence[Outcome], output: str | None) -> None:
+def _show(outcomes: Sequence[Outcome], output: str | None, in_full: bool, original: str) -> None:
     """The human's view; where nobody watches, the figures alone."""
     console = Console(stderr=output == STANDARD, highlight=False)
     if not console.is_terminal:
         console.width = PIPED_WIDTH
-    window = f"window {plan.window:,} tokens, compaction due at {plan.threshold_tokens:,}"
+    window = _window(outcomes)
     if len(outcomes) != 1:
         rows = [(_name(one.transcript), one, _word(one)) for one in outcomes]
         console.print(many(rows, console.width))
@@ -200,18 +282,36 @@ def _show(plan: Plan, outcomes: Sequence[Outcome], output: str | None) -> None:
         console.print()
         console.print(before_after(only))
         if console.is_terminal:
-            _details(console, only)
+            _details(console, only, in_full, original)
         console.print()
         console.print(_verdict(only))
+    for one in outcomes if in_full else ():
+        heading = "" if len(outcomes) == 1 else f"# {_name(one.transcript)}\n\n"
+        console.print()
+        console.print(Text(plain(f"{heading}{one.summary or 'No summary was needed.'}")), soft_wrap=True)
     if output and output != STANDARD:
         console.print(Text(f"Written to {output}"), soft_wrap=True)
 
 
-def _details(console: Console, outcome: Outcome) -> None:
+def _window(outcomes: Sequence[Outcome]) -> str:
+    """The window that held, and whether anything was due."""
+    sizes = sorted({(one.window, one.due_at) for one in outcomes})
+    said = f"window {sizes[0][0]:,} tokens, compaction due at {sizes[0][1]:,}"
+    if len(sizes) > 1:
+        said = f"windows of {sizes[0][0]:,} to {sizes[-1][0]:,} tokens, as the files name their models"
+    early = [one for one in outcomes if one.tokens_before < one.due_at]
+    asked = any(one.outcome == "compacted" for one in early)
+    if not early:
+        return said
+    count = "" if len(outcomes) == 1 else f"{len(early)} "
+    return f"{said}: {count}not due{'; compacted because you asked' if asked else ''}"
+
+
+def _details(console: Console, outcome: Outcome, in_full: bool, original: str) -> None:
     if outcome.pruned:
         console.print()
-        console.print(cleared_list(outcome.pruned))
-    if outcome.summary:
+        console.print(cleared_list(outcome.pruned, original=original))
+    if outcome.summary and not in_full:
         console.print()
         console.print(summary_panel(outcome.summary, outcome.summary_source))
 
@@ -222,13 +322,15 @@ def _verdict(outcome: Outcome) -> Text:
     took = f"{outcome.seconds:.2f} s"
     if outcome.outcome == "unchanged":
         return Text(f"Unchanged: {outcome.reason}; {valid}, {took}", "yellow")
+    if outcome.outcome == "repaired":
+        return Text(f"Repaired: {outcome.reason}; {valid}, {took}", "yellow")
     return Text(f"Compacted: {valid}, {took}", "green" if outcome.valid else "red")
 
 
 def _word(outcome: Outcome) -> str:
     if not outcome.valid:
         return "invalid"
-    return "unchanged" if outcome.outcome == "unchanged" else "valid"
+    return "valid" if outcome.outcome == "compacted" else outcome.outcome
 
 
 def _name(transcript: Transcript) -> str:
@@ -241,12 +343,33 @@ def _notices_of(transcripts: Iterable[Transcript]) -> list[str]:
     return [f"{one.place}: {notice}" for one in transcripts for notice in one.notices]
 
 
-def _warn(outcomes: Iterable[Outcome]) -> None:
+def _as_openai(transcripts: Sequence[Transcript]) -> list[str]:
+    """Which conversations left their format: a log can be read, and not be continued by its agent."""
+    formats = Counter(one.format for one in transcripts if one.format in LOGS)
+    return [
+        f"written as OpenAI messages, not as {LOGS[name]}{f' ({count} of them)' if count > 1 else ''}."
+        for name, count in formats.items()
+    ]
+
+
+def _warn(outcomes: Sequence[Outcome], auxiliary: Auxiliary | None, focus: str | None) -> None:
+    missed = [one.transcript.place for one in outcomes if not one.focus_found]
+    if missed and focus:
+        where = missed[0] if len(missed) == 1 else f"{len(missed)} conversations"
+        _tell([f"--focus {plain(focus)!r}: no word of it occurs in {where}."])
     _tell(
         f"{one.transcript.place}: the result breaks a rule: {plain(one.violations[0])}"
         for one in outcomes
         if one.violations
     )
+    failures = Counter(step for one in outcomes for step in one.steps if step.startswith(NO_MODEL_SUMMARY))
+    # What failed before another model answered is told too; what ended in no model summary, once.
+    _tell(
+        plain(note) for note in (auxiliary.notes if auxiliary else ()) if not any(note in f for f in failures)
+    )
+    for step, count in failures.items():
+        where = f"{count} conversations: " if count > 1 else ""
+        _tell([f"{where}{plain(step).rstrip('.')}; Plimsoll wrote the summary itself."])
 
 
 def _tell(notices: Iterable[str]) -> None:

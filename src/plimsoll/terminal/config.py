@@ -7,12 +7,14 @@ can be piped while the person still reads what is out of date.
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from plimsoll.assembly import explain as explain_resolution
 from plimsoll.config import (
     FILE_NAME,
     Loaded,
@@ -28,6 +30,7 @@ from plimsoll.config import (
     set_value,
     shown,
 )
+from plimsoll.terminal.tables import plain
 
 
 def complete_key(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -80,7 +83,7 @@ def check(ctx: click.Context) -> None:
 @config.command()
 @click.argument("key", shell_complete=complete_key)
 def explain(key: str) -> None:
-    """Say what KEY does, what it may be, what it is and who set it."""
+    """Say what KEY does, what it may be, what it is and who set it; of a model's name, who answers now and why."""
     today = current_key(key)
     setting = find_setting(today)
     if today != key:
@@ -91,6 +94,8 @@ def explain(key: str) -> None:
     click.echo(f"  {setting.description}")
     for name, text in _facts(loaded, setting, today):
         click.echo(f"  {name + ':':<{width}}{text}")
+    for position, line in enumerate(explain_resolution(today, loaded.settings, os.environ, plimsoll_home())):
+        click.echo(f"  {'' if position else 'now:':<{width}}{plain(line)}")
 
 
 @config.command("set")

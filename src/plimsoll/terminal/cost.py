@@ -7,8 +7,9 @@ the model's card. The row `none` is the price without any cache.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,17 @@ class Priced:
         """The replay that the person asked for."""
         return list(self.replays.values())[-1]
 
+    def over_window(self, card: ModelCard) -> int:
+        """How many requests have more tokens than the model takes."""
+        return sum(step.bill.prompt_tokens > card.prompt_limit for step in self.chosen.steps)
+
+
+def _finite(context: click.Context, parameter: click.Parameter, value: float) -> float:
+    del context, parameter
+    if not isfinite(value):  # a range lets nan through, as it is neither below nor above anything
+        raise click.BadParameter(f"{value} is not a number of seconds.")
+    return value
+
 
 @click.command()
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=str))
@@ -61,7 +73,7 @@ class Priced:
 @click.option("--strategy", type=click.Choice(STRATEGIES), help="Where cache markers go.")
 @click.option("--ttl", type=click.Choice(["5m", "1h"]), help="How long a cached prompt lives.")
 @click.option("--gap", metavar="SECONDS", type=click.FloatRange(min=0), default=30.0, show_default=True,
-              help="Time between two requests.")  # fmt: skip
+              callback=_finite, help="Time between two requests.")  # fmt: skip
 @click.option("--plot", metavar="PNG", type=click.Path(path_type=Path), help="Draw tokens and money here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each conversation.")
 def cost(
@@ -85,18 +97,20 @@ def cost(
     transcripts = [transcript for path in paths for transcript in read_transcripts(path)]
     policy = _policy(settings)
     of_files = (f"{one.place}: {note}" for one in transcripts for note in one.notices)
-    for notice in (*loaded.notices, *policy.notices, *of_files):
-        click.echo(f"note: {notice}", err=True)
+    off = () if policy.enabled or policy.unwanted or not _takes_markers(card) else (policy.reason,)
     priced = [
         _price(transcript, card, policy, settings.prompt_caching.strategy, gap) for transcript in transcripts
     ]
+    unplaced = (f"Prompt caching is off: {reason}, so there is nothing to compare." for reason in off)
+    for notice in (*loaded.notices, *policy.notices, *unplaced, *of_files, *_too_long(priced, card)):
+        click.echo(f"note: {notice}", err=True)
     if plot is not None:
         draw(priced, card, plot)
     if as_json:
         for one in priced:
-            click.echo(json.dumps(_facts(one, card, settings, gap)))
+            click.echo(json.dumps(_facts(one, card, policy, gap)))
         return
-    _show(priced, card, settings, gap)
+    _show(priced, card, policy, gap)
     if plot is not None:
         click.echo(f"Drawn to {plot}")
 
@@ -114,11 +128,25 @@ def _card(settings: Settings) -> ModelCard:
     return card
 
 
-def _compared(card: ModelCard, strategy: str) -> list[tuple[str, str]]:
+def _takes_markers(card: ModelCard) -> bool:
+    return card.cache.style == "anthropic"
+
+
+def _too_long(priced: Sequence[Priced], card: ModelCard) -> Iterator[str]:
+    """What to know of conversations with requests that the model would refuse."""
+    for one in priced:
+        if over := one.over_window(card):
+            yield (
+                f"{one.transcript.place}: {over:,} of {len(one.chosen.steps):,} requests have more tokens than the "
+                f"{card.prompt_limit:,} that {card.name} takes; they are priced as if it took them."
+            )
+
+
+def _compared(card: ModelCard, policy: CachingPolicy, strategy: str) -> list[tuple[str, str]]:
     """Label and strategy of each row; the last one is what the person asked for."""
-    if strategy == "none":
+    if strategy == "none" or (_takes_markers(card) and not policy.enabled):
         return [("none", "none")]
-    if card.cache.style != "anthropic":
+    if not _takes_markers(card):
         return [("none", "none"), (AUTOMATIC, "auto")]
     if strategy == "system_and_3":
         return [("none", "none"), ("system_and_3", "system_and_3")]
@@ -128,9 +156,9 @@ def _compared(card: ModelCard, strategy: str) -> list[tuple[str, str]]:
 def _policy(settings: Settings) -> CachingPolicy:
     model, caching = settings.model, settings.prompt_caching
     name = model.name or ""
-    # Without word of a provider, a Claude model is taken to be asked at Anthropic.
+    # Without word of a provider or an address, a Claude model is taken to be asked at Anthropic.
     by_name = "openrouter" if name.startswith("openrouter/") else "anthropic"
-    provider = by_name if model.provider == "auto" else model.provider
+    provider = by_name if model.provider == "auto" and model.base_url is None else model.provider
     return caching_policy(
         name, provider, model.base_url, cache_ttl=caching.cache_ttl, strategy=caching.strategy
     )
@@ -146,12 +174,12 @@ def _price(
             label: replay(
                 transcript.messages, card, placed, policy.ttl, gap, native_anthropic=native, chain=chain
             )
-            for label, placed in _compared(card, strategy)
+            for label, placed in _compared(card, policy, strategy)
         },
     )
 
 
-def _show(priced: Sequence[Priced], card: ModelCard, settings: Settings, gap: float) -> None:
+def _show(priced: Sequence[Priced], card: ModelCard, policy: CachingPolicy, gap: float) -> None:
     console = Console(highlight=False)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     first = "strategy" if len(priced) == 1 else "conversation"
@@ -170,7 +198,7 @@ def _show(priced: Sequence[Priced], card: ModelCard, settings: Settings, gap: fl
         style = "bold" if label == list(priced[0].replays)[-1] else ""
         table.add_row(Text(label), *_cells(bill, requests, base), style=style)
     console.print(table)
-    lifetime = f", {settings.prompt_caching.cache_ttl} TTL" if card.cache.style == "anthropic" else ""
+    lifetime = f", {policy.ttl} TTL" if policy.enabled and _takes_markers(card) else ""
     dated = f", prices as of {card.as_of}" if card.as_of else ""
     console.print(Text(f"{card.name}{lifetime}, {gap:g} s between requests, tokens estimated{dated}", "dim"))
 
@@ -199,7 +227,7 @@ def _usd(money: float) -> str:
     return f"{money:,.2f}" if money >= 10 else f"{money:,.4f}"
 
 
-def _facts(one: Priced, card: ModelCard, settings: Settings, gap: float) -> dict[str, Any]:
+def _facts(one: Priced, card: ModelCard, policy: CachingPolicy, gap: float) -> dict[str, Any]:
     """One line of --json."""
     transcript = one.transcript
     return {
@@ -207,8 +235,9 @@ def _facts(one: Priced, card: ModelCard, settings: Settings, gap: float) -> dict
         "line": transcript.line,
         "id": transcript.id,
         "model": card.name,
-        "ttl": settings.prompt_caching.cache_ttl,
+        "ttl": policy.ttl,
         "gap_seconds": gap,
+        "over_window": one.over_window(card),
         "chosen": list(one.replays)[-1],
         "strategies": {label: _figures(played) for label, played in one.replays.items()},
     }
@@ -248,7 +277,7 @@ def draw(priced: Sequence[Priced], card: ModelCard, target: Path) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise UserError("Drawing needs matplotlib: pip install 'plimsoll[plot]'") from error
+        raise UserError("Drawing needs matplotlib: pip install '.[plot]'") from error
     figure = Figure(figsize=(11, 7), dpi=150, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))

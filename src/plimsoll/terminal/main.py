@@ -1,6 +1,8 @@
 """The `plimsoll` command: finds the subcommand, loads only that one, and turns errors into sentences.
 
-    plimsoll ─┬─ compress     plimsoll/terminal/compress.py
+    plimsoll ─┬─ chat         plimsoll/terminal/chat/
+              ├─ sessions     plimsoll/terminal/sessions/
+              ├─ compress     plimsoll/terminal/compress.py
               ├─ recall       plimsoll/terminal/recall.py
               ├─ cost         plimsoll/terminal/cost.py
               ├─ models       plimsoll/terminal/models.py
@@ -11,9 +13,12 @@
 sentence and exit code 2; any other exception is a bug and keeps its traceback.
 """
 
+import difflib
+import errno
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import IO, Any, NoReturn
 
@@ -21,13 +26,18 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from plimsoll import __version__
-from plimsoll.errors import UserError
+from plimsoll.errors import UserError, advice_on
 
 INTERRUPTED = 130  # 128 + SIGINT, what shells report
 PIPE_CLOSED = 141  # 128 + SIGPIPE
+UNWRITABLE = 2
+# How a write to a stream fails that has no file name: a full disk, a quota, a broken device, a closed descriptor.
+_OUTPUT_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 
 # name -> (module:attribute, one line for --help)
 COMMANDS: Mapping[str, tuple[str, str]] = {
+    "chat": ("plimsoll.terminal.chat.command:chat", "Talk to a model, for days if you like; nothing is lost."),
+    "sessions": ("plimsoll.terminal.sessions.command:sessions", "Look at, search, export and undo what was said."),
     "compress": (
         "plimsoll.terminal.compress:compress",
         "Make a conversation lighter and show what was kept.",
@@ -62,6 +72,15 @@ class LazyGroup(click.Group):
         if not isinstance(command, click.Command):
             raise TypeError(f"{COMMANDS[cmd_name][0]} is not a click command")
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        near = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
+        if near and near[0] != name and not name.startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(f"No such command {name!r}. Did you mean {near[0]}?", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -111,18 +130,41 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and leave with its exit code."""
     try:
         result = plimsoll.main(arguments, prog_name="plimsoll", standalone_mode=False)
-        sys.stdout.flush()  # a closed pipe shows here, not in the interpreter's last breath
+        if sys.stdout is not None:  # as it is where the shell closed it
+            sys.stdout.flush()  # a closed pipe shows here, not in the interpreter's last breath
         code = result if isinstance(result, int) else 0
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):  # standard error may be full; the exit code still tells
+            error.show()
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has enough; nothing more can be written, not even by the interpreter.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _to_nowhere(sys.stdout)
         code = PIPE_CLOSED
+    except OSError as error:
+        if error.errno not in _OUTPUT_FAILS or error.filename is not None:
+            raise
+        code = _unwritable(error)
     sys.exit(code)
+
+
+def _unwritable(error: OSError) -> int:
+    """Say that the output was refused, on whatever stream still takes it."""
+    _to_nowhere(sys.stdout)
+    try:
+        click.echo(f"plimsoll: The output cannot be written: {error.strerror}. {advice_on(error)}", err=True)
+    except OSError:  # it is standard error that is full
+        _to_nowhere(sys.stderr)
+    return UNWRITABLE
+
+
+def _to_nowhere(stream: IO[Any] | None) -> None:
+    """Drop what is still buffered: the interpreter would try, and fail, to write it at its end."""
+    with suppress(OSError, ValueError):
+        if stream is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

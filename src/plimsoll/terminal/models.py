@@ -102,7 +102,7 @@ def fetch() -> None:
         f"{model.name} is here: {path} ({model.bytes / 1e6:.0f} MB, {time.monotonic() - started:.1f} s)"
     )
     if not can_serve():
-        click.echo("note: to run it, install xllamacpp: pip install 'plimsoll[local]'", err=True)
+        click.echo("note: to run it, install xllamacpp: pip install '.[local]'", err=True)
 
 
 @models.command()
@@ -190,7 +190,7 @@ async def _state(facts: ProviderFacts, environ: Mapping[str, str], home: Path) -
         return State(facts, bool(names), f"{len(names)} models at {address}", names[0] if names else None)
     model = embedded_model()
     if not can_serve():
-        return State(facts, False, "pip install 'plimsoll[local]'", model.name)
+        return State(facts, False, "pip install '.[local]'", model.name)
     fetched = is_fetched(home)
     why = f"fetched: {model_path(home)}" if fetched else "not fetched; `plimsoll models fetch`"
     return State(facts, fetched, why, model.name)

@@ -1,4 +1,4 @@
-"""`plimsoll recall FILE HANDLE`: bring back what a compaction cleared.
+"""`plimsoll recall FILE HANDLE`, or `recall --example HANDLE`: bring back what a compaction cleared.
 
     stub: … full text under handle h:3f2a9c1b7d  ──►  the tool result in the original file
 
@@ -9,32 +9,54 @@ of the conversation that still holds it.
 import difflib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import click
 
 from plimsoll.context import handle_of
 from plimsoll.errors import UserError
 from plimsoll.messages import Message
-from plimsoll.transcripts import iter_transcripts, read_stream
+from plimsoll.transcripts import EXAMPLE, Transcript, iter_transcripts, read_example, read_stream
 
 NEAREST = 3
 STANDARD = "-"
 
 
 @click.command()
-@click.argument("path", metavar="FILE", type=click.Path(path_type=str, allow_dash=True))
-@click.argument("handle")
-def recall(path: str, handle: str) -> None:
+@click.argument("path", metavar="FILE", required=False, type=click.Path(path_type=str, allow_dash=True))
+@click.argument("handle", metavar="HANDLE", required=False)
+@click.option("--example", is_flag=True, help="Look in the conversation that comes with Plimsoll.")
+def recall(path: str | None, handle: str | None, example: bool) -> None:
     """Print the original content that HANDLE stands for, from the original conversation FILE.
 
     A cleared tool result names its handle, such as h:3f2a9c1b7d; the beginning of one is enough where only one
     fits.
     """
+    if example:
+        if handle is not None:
+            raise click.UsageError("Give a FILE or --example, not both.")
+        path, handle = EXAMPLE, path
+    if path is None:
+        raise click.UsageError("Missing FILE, the original conversation, and the HANDLE.")
+    if handle is None:
+        raise click.UsageError("Missing HANDLE, such as h:3f2a9c1b7d.")
+    _recall(path, handle, _results(read_example() if example else _transcripts(path)))
+
+
+def _transcripts(path: str) -> Iterator[Transcript]:
+    return read_stream(sys.stdin.buffer, "standard input") if path == STANDARD else iter_transcripts(path)
+
+
+def _results(transcripts: Iterable[Transcript]) -> Iterator[Message]:
+    for transcript in transcripts:
+        yield from (message for message in transcript.messages if message.get("role") == "tool")
+
+
+def _recall(path: str, handle: str, results: Iterable[Message]) -> None:
     wanted = handle.strip().lower()
     wanted = wanted if wanted.startswith("h:") else f"h:{wanted}"
     found: dict[str, Message] = {}
-    for message in _results(path):
+    for message in results:
         known = handle_of(message)
         if known == wanted:
             found = {known: message}
@@ -44,14 +66,6 @@ def recall(path: str, handle: str) -> None:
     if len(fitting) != 1:
         raise UserError(_unknown(path, wanted, fitting, list(found)))
     _print(found[fitting[0]])
-
-
-def _results(path: str) -> Iterator[Message]:
-    transcripts = (
-        read_stream(sys.stdin.buffer, "standard input") if path == STANDARD else iter_transcripts(path)
-    )
-    for transcript in transcripts:
-        yield from (message for message in transcript.messages if message.get("role") == "tool")
 
 
 def _unknown(path: str, wanted: str, fitting: list[str], known: list[str]) -> str:

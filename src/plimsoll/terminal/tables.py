@@ -77,22 +77,28 @@ def bar(before: int, after: int, width: int = BAR) -> Text:
     )
 
 
-def cleared_list(cleared: Sequence[Cleared], shown: int = CLEARED_SHOWN) -> Group:
-    """The tool results that left the context, the largest first, folded past `shown`."""
+def cleared_list(cleared: Sequence[Cleared], shown: int = CLEARED_SHOWN, original: str = "FILE") -> Group:
+    """The tool results that left the context, the largest first, folded past `shown`.
+
+    Where the terminal is narrow the commands are cut; handles, sizes and endings never are.
+    """
     characters = sum(item.characters for item in cleared)
     noun = "tool result" if len(cleared) == 1 else "tool results"
     title = Text(f"Cleared: {len(cleared)} {noun}, {characters:,} characters", "bold")
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(no_wrap=True, max_width=12)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False, expand=True)
+    largest = sorted(cleared, key=lambda item: -item.characters)[:shown]
+    rows = [(item.handle, f"{item.characters:,}", plain(item.status)) for item in largest]
+    handles, sizes, endings = (max(map(len, column)) for column in zip(*rows, strict=True))
+    table.add_column(style="cyan", no_wrap=True, min_width=handles)
+    table.add_column(justify="right", no_wrap=True, min_width=sizes)
+    table.add_column(no_wrap=True, min_width=endings)
     table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
-    for item in sorted(cleared, key=lambda item: -item.characters)[:shown]:
+    for item, (handle, size, _) in zip(largest, rows, strict=True):
         what = plain(item.line.split("\n")[0].split(" · ")[0])
-        table.add_row(item.handle, f"{item.characters:,}", status(item.status), Text(what))
+        table.add_row(handle, size, status(item.status), Text(what))
     parts: list[RenderableType] = [title, table]
     rest = f"and {len(cleared) - shown} smaller ones; " if len(cleared) > shown else ""
-    parts.append(Text(f"{rest}`plimsoll recall FILE HANDLE` brings one back", "dim"))
+    parts.append(Text(f"{rest}`plimsoll recall {original} HANDLE` brings one back", "dim"))
     return Group(*parts)
 
 

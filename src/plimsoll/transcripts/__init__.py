@@ -1,14 +1,19 @@
 """Conversation files: read whatever agent or API wrote them, write them back in the same outer shape."""
 
+from plimsoll.transcripts.example import EXAMPLE, read_example
 from plimsoll.transcripts.reader import iter_transcripts, read_stream, read_transcripts
-from plimsoll.transcripts.transcript import Format, Shape, Transcript
+from plimsoll.transcripts.transcript import LOGS, Format, Shape, Transcript, counted
 from plimsoll.transcripts.writer import serialised, write_stream, write_transcripts
 
 __all__ = [
+    "EXAMPLE",
+    "LOGS",
     "Format",
     "Shape",
     "Transcript",
+    "counted",
     "iter_transcripts",
+    "read_example",
     "read_stream",
     "read_transcripts",
     "serialised",

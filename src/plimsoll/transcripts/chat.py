@@ -5,30 +5,36 @@
     {"system": …, "messages": […], …}     Anthropic; becomes canonical through `plimsoll.dialects`
 
 What the provider's shape does not allow at all is an error with the message's
-number. What a compaction can put right (an orphaned result, say) is let through.
+number, and so is a conversation without a message. What a compaction can put
+right (an orphaned result, say) is let through.
 """
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
 from plimsoll.dialects import decode_anthropic_conversation
 from plimsoll.errors import InvalidConversation, TranscriptError
-from plimsoll.messages import Message, validate
+from plimsoll.messages import Message, Violation, validate
 from plimsoll.transcripts.detect import is_anthropic
-from plimsoll.transcripts.transcript import ACCEPTED, Transcript
+from plimsoll.transcripts.transcript import Transcript
 
 # Shapes that nothing downstream can read; every other violation is repairable.
 _UNREADABLE = frozenset({"not_a_message", "unknown_role", "bad_content", "bad_part", "bad_tool_calls"})
 _ID_KEYS = ("id", "session_id", "sessionId", "conversation_id")
 
 
-def conversation(value: Any, source: str, line: int | None, first_line: int = 1) -> Transcript:
+def conversation(value: Any, source: str, line: int | None) -> Transcript:
     """One conversation from a list of messages or an object that holds one."""
-    where = f"{source}: line {line or first_line}"
+    where = source if line is None else f"{source}: line {line}"
     messages = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(messages, list):
         found = f"an object with the keys {_some(value)}" if isinstance(value, dict) else _name(value)
-        raise TranscriptError(f"{where} is no conversation: found {found}. {ACCEPTED}")
+        raise TranscriptError(f"{where} is no conversation, as the lines before it are: found {found}.")
+    if not messages:
+        raise TranscriptError(
+            f"{where} is a conversation without a single message; there is nothing to work on."
+        )
     wrapper = {**value, "messages": None} if isinstance(value, dict) else {}
     anthropic = is_anthropic(messages, wrapper)
     readable = _from_anthropic(wrapper.get("system"), messages, where) if anthropic else messages
@@ -40,6 +46,7 @@ def conversation(value: Any, source: str, line: int | None, first_line: int = 1)
         id=_id_of(wrapper),
         shape="object" if isinstance(value, dict) else "list",
         wrapper=wrapper,
+        model=wrapper["model"] if isinstance(wrapper.get("model"), str) else None,
     )
 
 
@@ -50,7 +57,7 @@ def one_message_per_line(numbered: Iterable[tuple[int, Any]], source: str) -> Tr
         if not isinstance(record, dict) or not isinstance(record.get("role"), str):
             raise TranscriptError(
                 f"{source}: line {line} is no message: the lines before it are messages with a role, "
-                f"this is {_name(record)} without one. {ACCEPTED}"
+                f"this is {_name(record)} without one."
             )
         messages.append(record)
     anthropic = is_anthropic(messages, {})
@@ -67,26 +74,34 @@ def checked(messages: list[Any], where: str) -> list[Message]:
     """The messages as they are; an error where one is of a shape that no provider has."""
     for number, message in enumerate(messages, start=1):
         if isinstance(message, dict) and not isinstance(message.get("role"), str):
-            raise TranscriptError(f"{where}: message {number} has no role. {ACCEPTED}")
+            raise TranscriptError(f"{where}: message {number} has no role.")
     for violation in validate(messages):
         if violation.code in _UNREADABLE:
-            raise TranscriptError(
-                f"{where}: message {violation.index + 1} cannot be read: {violation.detail}. {ACCEPTED}"
-            )
+            problem = _in_words(violation, messages[violation.index])
+            raise TranscriptError(f"{where}: message {violation.index + 1} cannot be read: {problem}.")
     return messages
+
+
+def _in_words(violation: Violation, message: Any) -> str:
+    """What is wrong with a message, in the words of JSON and not of the language that reads it."""
+    if violation.code == "not_a_message":
+        return f"expected an object, found {_name(message)}"
+    if violation.code == "bad_content":
+        return f"content is {_name(message.get('content'))}, not text or a list of parts"
+    return violation.detail
 
 
 def _from_anthropic(system: Any, messages: list[Any], where: str) -> list[Message]:
     for number, message in enumerate(messages, start=1):
         problem = anthropic_problem(message)
         if problem:
-            raise TranscriptError(f"{where}: message {number} cannot be read: {problem}. {ACCEPTED}")
+            raise TranscriptError(f"{where}: message {number} cannot be read: {problem}.")
     if system is not None and not isinstance(system, str) and not _are_blocks(system):
-        raise TranscriptError(f"{where}: `system` is {_name(system)}, not text or blocks. {ACCEPTED}")
+        raise TranscriptError(f"{where}: `system` is {_name(system)}, not text or blocks.")
     try:
         return decode_anthropic_conversation(system, messages)
     except InvalidConversation as error:
-        raise TranscriptError(f"{where}: {error}. {ACCEPTED}") from error
+        raise TranscriptError(f"{where}: {error}.") from error
 
 
 def anthropic_problem(message: Any) -> str | None:
@@ -94,7 +109,8 @@ def anthropic_problem(message: Any) -> str | None:
     if not isinstance(message, dict):
         return f"expected an object, found {_name(message)}"
     if message.get("role") not in ("user", "assistant", "system"):
-        return f"role {message.get('role')!r} is none of user, assistant, system"
+        role = json.dumps(message.get("role"), ensure_ascii=False)[:60]
+        return f"role {role} is none of user, assistant, system"
     content = message.get("content")
     if not isinstance(content, str) and not _are_blocks(content):
         return f"content is {_name(content)}, not text or a list of blocks"

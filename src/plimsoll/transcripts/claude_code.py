@@ -21,7 +21,9 @@ from plimsoll.dialects import decode_anthropic_conversation
 from plimsoll.errors import TranscriptError
 from plimsoll.messages import Message, is_whole, repair
 from plimsoll.transcripts.chat import anthropic_problem, checked
-from plimsoll.transcripts.transcript import ACCEPTED, Transcript, counted
+from plimsoll.transcripts.transcript import Transcript, counted
+
+_SYNTHETIC = "<synthetic>"  # the model of a reply that the harness wrote itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class _Log:
     def __init__(self, source: str) -> None:
         self.source = source
         self.session: str | None = None
+        self.model: str | None = None
         self.main: list[_Entry] = []
         self.side: list[_Entry] = []
         self.parents: dict[str, str | None] = {}
@@ -72,10 +75,12 @@ class _Log:
             return
         if record.get("isApiErrorMessage") is True:
             return
+        if isinstance(message.get("model"), str) and message["model"] != _SYNTHETIC:
+            self.model = message["model"]
         message = _slim(message)
         problem = anthropic_problem(message)
         if problem:
-            raise TranscriptError(f"{self.source}: line {line} cannot be read: {problem}. {ACCEPTED}")
+            raise TranscriptError(f"{self.source}: line {line} cannot be read: {problem}.")
         entries = self.side if record.get("isSidechain") is True else self.main
         if record.get("isCompactSummary") is True and entries:
             self.summaries += 1
@@ -89,7 +94,7 @@ def read_session(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript
     for line, record in numbered:
         if not isinstance(record, dict):
             raise TranscriptError(
-                f"{source}: line {line} is no object, as every line of a Claude Code session is. {ACCEPTED}"
+                f"{source}: line {line} is no object, as every line of a Claude Code session is."
             )
         log.take(record, line)
     entries = log.main or log.side
@@ -106,6 +111,7 @@ def read_session(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript
         source=source,
         format="claude-code",
         id=log.session,
+        model=log.model,
         notices=tuple(notices),
     )
 

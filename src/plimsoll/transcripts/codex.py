@@ -17,7 +17,7 @@ from typing import Any
 from plimsoll.errors import TranscriptError
 from plimsoll.messages import Message, call_ids, is_whole, repair, text_of
 from plimsoll.transcripts.chat import checked
-from plimsoll.transcripts.transcript import ACCEPTED, Transcript, counted
+from plimsoll.transcripts.transcript import Transcript, counted
 
 _PART_KINDS = {"input_text": "text", "output_text": "text", "text": "text", "summary_text": "text"}
 _INJECTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md", "<INSTRUCTIONS>")
@@ -30,6 +30,7 @@ class _Log:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self.session: str | None = None
+        self.model: str | None = None
         self.passed_over: Counter[str] = Counter()
         self.rolled_back = 0
 
@@ -121,9 +122,7 @@ def read_rollout(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript
     log = _Log()
     for line, record in numbered:
         if not isinstance(record, dict):
-            raise TranscriptError(
-                f"{source}: line {line} is no object, as every line of a Codex rollout is. {ACCEPTED}"
-            )
+            raise TranscriptError(f"{source}: line {line} is no object, as every line of a Codex rollout is.")
         _take(log, record, line)
     if not any(message["role"] != "system" for message in log.messages):
         raise TranscriptError(f"{source} is a Codex rollout without a single message.")
@@ -137,6 +136,7 @@ def read_rollout(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript
         source=source,
         format="codex",
         id=log.session,
+        model=log.model,
         notices=tuple(notices),
     )
 
@@ -155,6 +155,8 @@ def _take(log: _Log, record: dict[str, Any], line: int) -> None:
         log.item(payload, line)
     elif kind == "compacted":
         log.compacted(payload, line)
+    elif kind == "turn_context" and isinstance(payload.get("model"), str):
+        log.model = payload["model"]
     elif kind == "event_msg":
         log.event(payload)
 

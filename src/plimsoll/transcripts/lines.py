@@ -82,12 +82,12 @@ class LineReader:
             line = max(1, self.number) + raw.count(b"\n", 0, error.start)
             raise TranscriptError(
                 f"{self.source}: line {line} is not UTF-8 text (byte 0x{raw[error.start]:02x} in it); "
-                f"is it a binary or compressed file? {ACCEPTED}"
+                f"is it a binary or compressed file?{_behind(ACCEPTED if self.number <= 1 else '')}"
             ) from error
 
 
-def parse(text: str, source: str, line: int) -> Any:
-    """The JSON value of `text`, which starts at `line` of `source`."""
+def parse(text: str, source: str, line: int, hint: str = "") -> Any:
+    """The JSON value of `text`, which starts at `line` of `source`; `hint` says what would have been right."""
     try:
         value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
         too_deep = _deeper_than(value, MAX_DEPTH)
@@ -95,17 +95,20 @@ def parse(text: str, source: str, line: int) -> Any:
         # What is missing at the end is missing from the last line that is there, not from the one after it.
         at = min(error.pos, len(text.rstrip()))
         unfinished = at == len(text.rstrip()) or error.msg.startswith("Unterminated")
-        hint = " It ends in the middle, as a file does that was cut off." if unfinished else ""
+        advice = "It ends in the middle, as a file does that was cut off." if unfinished else hint
         raise TranscriptError(
             f"{source}: line {line + text.count(chr(10), 0, at)} is not JSON ({error.msg}, "
-            f"column {at - text.rfind(chr(10), 0, at)}).{hint} {ACCEPTED}"
+            f"column {at - text.rfind(chr(10), 0, at)}).{_behind(advice)}"
         ) from error
     except ValueError as error:
-        raise TranscriptError(f"{source}: line {line} holds what JSON does not have ({error}).") from error
+        raise TranscriptError(
+            f"{_place(text, source, line)} holds what JSON does not have ({error})."
+        ) from error
     except RecursionError as error:
-        raise TranscriptError(f"{source}: line {line} is nested too deeply to be a conversation.") from error
+        raise TranscriptError(f"{_place(text, source, line)} is nested too deeply.") from error
     if too_deep:
-        raise TranscriptError(f"{source}: line {line} is nested deeper than {MAX_DEPTH} levels. {ACCEPTED}")
+        place = _place(text, source, line)
+        raise TranscriptError(f"{place} is nested deeper than {MAX_DEPTH} levels.{_behind(hint)}")
     return value
 
 
@@ -113,6 +116,15 @@ def records(reader: LineReader) -> Iterator[tuple[int, Any]]:
     """The remaining lines as JSON values, each with its number."""
     while (text := reader.next_line()) is not None:
         yield reader.number, parse(text, reader.source, reader.number)
+
+
+def _place(text: str, source: str, line: int) -> str:
+    """The file, and the line where the value stands on one: what is wrong in a larger one has no known line."""
+    return source if "\n" in text.strip() else f"{source}: line {line}"
+
+
+def _behind(sentence: str) -> str:
+    return f" {sentence}" if sentence else ""
 
 
 def _refuse(name: str) -> NoReturn:

@@ -45,15 +45,16 @@ def read_stream(handle: IO[bytes], source: str) -> Iterator[Transcript]:
     if text is None:
         raise TranscriptError(f"{source} is empty. {ACCEPTED}")
     line = reader.number
+    where = f"{source}: line {line}"
     try:
-        first = parse(text, source, line)
+        first = parse(text, source, line, ACCEPTED)
     except TranscriptError:
         # Not one value per line, so one document over several lines, if anything.
-        first = parse(reader.rest(text), source, line)
+        where, first = source, parse(reader.rest(text), source, line, ACCEPTED)
     del text
     kind = kind_of(first)
     if kind is None:
-        raise TranscriptError(f"{source}: line {line} is no conversation and no part of one. {ACCEPTED}")
+        raise TranscriptError(f"{where} is no conversation and no part of one. {ACCEPTED}")
     yield from _of_kind(kind, line, first, reader)
 
 
@@ -64,7 +65,7 @@ def _of_kind(kind: Kind, line: int, first: Any, reader: LineReader) -> Iterator[
         return
     second = next(following, None)
     if second is None:
-        yield conversation(first, reader.source, None, line)
+        yield conversation(first, reader.source, None)
         return
     yield conversation(first, reader.source, line)
     del first

@@ -8,6 +8,7 @@ Nothing here opens a file. The messages of a transcript are never changed in
 place; a compacted one is `dataclasses.replace(transcript, messages=…)`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -20,6 +21,9 @@ ACCEPTED = (
     'Accepted: OpenAI messages (a list, an object with "messages", or either as JSON lines), '
     "Anthropic messages, a Claude Code session, a Codex rollout."
 )
+
+# What writes its own log is read and not written: its conversation goes out as OpenAI messages.
+LOGS: Mapping[Format, str] = {"claude-code": "a Claude Code session", "codex": "a Codex rollout"}
 
 
 def counted(number: int, noun: str, nouns: str) -> str:
@@ -39,6 +43,7 @@ class Transcript:
     shape: Shape = "list"
     wrapper: dict[str, Any] = field(default_factory=dict)  # the object's keys in order, `messages` emptied
     notices: tuple[str, ...] = ()
+    model: str | None = None  # that the file names, the last one where there are several
 
     @property
     def place(self) -> str:

@@ -1,7 +1,8 @@
 """Write conversations back in the outer shape that they were read in.
 
     list → list · object → the same object, messages replaced · one per line → one per line
-    Anthropic → Anthropic · Claude Code, Codex → a list of OpenAI messages · several → JSON lines
+    Anthropic → Anthropic · several → JSON lines
+    Claude Code, Codex → a list of OpenAI messages, or one on each line of a file that is named *.jsonl
 
 The file appears whole or not at all: it is written beside its place and then
 renamed into it. Where that fails, what stood there before still stands.
@@ -13,18 +14,21 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
 from plimsoll.dialects import encode_anthropic_conversation
-from plimsoll.errors import UserError
-from plimsoll.transcripts.transcript import Transcript
+from plimsoll.errors import UserError, advice_on
+from plimsoll.transcripts.transcript import LOGS, Transcript
 
 
 def write_transcripts(path: str | os.PathLike[str], transcripts: Sequence[Transcript]) -> None:
     """Write all conversations to one file, atomically."""
     target = Path(path)
+    if target.suffix.lower() == ".jsonl":
+        transcripts = [replace(one, shape="lines") if one.format in LOGS else one for one in transcripts]
     try:
         target = Path(os.path.realpath(target))
         if target.exists() and not target.is_file() and not target.is_dir():
@@ -36,7 +40,7 @@ def write_transcripts(path: str | os.PathLike[str], transcripts: Sequence[Transc
     except OSError as error:
         raise UserError(
             f"{os.fspath(path)} cannot be written: {error.strerror or error}. "
-            "Nothing was changed there; name another place with --output."
+            f"{advice_on(error)} Nothing was changed there."
         ) from error
 
 

@@ -70,14 +70,12 @@ def find_tail_start(
 def with_tail_at(messages: Sequence[Message], tail_start: int) -> Boundaries:
     """Boundaries for a tail that starts at `tail_start` or, where roles demand it, a little earlier."""
     plan, floor = _cut_at(messages, tail_start)
-    return _with_earlier_tail(messages, plan, floor) or Boundaries(floor, floor, previous=plan.previous)
+    return _fitted(messages, plan, floor) or Boundaries(floor, floor, previous=plan.previous)
 
 
 def with_request_only(messages: Sequence[Message]) -> Boundaries:
     """Boundaries that keep no tail at all, only the newest request, and as much of the head as roles allow."""
-    plan, floor = _cut_at(messages, len(messages))
-    fitted = _with_earlier_tail(messages, plan, floor) or with_shorter_head(messages, plan)
-    return fitted or Boundaries(floor, floor, previous=plan.previous)
+    return with_tail_at(messages, len(messages))
 
 
 def _cut_at(messages: Sequence[Message], tail_start: int) -> tuple[Boundaries, int]:
@@ -92,33 +90,39 @@ def _cut_at(messages: Sequence[Message], tail_start: int) -> tuple[Boundaries, i
     return Boundaries(head_limit, tail_start, kept, "", previous), floor
 
 
-def _with_earlier_tail(messages: Sequence[Message], plan: Boundaries, floor: int) -> Boundaries | None:
-    """The plan with a role for the summary; where none fits, the part behind it starts one group earlier.
+def _fitted(messages: Sequence[Message], plan: Boundaries, floor: int) -> Boundaries | None:
+    """The plan with a role for the summary, by the smallest change that gives it one.
 
-    In the middle of a long run of tool calls no earlier group helps. There the request that the run
-    belongs to is kept in front of the tail, and the summary before it can speak as the assistant.
+    First the part behind the summary starts one group earlier. In the middle of a long run of tool calls that
+    does not help: there the request that the run belongs to is kept in front of the tail. Where the first
+    exchange ends in a reply and the user speaks next, the reply joins the middle. At last, earlier and earlier.
     """
-    first = plan.kept_start
-    while plan.middle:
-        fitted = _with_role(messages, plan)
-        if fitted:
-            return fitted
-        if plan.kept_start < first and not plan.kept:
-            own_request = _with_own_request(messages, replace(plan, tail_start=first), floor)
-            if own_request:
-                return own_request
-        if plan.kept_start <= floor:
-            return None
-        earlier = max(floor, align_backward(messages, plan.kept_start - 1))
-        if plan.kept:
-            plan = replace(plan, kept=range(earlier, plan.kept.stop))
-        else:
-            plan = replace(plan, tail_start=earlier)
-    return None
+    if not plan.middle:
+        return None
+    earlier = _one_group_earlier(messages, plan, floor)
+    fitted = _with_role(messages, plan) or (_with_role(messages, earlier) if earlier else None)
+    if fitted:
+        return fitted
+    fitted = _with_own_request(messages, plan, floor) or with_shorter_head(messages, plan)
+    while not fitted and earlier:
+        fitted = _with_role(messages, earlier)
+        earlier = _one_group_earlier(messages, earlier, floor)
+    return fitted
+
+
+def _one_group_earlier(messages: Sequence[Message], plan: Boundaries, floor: int) -> Boundaries | None:
+    if plan.kept_start <= floor:
+        return None
+    earlier = max(floor, align_backward(messages, plan.kept_start - 1))
+    kept = range(earlier, plan.kept.stop) if plan.kept else plan.kept
+    moved = replace(plan, kept=kept, tail_start=plan.tail_start if plan.kept else earlier)
+    return moved if moved.middle else None
 
 
 def _with_own_request(messages: Sequence[Message], plan: Boundaries, floor: int) -> Boundaries | None:
-    """The plan with the last user message before the tail kept in front of it."""
+    """The plan with the last user message before a tail that starts with the assistant kept in front of it."""
+    if plan.kept or _role(messages, plan.tail_start) != "assistant":
+        return None
     for position in range(plan.tail_start - 1, floor - 1, -1):
         if messages[position].get("role") == "user":
             return _with_role(messages, replace(plan, kept=range(position, position + 1)))

@@ -23,7 +23,7 @@ from plimsoll.context.report import Report
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message, is_whole, repair, text_of
-from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough
+from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough, estimate_tokens
 
 # Reported counts hold tool schemas that the estimate cannot see; more than this is not a ratio but a mistake.
 _MOST_SCALE = 2.0
@@ -62,6 +62,7 @@ def compact(
         summary = None
         if refusal(whole, total, result):
             return whole, _unchanged(messages, total, refused)
+        plan = replace(plan, steps=(f"only cleared results: {refused}",))
     return result, _compacted(len(messages), total, whole, result, plan, summary)
 
 
@@ -149,7 +150,10 @@ def _middle_tokens(plan: Plan) -> int:
 
 
 def _budget(plan: Plan, rules: Rules) -> int:
-    return rules.budget.summary_tokens(_middle_tokens(plan))
+    """What the summary may take: the earlier one is compressed along, and keeps at least its size."""
+    previous = estimate_tokens(_previous(plan))
+    wanted = rules.budget.summary_tokens(_middle_tokens(plan) + previous)
+    return min(max(wanted, previous), rules.budget.max_summary_tokens)
 
 
 def _opening(plan: Plan) -> str:

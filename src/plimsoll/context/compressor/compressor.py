@@ -8,13 +8,15 @@ from plimsoll.context.compressor.boundaries import PROTECT_FIRST_N, find_boundar
 from plimsoll.context.compressor.compact import Rules, compact
 from plimsoll.context.engine import ContextEngine
 from plimsoll.context.report import Report
-from plimsoll.context.summarizer import Summarizer
+from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import SettingError
 from plimsoll.messages import Message, is_whole, repair
 from plimsoll.models import DEFAULT_WINDOW, card_for, estimate_message_tokens, estimate_messages_tokens_rough
 
 # A compaction that ends above this share of the threshold has not got far below it.
 _FAR_BELOW = 0.85
+# After such a one, nothing happens until the line was left and is crossed again, or the prompt has grown this much.
+_GROWTH = 1.10
 
 
 class ContextCompressor(ContextEngine):
@@ -31,7 +33,7 @@ class ContextCompressor(ContextEngine):
         threshold: float = 0.50,
         target_ratio: float = 0.20,
         protect_last_n: int = 20,
-        summarizer: Summarizer | None = None,
+        summarizer: SummaryWriter | None = None,
     ) -> None:
         if protect_last_n < 1:
             raise SettingError(f"protect_last_n must be at least 1, not {protect_last_n!r}")
@@ -40,7 +42,7 @@ class ContextCompressor(ContextEngine):
         self.protect_first_n = PROTECT_FIRST_N
         self.protect_last_n = protect_last_n
         self.last_report: Report | None = None
-        self._must_cross = False
+        self._waits_for: int | None = None
         window = context_length if context_length is not None else self._window_of(model)
         self._set_budget(Budget(window, threshold, target_ratio))
 
@@ -63,16 +65,13 @@ class ContextCompressor(ContextEngine):
         self.last_completion_tokens = _count(usage, "completion_tokens")
         total = self.last_prompt_tokens + self.last_completion_tokens
         self.last_total_tokens = _count(usage, "total_tokens") or total
-        if 0 < self.last_prompt_tokens < self.threshold_tokens:
-            self._must_cross = False
+        self._note_count(self.last_prompt_tokens)
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
         """Whether the hard line is reached; after a compaction that stayed near it, only when crossed anew."""
         tokens = self.last_prompt_tokens if prompt_tokens is None else prompt_tokens
-        if tokens < self.threshold_tokens:
-            self._must_cross = False
-            return False
-        return not self._must_cross
+        self._note_count(tokens)
+        return tokens >= max(self.threshold_tokens, self._waits_for or 0)
 
     def should_compress_preflight(self, messages: list[Message]) -> bool:
         return self.should_compress(estimate_messages_tokens_rough(messages))
@@ -97,7 +96,8 @@ class ContextCompressor(ContextEngine):
         if report.outcome == "compacted":
             self.compression_count += 1
             self.last_prompt_tokens = report.tokens_after
-        self._must_cross = report.tokens_after > self.threshold_tokens * _FAR_BELOW
+        near = report.tokens_after > self.threshold_tokens * _FAR_BELOW
+        self._waits_for = int(max(report.tokens_after, self.threshold_tokens) * _GROWTH) if near else None
         return result
 
     def get_status(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class ContextCompressor(ContextEngine):
     def on_session_reset(self) -> None:
         super().on_session_reset()
         self.last_report = None
-        self._must_cross = False
+        self._waits_for = None
 
     def update_model(
         self,
@@ -120,8 +120,13 @@ class ContextCompressor(ContextEngine):
         api_mode: str = "",
     ) -> None:
         self.model = model
-        self._must_cross = False
+        self._waits_for = None
         self._set_budget(Budget(context_length, self.budget.threshold, self.budget.target_ratio))
+
+    def _note_count(self, tokens: int) -> None:
+        """Below the line everything is as before the last compaction."""
+        if 0 < tokens < self.threshold_tokens:
+            self._waits_for = None
 
     def _set_budget(self, budget: Budget) -> None:
         self.budget = budget

@@ -11,9 +11,10 @@ below the line so that the next turn does not compact again. The system prompt a
 the newest request are never touched.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import accumulate, chain
 
 from plimsoll.context.compressor.boundaries import (
     Boundaries,
@@ -30,6 +31,7 @@ from plimsoll.models import estimate_message_tokens
 HEADROOM = 0.80
 NOTE_TOKENS = 64  # the note's text and the block around it, with a margin
 SMALLEST_SUMMARY = 160  # the headings and the sentence before them
+_TRIES = 12  # neighbouring starts that are tried, because roles may move a tail a little
 _CAPS = (4_096, 2_048, 1_024, 512, 256, 128, 64, 32)
 
 
@@ -88,24 +90,35 @@ def _stub_results(plan: Plan, limit: int, summary_tokens: int) -> Plan:
 
 def _let_tail_go(plan: Plan, limit: int, summary_tokens: int) -> Plan:
     """Start the tail later: at the first place that leaves headroom, else the first that fits, else the last."""
-    enough: Plan | None = None
-    last = plan
-    for start in _later_starts(plan):
-        moved = replace(plan, bounds=with_tail_at(plan.messages, start))
-        if not moved.bounds.middle:
-            continue
-        size = moved.size(summary_tokens)
-        last = moved
-        if size <= limit and enough is None:
-            enough = moved
-        if size <= limit * HEADROOM:
-            enough = moved
-            break
-    chosen = enough or last
-    if chosen is plan:
+    starts = [n for n in range(plan.bounds.tail_start + 1, len(plan.messages)) if not _is_result(plan, n)]
+    if not starts:
         return plan
-    gone = chosen.bounds.tail_start - max(plan.bounds.tail_start, 0)
+    behind = list(accumulate(reversed(plan.tokens), initial=0))[::-1]  # tokens from each position to the end
+    # What stays in front is about the same for every start, so the tail alone tells where to look.
+    stays = plan.size(summary_tokens) - behind[plan.bounds.tail_start]
+    lighter = [-(stays + behind[start]) for start in starts]
+    chosen: Plan | None = None
+    for target in (int(limit * HEADROOM), limit):
+        near = max(0, bisect_left(lighter, -target) - 1)
+        chosen = chosen or _first_that_fits(plan, starts[near : near + _TRIES], target, summary_tokens)
+    chosen = chosen or _moved(plan, starts[-1])
+    if not chosen.bounds.middle:
+        return plan
+    gone = chosen.bounds.tail_start - plan.bounds.tail_start
     return replace(chosen, steps=(*plan.steps, f"summarised {gone} messages of the tail as well"))
+
+
+def _first_that_fits(plan: Plan, starts: list[int], target: int, summary_tokens: int) -> Plan | None:
+    """The first of these starts with which the plan is not larger than the target; roles may cost a little."""
+    for start in starts:
+        moved = _moved(plan, start)
+        if moved.bounds.middle and moved.size(summary_tokens) <= target:
+            return moved
+    return None
+
+
+def _moved(plan: Plan, start: int) -> Plan:
+    return replace(plan, bounds=with_tail_at(plan.messages, start))
 
 
 def _shorten_large(plan: Plan, limit: int, summary_tokens: int) -> Plan:
@@ -156,11 +169,8 @@ def _keep_only_request(plan: Plan, limit: int, summary_tokens: int) -> Plan:
     return replace(alone, steps=(*bare.steps, "left out the summary")) if fits_alone else bare
 
 
-def _later_starts(plan: Plan) -> Iterator[int]:
-    """Starts of the tail's units behind its first, up to the last unit."""
-    for position in range(plan.bounds.tail_start + 1, len(plan.messages)):
-        if plan.messages[position].get("role") != "tool":
-            yield position
+def _is_result(plan: Plan, position: int) -> bool:
+    return plan.messages[position].get("role") == "tool"
 
 
 def _yielding(plan: Plan) -> Iterator[int]:

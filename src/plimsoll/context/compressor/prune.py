@@ -12,10 +12,9 @@ summary of phase 3 is written from the originals, never from these stubs.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from plimsoll.context.handles import handle_of
-from plimsoll.context.ledger.outcome import call_line, outcome_of
+from plimsoll.context.ledger.outcome import call_line, is_command, outcome_of
 from plimsoll.context.report import Cleared
-from plimsoll.messages import Message, answers, call_name, media_of, text_of, with_text
+from plimsoll.messages import Message, answers, call_name, handle_of, media_of, text_of, with_text
 
 PLACEHOLDER = "[Old tool output cleared to save context space]"
 KEEP_CHARACTERS = 200
@@ -53,7 +52,7 @@ def is_large(message: Message) -> bool:
 def describe(message: Message, index: int, call: dict[str, Any]) -> Cleared:
     """What a result was, how it ended, and the handle that brings it back."""
     text = text_of(message)
-    outcome = outcome_of(text)
+    outcome = outcome_of(text, is_command(call))
     size = f"{len(text):,} characters" + (f" and {len(media_of(message))} media" if media_of(message) else "")
     # A stub for a short result is short too: it must not outweigh what it replaces.
     line = f"{call_line(call, limit=max(24, min(160, len(text) // 8)))} · {outcome.status} · {size}"

@@ -3,8 +3,7 @@
 import json
 from typing import Any
 
-from plimsoll.context.handles import handle_of
-from plimsoll.messages import Message, arguments_of, arguments_text, excerpt, media_of, text_of
+from plimsoll.messages import Message, arguments_of, arguments_text, excerpt, handle_of, media_of, text_of
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 
 _SMALLEST = 24

@@ -4,7 +4,8 @@
                                   │                       │
                                   └── the summary so far ◄┘      no model, or anything wrong: written from facts
 
-Whatever the model does, a usable summary comes out.
+Where the conversation is still in the provider's cache, the model may read it there instead. Whatever
+the model does, a usable summary comes out, and no secret is in it.
 """
 
 import re
@@ -12,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from plimsoll.context.compressor.prompt import Frame, pieces
+from plimsoll.context.compressor.prompt import Frame, as_text, pack
 from plimsoll.context.ledger import (
     Sections,
     fill_missing,
@@ -22,7 +23,8 @@ from plimsoll.context.ledger import (
     render_sections,
     write_sections,
 )
-from plimsoll.context.summarizer import Summarizer
+from plimsoll.context.redaction import redact
+from plimsoll.context.summarizer import ConversationSummarizer, Summarizer, SummaryService, SummaryWriter
 from plimsoll.errors import SummaryFailed
 from plimsoll.messages import Message
 from plimsoll.models import estimate_tokens
@@ -30,6 +32,8 @@ from plimsoll.models import estimate_tokens
 # Estimates and the model's own count differ; a quarter over the budget is a miscount, more is a failure.
 TOO_LONG = 1.25
 _SMALLEST_PIECE = 200
+# A window may turn out smaller than stated, and its tokens more than estimated: once for each.
+_MOST_SHRINKS = 2
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
 
@@ -52,6 +56,9 @@ class Job:
     opening: str = ""  # the request that the conversation began with, where the middle does not hold it
     previous: str = ""
     focus: str | None = None
+    # The whole conversation as the model has seen it, and the first and last of what is summarised in it.
+    view: Sequence[Message] = ()
+    covered: tuple[int, int] = (0, 0)
 
     @property
     def replaced_tokens(self) -> int:
@@ -59,14 +66,15 @@ class Job:
         return self.middle_tokens + estimate_tokens(self.previous)
 
 
-def summarise(job: Job, summarizer: Summarizer | None = None) -> Summary:
+def summarise(job: Job, writer: SummaryWriter | None = None) -> Summary:
     """The summary, by the model where it gives a usable one, else by code; never fails."""
     failure = ""
-    if summarizer is not None:
+    if writer is not None:
         try:
+            summarizer = writer.begin() if isinstance(writer, SummaryService) else writer
             return Summary(_by_model(summarizer, job), "model")
         except SummaryFailed as error:
-            failure = str(error)
+            failure = redact(str(error))
     return Summary(deterministic_summary(job), "deterministic", failure)
 
 
@@ -74,38 +82,78 @@ def deterministic_summary(job: Job) -> str:
     """The summary written from the conversation itself, at most half of what it replaces."""
     room = min(job.budget, job.replaced_tokens // 2)
     facts = read_facts(job.middle, job.opening)
-    return render_sections(write_sections(facts, parse_sections(job.previous), room, job.focus))
+    return _rendered(write_sections(facts, parse_sections(job.previous), room, job.focus))
+
+
+def _rendered(sections: Sections) -> str:
+    """The text of a summary; every one of them comes from here."""
+    return redact(render_sections(sections))
 
 
 def _by_model(summarizer: Summarizer, job: Job) -> str:
-    sections = _ask(summarizer, job)
+    texts = [as_text(message) for message in job.middle]
+    sections = _ask_in_place(summarizer, job, texts) or _ask_in_pieces(summarizer, job, texts)
     room = job.budget - estimate_tokens(render_sections(sections))
-    written = render_sections(fill_missing(sections, read_facts(job.middle, job.opening), room))
+    written = _rendered(fill_missing(sections, read_facts(job.middle, job.opening), room))
     if estimate_tokens(written) >= job.replaced_tokens:
         raise SummaryFailed("the summary is not smaller than what it replaces")
     return written
 
 
-def _ask(summarizer: Summarizer, job: Job) -> Sections:
+def _ask_in_place(summarizer: Summarizer, job: Job, texts: Sequence[str]) -> Sections | None:
+    """The answer at the end of the conversation itself; None where that is not offered, dearer or fails."""
+    if not job.view or not isinstance(summarizer, ConversationSummarizer):
+        return None
+    if not summarizer.prefers_conversation(job.view, sum(map(estimate_tokens, texts)), job.budget):
+        return None
+    instruction = Frame(job.budget, job.focus).instruction(job.view, job.covered, job.previous)
+    try:
+        said = _call(summarizer.summarize_conversation, job.view, instruction, job.budget)
+        return _checked(said, job.budget)
+    except SummaryFailed:  # the ordinary way is still open; the summarizer has its own note of why
+        return None
+
+
+def _ask_in_pieces(summarizer: Summarizer, job: Job, texts: Sequence[str]) -> Sections:
     """Summarise piece by piece, each time updating the summary so far."""
-    window = summarizer.context_length
-    answer = min(job.budget, max(1, window // 4))
-    frame = Frame(answer, job.focus, job.opening)
-    # The summary so far is at most as long as an answer; 10 % stays free for what the estimate gets wrong.
-    so_far = max(answer, estimate_tokens(job.previous))
-    room = int(window * 0.9) - answer - so_far - estimate_tokens(frame.prompt("", "x"))
-    if room < _SMALLEST_PIECE:
-        raise SummaryFailed(f"a window of {window:,} tokens is too small to summarise with")
     summary = job.previous
-    for piece in pieces(job.middle, room):
-        said = _call(summarizer.summarize, frame.prompt(piece, summary), answer)
-        summary = render_sections(_checked(said, answer))
+    for shrinks in range(_MOST_SHRINKS + 1):
+        window = summarizer.context_length
+        frame, room = _sized(job, window, summary)
+        todo = list(pack(texts, room))
+        while todo:
+            prompt = frame.prompt(todo[0], summary)
+            try:
+                said = _call(summarizer.summarize, prompt, frame.budget)
+            except SummaryFailed:
+                if shrinks == _MOST_SHRINKS or summarizer.context_length >= window:
+                    raise
+                break
+            summary = _rendered(_checked(said, frame.budget))
+            del todo[0]
+        if not todo:
+            break
+        texts = todo  # only what is left is cut smaller
     return parse_sections(summary)
 
 
-def _call(summarize: Callable[[str, int], str], prompt: str, max_tokens: int) -> str:
+def _sized(job: Job, window: int, summary: str) -> tuple[Frame, int]:
+    """What surrounds each piece in a window of this size, and the room for the piece."""
+    answer = min(job.budget, max(1, window // 4))
+    frame = Frame(answer, job.focus, job.opening)
+    # The summary so far is at most as long as an answer; 10 % stays free for what the estimate gets wrong.
+    so_far = max(answer, estimate_tokens(summary))
+    room = int(window * 0.9) - answer - so_far - estimate_tokens(frame.prompt("", "x"))
+    if room < _SMALLEST_PIECE:
+        raise SummaryFailed(f"a window of {window:,} tokens is too small to summarise with")
+    return frame, room
+
+
+def _call(ask: Callable[..., str], *arguments: object) -> str:
     try:
-        text = summarize(prompt, max_tokens)
+        text = ask(*arguments)
+    except SummaryFailed:
+        raise
     except Exception as error:  # a summariser is foreign code: whatever it raises, the conversation goes on
         raise SummaryFailed(f"{type(error).__name__}: {error}") from error
     if not isinstance(text, str):

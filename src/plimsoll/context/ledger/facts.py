@@ -9,12 +9,27 @@ The latest value wins: a command that failed and later passed counts as passed.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from plimsoll.context.ledger.outcome import Outcome, call_line, error_lines, one_line, outcome_of
-from plimsoll.messages import Message, answered_id, arguments_of, call_name, text_of, tool_calls
+from plimsoll.context.ledger.outcome import (
+    COMMAND_KEYS,
+    Outcome,
+    call_line,
+    error_lines,
+    one_line,
+    outcome_of,
+)
+from plimsoll.messages import (
+    Message,
+    answered_id,
+    arguments_of,
+    call_name,
+    is_harness_text,
+    text_of,
+    tool_calls,
+)
 
 # A summary holds a few hundred lines, and a running conversation is compacted long before this many messages. Only
 # a giant history that comes all at once is longer: of that, the user's words are read to the very first.
@@ -29,7 +44,6 @@ _PATH_KEYS = (
     "target_file",
     "absolute_path",
 )
-_COMMAND_KEYS = ("command", "cmd", "script", "shell_command")
 _EDIT_KEYS = {
     "old_string",
     "new_string",
@@ -45,10 +59,13 @@ _WRITE_KEYS = {"content", "file_text", "contents", "text"}
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _DELETES = re.compile(r"delete|remove|unlink", re.IGNORECASE)
 _CONSTRAINT_WORDS = frozenset({
-    "must", "never", "always", "don't", "dont", "not", "only", "avoid", "prefer", "without", "instead", "most",
-    "least", "ensure", "nie", "immer", "nicht", "nur", "jamais", "toujours", "nunca", "siempre", "solo",
-    "нельзя", "только", "никогда",
+    "must", "mustn't", "never", "always", "don't", "dont", "avoid", "prefer", "ensure", "keep", "only", "without",
+    "do", "nie", "niemals", "immer", "jamais", "toujours", "nunca", "siempre", "нельзя", "только", "никогда",
 })  # fmt: skip
+_CONSTRAINT = re.compile(
+    r"\b(?:must(?:n't)?|never|always|don'?t|do not|avoid|prefer|ensure|keep (?:to|it|the)|niemals|nie|immer|jamais"
+    r"|toujours|nunca|siempre|нельзя|только|никогда)\b|\b(?:only|without) (?:us|touch|chang|add|writ|after|when)"
+)
 _CONSTRAINT_SIGNS = ("必须", "不要", "只能", "禁止", "絶対", "しないで", "반드시")
 _DECISION_WORDS = frozenset({
     "decided", "decision", "chose", "choose", "going", "we'll", "i'll", "instead", "rather", "because", "cause",
@@ -82,6 +99,7 @@ class Event:
     line: str
     outcome: Outcome
     errors: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -127,19 +145,23 @@ def read_facts(messages: Sequence[Message], opening: str = "") -> Facts:
 
 def _read_user(facts: Facts, message: Message) -> None:
     text = text_of(message).strip()
-    if not text or message.get("name") == "meta":
+    if not text or is_harness_text(message):
         return
     facts.requests.append(text)
-    if _demands(text):
+    if not _CONSTRAINT_WORDS.isdisjoint(_words(text)) or _has_sign(text):
         for sentence in _SENTENCE.split(text[:4_000]):
-            if 8 <= len(sentence) <= 400 and _demands(sentence):
+            if 8 <= len(sentence) <= 300 and _demands(sentence):
                 _latest(facts.constraints, sentence.strip())
 
 
-def _demands(text: str) -> bool:
-    """Whether a person's text sets a limit or a preference."""
-    if not _CONSTRAINT_WORDS.isdisjoint(_words(text)):
-        return True
+def _demands(sentence: str) -> bool:
+    """Whether a person's sentence sets a limit or a preference; headings, tables and questions do not."""
+    if sentence.lstrip().startswith(("#", "|", ">", "`")) or sentence.rstrip().endswith("?"):
+        return False
+    return bool(_CONSTRAINT.search(sentence.lower())) or _has_sign(sentence)
+
+
+def _has_sign(text: str) -> bool:
     return not text.isascii() and any(sign in text for sign in _CONSTRAINT_SIGNS)
 
 
@@ -157,7 +179,11 @@ def _read_assistant(facts: Facts, message: Message) -> None:
             facts.todos[item.strip()] = "pending" if mark == " " else "completed"
     if not _DECISION_WORDS.isdisjoint(_words(text)):
         for sentence in _SENTENCE.split(text[:4_000]):
-            if 20 <= len(sentence) <= 300 and _DECISION.search(sentence.lower()):
+            if (
+                40 <= len(sentence) <= 300
+                and _DECISION.search(sentence.lower())
+                and not sentence.startswith("*")
+            ):
                 _latest(facts.decisions, sentence.strip())
 
 
@@ -169,17 +195,22 @@ def _read_result(facts: Facts, call: dict[str, Any], result: str, position: int)
             _latest(facts.commits, one_line(commit, 160))
     if _read_todos(facts, arguments):
         return
-    outcome = outcome_of(result)
+    command = _first_text(arguments, COMMAND_KEYS)
+    outcome = outcome_of(result, command is not None)
     errors = tuple(error_lines(result)) if outcome.failed else ()
-    command = _first_text(arguments, _COMMAND_KEYS)
     if command is not None:
         _record(facts.commands, Event(position, one_line(command, 240), outcome, errors))
         return
     touched = _files_touched(call_name(call), arguments)
+    if outcome.failed or not touched:
+        paths = tuple(path for path, _ in touched)
+        _record(facts.actions, Event(position, call_line(call, 200), outcome, errors, paths))
+        return
     for path, action in touched:
         facts.files.setdefault(path, FileFact()).add(action, position)
-    if not touched or outcome.failed:
-        _record(facts.actions, Event(position, call_line(call, 200), outcome, errors))
+        # What failed on this file before has been overcome.
+        for line in [line for line, event in facts.actions.items() if path in event.paths]:
+            del facts.actions[line]
 
 
 def _record(events: dict[str, Event], event: Event) -> None:
@@ -222,7 +253,7 @@ def _files_touched(tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]
     return [(path, "deleted" if _DELETES.search(tool) else "read")]
 
 
-def _first_text(arguments: dict[str, Any], keys: tuple[str, ...]) -> str | None:
+def _first_text(arguments: dict[str, Any], keys: Collection[str]) -> str | None:
     for key in keys:
         value = arguments.get(key)
         if isinstance(value, str) and value.strip():

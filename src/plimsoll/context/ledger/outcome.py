@@ -22,7 +22,7 @@ _EXIT = re.compile(
     r"|return ?code[\"']?\s*[:=]?\s*(-?\d{1,3})\b"
 )
 _ERROR = re.compile(
-    r"\b\w*(?:error|exception)\b(?!s? 0)|\bfail(?:ed|ure)?\b|^e {2,}\S|\bfatal:|\bpanic:|\bcommand not found\b"
+    r"\b\w*(?:error|exception)\b(?!s? 0)|\bfail(?:ed|ure)?\b|^e {1,}\S|\bfatal:|\bpanic:|\bcommand not found\b"
     r"|\bno such file\b|\bpermission denied\b|\btraceback\b"
 )
 _TALLY = re.compile(r"\b\d+ (?:passed|failed|errors?|tests? (?:passed|failed|run))\b")
@@ -34,6 +34,14 @@ _ERROR_WORDS = (
 )  # fmt: skip
 _TALLY_WORDS = ("passed", "failed", "error", "tests run")
 _STARTS_BAD = re.compile(r"\s*(?:[\[<{(]*\s*)?(?:\"?(?:tool_use_)?error\"?\b|Traceback\b)", re.IGNORECASE)
+_ENDS_BAD = re.compile(
+    r"\berror\b|\bfail(?:ed|ure)?\b|^fatal:|\bpanic:|command not found|no such file|permission denied"
+)
+_NEVER_CAME = re.compile(
+    r"\s*\[(?:no result|result unavailable|cancelled|request interrupted)", re.IGNORECASE
+)
+_TAGS = re.compile(r"</?[a-z_][\w-]*>")
+COMMAND_KEYS = frozenset({"command", "cmd", "script", "shell_command"})
 _SUBJECT_KEYS = (
     "command", "cmd", "file_path", "path", "filename", "file", "url", "query", "pattern", "question", "description",
 )  # fmt: skip
@@ -41,7 +49,7 @@ _SUBJECT_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a call ended: `ok`, `exit N`, `error`, or `done` where it does not say; and the line that matters."""
+    """How a call ended: ok, exit N, error, interrupted, or done where it does not say; and the line that matters."""
 
     status: str
     line: str = ""
@@ -62,23 +70,36 @@ def call_line(call: dict[str, Any], limit: int = 160) -> str:
     return f"{call_name(call)}({shown})"
 
 
-def outcome_of(text: str) -> Outcome:
-    """How the call that returned `text` ended, as far as the text says."""
+def is_command(call: dict[str, Any]) -> bool:
+    """Whether a call runs something, so that its result tells how it ended."""
+    return not COMMAND_KEYS.isdisjoint(arguments_of(call))
+
+
+def outcome_of(text: str, is_command: bool = True) -> Outcome:
+    """How the call that returned `text` ended, as far as the text says.
+
+    Only a command's own output tells an exit code or a tally; in a file that was read they are just content.
+    """
     near = text if len(text) <= _LOOK_AHEAD + _LOOK_BACK else f"{text[:_LOOK_AHEAD]}\n{text[-_LOOK_BACK:]}"
     low = near.lower()
+    if _STARTS_BAD.match(near):
+        error = next(_lines_with(_ERROR, _ERROR_WORDS, near, low), "")
+        return Outcome("error", one_line(error, 200) or last_line(text))
+    if _NEVER_CAME.match(near):
+        return Outcome("interrupted", one_line(near, 200))
+    if not is_command:
+        return Outcome("done", last_line(text))
     exits = ["".join(found) for found in _EXIT.findall(low)] if "exit" in low or "return" in low else []
-    tally = next(iter(_lines_with(_TALLY, _TALLY_WORDS, near, low)), "").strip("= -")
+    tally = next(_lines_with(_TALLY, _TALLY_WORDS, near, low), "").strip("= -")
     if exits and exits[-1] != "0":
-        error = tally or next(iter(_lines_with(_ERROR, _ERROR_WORDS, near, low)), "")
+        error = tally or next(_lines_with(_ERROR, _ERROR_WORDS, near, low), "")
         return Outcome(f"exit {exits[-1]}", one_line(error, 200) or last_line(text))
     if tally:
         return Outcome("error" if _TALLY_FAILED.search(tally.lower()) else "ok", one_line(tally, 200))
     if exits:
         return Outcome("ok", last_line(text))
-    if _STARTS_BAD.match(near):
-        error = next(iter(_lines_with(_ERROR, _ERROR_WORDS, near, low)), "")
-        return Outcome("error", one_line(error, 200) or last_line(text))
-    return Outcome("done", last_line(text))
+    last = last_line(text)
+    return Outcome("error" if _ENDS_BAD.search(last.lower()) else "done", last)
 
 
 def error_lines(text: str) -> list[str]:
@@ -99,8 +120,9 @@ def one_line(text: str, limit: int) -> str:
 def last_line(text: str) -> str:
     """The last line that has a word in it."""
     for line in reversed(text[-_LOOK_BACK:].splitlines()):
-        if any(character.isalnum() for character in line):
-            return one_line(line, 200)
+        bare = _TAGS.sub("", line)
+        if any(character.isalnum() for character in bare):
+            return one_line(bare, 200)
     return ""
 
 
@@ -109,8 +131,10 @@ def _lines_with(pattern: re.Pattern[str], words: tuple[str, ...], text: str, low
     if not any(word in low for word in words):
         return
     for line in reversed(text.splitlines()):
-        if pattern.search(line.lower()):
-            yield line.strip()
+        bare = _TAGS.sub("", line).strip()
+        # A lone word such as FAIL says nothing to whoever reads it later.
+        if " " in bare and pattern.search(bare.lower()):
+            yield bare
 
 
 def _plain(value: Any) -> str:

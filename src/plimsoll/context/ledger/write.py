@@ -27,10 +27,14 @@ _SHARES = {
     "Next Steps": 0.05,
     "Critical Context": 0.05,
 }
+_STOP_WORDS = frozenset({
+    "the", "and", "for", "with", "that", "this", "from", "are", "was", "all", "about", "its", "our", "your", "how",
+    "what", "when", "where", "on", "in", "of", "to", "is", "it", "be", "as", "at", "by", "or", "an", "we",
+})  # fmt: skip
+_OF_THE_MOMENT = ("- Asked:", "- Last said:", "- Go on with:")
 _OPEN = ("pending", "in_progress", "open", "todo")
 _FILE_LINE = re.compile(r"^- `(?P<path>[^`]+)` — (?P<actions>.+)$")
 _COUNTED = re.compile(r"(\w+) (\d+)×")
-_COMMAND_LINE = re.compile(r"^- `(?P<command>.+?)` → ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,7 @@ def write_sections(
     room = budget - estimate_tokens(render_sections({}))
     chosen: set[Entry] = set()
     if focus:
-        words = {word.casefold() for word in re.findall(r"\w{3,}", focus)}
-        touching = [entry for entry in entries if any(word in entry.text.casefold() for word in words)]
+        touching = _touching(entries, focus)
         room -= _take(touching, int(room * FOCUS_SHARE), chosen)
     for title in SECTIONS:
         ours = [entry for entry in entries if entry.section == title and entry not in chosen]
@@ -63,6 +66,22 @@ def write_sections(
         title: "\n".join(e.text for e in sorted(chosen, key=lambda e: e.order) if e.section == title)
         for title in SECTIONS
     }
+
+
+def _touching(entries: list[Entry], focus: str) -> list[Entry]:
+    """The entries that speak of the topic, those that hit most of its words first."""
+    words = {
+        word for word in re.findall(r"\w+", focus.casefold()) if len(word) > 1 and word not in _STOP_WORDS
+    }
+    # Scripts without spaces: a topic is found by its pairs of characters.
+    pairs = {word[n : n + 2] for word in words if not word.isascii() for n in range(len(word) - 1)}
+    hits = {entry: _hits(entry.text.casefold(), words | pairs) for entry in entries}
+    return sorted((entry for entry in entries if hits[entry]), key=lambda entry: -hits[entry])
+
+
+def _hits(text: str, words: set[str]) -> int:
+    spoken = set(re.findall(r"\w+", text))
+    return sum(word in spoken or (word in text and (len(word) > 3 or not word.isascii())) for word in words)
 
 
 def fill_missing(written: Mapping[str, str], facts: Facts, budget: int) -> Sections:
@@ -108,12 +127,12 @@ def _entries(facts: Facts, previous: Mapping[str, str], longest: int) -> list[En
         "Constraints & Preferences",
         [*kept["Constraints & Preferences"], *(f"- {c}" for c in facts.constraints)],
     )
-    add("In Progress", _in_progress(facts))
+    add("In Progress", [*_unfinished(kept["In Progress"], facts), *_in_progress(facts)])
     add("Blocked", [*_still(kept["Blocked"], facts), *_events(facts, failed=True)])
-    add("Done", [*kept["In Progress"], *_still(kept["Done"], facts), *_done(facts)])
+    add("Done", [*_still(kept["Done"], facts), *_done(facts)])
     add("Key Decisions", [*kept["Key Decisions"], *(f"- {one_line(d, 300)}" for d in facts.decisions)])
     add("Relevant Files", _file_lines(facts.files, kept["Relevant Files"]))
-    add("Next Steps", _next_steps(facts, kept["Next Steps"]))
+    add("Next Steps", [*_unfinished(kept["Next Steps"], facts), *_next_steps(facts)])
     add("Critical Context", [*kept["Critical Context"], *_errors(facts)])
     return entries
 
@@ -150,19 +169,27 @@ def _errors(facts: Facts) -> list[str]:
     return [f"- {one_line(error, 300)}" for event in failed for error in event.errors]
 
 
-def _next_steps(facts: Facts, kept: list[str]) -> list[str]:
+def _next_steps(facts: Facts) -> list[str]:
     open_items = [f"- {item}" for item, status in facts.todos.items() if status in _OPEN]
-    if open_items:
-        return list(reversed(open_items))
-    if facts.requests:
-        return [f"- Go on with: {one_line(facts.requests[-1], 240)}"]
-    return kept or ([f"- Go on with: {one_line(facts.opening, 240)}"] if facts.opening else [])
+    asked = facts.requests[-1] if facts.requests else facts.opening
+    return list(reversed(open_items)) or ([f"- Go on with: {one_line(asked, 240)}"] if asked else [])
+
+
+def _unfinished(lines: list[str], facts: Facts) -> list[str]:
+    """Earlier open items of which nothing newer is known; lines that were true only of their moment go."""
+    known = {f"- {item}" for item in facts.todos}
+    return [line for line in lines if line not in known and not line.startswith(_OF_THE_MOMENT)]
 
 
 def _still(lines: list[str], facts: Facts) -> list[str]:
-    """Earlier command lines that no newer run of the same command replaced."""
-    matches = ((line, _COMMAND_LINE.match(line)) for line in lines)
-    return [line for line, match in matches if not (match and match["command"] in facts.commands)]
+    """Earlier lines of commands and calls that no newer run of the same replaced, on files still in trouble."""
+    newer = [f"- `{line}` → " for line in facts.commands] + [f"- {line} → " for line in facts.actions]
+    return [
+        line
+        for line in lines
+        if not line.startswith(tuple(newer))
+        and not ("→ error" in line and any(path in line for path in facts.files))
+    ]
 
 
 def _file_lines(files: Mapping[str, FileFact], kept: list[str]) -> list[str]:

@@ -5,21 +5,26 @@
     user                                ⇄   user: blocks
     assistant (+ tool_calls)            ⇄   assistant: thinking, text, tool_use
     tool · tool · user                  ⇄   user: tool_result, tool_result, text …
-    system, developer (further down)    ⇄   system, behind the user message of its turn
+    system, developer (further down)    →   user: text between tags, where it stood
+    system, developer (further down)    ←   system
 
 Guarantees
-  Round trip     `decode(*encode(x)) == normalise(x)`, and x itself where it is in normal form;
+  Round trip     `decode(*encode(x))` is the normal form of x, and x itself where it is in normal form;
                  `encode(decode(*encode(x))) == encode(x)`.
   Growth         Let x be well formed and cut where the next message is the assistant's, or where x ends:
                  then `encode(beginning)` is the beginning of `encode(x)`, message by message. At any other
-                 legal cut it is so block by block, as a following user message joins the last one, provided
-                 that no system message stands in that turn.
+                 legal cut it is so block by block, as a following user message joins the last one.
   Alternation    user and assistant alternate; nothing empty is sent.
 
-A system message further down is sent in the role `system`, which recent Claude models accept behind a
-user message. Where a model does not, or no user message stands in that turn, its text is sent as the
-user's between `<system-message>` tags; that one direction does not come back as a system message, so
-that nobody can promote words to instructions by typing the tag.
+In normal form, system messages at the start are one; results stand before what the user said, and
+neighbouring messages of one side are one; plain text alone is a string, and what is empty is gone; call
+ids are legal and unique, results carry their tool's name, arguments are spelt in one way; keys that the
+wire does not know are gone.
+
+A system message further down is sent as the user's words between `<system-message>` tags. Recent Claude
+models take the role `system` there, but only as the last word of a turn: what is said after it would
+have to move in front of it, and a longer conversation would no longer extend a shorter one. The tags do
+not come back as a system message, so that nobody can promote words to instructions by typing them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -65,10 +70,11 @@ def encode_anthropic_conversation(
     system = [block for piece in spoken[:start] for block in piece.blocks]
     wire: list[dict[str, Any]] = []
     for is_assistant, run in groupby(spoken[start:], key=lambda piece: piece.role == "assistant"):
-        if is_assistant:
-            wire.append({"role": "assistant", "content": [block for piece in run for block in piece.blocks]})
-        else:
-            wire += _user_turn(list(run), rules)
+        turn = list(run)
+        said = [block for piece in turn for block in _said(piece)]
+        # Results first, as Anthropic wants them.
+        results = [block for piece in turn for block in piece.results]
+        wire.append({"role": "assistant" if is_assistant else "user", "content": results + said})
     return system or None, wire
 
 
@@ -115,24 +121,11 @@ def _piece(message: Message, ids: CallIds, rules: Rules) -> _Piece:
     return _Piece("user", blocks)
 
 
-def _user_turn(run: Sequence[_Piece], rules: Rules) -> list[dict[str, Any]]:
-    """One turn of the user: results first, as Anthropic wants them, then what was said."""
-    results = [block for piece in run for block in piece.results]
-    has_user = any(piece.role == "user" for piece in run)
-    if not (rules.inline_system and has_user):
-        said = [
-            block
-            for piece in run
-            for block in (piece.blocks if piece.role == "user" else map(as_user_text, piece.blocks))
-        ]
-        return [{"role": "user", "content": results + said}]
-    said = [block for piece in run if piece.role == "user" for block in piece.blocks]
-    notes = [block for piece in run if piece.role == "system" for block in piece.blocks]
-    turn = [{"role": "user", "content": results + said}]
-    return [*turn, {"role": "system", "content": notes}] if notes else turn
+def _said(piece: _Piece) -> list[Block]:
+    return [_as_user_text(block) for block in piece.blocks] if piece.role == "system" else piece.blocks
 
 
-def as_user_text(part: Part) -> Part:
+def _as_user_text(part: Part) -> Part:
     """A system text as the user's words, marked as what it was; every other field kept."""
     return {**part, "text": f"<system-message>\n{part['text']}\n</system-message>"}
 

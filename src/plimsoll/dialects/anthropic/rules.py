@@ -14,7 +14,6 @@ _VERSION = re.compile(r"(opus|sonnet|haiku|fable|mythos)[-.]?(\d{1,2})(?:[-.](\d
 class Rules:
     """Differences between the models that speak this wire."""
 
-    inline_system: bool = True  # a system message may stand among the messages
     unsigned_thinking: bool = True  # a thinking block without signature is accepted
     sampling: bool = True  # temperature, top_p and top_k are accepted
     effort: bool = True  # `output_config.effort` is accepted
@@ -28,11 +27,10 @@ def rules_for(model: str) -> Rules:
     """The rules of a model by its name; one that is not Claude takes its own unsigned thinking back."""
     name = model.lower()
     if "claude" not in name:
-        return Rules(inline_system=False)
+        return EXACT
     found = _VERSION.search(name)
     version = (int(found[2]), int(found[3] or 0)) if found else (0, 0)
     return Rules(
-        inline_system=version >= (4, 8),
         unsigned_thinking=False,
         sampling=version < (4, 7),
         effort=version >= (4, 6) or bool(found and found[1] == "opus" and version >= (4, 5)),

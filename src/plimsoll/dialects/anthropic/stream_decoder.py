@@ -10,6 +10,7 @@ earlier ones, field by field. Without `message_stop` the stream broke off.
 import json
 from typing import Any
 
+from plimsoll.dialects.anthropic.reply import decode_reply
 from plimsoll.dialects.blocks.arguments import input_of
 from plimsoll.dialects.collect import Collector
 from plimsoll.dialects.finish import finish_from_anthropic
@@ -65,6 +66,19 @@ class StreamDecoder:
         deltas = self._event(str(data.get("type") or event), data)
         self._collector.add(deltas)
         return deltas
+
+    def feed_whole(self, body: Any) -> list[Delta]:
+        """The steps of a reply that came in one piece, from a server that does not stream."""
+        decode_reply(body)  # raises where there is no content
+        deltas = self.feed("message_start", {"message": body})
+        for block in filter(None, map(_object, body["content"])):
+            deltas += self.feed("content_block_start", {"content_block": block})
+            for citation in block.get("citations") or ():
+                delta = {"type": "citations_delta", "citation": citation}
+                deltas += self.feed("content_block_delta", {"delta": delta})
+            deltas += self.feed("content_block_stop", {})
+        deltas += self.feed("message_delta", {"delta": body, "usage": body.get("usage")})
+        return deltas + self.feed("message_stop", {})
 
     def _event(self, kind: str, data: dict[str, Any]) -> list[Delta]:
         match kind:

@@ -11,6 +11,7 @@ from typing import Any
 
 from plimsoll.dialects.collect import Collector
 from plimsoll.dialects.finish import finish_from_openai
+from plimsoll.dialects.openai.reply import decode_reply
 from plimsoll.dialects.reply import (
     BlockDelta,
     Delta,
@@ -64,6 +65,17 @@ class StreamDecoder:
             return []
         deltas = list(self._chunk(data, failed=event == "error"))
         self._collector.add(deltas)
+        return deltas
+
+    def feed_whole(self, body: Any) -> list[Delta]:
+        """The steps of a reply that came in one piece, from a server that does not stream."""
+        decode_reply(body)  # raises where there is no message
+        choice = body["choices"][0]
+        # Whole calls carry no index, and several servers no id either; their order tells them apart.
+        calls = [{**call, "index": n} for n, call in enumerate(_dicts(choice["message"].get("tool_calls")))]
+        whole = {**choice, "index": 0, "delta": {**choice["message"], "tool_calls": calls}}
+        deltas = self.feed(None, {**body, "choices": [whole]})
+        self._done = True
         return deltas
 
     def _chunk(self, data: dict[str, Any], failed: bool) -> list[Delta]:

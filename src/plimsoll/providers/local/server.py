@@ -3,7 +3,9 @@
     LocalServer.start(file) ─► process.py ─► http://127.0.0.1:<free port>   OpenAI's wire and Anthropic's
 
 The process ends with `stop()`, with this program, and with its death: it
-watches a pipe that only we hold. Within a program one file is served once.
+watches a pipe that only we hold. Within a program a file is served once for
+everybody who asks for the same window or a smaller one; a larger window is
+another process beside it, as somebody may still be talking to the first.
 """
 
 import asyncio
@@ -104,11 +106,13 @@ class LocalServer:
 
 
 async def shared_server(model: Path, *, context_length: int = DEFAULT_CONTEXT, home: Path) -> LocalServer:
-    """The server of a file within this program: started at the first call, again after a crash, never twice."""
+    """The server of a file within this program, for a window of at least this length.
+
+    Started at the first call, again after a crash, and beside the first where a larger window is wanted.
+    """
     key = (str(model.resolve()), context_length)
-    with _sharing:
-        running = _shared.get(key)
-    if running is not None and running.alive:
+    running = _running(*key)
+    if running is not None:
         return running
     started = await LocalServer.start(
         model, context_length=context_length, log=home / "logs" / "local-model.log"
@@ -123,6 +127,17 @@ async def shared_server(model: Path, *, context_length: int = DEFAULT_CONTEXT, h
         if server is not None and server is not winner:
             server.stop()
     return winner
+
+
+def _running(file: str, context_length: int) -> LocalServer | None:
+    """The smallest shared server of a file that has room for a window."""
+    with _sharing:
+        fitting = [
+            (window, server)
+            for (served, window), server in _shared.items()
+            if served == file and window >= context_length and server.alive
+        ]
+    return min(fitting, key=lambda pair: pair[0])[1] if fitting else None
 
 
 def stop_shared() -> None:
@@ -151,7 +166,7 @@ def can_serve() -> bool:
 
 def _check(model: Path) -> None:
     if not can_serve():
-        raise LocalModelError("A model on this machine needs xllamacpp: pip install 'plimsoll[local]'")
+        raise LocalModelError("A model on this machine needs xllamacpp: pip install '.[local]'")
     if model.is_file():
         return
     if model.name == embedded_model().file:

@@ -14,15 +14,14 @@ from typing import Any
 from plimsoll.caching import (
     Bill,
     BlockChain,
-    Breakpoint,
     CacheSimulator,
     Prompt,
     RequestOptions,
     breakpoints_in,
+    marker_ttl,
 )
 from plimsoll.dialects import ChatRequest, Reply, Usage
 from plimsoll.dialects.blocks.assistant import thinking_of
-from plimsoll.messages import Message, tool_calls
 from plimsoll.models import ModelCard, card_for, estimate_message_tokens, estimate_tokens
 from plimsoll.testing.scripted_server.rules.refusal import Dialect
 
@@ -67,16 +66,17 @@ class Till:
     ) -> tuple[Bill, Usage]:
         """The bill, and what the provider would report of it."""
         prompt = prompt_of(request, dialect)
+        whole = request.extra_for("anthropic").get(MARKER)
         output = max(1, estimate_message_tokens(reply.message))
         bill = self._simulator.request(
             arrived,
             prompt,
             card,
-            _breakpoints(prompt, request, dialect),
+            breakpoints_in(prompt, request.messages, dialect == "anthropic", request.tools),
             output_tokens=output,
             workspace=workspace,
             first_token=began - arrived,
-            automatic=MARKER in request.extra_for("anthropic"),
+            automatic=None if whole is None else marker_ttl(whole),
         )
         return bill, _usage(bill, card, reply)
 
@@ -96,26 +96,6 @@ def _usage(bill: Bill, card: ModelCard, reply: Reply) -> Usage:
         reasoning_tokens=thought or None,
         cache_write_1h_tokens=bill.write_1h,
     )
-
-
-def _breakpoints(prompt: Prompt, request: ChatRequest, dialect: Dialect) -> list[Breakpoint]:
-    found = breakpoints_in(prompt, request.messages, dialect == "anthropic", request.tools)
-    return found + [
-        Breakpoint(block, ttl)
-        for index, message in enumerate(request.messages)
-        for block, ttl in _on_calls(prompt, index, message)
-        if dialect == "anthropic"
-    ]
-
-
-def _on_calls(prompt: Prompt, index: int, message: Message) -> list[tuple[int, str]]:
-    """Markers on the calls of a message, with the block of each."""
-    blocks = [block for block in prompt.span(index) if prompt[block].kind == "tool_use"]
-    return [
-        (block, str(marker.get("ttl", "5m")))
-        for block, call in zip(blocks, tool_calls(message), strict=True)
-        if isinstance(marker := call.get(MARKER), dict)
-    ]
 
 
 def _options(request: ChatRequest, dialect: Dialect) -> RequestOptions:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from plimsoll.dialects.anthropic import rules_for
 from plimsoll.dialects.blocks.assistant import THINKING_TYPES
 from plimsoll.testing.scripted_server.rules.anthropic_markers import blocks_of
 from plimsoll.testing.scripted_server.rules.inquiry import Inquiry
@@ -14,6 +13,7 @@ from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _NO_PREFILL = re.compile(r"(?:opus|sonnet|haiku|fable|mythos)[-.]?(?:4[-.][6-9]|[5-9])(?!\d)")
+_INLINE_SYSTEM = re.compile(r"(?:opus|sonnet|haiku|fable|mythos)[-.]?(?:4[-.][89]|[5-9])(?!\d)")
 _BOUND = (
     "Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or "
     'set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block". That setting requires the '
@@ -32,10 +32,11 @@ def history_refusals(inquiry: Inquiry) -> Iterator[Refusal]:
 
 
 def _roles(messages: list[dict[str, Any]], inquiry: Inquiry) -> Iterator[Refusal]:
-    model = inquiry.request.model
+    model = inquiry.request.model.lower()
     for index, message in enumerate(messages):
-        follows_user = index > 0 and messages[index - 1]["role"] == "user"
-        if message["role"] == "system" and not (rules_for(model).inline_system and follows_user):
+        if message["role"] == "system" and not (
+            _INLINE_SYSTEM.search(model) and _ends_a_turn(messages, index)
+        ):
             yield bad(
                 'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not '
                 '"system" as an input message role.'
@@ -46,6 +47,11 @@ def _roles(messages: list[dict[str, Any]], inquiry: Inquiry) -> Iterator[Refusal
         yield bad(
             "This model does not support assistant message prefill. The conversation must end with a user message."
         )
+
+
+def _ends_a_turn(messages: list[dict[str, Any]], index: int) -> bool:
+    follows_user = index > 0 and messages[index - 1]["role"] == "user"
+    return follows_user and (index + 1 == len(messages) or messages[index + 1]["role"] == "assistant")
 
 
 def _empty(messages: list[dict[str, Any]], system: Any) -> Iterator[Refusal]:

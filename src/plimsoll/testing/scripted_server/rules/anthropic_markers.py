@@ -22,14 +22,19 @@ def marker_refusals(body: dict[str, Any]) -> Iterator[Refusal]:
             yield bad(f"{path}.text: cache_control cannot be set for empty text blocks")
         elif _ttl(block) not in ("5m", "1h"):
             yield bad(f"{path}.cache_control.ephemeral.ttl: Input should be '5m' or '1h'")
-    count = len(marked) + (body.get(MARKER) is not None)
-    if count > MAX_BREAKPOINTS:
-        yield bad(f"A maximum of 4 blocks with cache_control may be provided. Found {count}.")
+    yield from _inside_results(body)
+    if body.get(MARKER) is not None:
+        if _ttl(body) not in ("5m", "1h"):
+            yield bad("cache_control.ephemeral.ttl: Input should be '5m' or '1h'")
+        marked.append(("", body))  # the automatic marker stands at the end of all
+    if len(marked) > MAX_BREAKPOINTS:
+        yield bad(f"A maximum of 4 blocks with cache_control may be provided. Found {len(marked)}.")
     seen_short = False
     for path, block in marked:
         if _ttl(block) == "1h" and seen_short:
+            where = f"{path}.cache_control.ttl".lstrip(".")
             yield bad(
-                f"{path}.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' "
+                f"{where}: a ttl='1h' cache_control block must not come after a ttl='5m' "
                 f"cache_control block. Note that blocks are processed in the following order: `tools`, `system`, "
                 f"`messages`."
             )
@@ -49,6 +54,16 @@ def _places(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for nth, message in enumerate(blocks_of(body.get("messages"))):
         for index, block in enumerate(blocks_of(message.get("content"))):
             yield f"messages.{nth}.content.{index}", block
+
+
+def _inside_results(body: dict[str, Any]) -> Iterator[Refusal]:
+    """What stands inside a result is no block of its own; the result as a whole can be marked."""
+    for path, block in _places(body):
+        if block.get("type") == "tool_result":
+            for index, inner in enumerate(blocks_of(block.get("content"))):
+                if inner.get(MARKER) is not None:
+                    where = f"{path}.tool_result.content.{index}.{inner.get('type')}"
+                    yield bad(f"{where}.cache_control: Extra inputs are not permitted")
 
 
 def _ttl(block: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Handles: short names for content that left the context, made from the content itself.
+"""Handles: short names for content, made from the content itself.
 
 The same content always has the same handle, on every machine and after every
 restart, so a stub written today finds its original in any copy of the conversation.
@@ -7,7 +7,7 @@ restart, so a stub written today finds its original in any copy of the conversat
 import hashlib
 import json
 
-from plimsoll.messages import Message
+from plimsoll.messages.content import Message
 
 HANDLE_DIGITS = 10
 

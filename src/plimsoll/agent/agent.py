@@ -1,0 +1,220 @@
+"""One user turn: prepare → ask → run tools → repeat, until the model has answered.
+
+    said ─► [ compact if due ] ─► ask ─► answer                         done
+                    ▲               └─► tool calls ─► results ─┐
+                    └──────────────────────────────────────────┘
+
+Everything is in the journal before the model sees it. Whatever ends a turn, a limit, a
+failure, a person's Ctrl-C, the history stays valid: every call has its result, and the
+next turn can begin. The model is never told how full its window is.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from plimsoll.agent.asking import Emit, Line
+from plimsoll.agent.compaction import Compactor
+from plimsoll.agent.events import Called, Compacted, Noticed, Returned, Used
+from plimsoll.agent.images import without_oldest_images
+from plimsoll.agent.journal import Journal
+from plimsoll.agent.limits import Limits
+from plimsoll.archive import CompactionEvent, UsageRecord
+from plimsoll.context.ledger import call_line, outcome_of
+from plimsoll.dialects import Reply, Usage, drop_bound_thinking
+from plimsoll.errors import ContextOverflow, OutputCapExceeded, PayloadTooLarge, ProviderError, UserError
+from plimsoll.messages import Message, text_of, tool_calls
+from plimsoll.tools import Approve, Outcome, ToolBox, ToolContext
+
+INTERRUPTED = "[interrupted by the user]"
+UNANSWERED = "[no answer came: the request failed]"
+_MOST_CURES = 6  # of one request: each makes it smaller, so more would not help
+_SMALLEST_ANSWER = 16
+_LONGEST_LINE = 200  # characters of a result that a person sees
+
+
+@dataclass(slots=True)
+class Turn:
+    """What one turn has used so far."""
+
+    started: float
+    requests: int = 0
+    money: float = 0.0
+
+
+@dataclass(slots=True)
+class Agent:
+    """A model with tools, and the view of its conversation."""
+
+    line: Line
+    compactor: Compactor
+    toolbox: ToolBox
+    tool_context: ToolContext
+    journal: Journal
+    limits: Limits = field(default_factory=Limits)
+    view: list[Message] = field(default_factory=list)
+    # What the keeper of the conversation adds to every lighter view before it holds, such as pinned messages.
+    finish: Callable[[list[Message], list[Message]], list[Message]] = lambda _before, after: after
+
+    async def turn(self, said: Message, emit: Emit, approve: Approve | None = None) -> Message:
+        """Answer one user message; the last message of the turn."""
+        await self._add([said])
+        turn = Turn(self.line.clock())
+        try:
+            return await self._answer(turn, emit, approve)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._leave_valid(INTERRUPTED))
+            raise
+        except (ProviderError, UserError):
+            await self._leave_valid(UNANSWERED)
+            raise
+
+    async def compact(self, emit: Emit, trigger: str, focus: str | None = None) -> CompactionEvent:
+        """Make the view lighter now, whoever asked for it; the event says what came of it."""
+        attempt = await self.compactor.compact(self.view, self.line.tokens(self.view), trigger, focus)
+        if attempt.messages is None:
+            event = await self.journal.refused(attempt.event)
+        else:
+            lighter = attempt.messages
+            if self.line.card.preserved_thinking:
+                # The provider refuses thinking that was written behind other messages than it stands behind now.
+                lighter = drop_bound_thinking(lighter, 0)
+            lighter = self.finish(self.view, lighter)
+            event = await self.journal.compacted(self.view, lighter, attempt.event)
+            self.view = list(lighter)
+        emit(Compacted(event))
+        return event
+
+    async def _answer(self, turn: Turn, emit: Emit, approve: Approve | None) -> Message:
+        while True:
+            stopped = self.limits.reached(turn.requests, self.line.clock() - turn.started, turn.money)
+            if stopped:
+                emit(Noticed(stopped))
+                return await self._add([{"role": "assistant", "content": f"[{stopped}]"}])
+            if self.compactor.is_due(self.line.tokens(self.view)):
+                await self.compact(emit, "threshold")
+            reply = await self._ask(turn, emit)
+            await self._add([reply.message])
+            calls = tool_calls(reply.message)
+            if calls:
+                await self._run_tools(calls, emit, approve)
+            # Only now: what is prepared from calls without results would not fit once these are there.
+            self.compactor.prepare(self.view, self.line.tokens(self.view))
+            if not calls:
+                return reply.message
+
+    async def _ask(self, turn: Turn, emit: Emit) -> Reply:
+        """One reply, past every refusal that can be cured."""
+        for _ in range(_MOST_CURES):
+            try:
+                reply = await self.line.ask(self.view, emit)
+            except ContextOverflow as error:
+                await self._cure_overflow(error, emit)
+            except OutputCapExceeded as error:
+                self._lower_answer(error.limit, error)
+            except PayloadTooLarge as error:
+                await self._drop_images(error, emit)
+            else:
+                turn.requests += 1
+                await self._account(turn, reply.usage, emit)
+                return reply
+        raise UserError(
+            "The request stays too large for the model. Choose one with a larger window, or /new."
+        )
+
+    async def _cure_overflow(self, error: ContextOverflow, emit: Emit) -> None:
+        if error.room is not None and error.room >= _SMALLEST_ANSWER:
+            self._lower_answer(error.room, error)
+            return
+        engine = self.compactor.engine
+        if error.limit and error.limit < engine.context_length:
+            window = f"{error.limit:,} tokens, not {engine.context_length:,}"
+            emit(Noticed(f"The provider's window is {window}; that holds from now on."))
+            engine.update_model(self.line.card.name, error.limit)
+        if not self.compactor.rules.enabled:
+            raise UserError(
+                f"{error} Automatic compaction is off (compression.enabled: false): compress by hand, "
+                "or set compression.enabled to true."
+            ) from error
+        event = await self.compact(emit, "overflow")
+        if event.outcome != "compacted":
+            raise error
+
+    def _lower_answer(self, limit: int | None, error: Exception) -> None:
+        current = self.line.max_tokens or self.line.card.output_cap
+        lower = min(limit or current // 2, current - 1)
+        if lower < _SMALLEST_ANSWER:
+            raise error
+        self.line.max_tokens = lower
+
+    async def _drop_images(self, error: PayloadTooLarge, emit: Emit) -> None:
+        lighter = without_oldest_images(self.view)
+        if lighter is None:
+            raise error
+        event = CompactionEvent(
+            trigger="too many bytes",
+            engine="images",
+            messages_before=len(self.view),
+            messages_after=len(lighter),
+            tokens_before=self.line.tokens(self.view),
+            tokens_after=self.line.tokens(lighter),
+        )
+        emit(Compacted(await self.journal.compacted(self.view, lighter, event)))
+        self.view = lighter
+
+    async def _run_tools(
+        self, calls: Sequence[dict[str, object]], emit: Emit, approve: Approve | None
+    ) -> None:
+        for call in calls:
+            emit(Called(str(call.get("id")), call_line(dict(call))))
+
+        def finished(outcome: Outcome) -> None:
+            line, failed = _in_one_line(text_of(outcome.message))
+            failed = failed or outcome.result.is_error
+            emit(Returned(str(outcome.call.get("id")), line, outcome.seconds, failed))
+
+        done = await self.toolbox.run_all(calls, approve, self.tool_context, finished)
+        await self._add([outcome.message for outcome in done.outcomes])
+        if done.cancelled:
+            raise asyncio.CancelledError
+
+    async def _account(self, turn: Turn, usage: Usage | None, emit: Emit) -> None:
+        if usage is None:
+            return
+        self.compactor.engine.update_from_response(usage.as_dict())
+        money = self.line.money(usage)
+        turn.money += money or 0.0
+        record = UsageRecord(
+            model=self.line.card.name,
+            input=max(
+                0, usage.prompt_tokens - (usage.cache_read_tokens or 0) - (usage.cache_write_tokens or 0)
+            ),
+            cache_read=usage.cache_read_tokens or 0,
+            cache_write=usage.cache_write_tokens or 0,
+            output=usage.completion_tokens,
+            money=money,
+        )
+        await self.journal.used(record)
+        emit(Used(usage, money))
+
+    async def _add(self, messages: list[Message]) -> Message:
+        await self.journal.add(messages)
+        self.view.extend(messages)
+        return messages[-1]
+
+    async def _leave_valid(self, said: str) -> None:
+        """After a turn that broke off: the newest word is not the user's, so that the next turn is in order."""
+        if self.view and self.view[-1].get("role") in ("user", "tool"):
+            await self._add([{"role": "assistant", "content": said}])
+
+
+def _in_one_line(result: str) -> tuple[str, bool]:
+    """How a call ended, for a person, and whether it failed."""
+    ended = outcome_of(result)
+    said = ended.line
+    if said.startswith("exit code"):  # the status says that already; the line before it says more
+        lines = result.strip().splitlines()[:-1]
+        said = lines[-1].strip()[:_LONGEST_LINE] if lines else ""
+    told = ended.failed and not said.lower().startswith("error")
+    parts = (ended.status if told else "", said)
+    return ": ".join(part for part in parts if part) or ended.status, ended.failed

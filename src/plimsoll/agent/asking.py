@@ -1,0 +1,84 @@
+"""One request to the model, and what is done about the refusals that can be cured.
+
+    view ─► markers ─► stream ─► reply
+      ▲                  │
+      └── lighter ◄──────┤ the prompt is larger than the window      compact, whatever was tried before
+          fewer images ◄─┤ too many bytes                            the oldest images go
+          shorter answer ◄ the answer may not be that long           max_tokens goes down
+
+Everything else the provider says is raised as it is.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.agent.events import Event, Said, Thought
+from plimsoll.caching import BlockChain, CacheMemory, CachingPolicy, mark
+from plimsoll.dialects import ChatRequest, ReasoningDelta, Reply, TextDelta, Usage
+from plimsoll.messages import Message
+from plimsoll.models import ModelCard, UsageAnchor, estimate_messages_tokens_rough, estimate_tools_tokens
+from plimsoll.providers import Client
+
+Emit = Callable[[Event], None]
+
+
+@dataclass(slots=True)
+class Line:
+    """The line to one model: what is sent along with every request, and what was learned from its replies."""
+
+    client: Client
+    card: ModelCard
+    policy: CachingPolicy
+    clock: Callable[[], float]
+    tools: tuple[dict[str, Any], ...] = ()
+    max_tokens: int | None = None
+    extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    anchor: UsageAnchor = field(default_factory=UsageAnchor)
+    _chain: BlockChain | None = None
+    _memory: CacheMemory | None = None
+
+    def tokens(self, view: list[Message]) -> int:
+        """Prompt tokens of a request with this view: the last reported count and an estimate of what came since."""
+        return self.anchor.predict(self._estimate(view))
+
+    async def ask(self, view: list[Message], emit: Emit, deadline: float | None = None) -> Reply:
+        """Send the view and give its reply; pieces are emitted as they arrive."""
+        self._chain = self._chain or BlockChain(self.tools)
+        marked = mark(
+            view, self.policy, self._chain, self._memory, now=self.clock(), minimum=self.card.cache.minimum
+        )
+        request = ChatRequest(
+            model=self.client.endpoint.model or self.card.name,  # as the provider spells it
+            messages=tuple(marked.messages),
+            tools=self.tools,
+            max_tokens=self.max_tokens,
+            stream=True,
+            extra=self.extra,
+        )
+        stream = self.client.stream(request, deadline=deadline)
+        async with stream:
+            async for delta in stream:
+                if isinstance(delta, TextDelta):
+                    emit(Said(delta.text))
+                elif isinstance(delta, ReasoningDelta):
+                    emit(Thought(delta.text))
+        self._memory = marked.memory
+        reply = stream.reply
+        if reply.usage and reply.usage.prompt_tokens:
+            self.anchor = self.anchor.observe(reply.usage.prompt_tokens, self._estimate(view))
+        return reply
+
+    def money(self, usage: Usage) -> float | None:
+        """What a reply cost in USD; None where the card has no prices."""
+        prices = self.card.prices_for(usage.prompt_tokens)
+        if not prices.input and not prices.output:
+            return 0.0 if self.card.known else None
+        read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+        hour = usage.cache_write_1h_tokens or 0
+        plain = max(0, usage.prompt_tokens - read - written)
+        cost = plain * prices.input + read * prices.cache_read + usage.completion_tokens * prices.output
+        return (cost + (written - hour) * prices.write_5m + hour * prices.write_1h) / 1_000_000
+
+    def _estimate(self, view: list[Message]) -> int:
+        return estimate_messages_tokens_rough(view) + estimate_tools_tokens(self.tools)

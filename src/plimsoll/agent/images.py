@@ -1,0 +1,29 @@
+"""The oldest images go first when a request has too many bytes: bytes are budgeted apart from tokens."""
+
+from collections.abc import Sequence
+
+from plimsoll.messages import MEDIA_TYPES, Message, handle_of, media_of
+
+
+def without_oldest_images(messages: Sequence[Message], share: float = 0.5) -> list[Message] | None:
+    """The list with the older half of its images and files replaced by a line each; None where there is none.
+
+    The newest message keeps what it has, as long as any other message has something to give.
+    """
+    holders = [index for index, message in enumerate(messages) if media_of(message)]
+    if not holders:
+        return None
+    older = [index for index in holders if index != len(messages) - 1] or holders
+    leaving = set(older[: max(1, int(len(older) * share))])
+    return [_named(message) if index in leaving else message for index, message in enumerate(messages)]
+
+
+def _named(message: Message) -> Message:
+    handle = handle_of(message)
+    parts = [
+        {"type": "text", "text": f"[{part['type']} left out; full content under handle {handle}]"}
+        if isinstance(part, dict) and part.get("type") in MEDIA_TYPES
+        else part
+        for part in message["content"]
+    ]
+    return {**message, "content": parts}

@@ -1,0 +1,24 @@
+"""How long, how far and how dear one turn may be. A limit ends the turn with a sentence, never the session."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """None where there is none."""
+
+    requests: int | None = 100
+    seconds: float | None = None
+    money: float | None = None
+
+    def reached(self, requests: int, seconds: float, money: float) -> str:
+        """Which limit the turn has reached, as a sentence that says how to go on; empty while none is."""
+        if self.requests is not None and requests >= self.requests:
+            return f"This turn has made {requests} requests, its limit. Say `go on` to continue."
+        if self.seconds is not None and seconds >= self.seconds:
+            return f"This turn has taken {seconds:.0f} s; its limit is {self.seconds:.0f} s. Say `go on` to continue."
+        if self.money is not None and money >= self.money:
+            return (
+                f"This turn has cost ${money:.2f}; its limit is ${self.money:.2f}. Say `go on` to continue."
+            )
+        return ""

@@ -1,0 +1,50 @@
+"""The archive: every word of every session, append-only, and what the model sees of it.
+
+Stores are not loaded from here: `plimsoll.archive.opening` opens the one that the settings
+name, `plimsoll.archive.sqlite` has the one in a file.
+"""
+
+from plimsoll.archive.change import Author, draft_of
+from plimsoll.archive.interface import Archive
+from plimsoll.archive.query import SearchHit, SearchPage, SearchQuery
+from plimsoll.archive.records import (
+    Appended,
+    CompactionEvent,
+    Lease,
+    Node,
+    NodeLink,
+    Session,
+    Source,
+    Span,
+    StoredMessage,
+    UsageRecord,
+    UsageTotal,
+)
+from plimsoll.archive.titles import title_of
+from plimsoll.archive.views import Draft, Item, Reference, Shortened, View
+
+__all__ = [
+    "Appended",
+    "Archive",
+    "Author",
+    "CompactionEvent",
+    "Draft",
+    "Item",
+    "Lease",
+    "Node",
+    "NodeLink",
+    "Reference",
+    "SearchHit",
+    "SearchPage",
+    "SearchQuery",
+    "Session",
+    "Shortened",
+    "Source",
+    "Span",
+    "StoredMessage",
+    "UsageRecord",
+    "UsageTotal",
+    "View",
+    "draft_of",
+    "title_of",
+]

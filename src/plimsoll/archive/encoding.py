@@ -1,0 +1,113 @@
+"""A message as bytes and back, its digest, and the words by which it is found.
+
+message ──► {"role":"tool","content":"…"}   keys in their order, nothing added, nothing dropped
+        ──► digest                          the same for the same message, whatever the order of keys
+        ──► searchable text                 content, reasoning, tool names, arguments as a person reads them
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.errors import InvalidConversation
+from plimsoll.messages import (
+    Message,
+    arguments_of,
+    arguments_text,
+    call_name,
+    handle_of,
+    texts_of,
+    tool_calls,
+)
+from plimsoll.models import estimate_message_tokens
+
+_REASONING = ("reasoning_content", "reasoning")
+# Scripts that are written without spaces: each character is a word of its own in the index.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+)
+_UNSPACED = re.compile(f"([{UNSPACED}])")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A message ready to be stored."""
+
+    role: str
+    body: str
+    digest: bytes
+    handle: str
+    tokens: int
+    text: str
+
+
+def encode(message: Message, tokens: int | None = None) -> Encoded:
+    """The message as it is stored; `tokens` is estimated where nobody counted."""
+    return Encoded(
+        role=str(message.get("role", "")),
+        body=to_json(message),
+        digest=digest_of(message),
+        handle=handle_of(message).removeprefix("h:"),
+        tokens=estimate_message_tokens(message) if tokens is None else tokens,
+        text=searchable(message),
+    )
+
+
+def encode_all(messages: Sequence[Message], tokens: Sequence[int] | None = None) -> list[Encoded]:
+    """All messages, each with its tokens where they are given."""
+    counts: Sequence[int | None] = [None] * len(messages) if tokens is None else tokens
+    if len(counts) != len(messages):
+        raise InvalidConversation(f"{len(messages)} messages came with {len(counts)} token counts.")
+    return [encode(message, count) for message, count in zip(messages, counts, strict=True)]
+
+
+def to_json(value: Any) -> str:
+    """Compact JSON with the keys in their order; half a surrogate pair, which no file can hold, as its escape."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise InvalidConversation(f"A message cannot be stored, because it is no JSON: {error}.") from error
+    return text
+
+
+def digest_of(message: Message) -> bytes:
+    """16 bytes that tell this message from every other."""
+    text = json.dumps(message, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode("ascii"), digest_size=16).digest()
+
+
+def searchable(message: Message) -> str:
+    """Everything in a message that a person may look for, one thing after the other."""
+    return "\n".join(piece for piece in _pieces(message) if piece)
+
+
+def storable(text: str) -> str:
+    """The text without what an index cannot hold."""
+    return _UNSTORABLE.sub(" ", text)
+
+
+def spaced(text: str) -> str:
+    """The text with scripts that know no spaces taken apart, so that a part of a sentence is found."""
+    return _UNSPACED.sub(r" \1 ", text)
+
+
+def _pieces(message: Message) -> Iterator[str]:
+    for key in _REASONING:
+        if isinstance(message.get(key), str):
+            yield message[key]
+    yield from texts_of(message)
+    for call in tool_calls(message):
+        yield call_name(call)
+        arguments = arguments_of(call)
+        if not arguments:
+            yield arguments_text(call)
+        # Decoded: in the JSON text a line break is a backslash and an n, which nobody looks for.
+        for name, value in arguments.items():
+            yield f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"

@@ -1,0 +1,200 @@
+"""`Archive`: the whole conversation of every session, append-only, and what the model sees of it.
+
+    append ──► log ◄── references ── view ◄── commit_compaction / undo
+                ▲                                    │
+             search                               events
+
+Promises of every store: what `append` has returned is never lost, not by a crash
+either; a message is stored once however often its turn is saved; a compaction is
+stored as a whole or not at all; no row is ever copied forward; sessions do not see
+each other, and a fork shares its parent's past without copying it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from plimsoll.archive.query import SearchPage, SearchQuery
+from plimsoll.archive.records import (
+    Appended,
+    CompactionEvent,
+    Lease,
+    Node,
+    Session,
+    StoredMessage,
+    UsageRecord,
+    UsageTotal,
+)
+from plimsoll.archive.views import Draft, Item, View
+from plimsoll.messages import Message
+
+
+class Archive(ABC):
+    """Where sessions live. All methods may be called from many tasks and many processes at once."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Finish what is being written and let go of the store."""
+
+    # Sessions
+
+    @abstractmethod
+    async def create_session(self, *, title: str = "", model: str = "", engine: str = "") -> Session:
+        """A new session with an id of its own."""
+
+    @abstractmethod
+    async def session(self, id: str) -> Session:
+        """The session of this id or of this unique beginning; `UnknownSession` names the nearest otherwise."""
+
+    @abstractmethod
+    async def sessions(self, *, limit: int = 50, offset: int = 0, prefix: str = "") -> list[Session]:
+        """Sessions whose id begins so, the one that was last written to first."""
+
+    @abstractmethod
+    async def update_session(
+        self, id: str, *, title: str | None = None, model: str | None = None, engine: str | None = None
+    ) -> Session:
+        """Change what is given; the id stays for ever."""
+
+    @abstractmethod
+    async def fork(self, id: str, *, at: int | None = None, title: str | None = None) -> Session:
+        """A session that shares everything up to message `at` (default: the newest) and goes its own way."""
+
+    @abstractmethod
+    async def delete(self, id: str) -> int:
+        """Remove a session and its messages. Those that forks share stay for them; how many is returned."""
+
+    # The log
+
+    @abstractmethod
+    async def append(
+        self,
+        id: str,
+        messages: Sequence[Message],
+        *,
+        turn: str,
+        after: int | None = None,
+        tokens: Sequence[int] | None = None,
+        lease: Lease | None = None,
+    ) -> Appended:
+        """Add the messages of a turn, or those of it that are not stored yet.
+
+        Saving the same turn again stores nothing; saving it with more messages at its end adds these, as long as
+        nothing else was said since. `Conflict` where the turn was stored with other messages, or where the log
+        does not end at message `after`. With a lease, `StaleLease` where somebody else holds it now.
+        """
+
+    @abstractmethod
+    async def messages(self, id: str, first: int = 1, last: int | None = None) -> list[StoredMessage]:
+        """Messages `first` to `last`, as they were said. Ask in pages; a log can be long."""
+
+    @abstractmethod
+    async def find_by_handle(
+        self, handle: str, *, id: str | None = None, limit: int = 10
+    ) -> list[StoredMessage]:
+        """Messages whose content has a handle that begins so, one for each handle."""
+
+    @abstractmethod
+    async def pin(self, id: str, sequence: int) -> None:
+        """Keep a message word for word through all compactions."""
+
+    @abstractmethod
+    async def unpin(self, id: str, sequence: int) -> None:
+        """Let a message go its way again."""
+
+    @abstractmethod
+    async def pins(self, id: str) -> list[int]:
+        """The pinned messages, in order."""
+
+    # Views
+
+    @abstractmethod
+    async def view(self, id: str, number: int | None = None) -> View:
+        """The view that holds, or an earlier one."""
+
+    @abstractmethod
+    async def items(self, id: str, view: View | None = None) -> list[Item]:
+        """What the model sees: the view that holds, or `view`. No other message is read."""
+
+    @abstractmethod
+    async def weight(self, id: str, view: View | None = None) -> tuple[int, int]:
+        """Messages and tokens of a view, without reading them."""
+
+    @abstractmethod
+    async def node(self, node: str) -> Node:
+        """The node of this id; `UserError` where there is none."""
+
+    @abstractmethod
+    async def nodes(self, id: str) -> list[Node]:
+        """All nodes that this session wrote, the oldest first, those of undone compactions too."""
+
+    @abstractmethod
+    async def commit_compaction(
+        self, id: str, draft: Draft, event: CompactionEvent, *, lease: Lease | None = None
+    ) -> View:
+        """Nodes, their edges, the new view and the event, in one transaction.
+
+        `Conflict` where the view is not the one that the draft was made from or a pinned message would leave it,
+        `StaleLease` where somebody else holds the lease now.
+        """
+
+    @abstractmethod
+    async def record_compaction(self, id: str, event: CompactionEvent) -> CompactionEvent:
+        """An attempt that changed nothing, and why."""
+
+    @abstractmethod
+    async def undo(self, id: str, *, lease: Lease | None = None) -> View:
+        """Go back to the view before the last compaction. What was said since stays."""
+
+    @abstractmethod
+    async def compactions(self, id: str, *, limit: int = 100) -> list[CompactionEvent]:
+        """The newest events, oldest of them first."""
+
+    # Money
+
+    @abstractmethod
+    async def record_usage(self, id: str, usage: UsageRecord) -> UsageRecord:
+        """What a request used."""
+
+    @abstractmethod
+    async def usage(self, id: str, *, limit: int = 1_000) -> list[UsageRecord]:
+        """The newest records, oldest of them first."""
+
+    @abstractmethod
+    async def usage_total(self, id: str) -> UsageTotal:
+        """All requests together."""
+
+    # Leases
+
+    @abstractmethod
+    async def acquire(
+        self, id: str, holder: str, seconds: float, *, purpose: str = "compact"
+    ) -> Lease | None:
+        """The lease, or None while somebody else holds it. A holder that asks again gets it prolonged."""
+
+    @abstractmethod
+    async def renew(self, lease: Lease, seconds: float) -> Lease:
+        """The lease with a later end; `StaleLease` where it was taken over."""
+
+    @abstractmethod
+    async def release(self, lease: Lease) -> None:
+        """Let others have it; nothing happens where they already do."""
+
+    # Search and health
+
+    @abstractmethod
+    async def search(self, query: SearchQuery) -> SearchPage:
+        """Messages that fit, a page at a time."""
+
+    @abstractmethod
+    async def check(self) -> list[str]:
+        """Everything that is wrong with the store, a sentence each; empty: sound."""

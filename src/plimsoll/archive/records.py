@@ -1,0 +1,173 @@
+"""What the archive holds, as values.
+
+    Session ─┬─ StoredMessage   the log: what was said, in order, for ever
+             ├─ Node            a summary, and what it was made from
+             ├─ CompactionEvent what happened to the view, and why
+             ├─ UsageRecord     what a request cost
+             └─ Lease           who may work on it now
+
+Times are seconds since 1970 in UTC. Sequence numbers start at 1 and are the
+numbers that a person sees. Nothing here reads or writes anything.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from plimsoll.messages import Message
+
+State = Literal["active", "deleted"]
+Outcome = Literal["compacted", "refused", "undone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A conversation that outlives the process. Its id never changes."""
+
+    id: str
+    title: str
+    model: str
+    engine: str
+    created: float
+    updated: float
+    messages: int = 0  # the sequence number of the newest one; shared ones of a fork's parent count
+    tokens: int = 0  # of the whole log
+    view: int = 0  # the view that holds; 0 is the log itself
+    parent: str | None = None
+    forked_at: int = 0  # the last message shared with the parent
+    state: State = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """One message of the log, as it was said."""
+
+    session: str  # the session in which it was read; a fork reads its parent's messages as its own
+    sequence: int
+    message: Message
+    tokens: int
+    time: float
+    digest: str  # of the whole message, whatever the order of its keys
+    handle: str  # of its content, as stubs name it
+
+    @property
+    def role(self) -> str:
+        return str(self.message.get("role", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Messages `first` to `last`, both included, word for word."""
+
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLink:
+    """The summary node of this id."""
+
+    node: str
+
+
+Source = Span | NodeLink
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A text that stands for what it was made from.
+
+    `message` is what the model sees. A stub is a node without sources: a text that a repair had to put in.
+    """
+
+    id: str
+    message: Message
+    sources: tuple[Source, ...] = ()
+    kind: Literal["summary", "stub"] = "summary"
+    depth: int = 0
+    tokens: int = 0
+    model: str = ""  # who wrote it; empty: written without a model
+    degraded: bool = False  # written while no model answered; to be written again
+    details: Mapping[str, Any] = field(default_factory=dict)
+    session: str = ""  # filled in by the store, as is `created`
+    created: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionEvent:
+    """One attempt to make the view lighter, or its undoing.
+
+    The last four fields are filled in by the store.
+    """
+
+    trigger: str
+    engine: str
+    outcome: Outcome = "compacted"
+    reason: str = ""
+    messages_before: int = 0
+    messages_after: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    ledger: Mapping[str, Any] = field(default_factory=dict)
+    model: str = ""
+    money: float | None = None  # USD; None where the price is unknown
+    seconds: float = 0.0
+    waited: float = 0.0  # seconds of it that a person waited
+    session: str = ""
+    time: float = 0.0
+    view_before: int = 0
+    view_after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRecord:
+    """What one request used. Input counts neither what was read from the cache nor what was written to it."""
+
+    model: str
+    input: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+    money: float | None = None
+    purpose: str = "turn"
+    session: str = ""  # filled in by the store, as is `time`
+    time: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTotal:
+    """All requests of a session together."""
+
+    requests: int = 0
+    input: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+    money: float = 0.0
+    unpriced: int = 0  # requests whose price nobody knew
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to work on a session until `expires`.
+
+    `fence` grows each time that the lease changes hands, so a write of an earlier holder can be told and refused.
+    """
+
+    session: str
+    purpose: str
+    holder: str
+    expires: float
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Where messages stand in the log, and how many of them were new to it."""
+
+    first: int
+    last: int
+    stored: int

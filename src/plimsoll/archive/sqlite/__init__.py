@@ -1,0 +1,5 @@
+"""The archive in one SQLite file."""
+
+from plimsoll.archive.sqlite.store import SqliteArchive
+
+__all__ = ["SqliteArchive"]

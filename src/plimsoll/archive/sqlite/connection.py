@@ -1,0 +1,165 @@
+"""One SQLite file: opening it, its threads, and its failures as sentences.
+
+    tasks ──► writer thread ── BEGIN IMMEDIATE … COMMIT ──► archive.db      one transaction at a time
+          ──► reader threads ── BEGIN … COMMIT ───────────► (WAL)           never wait for the writer
+
+A whole transaction runs as one function in one thread, so that no other task can get
+between its statements. A commit is on the disk before it is acknowledged
+(synchronous=FULL). Other processes may use the same file at the same time.
+"""
+
+import asyncio
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from plimsoll.archive.sqlite.functions import register
+from plimsoll.archive.sqlite.migrate import migrate
+from plimsoll.errors import ArchiveError
+
+BUSY_SECONDS = 30.0
+READERS = 2
+_CACHE_KIBIBYTES = 16_384
+_PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
+
+Result = TypeVar("Result")
+Work = Callable[[sqlite3.Connection], Result]
+
+
+class Database:
+    """The file and the threads that work on it."""
+
+    def __init__(self, path: Path, *, busy_seconds: float = BUSY_SECONDS) -> None:
+        self.path = path
+        self._busy_seconds = busy_seconds
+        self._writing = ThreadPoolExecutor(1, thread_name_prefix="archive-writer")
+        self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="archive-reader")
+        self._mine = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+
+    async def open(self) -> None:
+        """Bring the file to today's form, making it where there is none."""
+        await self._run(self._writing, self._prepare)
+
+    async def write(self, work: Work[Result]) -> Result:
+        """Do the work in one transaction: all of it is on the disk afterwards, or nothing."""
+        return await self._run(self._writing, lambda: self._transaction("BEGIN IMMEDIATE", work))
+
+    async def read(self, work: Work[Result]) -> Result:
+        """Do the work on one state of the file, whatever is written meanwhile."""
+        return await self._run(self._reading, lambda: self._transaction("BEGIN", work))
+
+    async def compute(self, work: Callable[[], Result]) -> Result:
+        """Do work that needs no file, away from the event loop."""
+        return await self._run(self._reading, work)
+
+    async def close(self) -> None:
+        """Wait for what runs, then let go of the file."""
+        await asyncio.to_thread(self._shut)
+
+    def _shut(self) -> None:
+        self._writing.shutdown()
+        self._reading.shutdown()
+        while self._connections:
+            self._connections.pop().close()
+
+    async def _run(self, threads: ThreadPoolExecutor, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(threads, work)
+
+    def _transaction(self, begin: str, work: Work[Result]) -> Result:
+        with sentences(self.path):
+            connection = self._connection()
+            connection.execute(begin)
+            try:
+                result = work(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                # A full disk may have ended the transaction already.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            return result
+
+    def _connection(self) -> sqlite3.Connection:
+        found: sqlite3.Connection | None = getattr(self._mine, "connection", None)
+        if found is None:
+            found = self._mine.connection = connect(self.path, self._busy_seconds)
+            self._connections.append(found)
+        return found
+
+    def _prepare(self) -> None:
+        with sentences(self.path):
+            _make_private(self.path)
+            migrate(self._connection(), self.path)
+            self._connection().execute("PRAGMA journal_mode = WAL")
+
+
+def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """A connection set up as all of them are. Nothing is written by connecting."""
+    connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    register(connection)
+    return connection
+
+
+def _make_private(path: Path) -> None:
+    """An empty file that only its owner can read: conversations hold secrets."""
+    try:
+        path.parent.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE_FILE))
+    except OSError as error:
+        raise ArchiveError(
+            f"The archive {path} cannot be opened: {error.strerror or error}. "
+            "Set archive.url to a file that you may write, or correct its permissions."
+        ) from error
+
+
+@contextmanager
+def sentences(path: Path) -> Iterator[None]:
+    """Turn what SQLite refuses into a sentence. A mistake in our SQL stays an error of its own."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        # The low byte is the family of an extended code.
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        sentence = _SENTENCES.get(code)
+        if sentence is None:
+            raise
+        raise ArchiveError(sentence.format(path=path, error=error)) from error
+
+
+_SENTENCES = {
+    sqlite3.SQLITE_FULL: (
+        "The archive {path} cannot grow: {error}. What was being saved was not stored; everything before it is. "
+        "Free some space and save again."
+    ),
+    sqlite3.SQLITE_IOERR: (
+        "The archive {path} cannot be read or written: {error}. What was being saved was not stored; everything "
+        "before it is. Check the disk and its free space."
+    ),
+    sqlite3.SQLITE_BUSY: (
+        "The archive {path} is busy: another process has been writing to it for too long. Nothing was stored; "
+        "try again, or stop that process."
+    ),
+    sqlite3.SQLITE_CORRUPT: (
+        "The archive {path} is damaged ({error}). It was left as it is. Restore it from a backup, or save what can "
+        "be read with `sqlite3 FILE .recover`, and set archive.url to another file meanwhile."
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        "{path} is no archive: it is not an SQLite file, or its beginning is damaged. It was left as it is. Restore "
+        "it from a backup, or set archive.url to another file."
+    ),
+    sqlite3.SQLITE_READONLY: (
+        "The archive {path} may not be written: {error}. Correct its permissions, or set archive.url to another file."
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        "The archive {path} cannot be opened: {error}. Correct its permissions, or set archive.url to another file."
+    ),
+}

@@ -1,0 +1,22 @@
+"""Functions of ours that SQL may call, for migrations that have to read messages."""
+
+import json
+import sqlite3
+
+from plimsoll.archive.encoding import searchable, spaced, storable
+
+
+def register(connection: sqlite3.Connection) -> None:
+    """Make them known to a connection."""
+    connection.create_function("plain_text", 1, plain_text, deterministic=True)
+    connection.create_function("spaced_text", 1, spaced_text, deterministic=True)
+
+
+def plain_text(body: str) -> str:
+    """What the index of three-character pieces holds of a stored message."""
+    return storable(searchable(json.loads(body)))
+
+
+def spaced_text(body: str) -> str:
+    """What the index of words holds of a stored message."""
+    return spaced(plain_text(body))

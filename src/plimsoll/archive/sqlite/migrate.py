@@ -1,0 +1,73 @@
+"""Bring an archive to today's form, one numbered step at a time.
+
+    version 0 (empty) ──0001──► 1 ──0002──► 2 = today
+
+Each step is one transaction with its number, so a crash leaves an archive of a
+version that is known. A file of another program or of a later release is not touched.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from plimsoll.errors import ArchiveError
+
+APPLICATION = 0x504C_494D  # "PLIM" in the header of the file
+
+
+@cache
+def steps() -> tuple[str, ...]:
+    """The text of every migration, in order."""
+    folder = files("plimsoll.archive.sqlite").joinpath("migrations")
+    names = sorted(one.name for one in folder.iterdir() if one.name.endswith(".sql"))
+    return tuple(folder.joinpath(name).read_text("utf-8") for name in names)
+
+
+def migrate(connection: sqlite3.Connection, path: Path, target: int | None = None) -> None:
+    """Run the steps that are missing; `target` stops earlier, for tests."""
+    last = len(steps()) if target is None else target
+    if _version(connection, path) >= last:
+        return
+    for number in range(1, last + 1):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            # Another process may have run this step while we waited for the lock.
+            if _version(connection, path) < number:
+                for statement in _statements(steps()[number - 1]):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {number}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    """The version of the archive; 0 for an empty file, an error for a file that is not ours."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if tables and application != APPLICATION:
+        raise ArchiveError(
+            f"{path} is an SQLite file of another program. It was left as it is; set archive.url to another file."
+        )
+    if version > len(steps()):
+        raise ArchiveError(
+            f"The archive {path} is of version {version}, and this release knows versions up to {len(steps())}. "
+            "It was left as it is. Update Plimsoll, or set archive.url to another file."
+        )
+    return int(version)
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script one by one; running it as a whole would end the transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

@@ -1,0 +1,17 @@
+"""A title for a session, from the first thing that the person asked."""
+
+from collections.abc import Iterable
+
+from plimsoll.messages import Message, text_of
+
+LONGEST = 60
+
+
+def title_of(messages: Iterable[Message]) -> str:
+    """The first line of the first request, cut at a word; empty where there is none."""
+    for message in messages:
+        lines = text_of(message).split("\n") if message.get("role") == "user" else []
+        line = next((" ".join(line.split()) for line in lines if line.strip()), "")
+        if line:
+            return line if len(line) <= LONGEST else f"{line[: LONGEST - 1].rsplit(' ', 1)[0]}…"
+    return ""

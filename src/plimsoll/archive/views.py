@@ -1,0 +1,114 @@
+"""A view: what the model sees, as an ordered list of references into the log.
+
+    log    1 2 3 4 5 6 7 8 9 10 11 12 …          everything said, append-only
+    view   1' 2 3 [node: 4–8] 9 10 │ 11 12 …      explicit up to `through`, then whatever follows
+
+What is appended after `through` belongs to the view by itself, so saying something
+rewrites no view, and a run of a million messages is one reference. View 0 has no
+references and `through` 0: it is the log. A view is never changed; undoing a
+compaction means going back to the view before it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from plimsoll.archive.records import Node, NodeLink, Span
+from plimsoll.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """Message `sequence` in other words: a stub with a handle, an excerpt, a prompt with a note behind it."""
+
+    sequence: int
+    message: Message
+    handle: str  # of the original content
+
+
+Reference = Span | Shortened | NodeLink
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """References up to message `through`; all messages after it follow word for word."""
+
+    number: int
+    references: tuple[Reference, ...] = ()
+    through: int = 0
+    previous: int | None = None
+    created: float = 0.0
+
+    @property
+    def tail_from(self) -> int:
+        """The first message that belongs to the view by itself."""
+        return self.through + 1
+
+    def whole(self, last: int) -> tuple[Reference, ...]:
+        """All references in a log of `last` messages."""
+        if last <= self.through:
+            return self.references
+        return (*self.references, Span(self.tail_from, last))
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One message of a view with where it comes from: a message of the log, whole or shortened, or a node."""
+
+    message: Message
+    tokens: int
+    sequence: int = 0  # 0 for a node
+    node: str = ""
+    shortened: bool = False
+    handle: str = ""  # of the original content, such as h:3f2a9c1b7d; empty for a node
+
+    @property
+    def reference(self) -> Reference:
+        if self.node:
+            return NodeLink(self.node)
+        if self.shortened:
+            return Shortened(self.sequence, self.message, self.handle)
+        return Span(self.sequence, self.sequence)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A new view that is not stored yet, the view it was made from, and the nodes that it brings."""
+
+    base: int
+    references: tuple[Reference, ...]
+    through: int
+    nodes: tuple[Node, ...] = ()
+
+
+def merged(references: Sequence[Reference]) -> tuple[Reference, ...]:
+    """The same references with neighbouring spans joined into one."""
+    joined: list[Reference] = []
+    for reference in references:
+        before = joined[-1] if joined else None
+        if isinstance(reference, Span) and isinstance(before, Span) and before.last + 1 == reference.first:
+            joined[-1] = Span(before.first, reference.last)
+        else:
+            joined.append(reference)
+    return tuple(joined)
+
+
+def sequences_of(references: Sequence[Reference]) -> Iterator[Span]:
+    """The messages that stand in a list of references, whole or shortened, as spans in its order."""
+    for reference in references:
+        if isinstance(reference, Span):
+            yield reference
+        elif isinstance(reference, Shortened):
+            yield Span(reference.sequence, reference.sequence)
+
+
+def faults(references: Sequence[Reference], through: int, last: int) -> Iterator[str]:
+    """What is wrong with a list of references for a log of `last` messages; nothing for a sound one."""
+    if not 0 <= through <= last:
+        yield f"it reaches to message {through}, and the log has {last}"
+    highest = 0
+    for span in sequences_of(references):
+        if not 1 <= span.first <= span.last <= through:
+            yield f"messages {span.first} to {span.last} are not within 1 to {through}"
+        elif span.first <= highest:
+            yield f"message {span.first} comes after message {highest}"
+        highest = max(highest, span.last)

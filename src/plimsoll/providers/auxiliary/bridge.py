@@ -1,0 +1,74 @@
+"""Blocking calls on top of the async client: one thread with an event loop, which keeps connections open.
+
+    engine's thread ── run(work) ──► loop thread ── await ──► model
+                    ◄── result ─────┘
+
+Engines are synchronous and run in worker threads; several may wait at once.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_PATIENCE = 5.0  # seconds that `close` waits for the thread
+
+
+class LoopThread:
+    """Started by the first call, ended by `close`."""
+
+    def __init__(self, last: Callable[[], Awaitable[None]]) -> None:
+        """`last` runs on the loop before it ends."""
+        self._last = last
+        self._lock = threading.Lock()
+        self._ready = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self._closed = False
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of the work; what it raises is raised here."""
+        try:
+            loop = self._running()
+        except RuntimeError:
+            work.close()
+            raise
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+        try:
+            return future.result()
+        except BaseException:  # an interrupt while we wait: nobody wants the result any more
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Give up all work, close what is open, end the thread; harmless when it never started or has ended."""
+        with self._lock:
+            self._closed = True
+            thread, loop, stopping = self._thread, self._loop, self._stopping
+        if thread is None or loop is None or stopping is None:
+            return
+        with contextlib.suppress(RuntimeError):  # the loop has closed already
+            loop.call_soon_threadsafe(stopping.set)
+        thread.join(_PATIENCE)
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the summary model was closed")
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=lambda: asyncio.run(self._serve()), name="plimsoll-auxiliary", daemon=True
+                )
+                self._thread.start()
+                self._ready.wait()
+            assert self._loop is not None
+            return self._loop
+
+    async def _serve(self) -> None:
+        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        self._ready.set()
+        await self._stopping.wait()
+        await self._last()

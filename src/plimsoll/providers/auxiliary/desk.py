@@ -1,0 +1,119 @@
+"""One model that writes summaries, and what was learned about it while asking.
+
+    prompt ─► request in this model's manner ─► client ─► text, or a failure with its reason
+
+A tool call, a refusal, an answer that was cut off or is empty are failures. A
+window that turns out smaller than stated stays smaller.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from plimsoll.dialects import ChatRequest, Reply, Thinking
+from plimsoll.errors import BadRequest, ContextOverflow, SummaryFailed
+from plimsoll.messages import text_of, tool_calls
+from plimsoll.models import estimate_tokens
+from plimsoll.providers.auxiliary.grammar import summary_grammar
+from plimsoll.providers.auxiliary.resolve import Candidate
+from plimsoll.providers.auxiliary.traits import thinks
+from plimsoll.providers.client import Client
+from plimsoll.providers.connect import connect
+
+TEMPERATURE = 0.2
+_SPECIAL = ("temperature", "reasoning_effort", "reasoning effort", "grammar")
+
+
+class Desk:
+    """Asks one candidate. Its coroutines run on one loop."""
+
+    def __init__(self, candidate: Candidate, home: Path, clock: Callable[[], float], **options: Any) -> None:
+        """`options` are those of `Client`."""
+        self.candidate = candidate
+        self.window = candidate.window
+        self.rests_until = float("-inf")
+        self._home, self._clock, self._options = home, clock, options
+        self._client: Client | None = None
+        self._opening = asyncio.Lock()
+        self._plain = False  # it refused what we add to help it
+
+    @property
+    def title(self) -> str:
+        """The model and who serves it."""
+        return self.candidate.title
+
+    def fits(self, prompt: str, max_tokens: int) -> bool:
+        """Whether a prompt and its answer fit, by our count."""
+        return estimate_tokens(prompt) + max_tokens <= self.window
+
+    def learn(self, error: ContextOverflow, prompt_tokens: int) -> None:
+        """A request of this many tokens, by our count, was too large: remember the provider's numbers."""
+        limit = error.limit or self.window // 2
+        counted = (error.requested or 0) - (error.output or 0)
+        # Its tokens may be smaller than ours; the window is kept in ours.
+        share = min(1.0, prompt_tokens / counted) if counted > 0 else 1.0
+        learned = int(limit * share)
+        self.window = learned if learned < self.window else self.window * 3 // 4
+
+    async def write(self, prompt: str, max_tokens: int, seconds: float) -> str:
+        """The answer to a prompt, within so many seconds."""
+        try:
+            return await self.ask(self._request(prompt, max_tokens), seconds)
+        except BadRequest as error:
+            if self._plain or not any(word in str(error).lower() for word in _SPECIAL):
+                raise
+        self._plain = True
+        return await self.ask(self._request(prompt, max_tokens), seconds)
+
+    async def ask(self, request: ChatRequest, seconds: float) -> str:
+        """The text of the answer to a request."""
+        ends = self._clock() + seconds
+        try:
+            async with asyncio.timeout(seconds):
+                client = await self._connected()
+        except TimeoutError:
+            raise SummaryFailed(f"{self.title} did not start within {seconds:.0f} s") from None
+        reply = await client.complete(request, deadline=max(0.0, ends - self._clock()))
+        return self._text(reply)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _connected(self) -> Client:
+        async with self._opening:
+            if self._client is None:
+                self._client = await connect(
+                    self.candidate.endpoint,
+                    home=self._home,
+                    context_length=self.candidate.window,
+                    **self._options,
+                )
+            return self._client
+
+    def _request(self, prompt: str, max_tokens: int) -> ChatRequest:
+        endpoint = self.candidate.endpoint
+        thinking = thinks(endpoint.model) if endpoint.dialect == "openai" else None
+        with_grammar = endpoint.provider == "local" and not self._plain
+        return ChatRequest(
+            model=endpoint.model,
+            messages=({"role": "user", "content": prompt},),
+            max_tokens=max_tokens + (thinking.room if thinking else 0),
+            temperature=None if thinking or self._plain else TEMPERATURE,
+            thinking=Thinking(effort=thinking.effort) if thinking and not self._plain else None,
+            extra={"openai": {"grammar": summary_grammar(max_tokens)}} if with_grammar else {},
+        )
+
+    def _text(self, reply: Reply) -> str:
+        text = text_of(reply.message).strip()
+        if tool_calls(reply.message):
+            raise SummaryFailed(f"{self.title} called a tool instead of writing the summary")
+        if reply.finish_reason == "content_filter" or reply.message.get("refusal"):
+            raise SummaryFailed(f"{self.title} refused to write the summary")
+        if reply.finish_reason == "length":
+            raise SummaryFailed(f"{self.title} was cut off before the summary's end")
+        if not text:
+            raise SummaryFailed(f"{self.title} wrote nothing")
+        return text

@@ -1,0 +1,228 @@
+"""Who writes the summaries: the settings and the environment in, models in the order in which they are asked out.
+
+    configured ─┐
+                ├─► main ─► nobody: the engine writes the summary itself
+    auto ───────┘
+     └ the cheap sibling of the main model, where it has one
+
+What runs on this machine is asked only where somebody named it: a small model
+must not write a person's summaries unasked. Each step says why it was taken.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from plimsoll.context.settings import AuxiliaryCompressionSettings
+from plimsoll.errors import UserError
+from plimsoll.models import ModelCard
+from plimsoll.models.settings import ModelSettings
+from plimsoll.providers.auxiliary.traits import sibling_of, window_at
+from plimsoll.providers.catalogue import providers
+from plimsoll.providers.endpoint import Endpoint, model_at
+from plimsoll.providers.keys import find_key
+from plimsoll.providers.listing import served_models
+from plimsoll.providers.local.model import DEFAULT_CONTEXT, model_path
+from plimsoll.providers.resolve import Probe, Step, resolve
+
+Role = Literal["configured", "auto", "main"]
+_SECTION = "auxiliary.compression"
+_KEYS = re.compile(r"\bmodel\.(name|provider|base_url)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A model that may write summaries."""
+
+    endpoint: Endpoint
+    card: ModelCard
+    window: int  # tokens that prompt and answer may take together
+    role: Role
+
+    @property
+    def title(self) -> str:
+        """The model and who serves it, for a sentence."""
+        if self.endpoint.embedded:
+            return f"{Path(self.endpoint.model).stem} on this machine"
+        facts = providers().get(self.endpoint.provider)
+        where = facts.title if facts and self.endpoint.provider != "local" else self.endpoint.base_url
+        return f"{self.endpoint.model or 'the model'} at {where}"
+
+
+@dataclass(frozen=True, slots=True)
+class AuxiliaryResolution:
+    """The models that are asked, in this order, and how they were found."""
+
+    candidates: tuple[Candidate, ...]
+    explanation: tuple[Step, ...]
+    main: Candidate | None = None  # the conversation's own model, where the summary may read its cache
+    asked: str = "auto"  # what the settings ask for
+
+    @property
+    def headline(self) -> str:
+        """Who writes, in one line."""
+        because = next((step.sentence for step in self.explanation if step.taken), "")
+        who = self.candidates[0].title if self.candidates else "no model"
+        return f"{self.asked} → {who}, because {because}"
+
+    def sentences(self) -> tuple[str, ...]:
+        """The explanation as text, in the order in which it was looked for."""
+        return tuple(step.sentence for step in self.explanation)
+
+
+async def resolve_auxiliary(
+    settings: AuxiliaryCompressionSettings,
+    main: ModelSettings,
+    environ: Mapping[str, str],
+    *,
+    home: Path,
+    probe: Probe = served_models,
+) -> AuxiliaryResolution:
+    """The models that write summaries; none where nothing is configured and no key is set."""
+    search = _Search(settings, main, environ, home, probe)
+    own = await search.main_candidate()
+    first = await search.first(own)
+    chain = [one for one in (first, own) if one is not None]
+    if first and own and first.endpoint == own.endpoint:
+        chain = [first]
+    elif first and own:
+        search.passed(f"Where {first.title} fails, {own.title} is asked.")
+    if not chain:
+        search.taken(search.nobody())
+    elif first is None:
+        search.taken("it is the main model and what was named cannot be asked")
+    reads_cache = own if not search.is_named or (first and own and first.endpoint == own.endpoint) else None
+    return AuxiliaryResolution(tuple(chain), tuple(search.steps), reads_cache, search.asked)
+
+
+class _Search:
+    """One resolution under way."""
+
+    def __init__(
+        self,
+        settings: AuxiliaryCompressionSettings,
+        main: ModelSettings,
+        environ: Mapping[str, str],
+        home: Path,
+        probe: Probe,
+    ) -> None:
+        self.settings, self.main, self.environ = settings, main, environ
+        self.home, self.probe = home, probe
+        self.steps: list[Step] = []
+        self.main_is_named = bool(main.base_url or main.name or main.provider != "auto")
+        self.has_key = any(find_key(facts, environ) for facts in providers().values())
+        own_place = bool(settings.base_url) or settings.provider not in ("auto", "main")
+        self.is_named = own_place or settings.model is not None
+        self._own_place = own_place
+
+    @property
+    def asked(self) -> str:
+        """What the settings ask for."""
+        settings = self.settings
+        return settings.model or settings.base_url or settings.provider
+
+    def passed(self, sentence: str) -> None:
+        self.steps.append(Step(False, sentence))
+
+    def taken(self, reason: str) -> None:
+        self.steps.append(Step(True, reason))
+
+    def nobody(self) -> str:
+        if self.is_named or self.main_is_named:
+            return "no model that was named can be asked; Plimsoll writes the summary itself"
+        names = [key.variable for facts in providers().values() for key in facts.keys[:1]]
+        return (
+            f"none is configured and no key is set ({', '.join(names)}); Plimsoll writes the summary itself. "
+            f"Set a key, or {_SECTION}.provider"
+        )
+
+    async def main_candidate(self) -> Candidate | None:
+        """The main model, where it is named or a key says who it is."""
+        wanted = self.main_is_named or self.has_key or self.settings.provider == "main"
+        if not wanted:
+            return None
+        try:
+            found = await resolve(self.main, self.environ, home=self.home, probe=self.probe)
+        except UserError as error:
+            self.passed(f"The main model cannot be asked: {error}")
+            if not self.has_key:
+                return None
+            found = await resolve(ModelSettings(), self.environ, home=self.home, probe=self.probe)
+        if found.endpoint.embedded and not self.main_is_named:
+            self.passed("The embedded model writes summaries only where it is named.")
+            return None
+        return self._candidate(found.endpoint, "main")
+
+    async def first(self, own: Candidate | None) -> Candidate | None:
+        """The model that is asked first."""
+        if self._own_place or (self.settings.model and self.settings.provider == "auto"):
+            return await self._configured()
+        if own is None:
+            return None
+        if self.settings.model:
+            self.taken(f"{_SECTION}.provider is main and {_SECTION}.model is {self.settings.model}")
+            return self._candidate(_with_model(own.endpoint, self.settings.model), "configured")
+        if self.settings.provider == "main":
+            self.taken(f"{_SECTION}.provider is main")
+            return own
+        return self._sibling(own)
+
+    async def _configured(self) -> Candidate | None:
+        settings = self.settings
+        provider = "auto" if settings.provider == "main" else settings.provider
+        wanted = ModelSettings(name=settings.model, provider=provider, base_url=settings.base_url)
+        try:
+            found = await resolve(wanted, self.environ, home=self.home, probe=self.probe)
+        except UserError as error:
+            self.passed(_KEYS.sub(_in_section, str(error)))
+            return None
+        for step in found.explanation[:-1]:
+            self.passed(_KEYS.sub(_in_section, step.sentence))
+        self.taken(_KEYS.sub(_in_section, found.explanation[-1].sentence).rstrip("."))
+        return self._candidate(found.endpoint, "configured")
+
+    def _sibling(self, own: Candidate) -> Candidate:
+        provider = own.endpoint.provider
+        name = sibling_of(provider) if self.main.base_url is None else None
+        facts = providers().get(provider)
+        key = find_key(facts, self.environ) if facts else None
+        here = f"{key.variable} is set" if key else f"the main model is {own.title}"
+        if name is None:
+            self.taken(f"{here} and no cheaper sibling of it is known there")
+            return own
+        sibling = self._candidate(_with_model(own.endpoint, name), "auto")
+        if own.card.known and own.card.prices.input <= sibling.card.prices.input:
+            self.taken(f"{here} and the main model is as cheap as {name}")
+            return own
+        self.taken(here)
+        return sibling
+
+    def _candidate(self, endpoint: Endpoint, role: Role) -> Candidate:
+        card = self.main.model_copy(update={"name": endpoint.model}).card()
+        stated = self.main.context_length if role == "main" else None
+        return Candidate(endpoint, card, self._window(endpoint, card, stated), role)
+
+    def _window(self, endpoint: Endpoint, card: ModelCard, stated: int | None) -> int:
+        if endpoint.embedded:
+            is_shipped = Path(endpoint.model) == model_path(self.home)
+            return (
+                min(stated or DEFAULT_CONTEXT, DEFAULT_CONTEXT) if is_shipped else stated or DEFAULT_CONTEXT
+            )
+        if stated and not card.known:
+            return stated
+        given = window_at(endpoint.provider)
+        limits = (card.prompt_limit, stated, None if stated else given)
+        return min(limit for limit in limits if limit is not None)
+
+
+def _with_model(endpoint: Endpoint, name: str) -> Endpoint:
+    """Another model at the same place."""
+    facts = providers().get(endpoint.provider)
+    model, headers = model_at(endpoint.provider, name)
+    return replace(endpoint, model=model, headers=(*(facts.headers if facts else ()), *headers))
+
+
+def _in_section(found: re.Match[str]) -> str:
+    return f"{_SECTION}.{'model' if found[1] == 'name' else found[1]}"

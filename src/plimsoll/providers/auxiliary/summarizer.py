@@ -1,0 +1,202 @@
+"""The auxiliary model as engines see it: blocking, with a deadline, with somebody to fall back on.
+
+    Auxiliary ── begin() ──► OneSummary ── summarize ──► configured ─► main ─► SummaryFailed
+       │                         └──────── summarize_conversation ──► the main model, its cache still warm
+       └ connections, windows, who rests
+
+After `SummaryFailed` the engine writes the summary itself. A model whose key or
+account failed is not asked again for a while. Every failure is noted.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from plimsoll.caching import SummaryChoice, choose_summary
+from plimsoll.context.redaction import redact
+from plimsoll.dialects import ChatRequest, Usage
+from plimsoll.errors import (
+    AuthenticationFailed,
+    ContextOverflow,
+    ProviderError,
+    QuotaExhausted,
+    SummaryFailed,
+    UserError,
+)
+from plimsoll.messages import Message
+from plimsoll.models import estimate_messages_tokens_rough, estimate_tokens
+from plimsoll.providers.auxiliary.bridge import LoopThread
+from plimsoll.providers.auxiliary.desk import Desk
+from plimsoll.providers.auxiliary.resolve import Candidate
+from plimsoll.providers.auxiliary.warm import Sent, sent
+
+DEADLINE = 120.0  # seconds for one summary, all pieces and repetitions included
+RESTING = 600.0  # seconds for which a model is left alone whose key or account failed
+_FIRST_SHARE = 0.6  # of the time that is left, for a model behind which another one waits
+_TYPICAL = 1_500  # tokens that a model writes, however many it may; for comparing prices
+_AT_ONCE = 4  # summaries side by side
+
+
+class Auxiliary:
+    """Writes summaries with the models that were resolved; use it as a context manager, or close it."""
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        *,
+        home: Path,
+        main: Candidate | None = None,
+        deadline: float = DEADLINE,
+        resting: float = RESTING,
+        clock: Callable[[], float] = time.monotonic,
+        **options: Any,
+    ) -> None:
+        """`main` is the conversation's own model, where its cache may be read. `options` are those of `Client`."""
+        self.deadline, self.resting, self.clock = deadline, resting, clock
+        self.desks = tuple(Desk(one, home, clock, **options) for one in candidates)
+        same = (desk for desk in self.desks if main and desk.candidate.endpoint == main.endpoint)
+        self.main = next(same, None) or (Desk(main, home, clock, **options) if main else None)
+        self._notes: dict[str, None] = {}
+        self._sent: Sent | None = None
+        self._loop = LoopThread(self._aclose)
+        self.run = self._loop.run
+
+    def __repr__(self) -> str:
+        return f"Auxiliary({', '.join(desk.title for desk in self.desks)})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give up what is being written and close every connection."""
+        self._loop.close()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What went wrong so far, each thing once."""
+        return tuple(self._notes)
+
+    @property
+    def at_once(self) -> int:
+        """How many summaries may be written side by side: a model on this machine has one processor."""
+        first = self.desks[0].candidate.endpoint if self.desks else None
+        return 1 if first and (first.embedded or first.provider in ("local", "ollama")) else _AT_ONCE
+
+    def begin(self) -> "OneSummary":
+        """A summarizer for one summary; its deadline starts now."""
+        now = self.clock()
+        awake = [desk for desk in self.desks if desk.rests_until <= now]
+        return OneSummary(self, awake or list(self.desks[:1]), now + self.deadline, bool(awake))
+
+    def sent(self, request: ChatRequest, usage: Usage | None = None) -> None:
+        """The main model has answered this request, so its cache holds it."""
+        if self.main is not None:
+            candidate = self.main.candidate
+            native = candidate.endpoint.dialect == "anthropic"
+            self._sent = sent(request, candidate.card, native, self.clock(), usage)
+
+    def warm(
+        self, view: Sequence[Message], excerpt_tokens: int, max_tokens: int
+    ) -> tuple[Sent, SummaryChoice] | None:
+        """The conversation as it was last sent and which way is cheaper; None where it is not what was sent."""
+        last, main = self._sent, self.main
+        if last is None or main is None or not self.desks or main.rests_until > self.clock():
+            return None
+        tokens = last.tokens(view)
+        if tokens is None or tokens + 2 * max_tokens > main.window:
+            return None
+        choice = choose_summary(
+            main.candidate.card,
+            self.desks[0].candidate.card,
+            cached_tokens=min(last.cached, tokens),
+            fresh_tokens=max(0, tokens - last.cached),
+            cold_tokens=excerpt_tokens,
+            output_tokens=min(max_tokens, _TYPICAL),
+            age=self.clock() - last.at,
+            lifetime=last.lifetime,
+        )
+        return last, choice
+
+    def failed(self, desk: Desk, error: Exception) -> str:
+        """Note a failure; the sentence."""
+        if isinstance(error, AuthenticationFailed | QuotaExhausted):
+            desk.rests_until = self.clock() + self.resting
+        said = redact(str(error))
+        sentence = said if desk.candidate.endpoint.model in said else f"{desk.title}: {said}"
+        self._notes[sentence] = None
+        return sentence
+
+    async def _aclose(self) -> None:
+        for desk in {*self.desks, *([self.main] if self.main else [])}:
+            await desk.aclose()
+
+
+class OneSummary:
+    """One summary under way, in as many pieces as it takes."""
+
+    def __init__(self, service: Auxiliary, desks: list[Desk], ends: float, awake: bool) -> None:
+        self._service, self._desks, self._ends, self._awake = service, desks, ends, awake
+        self._place = 0
+        self.choice: SummaryChoice | None = None
+
+    @property
+    def context_length(self) -> int:
+        """The window of whoever is asked now."""
+        return self._desks[self._place].window if self._desks else 0
+
+    def summarize(self, prompt: str, max_tokens: int) -> str:
+        """The answer of the first model that gives one; those that failed are not asked for the next piece."""
+        if not self._awake:
+            raise SummaryFailed("the summary models rest after a failure of their keys or accounts")
+        failure = "there is no summary model"
+        while self._place < len(self._desks):
+            desk = self._desks[self._place]
+            if self._place and not desk.fits(prompt, max_tokens):
+                # The engine sees the smaller window and cuts smaller pieces.
+                raise SummaryFailed(f"{desk.title} takes {desk.window:,} tokens at a time")
+            try:
+                return self._service.run(desk.write(prompt, max_tokens, self._share()))
+            except ContextOverflow as error:
+                desk.learn(error, estimate_tokens(prompt))
+                raise SummaryFailed(str(error)) from error
+            except (ProviderError, UserError, SummaryFailed) as error:
+                failure = self._service.failed(desk, error)
+            if self._place + 1 == len(self._desks):
+                break
+            self._place += 1
+        raise SummaryFailed(failure)
+
+    def prefers_conversation(self, view: Sequence[Message], excerpt_tokens: int, max_tokens: int) -> bool:
+        """Whether the main model's cache is warm and reading it is cheaper."""
+        found = self._service.warm(view, excerpt_tokens, max_tokens)
+        self.choice = found[1] if found else None
+        return found is not None and found[1].way == "warm"
+
+    def summarize_conversation(self, view: Sequence[Message], instruction: str, max_tokens: int) -> str:
+        """The answer of the main model at the end of the conversation as it was last sent."""
+        found, main = self._service.warm(view, 0, max_tokens), self._service.main
+        if found is None or main is None:
+            raise SummaryFailed("the conversation is not the one that was last sent")
+        request = found[0].asking(view, instruction, max_tokens)
+        try:
+            return self._service.run(main.ask(request, self._share(is_last=False)))
+        except ContextOverflow as error:
+            main.learn(error, estimate_messages_tokens_rough(request.messages))
+            raise SummaryFailed(self._service.failed(main, error)) from error
+        except (ProviderError, UserError, SummaryFailed) as error:
+            raise SummaryFailed(self._service.failed(main, error)) from error
+
+    def _share(self, is_last: bool | None = None) -> float:
+        """Seconds for the next request."""
+        left = self._ends - self._service.clock()
+        if left <= 0:
+            raise SummaryFailed(f"the summary took longer than {self._service.deadline:.0f} s")
+        last = self._place + 1 == len(self._desks) if is_last is None else is_last
+        return left if last else left * _FIRST_SHARE

@@ -1,0 +1,43 @@
+"""What is known about models as writers of summaries: the facts of `auxiliary.toml`.
+
+The file is parsed at the first look-up and kept; importing this module reads nothing.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Thinks:
+    """How a model is asked that thinks before it answers."""
+
+    effort: str
+    room: int  # tokens of output for thinking, on top of the answer
+
+
+def sibling_of(provider: str) -> str | None:
+    """The cheap model of a provider."""
+    name: str | None = _facts()["siblings"].get(provider)
+    return name
+
+
+def window_at(provider: str) -> int | None:
+    """The window that a provider gives its models whatever they could take."""
+    window: int | None = _facts()["windows"].get(provider)
+    return window
+
+
+def thinks(model: str) -> Thinks | None:
+    """How to ask a model that always thinks first; None for one that does not."""
+    facts = _facts()["thinking"]
+    return Thinks(facts["effort"], facts["room"]) if re.search(facts["names"], model.lower()) else None
+
+
+@cache
+def _facts() -> dict[str, Any]:
+    text = files("plimsoll.providers.auxiliary").joinpath("auxiliary.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)

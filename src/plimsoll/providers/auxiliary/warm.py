@@ -1,0 +1,70 @@
+"""The conversation as it was last sent, and the request that asks for a summary at its end.
+
+    last request      [ tools ][ system ][ messages ]●            cached up to its last marker
+    summary request   [ tools ][ system ][ messages ]●[ since ][ instruction ]
+
+Everything of the last request is sent again as it was, markers included, so the
+provider reads it from its cache. Pure.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from plimsoll.caching import BlockChain, breakpoints_in
+from plimsoll.caching.breakpoints import LIFETIMES
+from plimsoll.dialects import ChatRequest, Usage
+from plimsoll.messages import Message
+from plimsoll.models import ModelCard
+
+_STEP = 128  # tokens in which automatic caches count
+_MARKED = "anthropic"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request that the main model answered."""
+
+    request: ChatRequest = field(repr=False)
+    at: float
+    cached: int  # tokens of it that the provider's cache holds
+    lifetime: float  # seconds for which it holds them
+
+    def tokens(self, view: Sequence[Message]) -> int | None:
+        """Tokens of the conversation, tools included; None where it does not begin with what was sent."""
+        was = self.request.messages
+        if not was or len(view) < len(was):
+            return None
+        before = BlockChain(self.request.tools).prompt(was)
+        now = BlockChain(self.request.tools).prompt(view)
+        same = now.upto(len(was))
+        last = len(before) - 1
+        # Compared as the cache does it: images that came later change how everything before is cached.
+        return now.tokens if len(same) == len(before) and before.key(last) == now.key(last) else None
+
+    def asking(self, view: Sequence[Message], instruction: str, max_tokens: int) -> ChatRequest:
+        """The same request with what came since and the instruction behind it."""
+        since = view[len(self.request.messages) :]
+        asked: Message = {"role": "user", "content": instruction}
+        thinking = self.request.thinking
+        room = max_tokens + ((thinking and thinking.budget_tokens) or 0)
+        if thinking and thinking.mode != "disabled" and not thinking.budget_tokens:
+            room = max(room, self.request.max_tokens or 0)  # how much it thinks is its own affair
+        return replace(self.request, messages=(*self.request.messages, *since, asked), max_tokens=room)
+
+
+def sent(request: ChatRequest, card: ModelCard, native: bool, at: float, usage: Usage | None = None) -> Sent:
+    """What is known of a request that was answered; `usage` is what the provider reported of it."""
+    prompt = BlockChain(request.tools).prompt(request.messages)
+    tokens, lifetime = prompt.tokens, float(min(card.cache.lifetimes, default=0))
+    if card.cache.style == _MARKED:
+        marks = breakpoints_in(prompt, request.messages, native, request.tools)
+        tokens = max((prompt[mark.block].tokens for mark in marks), default=0)
+        lifetime = float(min((LIFETIMES[mark.ttl] for mark in marks), default=0))
+    elif card.cache.style == "none":
+        tokens = 0
+    else:
+        tokens -= tokens % _STEP
+    if usage is not None and usage.cache_write_tokens is not None:
+        # The provider says what it wrote, so it is believed: some routes drop markers.
+        tokens = min(tokens, (usage.cache_read_tokens or 0) + usage.cache_write_tokens)
+    return Sent(request, at, tokens if tokens >= card.cache.minimum else 0, lifetime)

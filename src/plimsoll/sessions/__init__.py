@@ -1,0 +1,8 @@
+"""A conversation that outlives the process: the agent on the archive."""
+
+from plimsoll.sessions.conversation import Conversation, Equipment
+from plimsoll.sessions.journal import ArchiveJournal
+from plimsoll.sessions.pins import with_pins
+from plimsoll.sessions.recall import recall_tool
+
+__all__ = ["ArchiveJournal", "Conversation", "Equipment", "recall_tool", "with_pins"]

@@ -1,0 +1,62 @@
+"""The agent's journal in the archive: every word is stored before the model sees it."""
+
+from collections.abc import Sequence
+
+from plimsoll.archive import Archive, Author, CompactionEvent, Lease, UsageRecord, draft_of
+from plimsoll.errors import PlimsollError
+from plimsoll.messages import Message
+from plimsoll.models import estimate_message_tokens
+
+LEASE_SECONDS = 60.0
+
+
+class ArchiveJournal:
+    """The journal of one session. `holder` names this process in leases."""
+
+    def __init__(self, archive: Archive, session: str, holder: str, last: int) -> None:
+        self.archive = archive
+        self.session = session
+        self.holder = holder
+        self.last = last  # the newest message that this process knows
+
+    async def add(self, messages: Sequence[Message]) -> None:
+        stored = await self.archive.append(
+            self.session,
+            messages,
+            # Named by its place, so that saving it again after a lost answer stores it once.
+            turn=f"after.{self.last}",
+            after=self.last,
+            tokens=[estimate_message_tokens(message) for message in messages],
+        )
+        self.last = stored.last
+
+    async def compacted(
+        self, before: Sequence[Message], after: Sequence[Message], event: CompactionEvent
+    ) -> CompactionEvent:
+        lease = await self._lease()
+        try:
+            view = await self.archive.view(self.session)
+            items = await self.archive.items(self.session, view)
+            if [item.message for item in items] != list(before):
+                raise PlimsollError("The session changed meanwhile, so this compaction does not hold for it.")
+            draft = draft_of(self.session, view, items, after, Author(model=event.model))
+            await self.archive.commit_compaction(self.session, draft, event, lease=lease)
+        finally:
+            await self.archive.release(lease)
+        return (await self.archive.compactions(self.session, limit=1))[-1]
+
+    async def refused(self, event: CompactionEvent) -> CompactionEvent:
+        return await self.archive.record_compaction(self.session, event)
+
+    async def used(self, usage: UsageRecord) -> None:
+        await self.archive.record_usage(self.session, usage)
+
+    async def recall(self, handle: str) -> Message | None:
+        found = await self.archive.find_by_handle(handle, id=self.session, limit=1)
+        return found[0].message if found else None
+
+    async def _lease(self) -> Lease:
+        lease = await self.archive.acquire(self.session, self.holder, LEASE_SECONDS)
+        if lease is None:
+            raise PlimsollError(f"Another process is compacting session {self.session} right now.")
+        return lease

@@ -1,0 +1,114 @@
+"""`plimsoll chat`: a conversation in the terminal, once, or line by line from a pipe.
+
+    a terminal          prompt, Markdown, status line
+    -q TEXT             one answer on standard output, then the end; `-q -` reads the question
+    a pipe              every line is a turn
+
+Answers go to standard output and everything else to standard error unless a terminal
+shows both.
+"""
+
+import asyncio
+import os
+import sys
+
+import click
+from rich.console import Console
+
+from plimsoll.archive import Archive
+from plimsoll.archive.opening import open_archive
+from plimsoll.config import Loaded, load_settings, plimsoll_home
+from plimsoll.errors import UserError
+from plimsoll.terminal.chat.commands import Leave
+from plimsoll.terminal.chat.prompt import ask_person, converse, take
+from plimsoll.terminal.chat.screen import LiveScreen, Screen
+from plimsoll.terminal.chat.talk import Talk
+from plimsoll.tools import Approve, Decision, Question
+
+STANDARD = "-"
+FAILED = 1
+PIPED_WIDTH = 160  # a file has no edge to fit into
+
+
+@click.command()
+@click.option("--model", metavar="NAME", help="The model that answers.")
+@click.option("--provider", metavar="NAME", help="Who serves it.")
+@click.option("--session", metavar="ID", help="Go on with this session; the beginning of its id is enough.")
+@click.option("--continue", "go_on", is_flag=True, help="Go on with the session that was last used.")
+@click.option("-q", "--question", metavar="TEXT", help="Answer this and exit; - reads standard input.")
+@click.option("--yes", is_flag=True, help="Run every tool call without asking, dangerous ones too.")
+def chat(
+    model: str | None,
+    provider: str | None,
+    session: str | None,
+    go_on: bool,
+    question: str | None,
+    yes: bool,
+) -> int:
+    """Talk with a model that has tools. Every word is kept, and the conversation compacts itself.
+
+    Without a key the embedded model answers. /help shows what can be done beside talking.
+    """
+    if session and go_on:
+        raise click.UsageError("--session and --continue both name a session; give one of them.")
+    if question == STANDARD:
+        question = sys.stdin.read().strip()
+    if question is not None and not question.strip():
+        raise click.UsageError("The question is empty.")
+    loaded = load_settings(flags={"model.name": model, "model.provider": provider})
+    return asyncio.run(_chat(loaded, session, go_on, question, yes))
+
+
+async def _chat(loaded: Loaded, session: str | None, go_on: bool, question: str | None, yes: bool) -> int:
+    home = plimsoll_home()
+    is_person = question is None and sys.stdin.isatty() and sys.stdout.isatty()
+    screen = LiveScreen(Console(highlight=False)) if is_person else _plain_screen()
+    for notice in loaded.notices:
+        screen.note(f"note: {notice}", "yellow")
+    async with await open_archive(loaded.settings.archive.url, home) as archive:
+        talk = Talk(loaded.settings, os.environ, home, archive, screen, _approver(is_person, yes))
+        await talk.open(session or (await _newest(archive) if go_on else None))
+        try:
+            if question is not None:
+                return 0 if await talk.say(question) else FAILED
+            if is_person:
+                await converse(talk)
+                return 0
+            return await _piped(talk)
+        finally:
+            await talk.close()
+            if is_person:
+                screen.note(f"`plimsoll chat --session {talk.id}` goes on from here.")
+
+
+async def _piped(talk: Talk) -> int:
+    """Every line is a turn; the exit code says whether all came to their end."""
+    code = 0
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        try:
+            if not await take(talk, line.strip()):
+                code = FAILED
+        except Leave:
+            break
+    return code
+
+
+async def _newest(archive: Archive) -> str:
+    found = await archive.sessions(limit=1)
+    if not found:
+        raise UserError("There is no session yet to continue; `plimsoll chat` begins one.")
+    return found[0].id
+
+
+def _plain_screen() -> Screen:
+    out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    beside = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else PIPED_WIDTH)
+    return Screen(out, beside)
+
+
+def _approver(is_person: bool, yes: bool) -> Approve | None:
+    return _allow if yes else ask_person if is_person else None
+
+
+async def _allow(_question: Question) -> Decision:
+    return Decision(True)

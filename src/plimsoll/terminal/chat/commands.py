@@ -1,0 +1,166 @@
+"""Slash commands: what a person can do beside talking.
+
+    "/compress the parser" ─► find ─► Command ─► run(talk, "the parser")
+
+Results go where answers go. A mistake is a sentence; nothing here ends the talk but
+`/quit`.
+"""
+
+import difflib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll.assembly import build_compressor
+from plimsoll.errors import UserError
+from plimsoll.models import estimate_tools_tokens
+from plimsoll.terminal.chat import lookups
+from plimsoll.terminal.chat.lines import nearest_sentence, start_lines
+from plimsoll.terminal.chat.portions import context_bar, portions
+from plimsoll.terminal.chat.talk import Talk
+from plimsoll.terminal.tables import before_after, cleared_list, plain, summary_panel
+
+PREVIEW = "--preview"
+
+
+class Leave(Exception):
+    """The person wants to go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: how it is written, what it does."""
+
+    usage: str
+    about: str
+    run: Callable[[Talk, str], Awaitable[None]]
+
+    @property
+    def name(self) -> str:
+        return self.usage.split()[0].removeprefix("/")
+
+
+async def run_command(talk: Talk, text: str) -> None:
+    """Run a line that begins with a slash."""
+    name, _, argument = text.removeprefix("/").partition(" ")
+    command = ALL.get(name.lower())
+    if command is None:
+        raise UserError(nearest_sentence(name, difflib.get_close_matches(name.lower(), ALL, 1, 0.5)))
+    await command.run(talk, argument.strip())
+
+
+async def compress(talk: Talk, argument: str) -> None:
+    words = argument.split()
+    focus = " ".join(word for word in words if word != PREVIEW) or None
+    if PREVIEW in words:
+        preview(talk, focus)
+        return
+    conversation = talk.opened.conversation
+    if await talk.run(conversation.compress(talk.screen.emit, focus), "compacting") and talk.opened.auxiliary:
+        for note in talk.opened.auxiliary.notes[-1:]:
+            talk.screen.note(f"note: {note}", "yellow")
+
+
+def preview(talk: Talk, focus: str | None) -> None:
+    """What a compaction would do, without asking a model and without changing anything."""
+    agent = talk.opened.conversation.agent
+    engine = build_compressor(talk.settings, window=agent.compactor.engine.context_length)
+    engine.compress(list(agent.view), current_tokens=agent.line.tokens(agent.view), focus_topic=focus)
+    report = engine.last_report
+    if report is None or report.outcome != "compacted":
+        why = plain(report.reason) if report else ""
+        talk.screen.note(f"nothing would change: {why}")
+        return
+    talk.screen.show(before_after(report))
+    if report.pruned:
+        talk.screen.show(cleared_list(report.pruned))
+    talk.screen.show(summary_panel(report.summary, report.summary_source))
+    writer = talk.opened.summaries.candidates
+    who = f" `/compress` has {plain(writer[0].title)} write the summary." if writer else ""
+    talk.screen.note(f"Nothing was changed.{who}")
+
+
+async def context(talk: Talk, _argument: str) -> None:
+    agent = talk.opened.conversation.agent
+    found = portions(
+        await talk.archive.items(talk.id),
+        await talk.archive.pins(talk.id),
+        estimate_tools_tokens(agent.line.tools),
+        agent.line.tokens(agent.view),
+        agent.compactor.engine.context_length,
+    )
+    talk.screen.show(context_bar(found, talk.screen.out.width))
+
+
+async def undo(talk: Talk, _argument: str) -> None:
+    conversation = talk.opened.conversation
+    before = len(conversation.agent.view)
+    await conversation.undo()
+    status = talk.status
+    talk.screen.note(
+        f"undone: {before:,} → {len(conversation.agent.view):,} messages, {status.used:,} tokens", "green"
+    )
+
+
+async def model(talk: Talk, argument: str) -> None:
+    if argument and not await talk.run(talk.switch_model(argument), "connecting"):
+        return
+    for line in start_lines(talk.opened, is_new=False)[1:]:
+        talk.screen.note(line, "")
+
+
+async def engine(talk: Talk, argument: str) -> None:
+    if argument:
+        raise UserError(
+            "The engine is chosen by `plimsoll config set context.engine NAME`, for new sessions."
+        )
+    used = talk.opened.conversation.agent.compactor.engine
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    for name, value in used.get_status().items():
+        if value in ("", None):
+            continue
+        shown = f"{value:,}" if isinstance(value, int) else plain(str(value))
+        table.add_row(Text(name.replace("_", " "), "dim"), shown)
+    table.add_row(Text("summaries", "dim"), Text(plain(talk.opened.summaries.headline)))
+    talk.screen.show(table)
+
+
+async def new(talk: Talk, _argument: str) -> None:
+    await talk.reopen(None)
+
+
+async def show_help(talk: Talk, _argument: str) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for command in ALL.values():
+        table.add_row(Text(command.usage, "cyan"), command.about)
+    talk.screen.show(table)
+    talk.screen.note("Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter begins a new line.")
+
+
+async def leave(_talk: Talk, _argument: str) -> None:
+    raise Leave
+
+
+_COMMANDS = (
+    Command(
+        "/compress [FOCUS]", "make the conversation lighter now; --preview shows what would go", compress
+    ),
+    Command("/context", "what fills the window", context),
+    Command("/usage", "tokens, cache and money so far", lookups.usage),
+    Command("/sessions", "the newest sessions", lookups.sessions),
+    Command("/search TEXT", "find words in everything ever said", lookups.search),
+    Command("/recall HANDLE", "show what a handle stands for", lookups.recall),
+    Command("/undo", "take the last compaction back", undo),
+    Command("/pin [N]", "keep message N (or your last one) word for word", lookups.pin),
+    Command("/unpin N", "let message N go its way again", lookups.unpin),
+    Command("/model [NAME]", "go on with another model", model),
+    Command("/engine", "the context engine and its state", engine),
+    Command("/new", "begin a new session", new),
+    Command("/help", "this list", show_help),
+    Command("/quit", "leave; the session stays", leave),
+)
+ALL = {command.name: command for command in _COMMANDS}

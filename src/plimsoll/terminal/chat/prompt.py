@@ -1,0 +1,120 @@
+"""The person's side in a terminal: a prompt with completion and a status line below it.
+
+    › fix the failing tests▌
+    claude-sonnet-4.5 · 21K of 200K (11 %) · cache 83 % · $0.42
+
+Ctrl-C clears the line, twice leaves; Ctrl-D leaves; Alt-Enter begins a new line.
+"""
+
+from collections.abc import Iterable
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.styles import Style
+
+from plimsoll.errors import PlimsollError
+from plimsoll.models import shipped_cards
+from plimsoll.terminal.chat.commands import ALL, Leave, run_command
+from plimsoll.terminal.chat.lines import status_line
+from plimsoll.terminal.chat.screen import BAD
+from plimsoll.terminal.chat.talk import Talk
+from plimsoll.terminal.tables import plain
+from plimsoll.tools import Decision, Question
+
+MARK = "› "
+_STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "completion-menu": "noreverse"})
+_YES, _NO = ("y", "yes"), ("", "n", "no")
+
+
+class CommandCompleter(Completer):
+    """Completes commands by name, and names of models behind `/model`."""
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        text = document.text_before_cursor
+        if not text.startswith("/") or "\n" in text:
+            return
+        name, space, argument = text.partition(" ")
+        if not space:
+            for command in ALL.values():
+                if f"/{command.name}".startswith(name):
+                    yield Completion(
+                        f"/{command.name}", -len(name), command.usage, display_meta=command.about
+                    )
+        elif name == "/model":
+            for card in shipped_cards():
+                if argument and argument in card.name:
+                    yield Completion(card.name, -len(argument))
+
+
+async def converse(talk: Talk) -> None:
+    """Take turns until the person leaves."""
+    session: PromptSession[str] = PromptSession(
+        history=InMemoryHistory(),
+        completer=CommandCompleter(),
+        key_bindings=_keys(),
+        bottom_toolbar=lambda: status_line(talk.status, talk.screen.out.width),
+        style=_STYLE,
+        erase_when_done=False,
+        reserve_space_for_menu=4,
+    )
+    talk.screen.note("/help shows the commands; Ctrl-C stops an answer, Ctrl-D leaves.")
+    is_leaving = False
+    while True:
+        try:
+            text = (await session.prompt_async(MARK, handle_sigint=False)).strip()
+        except KeyboardInterrupt:
+            if is_leaving:
+                return
+            is_leaving = True
+            talk.screen.note("Ctrl-C again leaves.")
+            continue
+        except EOFError:
+            return
+        is_leaving = False
+        try:
+            await take(talk, text)
+        except Leave:
+            return
+
+
+async def take(talk: Talk, text: str) -> bool:
+    """One line of the person: a command or a turn; whether it came to its end."""
+    if not text:
+        return True
+    if not text.startswith("/"):
+        return await talk.say(text)
+    try:
+        await run_command(talk, text)
+    except PlimsollError as error:
+        talk.screen.note(str(error), BAD)
+        return False
+    return True
+
+
+async def ask_person(question: Question) -> Decision:
+    """Whether a call may run; any other answer than yes or no is a refusal with a remark."""
+    shown = ", ".join(f"{name}={_short(value)}" for name, value in question.arguments.items())
+    print(f"⚠ {plain(question.tool)}({shown}) {plain(question.reason)}.")
+    session: PromptSession[str] = PromptSession()
+    answer = (await session.prompt_async("  run it? [y/N, or say why not] ", handle_sigint=False)).strip()
+    if answer.lower() in _YES:
+        return Decision(True)
+    return Decision(False, "" if answer.lower() in _NO else answer)
+
+
+def _short(value: object) -> str:
+    text = " ".join(plain(str(value)).split())
+    return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return keys

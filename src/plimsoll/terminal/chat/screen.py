@@ -1,0 +1,189 @@
+"""What a turn looks like while it happens.
+
+    Screen        for pipes and files: the answer on standard output, everything else on standard error
+    LiveScreen    for a terminal: Markdown block by block; only what is unfinished is ever drawn again
+
+Words of a model or a tool are shown as text and never as terminal control.
+"""
+
+import asyncio
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.markdown import Markdown
+from rich.spinner import Spinner
+from rich.text import Text
+
+from plimsoll.agent import Called, Compacted, Event, Noticed, Returned, Said, Thought
+from plimsoll.terminal.chat.lines import compaction_line, fitted, tool_line
+from plimsoll.terminal.chat.markdown import split_blocks
+from plimsoll.terminal.tables import plain
+
+QUIET, BAD = "dim", "red"
+_FRAMES = 10  # drawn in a second at most
+
+
+class Screen:
+    """The answer as it comes, on `out`; what is said beside it, on `beside`."""
+
+    def __init__(self, out: Console, beside: Console) -> None:
+        self.out, self.beside = out, beside
+        self._calls: dict[str, str] = {}
+        self._is_open = False  # a line of the answer has begun and not ended
+
+    def show(self, thing: RenderableType) -> None:
+        """Something that the person asked for."""
+        self.out.print(thing, highlight=False)
+
+    def note(self, sentence: str, style: str = QUIET) -> None:
+        """Something that the person should know."""
+        # A file has no edge to fit into.
+        self.beside.print(Text(plain(sentence), style), soft_wrap=not self.beside.is_terminal)
+
+    def emit(self, event: Event) -> None:
+        """Something happened in the turn."""
+        if isinstance(event, Said):
+            self.say(plain(event.text))
+        elif isinstance(event, Called):
+            self.end_text()
+            self._calls[event.call_id] = event.line
+        elif isinstance(event, Returned):
+            call = self._calls.pop(event.call_id, "")
+            line = tool_line(call, event.line, event.seconds, self.beside.width)
+            self.beside.print(Text(line, BAD if event.is_error else "cyan"), no_wrap=True, crop=True)
+        elif isinstance(event, Compacted):
+            self.note(compaction_line(event.event))
+        elif isinstance(event, Noticed):
+            self.note(event.sentence, "yellow")
+
+    def say(self, text: str) -> None:
+        """A piece of the answer."""
+        self.out.file.write(text)
+        self.out.file.flush()
+        self._is_open = (self._is_open and not text) or (bool(text) and not text.endswith("\n"))
+
+    def end_text(self) -> None:
+        """What follows is not part of the text before it."""
+        if self._is_open:
+            self.out.file.write("\n")
+            self.out.file.flush()
+        self._is_open = False
+
+    def begin(self, waiting: str = "thinking") -> None:
+        """A turn begins."""
+
+    def end(self) -> None:
+        """The turn is over, however it ended."""
+        self.end_text()
+        self._calls.clear()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The person is asked something in the middle of a turn."""
+        self.end_text()
+        yield
+
+
+class LiveScreen(Screen):
+    """For a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console, console)
+        self._pending = ""
+        self._waiting = "thinking"
+        self._spinner = Spinner("dots", style=QUIET)
+        self._live: Live | None = None
+        self._drawing: asyncio.Task[None] | None = None
+        self._echo: list[Any] | None = None  # the terminal's settings before a turn
+        self._has_said = False
+
+    def begin(self, waiting: str = "thinking") -> None:
+        self._waiting = waiting
+        self._has_said = False
+        self._live = Live(
+            console=self.out, get_renderable=self._unfinished, auto_refresh=False, transient=True
+        )
+        self._live.start()
+        # Drawn from here and not from a thread of its own: two that draw at once erase each other's lines.
+        self._drawing = asyncio.ensure_future(self._draw())
+        self._echo = _without_echo(self.out)
+
+    def end(self) -> None:
+        super().end()
+        self._stop()
+        self.out.print()
+
+    def _stop(self) -> None:
+        if self._drawing:
+            self._drawing.cancel()
+        if self._live:
+            self._live.stop()
+        if self._echo is not None:
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, self._echo)
+        self._live = self._drawing = self._echo = None
+
+    async def _draw(self) -> None:
+        while self._live:
+            self._live.refresh()
+            await asyncio.sleep(1 / _FRAMES)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self.end_text()
+        was_live = self._live is not None
+        self._stop()
+        if sys.stdin.isatty():
+            # What was typed before the question was there is no answer to it.
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+        try:
+            yield
+        finally:
+            if was_live:
+                self.begin(self._waiting)
+
+    def emit(self, event: Event) -> None:
+        if isinstance(event, Thought) and not self._pending:
+            self._waiting = "thinking"
+        super().emit(event)
+
+    def say(self, text: str) -> None:
+        finished, self._pending = split_blocks(self._pending + text)
+        self._print_blocks(finished)
+
+    def end_text(self) -> None:
+        finished, self._pending = self._pending, ""
+        self._print_blocks(finished)
+
+    def _print_blocks(self, text: str) -> None:
+        if not text.strip():
+            return
+        if self._has_said:
+            self.out.print()
+        self.out.print(Markdown(text, code_theme="ansi_dark", hyperlinks=False))
+        self._has_said = True
+
+    def _unfinished(self) -> RenderableType:
+        """What is still being said or done: a few lines that are drawn again and again."""
+        if self._pending:
+            lines = Text(self._pending.rstrip("\n")).wrap(self.out, self.out.width)
+            shown = Text("\n").join(lines[-max(1, self.out.height - 4) :])
+            return Group(Text(""), shown) if self._has_said else shown
+        running = [f"{fitted(plain(line), self.out.width - 4)}" for line in self._calls.values()]
+        self._spinner.update(text=Text(running[-1] if running else self._waiting, QUIET))
+        return Group(*(Text(f"◌ {line}", QUIET) for line in running[:-1]), self._spinner)
+
+
+def _without_echo(console: Console) -> list[Any] | None:
+    """Keep what is typed during a turn off the screen; it is there at the next prompt. The settings before."""
+    if not (console.is_terminal and sys.stdin.isatty()):
+        return None
+    before = termios.tcgetattr(sys.stdin)
+    quiet = [*before]
+    quiet[3] &= ~termios.ECHO
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, quiet)
+    return before

@@ -1,0 +1,1 @@
+"""`plimsoll sessions`: look at stored conversations, and work on them."""

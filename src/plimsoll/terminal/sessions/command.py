@@ -1,0 +1,312 @@
+"""`plimsoll sessions`: stored conversations, for the person they belong to.
+
+    list · show · search · export        look
+    fork · undo · pin · unpin            change what the model sees; what was said stays
+    import · delete                      bring in, throw away
+
+A session is named by its id or by a unique beginning of it.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Literal
+
+import click
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from plimsoll.archive import Node, SearchPage, SearchQuery, Session, View
+from plimsoll.errors import UserError
+from plimsoll.terminal.sessions import compactions, conversation, hits, listing, transfer
+from plimsoll.terminal.sessions.desk import Desk, has_archive, nothing_yet, open_desk, session_ids
+from plimsoll.terminal.sessions.moments import moment
+from plimsoll.terminal.tables import plain
+
+PIPED_WIDTH = 160
+ROLES = ("system", "developer", "user", "assistant", "tool")
+
+
+@click.group()
+def sessions() -> None:
+    """Look at stored conversations, and work on them."""
+
+
+@sessions.command("list")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Most sessions shown.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_sessions(limit: int, as_json: bool) -> None:
+    """List sessions, the one that was last written to first."""
+    found: list[Session] = []
+    if has_archive():
+        with open_desk() as desk:
+            found = desk.run(desk.archive.sessions(limit=limit))
+    if as_json:
+        click.echo(json.dumps([listing.facts(one) for one in found], indent=2))
+    elif found:
+        console = _console()
+        console.print(listing.table(found, time.time(), console.width))
+        if len(found) == limit:
+            console.print(Text(f"the newest {limit}; --limit shows more", "dim"))
+    else:
+        click.echo(nothing_yet())
+
+
+@sessions.command()
+@click.argument("session", shell_complete=session_ids)
+@click.option("--view", "as_view", is_flag=True, help="What the model sees instead of what was said.")
+@click.option("--compactions", "events", is_flag=True, help="Each compaction: what went, what stayed.")
+@click.option("--json", "as_json", is_flag=True, help="Print the messages as JSON lines.")
+def show(session: str, as_view: bool, events: bool, as_json: bool) -> None:
+    """Show the whole conversation. Nothing ever vanishes from it."""
+    if as_view and events:
+        raise click.UsageError("--view and --compactions are two different looks; choose one.")
+    with open_desk() as desk:
+        found = desk.run(desk.archive.session(session))
+        if events:
+            _pages(_events(desk, found))
+        elif as_json:
+            for message in _view(desk, found) if as_view else transfer.said(desk, found):
+                click.echo(json.dumps(message))
+        else:
+            _pages(_seen(desk, found) if as_view else _log(desk, found))
+
+
+@sessions.command()
+@click.argument("text")
+@click.option("--regex", "mode", flag_value="regex", help="TEXT is a regular expression.")
+@click.option("--substring", "mode", flag_value="substring", help="TEXT may stand inside of words.")
+@click.option("--session", metavar="ID", shell_complete=session_ids, help="Search one session.")
+@click.option("--role", type=click.Choice(ROLES), help="Only what this role said.")
+@click.option("--since", metavar="WHEN", help="A date, a date and time, or 90m, 3h, 2d, 1w ago.")
+@click.option("--before", metavar="WHEN", help="Likewise.")
+@click.option(
+    "--order", type=click.Choice(["newest", "oldest", "relevance"]), default="newest", show_default=True
+)
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Most hits shown.")
+@click.option("--cursor", type=int, help="Continue where an earlier search ended.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def search(
+    text: str,
+    mode: Literal["regex", "substring"] | None,
+    session: str | None,
+    role: str | None,
+    since: str | None,
+    before: str | None,
+    order: Literal["newest", "oldest", "relevance"],
+    limit: int,
+    cursor: int | None,
+    as_json: bool,
+) -> None:
+    """Find TEXT in what was said and in the arguments of tool calls.
+
+    All words of TEXT must be in a message; "quotes" keep a phrase together, and a star stands for the rest of a
+    word. Where no word fits, TEXT is looked for inside of words.
+    """
+    now = time.time()
+    with open_desk() as desk:
+        query = SearchQuery(
+            text,
+            mode or "words",
+            session=session,
+            role=role,
+            since=None if since is None else moment(since, now),
+            before=None if before is None else moment(before, now),
+            order=order,
+            limit=limit,
+            cursor=cursor,
+        )
+        page = desk.run(desk.archive.search(query))
+        inside = not page.hits and mode is None and cursor is None and order != "relevance"
+        if inside:
+            page = desk.run(desk.archive.search(replace(query, mode="substring")))
+    if as_json:
+        facts = {"hits": [hits.facts(hit) for hit in page.hits], "next": page.next, "complete": page.complete}
+        click.echo(json.dumps(facts, indent=2))
+        return
+    _show_hits(page, text, inside)
+
+
+@sessions.command()
+@click.argument("session", shell_complete=session_ids)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["openai", "anthropic", "markdown"]),
+    default="openai",
+    show_default=True,
+)
+@click.option("--view", "as_view", is_flag=True, help="What the model sees instead of what was said.")
+@click.option("-o", "--output", metavar="FILE", help="Write here instead of to standard output.")
+def export(session: str, form: str, as_view: bool, output: str | None) -> None:
+    """Write a conversation as OpenAI JSON, Anthropic JSON or Markdown."""
+    with open_desk() as desk:
+        found = desk.run(desk.archive.session(session))
+        messages = _view(desk, found) if as_view else transfer.said(desk, found)
+        transfer.bring_out(found, iter(messages), form, output)
+    if output and output != transfer.STANDARD:
+        click.echo(f"Written to {output}")
+
+
+@sessions.command()
+@click.argument("session", shell_complete=session_ids)
+@click.option("--at", metavar="MESSAGE", type=click.IntRange(0), help="The last message to share.  [newest]")
+@click.option("--title", help="Another title.")
+def fork(session: str, at: int | None, title: str | None) -> None:
+    """Go on from a point of a session without changing it; prints the id of the new one."""
+    with open_desk() as desk:
+        child = desk.run(desk.archive.fork(session, at=at, title=title))
+    click.echo(child.id)
+
+
+@sessions.command()
+@click.argument("session", shell_complete=session_ids)
+def undo(session: str) -> None:
+    """Restore the view before the last compaction. What was said since stays."""
+    with open_desk() as desk:
+        found = desk.run(desk.archive.session(session))
+        messages_before, tokens_before = desk.run(desk.archive.weight(found.id))
+        desk.run(desk.archive.undo(found.id))
+        messages, tokens = desk.run(desk.archive.weight(found.id))
+    click.echo(
+        f"Undone: the model sees {messages_before:,} → {messages:,} messages, {tokens_before:,} → {tokens:,} tokens."
+    )
+
+
+@sessions.command()
+@click.argument("session", shell_complete=session_ids)
+@click.argument("message", type=int)
+def pin(session: str, message: int) -> None:
+    """Keep MESSAGE (its number) word for word through all compactions."""
+    with open_desk() as desk:
+        desk.run(desk.archive.pin(session, message))
+    click.echo(f"Message {message} is pinned.")
+
+
+@sessions.command()
+@click.argument("session", shell_complete=session_ids)
+@click.argument("message", type=int)
+def unpin(session: str, message: int) -> None:
+    """Let MESSAGE (its number) be compacted like any other."""
+    with open_desk() as desk:
+        desk.run(desk.archive.unpin(session, message))
+    click.echo(f"Message {message} is no longer pinned.")
+
+
+@sessions.command()
+@click.argument("session", nargs=-1, required=True, shell_complete=session_ids)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete(session: tuple[str, ...], yes: bool) -> None:
+    """Delete sessions with everything in them. This cannot be undone."""
+    with open_desk() as desk:
+        found = [desk.run(desk.archive.session(one)) for one in dict.fromkeys(session)]
+        for one in found:
+            name = f"{one.id} ({plain(one.title) or 'no title'}, {one.messages:,} messages)"
+            if not yes and not click.confirm(f"Delete {name} for ever?"):
+                click.echo(f"Kept {one.id}.")
+                continue
+            shared = desk.run(desk.archive.delete(one.id))
+            kept = f" {shared:,} of its messages stay for the forks that share them." if shared else ""
+            click.echo(f"Deleted {one.id}.{kept}")
+
+
+@sessions.command("import")
+@click.argument(
+    "paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=str, allow_dash=True)
+)
+@click.option("--title", help="The title.  [the first request]")
+def import_files(paths: tuple[str, ...], title: str | None) -> None:
+    """Store the conversations of FILE as sessions; prints their ids.
+
+    FILE is a conversation in OpenAI or Anthropic form (JSON or JSON lines), a Claude Code session, or a Codex
+    rollout; - reads standard input.
+    """
+    transcripts = transfer.read(paths)
+    for transcript in transcripts:
+        for notice in transcript.notices:
+            click.echo(f"note: {transcript.place}: {notice}", err=True)
+    with open_desk(create=True) as desk:
+        for transcript in transcripts:
+            click.echo(transfer.bring_in(desk, transcript, title).id)
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    return console
+
+
+def _pages(blocks: Iterable[RenderableType]) -> None:
+    """Through the person's pager where there is a screen, as it comes where there is none."""
+    page = conversation.Page(_console())
+    click.echo_via_pager(page.text(block) for block in blocks)
+
+
+def _log(desk: Desk, session: Session) -> Iterator[RenderableType]:
+    pinned = set(desk.run(desk.archive.pins(session.id)))
+    yield _heading(session)
+    for first in range(1, session.messages + 1, transfer.PAGE):
+        for one in desk.run(desk.archive.messages(session.id, first, first + transfer.PAGE - 1)):
+            yield conversation.stored(one, pinned)
+
+
+def _seen(desk: Desk, session: Session) -> Iterator[RenderableType]:
+    pinned = set(desk.run(desk.archive.pins(session.id)))
+    items = desk.run(desk.archive.items(session.id))
+    yield _heading(session)
+    tokens = sum(item.tokens for item in items)
+    yield Text(f"the model sees {len(items):,} messages, {tokens:,} tokens\n", "dim")
+    for item in items:
+        node = desk.run(desk.archive.node(item.node)) if item.node else None
+        yield conversation.seen(item, node, pinned)
+
+
+def _view(desk: Desk, session: Session) -> list[dict[str, object]]:
+    return [item.message for item in desk.run(desk.archive.items(session.id))]
+
+
+def _events(desk: Desk, session: Session) -> Iterator[RenderableType]:
+    yield _heading(session)
+    events = desk.run(desk.archive.compactions(session.id, limit=1_000_000))
+    if not events:
+        yield Text("Never compacted: the model sees the whole conversation.")
+    for number, event in enumerate(events, 1):
+        before, after = (_known(desk, session, view) for view in (event.view_before, event.view_after))
+        nodes: list[Node] = []
+        if event.outcome == "compacted" and before is not None and after is not None:
+            nodes = [desk.run(desk.archive.node(id)) for id in compactions.new_nodes(before, after)]
+        yield compactions.described(number, event, before, after, nodes, session.messages)
+
+
+def _known(desk: Desk, session: Session, number: int) -> View | None:
+    try:
+        return desk.run(desk.archive.view(session.id, number))
+    except UserError:
+        return None
+
+
+def _heading(session: Session) -> Text:
+    parts = [f"{session.messages:,} messages", f"{session.tokens:,} tokens"]
+    if session.model:
+        parts.append(plain(session.model))
+    if session.parent:
+        parts.append(f"fork of {session.parent} at message {session.forked_at}")
+    title = plain(session.title) or "(no title)"
+    return Text.assemble((title, "bold"), "\n", (session.id, "cyan"), (f"  {' · '.join(parts)}\n", "dim"))
+
+
+def _show_hits(page: SearchPage, text: str, inside: bool) -> None:
+    console = _console()
+    if inside and page.hits:
+        console.print(Text("No such word; these hold it inside of others.", "dim"))
+    for line in hits.shown(page):
+        console.print(line)
+    if not page.hits and page.complete:
+        console.print(Text(f"Nothing holds {plain(text)!r}."))
+    if not page.complete:
+        console.print(Text("Stopped after some seconds, before everything was looked at.", "yellow"))
+    if page.next is not None:
+        flag = "--substring " if inside else ""
+        console.print(Text(f"more with {flag}--cursor {page.next}", "dim"))

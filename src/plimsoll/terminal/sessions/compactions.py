@@ -1,0 +1,121 @@
+"""Each compaction of a session: when, why, what went and what stayed.
+
+1 · 2026-11-15 09:45 · threshold · compressor
+           before     after
+messages      118        27   ████▊···················   23 %
+tokens     96,000    21,000   █████▌··················   22 %
+went     messages 4–95, in words n:3f2a9c1b7d
+stayed   messages 1–3, 96–118 and all that followed
+"""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.text import Text
+
+from plimsoll.archive import CompactionEvent, Node, NodeLink, Shortened, Span, View
+from plimsoll.context.markers import is_summary, summary_body
+from plimsoll.messages import text_of
+from plimsoll.terminal.sessions.moments import written
+from plimsoll.terminal.tables import before_after, plain, summary_panel
+
+
+def heading(number: int, event: CompactionEvent) -> Rule:
+    """When it was, what set it off, and how it ended."""
+    colour = {"compacted": "green", "refused": "yellow", "undone": "magenta"}[event.outcome]
+    title = f"{number} · {written(event.time)} · {event.trigger} · {event.engine or 'no engine'} · {event.outcome}"
+    return Rule(Text(plain(title), f"bold {colour}"), align="left", style="dim")
+
+
+def described(
+    number: int,
+    event: CompactionEvent,
+    before: View | None,
+    after: View | None,
+    nodes: Sequence[Node],
+    last: int,
+) -> Group:
+    """One event in full. A view that a deletion took along is None."""
+    parts: list[RenderableType] = [heading(number, event)]
+    if event.reason:
+        parts.append(Text(plain(event.reason)))
+    if event.outcome == "compacted":
+        parts.append(Padding(before_after(event), (0, 0, 0, 1)))
+    parts += _changes(event, before, after, last)
+    if event.outcome != "undone":
+        parts.append(Text(_effort(event), "dim"))
+    parts += [summary_panel(_said(node), "model" if node.model else "deterministic") for node in nodes]
+    return Group(*parts, Text(""))
+
+
+def new_nodes(before: View, after: View) -> list[str]:
+    """The nodes that a compaction brought."""
+    known = {one.node for one in before.references if isinstance(one, NodeLink)}
+    return [one.node for one in after.references if isinstance(one, NodeLink) and one.node not in known]
+
+
+def _changes(event: CompactionEvent, before: View | None, after: View | None, last: int) -> Iterator[Text]:
+    if event.outcome == "undone":
+        yield _line("messages", f"{event.messages_before:,} → {event.messages_after:,}")
+        yield _line("tokens", f"{event.tokens_before:,} → {event.tokens_after:,}")
+        yield _line("back at", f"view {event.view_after}" if event.view_after else "the whole conversation")
+    if event.outcome != "compacted" or before is None or after is None:
+        return
+    had, has = _whole(before, last), _whole(after, last)
+    shortened = [one.sequence for one in after.references if isinstance(one, Shortened)]
+    gone = _ranges(
+        [n for span in had for n in range(span.first, span.last + 1) if not _inside(n, has, shortened)]
+    )
+    replaced = set(_nodes(before)) - set(_nodes(after))
+    went = [f"messages {gone}"] if gone else []
+    went += [f"the summary {node}" for node in sorted(replaced)]
+    yield _line("went", ", ".join(went) or "nothing")
+    if shortened:
+        yield _line("shortened", f"messages {_ranges(shortened)}")
+    kept = _ranges([n for span in has for n in range(span.first, min(span.last, after.through) + 1)])
+    yield _line(
+        "stayed",
+        f"messages {kept} and all from {after.tail_from} on" if kept else f"all from {after.tail_from} on",
+    )
+
+
+def _whole(view: View, last: int) -> list[Span]:
+    return [one for one in view.whole(last) if isinstance(one, Span)]
+
+
+def _nodes(view: View) -> list[str]:
+    return [one.node for one in view.references if isinstance(one, NodeLink)]
+
+
+def _inside(sequence: int, spans: Sequence[Span], shortened: Sequence[int]) -> bool:
+    return sequence in shortened or any(span.first <= sequence <= span.last for span in spans)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers as people write them: 1–3, 7, 9–12."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] + 1 == number:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in runs)
+
+
+def _line(name: str, text: str) -> Text:
+    return Text.assemble((f" {name:<10}", "dim"), text)
+
+
+def _effort(event: CompactionEvent) -> str:
+    parts = [f"{event.seconds:.1f} s, {event.waited:.1f} s waited"]
+    if event.model:
+        parts.append(f"summary by {plain(event.model)}")
+    if event.money is not None:
+        parts.append(f"${event.money:.4f}")
+    return f" {' · '.join(parts)}"
+
+
+def _said(node: Node) -> str:
+    return summary_body(node.message) if is_summary(node.message) else text_of(node.message)

@@ -1,0 +1,130 @@
+"""Messages as a person reads them: the whole log, or what the model sees.
+
+    ── 12 · user · 2026-11-15 09:45 · pinned ──────────────
+    Fix the failing tests.
+
+    ── 13 · assistant ─────────────────────────────────────
+    → terminal command: pytest -x
+
+Nothing is left out and nothing is folded. Words of a conversation are shown as text, never as terminal control.
+"""
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from rich.console import Console, Group, RenderableType
+from rich.rule import Rule
+from rich.text import Text
+
+from plimsoll.archive import Item, Node, NodeLink, Span, StoredMessage
+from plimsoll.messages import (
+    Message,
+    arguments_of,
+    arguments_text,
+    call_name,
+    part_text,
+    parts_of,
+    tool_calls,
+)
+from plimsoll.terminal.sessions.moments import written
+from plimsoll.terminal.tables import plain
+
+_COLOURS = {"user": "green", "assistant": "cyan", "tool": "yellow", "system": "magenta"}
+_REASONING = ("reasoning_content", "reasoning")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A console that writes into a text instead of on the screen."""
+
+    console: Console
+
+    def text(self, piece: RenderableType) -> str:
+        with self.console.capture() as captured:
+            # A file has no edge: lines stay as they were said.
+            self.console.print(piece, soft_wrap=not self.console.is_terminal)
+        return captured.get()
+
+
+def stored(one: StoredMessage, pinned: Collection[int]) -> Group:
+    """A message of the log."""
+    mark = " · pinned" if one.sequence in pinned else ""
+    heading = f"{one.sequence} · {one.role} · {written(one.time)}{mark}"
+    return _block(heading, one.message)
+
+
+def seen(item: Item, node: Node | None, pinned: Collection[int]) -> Group:
+    """A message as the model sees it, with what it stands for."""
+    role = str(item.message.get("role", ""))
+    if node is not None:
+        return _block(f"{role} · {node.kind} {node.id} · {stands_for(node)}", item.message)
+    mark = f" · not as it was said, that is {item.handle}" if item.shortened else ""
+    mark += " · pinned" if item.sequence in pinned else ""
+    return _block(f"{item.sequence} · {role} · {item.tokens:,} tokens{mark}", item.message)
+
+
+def stands_for(node: Node) -> str:
+    """What a node was made from, in words."""
+    if not node.sources:
+        return "stands for nothing in the log"
+    return f"stands for {', '.join(_source(one) for one in node.sources)}"
+
+
+def _source(source: Span | NodeLink) -> str:
+    if isinstance(source, NodeLink):
+        return f"node {source.node}"
+    return (
+        f"message {source.first}" if source.first == source.last else f"messages {source.first}–{source.last}"
+    )
+
+
+def _block(heading: str, message: Message) -> Group:
+    colour = _COLOURS.get(str(message.get("role")), "white")
+    rule = Rule(Text(plain(heading), f"bold {colour}"), align="left", style="dim")
+    return Group(rule, *_body(message), Text(""))
+
+
+def _body(message: Message) -> Iterator[Text]:
+    for key in _REASONING:
+        if isinstance(message.get(key), str) and message[key]:
+            yield Text(plain(message[key]), "dim italic")
+    for part in parts_of(message):
+        text = part_text(part)
+        yield Text(plain(text)) if text else Text(f"[{plain(str(part.get('type', 'part')))}]", "dim")
+    for call in tool_calls(message):
+        yield Text.assemble(("→ ", "dim"), (plain(call_name(call)), "bold"), plain(_arguments(call)))
+
+
+def _arguments(call: dict[str, object]) -> str:
+    arguments = arguments_of(call)
+    if not arguments:
+        raw = arguments_text(call)
+        return f" {raw}" if raw not in ("", "{}") else ""
+    return "".join(
+        f"\n  {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in arguments.items()
+    )
+
+
+def markdown(messages: Iterator[Message], title: str) -> Iterator[str]:
+    """A conversation as a Markdown document, piece by piece."""
+    yield f"# {title or 'Conversation'}\n"
+    for number, message in enumerate(messages, 1):
+        yield f"\n## {number} · {message.get('role', '')}\n\n"
+        for part in parts_of(message):
+            text = part_text(part)
+            if text and message.get("role") == "tool":
+                yield f"{_fenced(text)}\n\n"
+            else:
+                yield f"{text or '*(' + str(part.get('type', 'part')) + ')*'}\n\n"
+        for call in tool_calls(message):
+            yield f"`{call_name(call)}`\n\n{_fenced(arguments_text(call), 'json')}\n\n"
+
+
+def _fenced(text: str, language: str = "") -> str:
+    """The text between fences that are longer than any inside of it."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -1,0 +1,76 @@
+"""The archive that the settings name, for commands that run one after the other.
+
+    with open_desk() as desk:
+        session = desk.run(desk.archive.session("20261115-09"))
+
+Looking makes nothing: where there is no archive yet, a person is told how to begin one.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from plimsoll.archive import Archive
+from plimsoll.archive.opening import archive_file, open_archive
+from plimsoll.config import Settings, load_settings, plimsoll_home
+from plimsoll.errors import UserError
+
+Result = TypeVar("Result")
+COMPLETIONS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """An open archive and the loop that its methods run on."""
+
+    archive: Archive
+    settings: Settings
+    runner: asyncio.Runner
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Wait for one thing."""
+        return self.runner.run(work)
+
+
+@contextmanager
+def open_desk(*, create: bool = False) -> Iterator[Desk]:
+    """The archive of the settings; with `create` it is made where there is none."""
+    loaded = load_settings()
+    for notice in loaded.notices:
+        click.echo(f"note: {notice}", err=True)
+    url, home = loaded.settings.archive.url, plimsoll_home()
+    path = archive_file(url, home)
+    if not create and not path.exists():
+        raise UserError(nothing_yet(path))
+    with asyncio.Runner() as runner:
+        archive = runner.run(open_archive(url, home))
+        try:
+            yield Desk(archive, loaded.settings, runner)
+        finally:
+            runner.run(archive.close())
+
+
+def has_archive() -> bool:
+    """Whether anything was ever stored."""
+    return archive_file(load_settings().settings.archive.url, plimsoll_home()).exists()
+
+
+def nothing_yet(path: Path | None = None) -> str:
+    """What to tell a person who has no sessions."""
+    where = f" in {path}" if path else ""
+    return f"There are no sessions yet{where}. `plimsoll sessions import FILE` brings a conversation in."
+
+
+def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Ids that begin so, with their titles, for the shell."""
+    if not has_archive():
+        return []
+    with open_desk() as desk:
+        found = desk.run(desk.archive.sessions(prefix=incomplete, limit=COMPLETIONS))
+    return [CompletionItem(one.id, help=one.title) for one in found]

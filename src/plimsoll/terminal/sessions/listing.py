@@ -1,0 +1,61 @@
+"""Sessions as a table, and as facts for programs."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll.archive import Session
+from plimsoll.terminal.sessions.moments import ago
+from plimsoll.terminal.tables import plain
+
+WIDE = 110  # columns from which on the title has one of its own
+MODEL_WIDE, MODEL_NARROW = 28, 10
+BETWEEN = 3
+
+
+def table(sessions: Sequence[Session], now: float, width: int) -> Table:
+    """One row for each session. The id is never cut: it is what the other commands want."""
+    wide = width >= WIDE
+    rows = [_cells(one, now, MODEL_WIDE if wide else MODEL_NARROW) for one in sessions]
+    heads = ("session", "model", "messages", "tokens", "updated")
+    widest = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    room = width - sum(widest) - BETWEEN * len(heads) - 2 if wide else widest[0]
+    found = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for head in (heads[0], *(("title",) if wide else ()), *heads[1:]):
+        found.add_column(
+            head, no_wrap=True, justify="left" if head in ("session", "title", "model") else "right"
+        )
+    for one, (id, *others) in zip(sessions, rows, strict=True):
+        title = Text(_title(one), "" if one.title else "dim")
+        title.truncate(max(8, room), overflow="ellipsis")
+        name = Text(id, "cyan")
+        found.add_row(*((name, title) if wide else (Text("\n").join([name, title]),)), *others)
+    return found
+
+
+def _cells(one: Session, now: float, longest: int) -> tuple[str, str, str, str, str]:
+    model = plain(one.model) or "–"
+    shown = model if len(model) <= longest else f"{model[: longest - 1]}…"
+    return one.id, shown, f"{one.messages:,}", short(one.tokens), ago(one.updated, now)
+
+
+def _title(one: Session) -> str:
+    title = plain(one.title) or "(no title)"
+    return f"fork: {title}" if one.parent else title
+
+
+def short(number: int) -> str:
+    """A number in few characters: 950, 12.3K, 4.5M."""
+    for size, unit in ((1_000_000, "M"), (1_000, "K")):
+        if number >= size:
+            return f"{number / size:.1f}{unit}"
+    return str(number)
+
+
+def facts(session: Session) -> dict[str, Any]:
+    """A session for a program."""
+    return asdict(session)

@@ -1,0 +1,96 @@
+"""Conversations in from files, and out to them."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from plimsoll.archive import Session, title_of
+from plimsoll.errors import UserError
+from plimsoll.messages import Message
+from plimsoll.terminal.sessions.conversation import markdown
+from plimsoll.terminal.sessions.desk import Desk
+from plimsoll.transcripts import (
+    Format,
+    Transcript,
+    read_stream,
+    read_transcripts,
+    write_stream,
+    write_transcripts,
+)
+
+STANDARD = "-"
+PAGE = 500  # messages that are read from the archive at a time
+FORMATS: dict[str, Format] = {"openai": "openai", "anthropic": "anthropic"}
+
+
+def read(paths: Iterable[str]) -> list[Transcript]:
+    """All conversations of all files, before anything is stored."""
+    found: list[Transcript] = []
+    for path in paths:
+        found += (
+            read_stream(sys.stdin.buffer, "standard input") if path == STANDARD else read_transcripts(path)
+        )
+    return found
+
+
+def bring_in(desk: Desk, transcript: Transcript, title: str | None) -> Session:
+    """Store a conversation as a session of its own."""
+    archive, settings = desk.archive, desk.settings
+    session = desk.run(
+        archive.create_session(
+            title=title or title_of(transcript.messages) or Path(transcript.source).stem,
+            model=settings.model.name or "",
+            engine=settings.context.engine,
+        )
+    )
+    desk.run(archive.append(session.id, transcript.messages, turn="import", after=0))
+    return desk.run(archive.session(session.id))
+
+
+def said(desk: Desk, session: Session) -> Iterator[Message]:
+    """The messages of a session, a page at a time."""
+    for first in range(1, session.messages + 1, PAGE):
+        page = desk.run(desk.archive.messages(session.id, first, min(first + PAGE - 1, session.messages)))
+        yield from (stored.message for stored in page)
+
+
+def bring_out(session: Session, messages: Iterator[Message], format: str, output: str | None) -> None:
+    """Write a conversation to a file, or to standard output."""
+    if format == "markdown":
+        pieces = (piece.encode("utf-8", "replace") for piece in markdown(messages, session.title))
+        if output in (None, STANDARD):
+            sys.stdout.buffer.writelines(pieces)
+            sys.stdout.buffer.flush()
+        else:
+            _write(Path(str(output)), pieces)
+        return
+    facts = {"id": session.id, "title": session.title, "model": session.model, "messages": []}
+    wrapper = facts if format == "openai" else {"messages": []}
+    transcript = Transcript(
+        list(messages), session.id, format=FORMATS[format], id=session.id, shape="object", wrapper=wrapper
+    )
+    if output in (None, STANDARD):
+        write_stream(sys.stdout.buffer, [transcript])
+        sys.stdout.buffer.flush()
+    else:
+        write_transcripts(str(output), [transcript])
+
+
+def _write(target: Path, pieces: Iterable[bytes]) -> None:
+    """The file appears whole or not at all."""
+    name = ""
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.writelines(pieces)
+        Path(name).chmod(0o644)
+        Path(name).replace(target)
+    except OSError as error:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise UserError(
+            f"{target} cannot be written: {error.strerror or error}. Name another place."
+        ) from error

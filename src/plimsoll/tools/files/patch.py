@@ -1,0 +1,119 @@
+"""Parts of files changed: every edit fits, or nothing is written.
+
+edits ─► read each file once ─► apply in order ─► all fit? ─► write all ─► the differences
+                                     └─ one does not: say which and why, touch nothing
+"""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+from plimsoll.tools.definitions import definition_of
+from plimsoll.tools.files.disk import outside_reason, unwritable, write_all
+from plimsoll.tools.files.edits import Edit, NoFit, apply, difference
+from plimsoll.tools.files.nearest import missing
+from plimsoll.tools.files.text import Text, decoded
+from plimsoll.tools.tool import Arguments, Tool, ToolContext, ToolResult, failed
+from plimsoll.tools.workplace import Workplace
+
+_LARGEST = 50_000_000  # bytes of a file that is changed in memory
+
+
+class Patch(Tool):
+    """Changes parts of files."""
+
+    def __init__(self) -> None:
+        super().__init__(definition_of("patch"))
+
+    def needs_approval(self, arguments: Arguments, context: ToolContext) -> str | None:
+        place = context.workplace
+        try:
+            edits = list(_edits(arguments))
+        except NoFit:
+            return None
+        reasons = (outside_reason(place.resolve(path), place) for path, _ in edits if "\0" not in path)
+        return next((reason for reason in reasons if reason), None)
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
+        return await asyncio.to_thread(_patch, arguments, context.workplace)
+
+
+def _patch(arguments: Arguments, place: Workplace) -> ToolResult:
+    before: dict[Path, Text] = {}
+    after: dict[Path, str] = {}
+    try:
+        edits = list(_edits(arguments))
+        for number, (given, edit) in enumerate(edits, start=1):
+            try:
+                path = _existing(given, place)
+                if path not in before:
+                    before[path] = _read(path, place)
+                    after[path] = before[path].text
+                after[path] = apply(after[path], _fitted(edit, before[path]))
+            except NoFit as error:
+                raise NoFit(f"edit {number}: {error}" if len(edits) > 1 else str(error)) from None
+        data = {path: _encoded(before[path], text) for path, text in after.items()}
+    except NoFit as error:
+        return failed(f"nothing was changed: {error}")
+    try:
+        write_all(data)
+    except OSError as error:
+        return failed(f"writing failed: {error.strerror}: {error.filename}")
+    shown = [difference(place.shown(path), before[path].text, text) for path, text in after.items()]
+    return ToolResult("\n".join(shown))
+
+
+def _edits(arguments: Arguments) -> Iterator[tuple[str, Edit]]:
+    """The edits in either form, each with its path."""
+    single = "old_string" in arguments or "new_string" in arguments
+    if single and arguments.get("edits"):
+        raise NoFit("give either old_string and new_string, or edits")
+    if single and not ("old_string" in arguments and "new_string" in arguments):
+        raise NoFit("old_string and new_string belong together")
+    given = arguments.get("edits") or ([arguments] if single else [])
+    if not given:
+        raise NoFit("there is nothing to do: give old_string and new_string, or edits")
+    for edit in given:
+        path = edit.get("path") or arguments.get("path")
+        if not path:
+            raise NoFit("path is missing")
+        yield path, Edit(edit["old_string"], edit["new_string"], bool(edit.get("replace_all")))
+
+
+def _existing(given: str, place: Workplace) -> Path:
+    if "\0" in given:
+        raise NoFit("the path holds a NUL character")
+    path = place.resolve(given)
+    if not path.exists():
+        raise NoFit(missing(path, place))
+    problem = unwritable(path, place)
+    if problem:
+        raise NoFit(problem)
+    if path.stat().st_size > _LARGEST:
+        raise NoFit(f"{place.shown(path)} is larger than {_LARGEST // 1_000_000} MB; use the terminal")
+    return path
+
+
+def _read(path: Path, place: Workplace) -> Text:
+    try:
+        text = decoded(path.read_bytes())
+    except OSError as error:
+        raise NoFit(f"{place.shown(path)} cannot be read: {error.strerror}") from None
+    if text is None:
+        raise NoFit(f"{place.shown(path)} is no text file")
+    return text
+
+
+def _fitted(edit: Edit, text: Text) -> Edit:
+    """The edit with the line ends of the text as it is in memory."""
+    if text.line_end == "\n":
+        return edit
+    return Edit(edit.old.replace("\r\n", "\n"), edit.new.replace("\r\n", "\n"), edit.replace_all)
+
+
+def _encoded(before: Text, text: str) -> bytes:
+    try:
+        return before.encoded(text)
+    except UnicodeEncodeError as error:
+        spelled = error.object[error.start : error.start + 1]
+        raise NoFit(f"{spelled!r} cannot be written in the file's encoding, {before.encoding.name}") from None

@@ -1,0 +1,51 @@
+"""A whole file written at once."""
+
+import asyncio
+
+from plimsoll.tools.definitions import definition_of
+from plimsoll.tools.files.disk import outside_reason, unwritable, write_all
+from plimsoll.tools.tool import Arguments, Tool, ToolContext, ToolResult, failed
+
+
+class WriteFile(Tool):
+    """Writes whole files."""
+
+    def __init__(self) -> None:
+        super().__init__(definition_of("write_file"))
+
+    def needs_approval(self, arguments: Arguments, context: ToolContext) -> str | None:
+        place = context.workplace
+        if "\0" in arguments["path"]:
+            return None
+        return outside_reason(place.resolve(arguments["path"]), place)
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
+        return await asyncio.to_thread(_write, arguments, context)
+
+
+def _write(arguments: Arguments, context: ToolContext) -> ToolResult:
+    place, content = context.workplace, arguments["content"]
+    if "\0" in arguments["path"]:
+        return failed("the path holds a NUL character")
+    path = place.resolve(arguments["path"])
+    problem = unwritable(path, place)
+    if problem:
+        return failed(f"nothing was written: {problem}")
+    try:
+        data = content.encode("utf-8")
+    except UnicodeEncodeError as error:
+        return failed(
+            f"nothing was written: character {error.start} of the content is half a character (\\ud8xx)"
+        )
+    existed = path.exists()
+    try:
+        write_all({path: data})
+    except OSError as error:
+        return failed(f"nothing was written to {place.shown(path)}: {error.strerror}")
+    lines = content.count("\n") + (not content.endswith("\n") and bool(content))
+    did = "replaced" if existed else "created"
+    return ToolResult(f"{did} {place.shown(path)}: {_counted(lines, 'line')}, {_counted(len(data), 'byte')}")
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

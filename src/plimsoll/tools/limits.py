@@ -1,0 +1,50 @@
+"""Long text keeps its beginning and its end; bytes are kept within a bound while they stream in.
+
+    [ head ........ ][ … 1,204,331 characters left out … ][ ........ tail ]
+
+How a command failed stands at its end, what it was about at its beginning.
+"""
+
+from plimsoll.messages import excerpt
+
+KEPT_BYTES = 4_000_000  # of one output, for the archive; what is beyond is counted and gone
+
+
+def shortened(text: str, limit: int) -> tuple[str, str | None]:
+    """The text within the limit, and the whole of it where something was left out."""
+    return (text, None) if len(text) <= limit else (excerpt(text, limit), text)
+
+
+class KeptBytes:
+    """The beginning and the end of a stream of any length, in bounded memory."""
+
+    def __init__(self, most: int = KEPT_BYTES) -> None:
+        self._half = most // 2
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total = 0
+
+    def take(self, chunk: bytes) -> bool:
+        """Add what came in; it is never enough."""
+        self.total += len(chunk)
+        room = max(0, self._half - len(self._head))
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        # Cut now and then, not each time: a program may write byte by byte.
+        if len(self._tail) > 2 * self._half:
+            del self._tail[: -self._half]
+        return False
+
+    @property
+    def head(self) -> bytes:
+        return bytes(self._head)
+
+    @property
+    def tail(self) -> bytes:
+        """The end, where it is not part of the head."""
+        return bytes(self._tail[-self._half :])
+
+    @property
+    def left_out(self) -> int:
+        """Bytes between head and tail that are gone."""
+        return self.total - len(self._head) - min(len(self._tail), self._half)

@@ -1,0 +1,185 @@
+"""One MCP server: connected when it is first needed, called, connected again after it died, closed.
+
+    call ──► is it there? ──no──► connect ──► call ──► answer
+                                    └── in a task of its own, which owns the connection to its end
+
+The protocol's client must be entered and left by one task, and a broken connection
+cancels that task: so it is one that nobody else runs in. A call that was under way when
+the server died is repeated only where that can do no harm.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from plimsoll.tools.mcp.transport import Filled, ServerLog, reach
+from plimsoll.tools.settings import McpServerSettings
+
+_MOST_PAGES = 50
+_CLOSING = 8.0  # seconds; the client asks the program to end, then ends it
+_SESSION_GONE = "Session terminated"  # what a server over HTTP says that was started anew
+
+
+class Unreachable(Exception):
+    """A server cannot be reached or does not answer; the text says why."""
+
+
+class HungUp(Unreachable):
+    """The connection broke while a call was under way."""
+
+
+class Connection:
+    """A server that may be connected."""
+
+    def __init__(self, name: str, settings: McpServerSettings, environ: Mapping[str, str]) -> None:
+        self.name = name
+        self._settings, self._environ = settings, environ
+        self._filled: Filled | None = None
+        self._client: Any = None
+        self._owner: asyncio.Task[None] | None = None
+        self._stop = asyncio.Event()
+        self._opening = asyncio.Lock()
+        self._log: ServerLog | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._owner is not None and not self._owner.done() and self._client is not None
+
+    async def list_tools(self) -> list[Any]:
+        """All tools that the server offers."""
+        await self._ensure_open()
+        tools: list[Any] = []
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            page = await self._ask(self._client.list_tools(cursor=cursor))
+            tools += page.tools
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return tools
+
+    async def call(self, tool: str, arguments: dict[str, Any], may_repeat: bool) -> Any:
+        """A tool's answer. `may_repeat`: running it twice does no harm."""
+        await self._ensure_open()
+        try:
+            return await self._ask(self._client.call_tool(tool, arguments))
+        except HungUp as died:
+            if not (may_repeat or _SESSION_GONE in str(died)):
+                raise
+            await self._ensure_open()
+            return await self._ask(self._client.call_tool(tool, arguments))
+        finally:
+            if self._log is not None:
+                self._log.cut()
+
+    async def close(self) -> None:
+        """Hang up and end the program; safe to call at any time."""
+        owner, self._owner, self._client = self._owner, None, None
+        if owner is not None:
+            self._stop.set()
+            if not owner.done():
+                await asyncio.wait({owner}, timeout=_CLOSING)
+            if not owner.done():
+                owner.cancel()
+                await asyncio.wait({owner}, timeout=_CLOSING)
+            if owner.done() and not owner.cancelled():
+                owner.exception()  # seen: whoever called was told
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    async def _ensure_open(self) -> None:
+        async with self._opening:
+            if not self.is_open:
+                await self.close()
+                await self._open()
+
+    async def _open(self) -> None:
+        self._filled = Filled(self.name, self._settings, self._environ)
+        self._stop, self._log = asyncio.Event(), ServerLog()
+        ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._owner = asyncio.create_task(self._own(self._filled, self._log, ready), name=f"mcp {self.name}")
+        try:
+            await asyncio.wait(
+                {ready, self._owner}, timeout=self._settings.timeout, return_when="FIRST_COMPLETED"
+            )
+            if ready.done() and not self._owner.done():
+                self._client = ready.result()
+                return
+            if self._owner.done():
+                raise Unreachable(self._told(f"does not start{_why(self._owner)}"))
+            raise Unreachable(self._told(f"did not answer within {self._settings.timeout:g} s"))
+        finally:
+            if self._client is None:
+                self._owner.cancel()
+                await asyncio.wait({self._owner}, timeout=_CLOSING)
+
+    async def _own(self, filled: Filled, log: ServerLog, ready: asyncio.Future[Any]) -> None:
+        """Enter the connection, hold it until it ends or is to be closed, and leave it."""
+        from mcp import Client
+
+        quiet = logging.getLogger("mcp")
+        if not quiet.hasHandlers():
+            quiet.addHandler(logging.NullHandler())  # its complaints come as errors, not on the screen
+        ended = asyncio.Event()
+        async with Client(reach(filled, log, ended)) as client:
+            ready.set_result(client)
+            waits = {asyncio.create_task(event.wait()) for event in (self._stop, ended)}
+            try:
+                await asyncio.wait(waits, return_when="FIRST_COMPLETED")
+            finally:
+                for wait in waits:
+                    wait.cancel()
+
+    async def _ask(self, question: Any) -> Any:
+        """An answer within the time; whoever asks is told when the connection breaks."""
+        from mcp import MCPError
+        from mcp.types import CONNECTION_CLOSED
+
+        owner = self._owner
+        assert owner is not None
+        asked = asyncio.ensure_future(question)
+        try:
+            done, _ = await asyncio.wait(
+                {asked, owner}, timeout=self._settings.timeout, return_when="FIRST_COMPLETED"
+            )
+            if asked not in done:
+                if owner in done:
+                    raise HungUp(self._told(f"ended during the call{_why(owner)}"))
+                raise Unreachable(
+                    self._told(f"did not answer within {self._settings.timeout:g} s", quotes=False)
+                )
+            try:
+                return asked.result()
+            except MCPError as error:
+                if error.code == CONNECTION_CLOSED or error.message == _SESSION_GONE:
+                    self._stop.set()
+                    await asyncio.wait({owner}, timeout=_CLOSING)
+                    raise HungUp(self._told(f"ended during the call ({error.message})")) from None
+                raise Unreachable(self._told(f"refused: {error.message}", quotes=False)) from None
+            except asyncio.CancelledError:
+                raise HungUp(self._told("ended during the call")) from None
+        finally:
+            if not asked.done():
+                asked.cancel()
+                await asyncio.wait({asked}, timeout=_CLOSING)
+
+    def _told(self, what: str, quotes: bool = True) -> str:
+        """A sentence about this server, without keys, with what its program said last where that may explain it."""
+        said = self._log.last() if quotes and self._log is not None else ""
+        text = f"the MCP server {self.name!r} {what}" + (f"; it says: {said}" if said else "")
+        return self._filled.masked(text) if self._filled is not None else text
+
+
+def _why(owner: "asyncio.Task[None]") -> str:
+    """The reason for which a connection ended, in words."""
+    if owner.cancelled():
+        return ""
+    error: BaseException | None = owner.exception()
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if error is None:
+        return ""
+    text = " ".join(str(error).split())[:300]
+    return f" ({type(error).__name__}: {text})" if text else f" ({type(error).__name__})"

@@ -1,0 +1,111 @@
+"""All configured MCP servers, and their tools.
+
+    async with McpServers(settings.mcp_servers, os.environ) as servers:
+        box = box.with_tools(await servers.tools())        # connects here, all at once
+        servers.problems                                   # {"docs": "the MCP server 'docs' does not start …"}
+
+A server that cannot be reached costs its tools and nothing else.
+"""
+
+import asyncio
+import importlib.util
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from plimsoll.errors import SettingError
+from plimsoll.tools.mcp.connection import Connection, HungUp, Unreachable
+from plimsoll.tools.mcp.naming import tool_names
+from plimsoll.tools.mcp.results import result_of
+from plimsoll.tools.settings import McpServerSettings
+from plimsoll.tools.tool import Arguments, Definition, Tool, ToolContext, ToolResult, failed
+
+
+class McpTool(Tool):
+    """A tool of a server."""
+
+    def __init__(self, name: str, offered: Any, connection: Connection) -> None:
+        schema = {"type": "object", "properties": {}, **json.loads(json.dumps(offered.input_schema))}
+        super().__init__(
+            Definition(name, (offered.description or offered.title or offered.name).strip(), schema)
+        )
+        self._offered, self._connection = offered, connection
+        hints = offered.annotations
+        self._is_destructive = bool(hints and hints.destructive_hint and not hints.read_only_hint)
+        self._may_repeat = bool(hints and (hints.read_only_hint or hints.idempotent_hint))
+        self.is_safe_in_parallel = bool(hints and hints.read_only_hint)
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the server is there at the moment; a call connects where it is not."""
+        return self._connection.is_open
+
+    def needs_approval(self, arguments: Arguments, context: ToolContext) -> str | None:
+        if self._is_destructive:
+            return f"may destroy something, says the MCP server {self._connection.name!r}"
+        return None
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
+        try:
+            answer = await self._connection.call(self._offered.name, arguments, self._may_repeat)
+        except HungUp as error:
+            return failed(
+                f"{error}. Whether the call had an effect is not known; the next call starts it again."
+            )
+        except (Unreachable, SettingError) as error:
+            return failed(str(error))
+        return result_of(answer)
+
+
+class McpServers:
+    """The servers by name, in order of name; connected when their tools are asked for."""
+
+    def __init__(self, settings: Mapping[str, McpServerSettings], environ: Mapping[str, str]) -> None:
+        used = {name: server for name, server in sorted(settings.items()) if server.enabled}
+        self._connections = [Connection(name, server, environ) for name, server in used.items()]
+        self._tools: tuple[McpTool, ...] | None = None
+        self.problems: dict[str, str] = {}
+
+    async def tools(self) -> tuple[McpTool, ...]:
+        """The tools of all servers that can be reached; asked for once, then always the same."""
+        if self._tools is None:
+            if self._connections and importlib.util.find_spec("mcp") is None:
+                names = [connection.name for connection in self._connections]
+                self.problems = dict.fromkeys(
+                    names, "MCP servers need one package more: pip install 'plimsoll[mcp]'"
+                )
+                self._connections = []
+            offered = await asyncio.gather(*(self._offered(one) for one in self._connections))
+            self._tools = self._named(dict(zip(self._connections, offered, strict=True)))
+        return self._tools
+
+    async def close(self) -> None:
+        """Hang up on all of them."""
+        await asyncio.gather(*(connection.close() for connection in self._connections))
+
+    async def __aenter__(self) -> "McpServers":
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
+
+    async def _offered(self, connection: Connection) -> list[Any]:
+        try:
+            return await connection.list_tools()
+        except (Unreachable, SettingError) as error:
+            self.problems[connection.name] = str(error)
+        except Exception as error:  # a server that breaks the protocol in a way of its own
+            self.problems[connection.name] = (
+                f"the MCP server {connection.name!r} misbehaves: {type(error).__name__}"
+            )
+        await connection.close()
+        return []
+
+    def _named(self, offered: Mapping[Connection, list[Any]]) -> tuple[McpTool, ...]:
+        found = {
+            (connection.name, tool.name): (tool, connection)
+            for connection, tools in offered.items()
+            for tool in sorted(tools, key=lambda tool: str(tool.name))
+        }
+        names = tool_names(found)
+        return tuple(McpTool(names[key], tool, connection) for key, (tool, connection) in found.items())

@@ -1,0 +1,145 @@
+"""How a server is reached: over a program's input and output, or over HTTP.
+
+    command, args, env   ──► a program in a process group of its own; what it complains about is kept for errors
+    url, headers         ──► streamable HTTP
+
+The values of `env` and `headers` may hold keys: they are filled in here and appear in no text.
+"""
+
+import asyncio
+import os
+import re
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import IO, Any
+
+from plimsoll.errors import SettingError
+from plimsoll.tools.settings import McpServerSettings
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_LARGEST_EVENT = 32 * 1024 * 1024  # bytes; a picture in base64 is one event
+_LONGEST_LOG = 1_000_000
+_SHORTEST_SECRET = 6
+
+
+class ServerLog:
+    """What a server program writes to stderr: its last lines, on disk and bounded."""
+
+    def __init__(self) -> None:
+        # Opened for appending: the program goes on at the new end when the file is cut.
+        self.file: IO[str] = tempfile.TemporaryFile("a+", encoding="utf-8", errors="replace")  # noqa: SIM115 - lives as long as the connection
+
+    def last(self, most: int = 300) -> str:
+        """The end of it on one line."""
+        size = os.fstat(self.file.fileno()).st_size
+        # Not by seeking: the program shares the position.
+        text = os.pread(self.file.fileno(), 4_000, max(0, size - 4_000)).decode("utf-8", "replace")
+        flat = " ".join(text.split())
+        return flat if len(flat) <= most else "…" + flat[-most:]
+
+    def cut(self) -> None:
+        """Empty it where it became long."""
+        if os.fstat(self.file.fileno()).st_size > _LONGEST_LOG:
+            os.ftruncate(self.file.fileno(), 0)
+
+    def close(self) -> None:
+        self.file.close()
+
+
+class Filled:
+    """A server's settings with the variables filled in."""
+
+    def __init__(self, name: str, settings: McpServerSettings, environ: Mapping[str, str]) -> None:
+        self._name, self._environ = name, environ
+        self._secrets: set[str] = set()
+        self.command = settings.command
+        self.args = [self._fill(f"args[{n}]", arg) for n, arg in enumerate(settings.args)]
+        self.env = {key: self._fill(f"env.{key}", value) for key, value in settings.env.items()}
+        self.url = self._fill("url", settings.url) if settings.url else None
+        self.headers = {key: self._fill(f"headers.{key}", value) for key, value in settings.headers.items()}
+        self._secrets |= {*self.env.values(), *self.headers.values()}
+
+    def masked(self, text: str) -> str:
+        """A text without what was filled in."""
+        for secret in sorted(self._secrets, key=len, reverse=True):
+            if len(secret) >= _SHORTEST_SECRET:
+                text = text.replace(secret, "[key]")
+        return text
+
+    def _fill(self, key: str, text: str) -> str:
+        def value(found: re.Match[str]) -> str:
+            variable = found.group(1)
+            if variable not in self._environ:
+                raise SettingError(
+                    f"mcp_servers.{self._name}.{key} names ${{{variable}}}, "
+                    f"which is not set in the environment: set it, or write the value."
+                )
+            self._secrets.add(self._environ[variable])
+            return self._environ[variable]
+
+        return _VARIABLE.sub(value, text)
+
+
+@asynccontextmanager
+async def reach(filled: Filled, log: ServerLog, ended: asyncio.Event) -> AsyncIterator[Any]:
+    """The streams of a server; `ended` is set when the server hangs up."""
+    if filled.command is not None:
+        from mcp import StdioServerParameters, stdio_client
+
+        program = StdioServerParameters(command=filled.command, args=filled.args, env=filled.env)
+        async with stdio_client(program, errlog=log.file) as (reading, writing):  # type: ignore[arg-type]
+            yield _Watched(reading, ended), writing
+    else:
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        # A server may think for long before its first byte; the limit of a call is elsewhere.
+        limits = httpx2.Timeout(30.0, read=None)
+        async with (
+            httpx2.AsyncClient(headers=filled.headers, timeout=limits) as client,
+            streamable_http_client(
+                filled.url or "", http_client=client, max_sse_event_size=_LARGEST_EVENT
+            ) as (reading, writing),
+        ):
+            yield _Watched(reading, ended), writing
+
+
+class _Watched:
+    """A stream that tells when it has come to its end."""
+
+    def __init__(self, stream: Any, ended: asyncio.Event) -> None:
+        self._stream, self._ended = stream, ended
+
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> Any:
+        import anyio
+
+        try:
+            return await self._stream.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._ended.set()
+            raise
+
+    def __aiter__(self) -> "_Watched":
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self._stream.__anext__()
+        except BaseException:
+            self._ended.set()
+            raise
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> "_Watched":
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc_info: Any) -> Any:
+        return await self._stream.__aexit__(*exc_info)

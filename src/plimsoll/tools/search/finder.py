@@ -1,0 +1,168 @@
+"""The two programs that search, behind one stream of results.
+
+    ripgrep, where it is installed ──┐
+                                     ├──► Hit(path, line, text) … up to a number, then the program is ended
+    searcher.py, where it is not  ───┘
+
+A pattern that ripgrep's expressions do not know (look-around, back-references) goes to the other.
+"""
+
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from plimsoll.tools.process import run_process
+
+_SHOWN = 300
+_BEFORE = 100
+_LONGEST_LINE = 8_000_000  # bytes of one line of results
+
+
+class SearchFailed(ValueError):
+    """The search gave no answer; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is searched, and where; `glob` is an expression that fits paths relative to `path`."""
+
+    path: Path
+    pattern: str | None  # None: names only
+    glob: str | None = None
+    ignore_case: bool = False
+    most: int = 100
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A file, or a line in one."""
+
+    path: str
+    line: int = 0
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The results in order of path; whether there are more, and whether time ran out."""
+
+    hits: tuple[Hit, ...]
+    is_all: bool
+    timed_out: bool = False
+
+
+class _Lines:
+    """Results as they come, until there are enough."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._glob = re.compile(wanted.glob) if wanted.glob else None
+        self._rest = b""
+        self.hits: list[Hit] = []
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.hits) > self._wanted.most
+
+    def take(self, chunk: bytes) -> bool:
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            hit = self._hit(line)
+            if hit is not None:
+                self.hits.append(hit)
+            if self.is_full:
+                return True
+        return len(self._rest) > _LONGEST_LINE
+
+    def _hit(self, line: bytes) -> Hit | None:
+        if not line.startswith((b"[", b"{")):
+            path = line.decode("utf-8", "replace")  # a name from ripgrep
+            return Hit(path) if path and self._fits(path) else None
+        found = json.loads(line)
+        if isinstance(found, list):
+            return Hit(found[0], *(found[1:3] if len(found) > 2 else ()))
+        if found.get("type") != "match":
+            return None
+        data = found["data"]
+        path = _text(data["path"])
+        raw = _text(data["lines"]).split("\n")[0].rstrip("\r")
+        starts = [part["start"] for part in data["submatches"]] or [0]
+        cut = max(0, len(raw.encode()[: starts[0]].decode("utf-8", "ignore")) - _BEFORE)
+        return Hit(path, data["line_number"] or 0, raw[cut : cut + _SHOWN]) if self._fits(path) else None
+
+    def _fits(self, path: str) -> bool:
+        if self._glob is None or Path(path) == self._wanted.path:
+            return True
+        return bool(self._glob.fullmatch(Path(path).relative_to(self._wanted.path).as_posix()))
+
+
+async def find(wanted: Wanted, ripgrep: str | None, environment: Mapping[str, str]) -> Found:
+    """Search with ripgrep where there is one, and without it otherwise."""
+    if ripgrep is not None:
+        try:
+            return await _run(_ripgrep(wanted, ripgrep), wanted, environment)
+        except SearchFailed:
+            # Most likely an expression that only Python knows; otherwise the other says what is wrong.
+            pass
+    with as_file(files("plimsoll.tools.search").joinpath("searcher.py")) as script:
+        return await _run(_python(wanted, script), wanted, environment)
+
+
+async def _run(argv: list[str], wanted: Wanted, environment: Mapping[str, str]) -> Found:
+    lines = _Lines(wanted)
+    folder = wanted.path if wanted.path.is_dir() else wanted.path.parent
+    with tempfile.TemporaryFile() as errors:
+        code = await run_process(
+            argv,
+            directory=folder,
+            environment=environment,
+            seconds=wanted.seconds,
+            take=lines.take,
+            errors=errors,
+        )
+        errors.seek(0)
+        said = errors.read(2_000).decode("utf-8", "replace").strip()
+    if code is None:
+        return Found(tuple(lines.hits[: wanted.most]), is_all=False, timed_out=not lines.is_full)
+    # 1 means "nothing found". ripgrep gives 2 also for one file that it may not read.
+    if code not in (0, 1) and not lines.hits:
+        raise SearchFailed(said.splitlines()[-1][:500] if said else f"the search ended with exit code {code}")
+    return Found(tuple(lines.hits[: wanted.most]), is_all=not lines.is_full)
+
+
+def _ripgrep(wanted: Wanted, program: str) -> list[str]:
+    # Nothing of a person's own ripgrep settings: the same question has the same answer everywhere.
+    common = [
+        program, "--no-config", "--hidden", "--glob=!.git", "--sort=path", "--no-messages", "--no-ignore-global",
+        "--no-ignore-dot", "--no-require-git", "--no-ignore-exclude", "--color=never",
+    ]  # fmt: skip
+    if wanted.pattern is None:
+        return [*common, "--files", "--", str(wanted.path)]
+    case = ["--ignore-case"] if wanted.ignore_case else ["--case-sensitive"]
+    return [*common, *case, "--json", "--regexp", wanted.pattern, "--", str(wanted.path)]
+
+
+def _python(wanted: Wanted, script: Path) -> list[str]:
+    asked = {
+        "path": str(wanted.path),
+        "pattern": wanted.pattern,
+        "glob": wanted.glob,
+        "ignore_case": wanted.ignore_case,
+    }
+    return [sys.executable, "-I", str(script), json.dumps(asked)]
+
+
+def _text(value: dict[str, Any]) -> str:
+    """ripgrep's text, or its base64 where the bytes are not UTF-8."""
+    if "text" in value:
+        return str(value["text"])
+    import base64
+
+    return base64.b64decode(value["bytes"]).decode("utf-8", "replace")

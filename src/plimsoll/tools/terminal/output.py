@@ -1,0 +1,61 @@
+"""What a command wrote, made readable: no escape codes, no overwritten progress bars, no binary, no keys.
+
+    b"10%\\r50%\\r100%\\n\\x1b[32mok\\x1b[0m\\n"   ->   "100%\\nok\\n"
+
+Values of environment variables that hold secrets are replaced, whoever printed them.
+"""
+
+import re
+from collections.abc import Mapping
+
+from plimsoll.tools.limits import KeptBytes
+
+MASK = "[key]"
+# Each alternative ends at the next escape at the latest, so that no output makes this slow.
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])"
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_SECRET_NAME = re.compile(r"(?i)(?:key|token|secret|passw(?:or)?d|credentials?|passphrase)s?$")
+_SHORTEST_SECRET = 8  # shorter values are words of ordinary text too often
+_SAMPLE = 8_192
+
+
+def readable(kept: KeptBytes, environment: Mapping[str, str]) -> str:
+    """The output as text."""
+    if is_binary(kept.head):
+        return f"[binary output, {kept.total:,} bytes, not shown]"
+    if not kept.left_out:
+        return without_secrets(_clean((kept.head + kept.tail).decode("utf-8", "replace")), environment)
+    # Cut in the middle of a character, each side loses that character.
+    head, tail = (_clean(side.decode("utf-8", "ignore")) for side in (kept.head, kept.tail))
+    text = f"{head}\n[… {kept.left_out:,} bytes left out …]\n{tail}"
+    return without_secrets(text, environment)
+
+
+def is_binary(sample: bytes) -> bool:
+    """Whether these bytes are no text: zeros, or mostly not UTF-8."""
+    sample = sample[:_SAMPLE]
+    if b"\0" in sample:
+        return True
+    text = sample.decode("utf-8", "replace")
+    return len(text) > 32 and text.count("\ufffd") > len(text) * 0.3
+
+
+def without_secrets(text: str, environment: Mapping[str, str]) -> str:
+    """The text without the values of variables whose name says that they are secret."""
+    secrets = {
+        value
+        for name, value in environment.items()
+        if len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name)
+    }
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, MASK)
+    return text
+
+
+def _clean(text: str) -> str:
+    text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
+    if "\r" in text:
+        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return _CONTROL.sub("\ufffd", text)

@@ -1,0 +1,113 @@
+"""The shell as a tool.
+
+    command ─► dangerous? ask ─► bash, own session, no input ─► output, cut to its ends ─► exit code: N
+
+The directory in which a command ends is where the next one starts. A command that
+takes too long is ended with all its children, and what it wrote until then is kept.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+from pathlib import Path
+
+from plimsoll.tools.definitions import definition_of
+from plimsoll.tools.files.nearest import missing
+from plimsoll.tools.limits import KeptBytes, shortened
+from plimsoll.tools.process import run_process
+from plimsoll.tools.terminal.danger import danger_of
+from plimsoll.tools.terminal.output import readable
+from plimsoll.tools.tool import Arguments, Interrupted, Tool, ToolContext, ToolResult, failed
+from plimsoll.tools.workplace import Workplace
+
+# A pager, a password prompt or a progress animation would wait for a terminal that is not there.
+_QUIET = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "TERM": "dumb"}
+
+
+class Terminal(Tool):
+    """Runs commands."""
+
+    def __init__(self, seconds: float = 120.0, longest: float = 3600.0) -> None:
+        super().__init__(definition_of("terminal"))
+        self._seconds, self._longest = seconds, longest
+
+    def needs_approval(self, arguments: Arguments, context: ToolContext) -> str | None:
+        place = context.workplace
+        directory = place.resolve(arguments["workdir"]) if arguments.get("workdir") else place.directory
+        return danger_of(arguments["command"], directory, place.root, place.environment.get("HOME"))
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
+        place = context.workplace
+        if "\0" in arguments["command"]:
+            return failed("the command holds a NUL character, which no shell takes")
+        once = arguments.get("workdir")
+        directory = place.resolve(once) if once else place.standing()
+        if not directory.is_dir():
+            return failed(f"workdir {missing(directory, place)}")
+        seconds = min(float(arguments.get("timeout") or self._seconds), self._longest)
+        kept = KeptBytes()
+        try:
+            code, ended_in = await _run_shell(arguments["command"], directory, place, seconds, kept)
+        except asyncio.CancelledError:
+            raise Interrupted(_result("[cancelled by the user]", kept, context, is_error=True)) from None
+        if code is None:
+            note = f"[timed out after {seconds:g} s; the command and its children were ended]"
+            return _result(note, kept, context, is_error=True)
+        moved = ended_in is not None and ended_in != directory
+        if ended_in is not None and not once:
+            place.directory = ended_in
+        where = f"[working directory: {ended_in}]\n" if moved and not once else ""
+        return _result(where + _exit_line(code), kept, context)
+
+
+async def _run_shell(
+    command: str, directory: Path, place: Workplace, seconds: float, kept: KeptBytes
+) -> tuple[int | None, Path | None]:
+    """The exit code and the directory in which the shell ended, where it says so."""
+    shell = shutil.which("bash") or "/bin/sh"
+    told, telling = os.pipe()
+    try:
+        os.set_blocking(told, False)
+        try:
+            code = await run_process(
+                [shell, "-c", f"trap 'pwd -P >/dev/fd/{telling}' EXIT; {command}"],
+                directory=directory,
+                environment={**place.environment, **_QUIET},
+                seconds=seconds,
+                take=kept.take,
+                keep_open=(telling,),
+            )
+        finally:
+            os.close(telling)
+        return code, _told_directory(told)
+    finally:
+        os.close(told)
+
+
+def _told_directory(told: int) -> Path | None:
+    try:
+        text = os.read(told, 65_536).decode("utf-8", "surrogateescape")
+    except BlockingIOError:
+        return None
+    path = Path(text.removesuffix("\n"))
+    return path if text and path.is_absolute() and path.is_dir() else None
+
+
+def _exit_line(code: int) -> str:
+    if code >= 0:
+        return f"exit code: {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"exit code: {128 - code} (ended by {name})"
+
+
+def _result(last: str, kept: KeptBytes, context: ToolContext, is_error: bool = False) -> ToolResult:
+    """Output and last line within the limit; the last line always whole."""
+    output = readable(kept, context.workplace.environment)
+    room = max(0, context.output_limit - len(last) - 1)
+    text, whole = shortened(output.rstrip("\n"), room)
+    join = f"{text}\n{last}" if text else last
+    return ToolResult(join, is_error, full=None if whole is None else f"{whole}\n{last}")

@@ -1,0 +1,17 @@
+"""The conversation that comes with Plimsoll: a coding session to try every command on.
+
+read_example() ──► [Transcript(source="fastapi.json", …)]
+"""
+
+from importlib.resources import files
+
+from plimsoll.transcripts.reader import read_stream
+from plimsoll.transcripts.transcript import Transcript
+
+EXAMPLE = "fastapi.json"
+
+
+def read_example() -> list[Transcript]:
+    """The bundled conversation, read as any file is."""
+    with files("plimsoll").joinpath("examples", EXAMPLE).open("rb") as handle:
+        return list(read_stream(handle, EXAMPLE))

@@ -1,0 +1,102 @@
+"""Hundreds of turns with tools in a small window: nothing refused, nothing lost, the cache kept warm."""
+
+import asyncio
+import json
+
+import pytest
+from conversing import conversing
+
+from plimsoll.agent import Compacted, Said
+from plimsoll.context.markers import is_summary
+from plimsoll.messages import text_of
+from plimsoll.models import estimate_messages_tokens_rough
+from plimsoll.testing.scripted_server import ScriptedServer, call, say
+
+WINDOW = 32_000
+
+
+def answering(request):
+    """Look up what the user asks for, then say it."""
+    last = request.messages[-1]
+    if last["role"] == "user":
+        return call("look_up", n=int(text_of(last).split("#")[1].split()[0]))
+    return say("Found: " + text_of(last)[:200])
+
+
+async def talk(server, path, turns, **options):
+    events = []
+    async with conversing(server, path, **options) as conversation:
+        for n in range(turns):
+            await conversation.say({"role": "user", "content": f"Please look up #{n} for me."}, events.append)
+        stored = await conversation.archive.messages(conversation.session.id)
+        return events, stored, list(conversation.agent.view), conversation.session.id
+
+
+@pytest.mark.slow
+def test_four_hundred_turns_lose_nothing_and_are_never_refused(tmp_path):
+    with ScriptedServer(answering, model="claude-sonnet-5", window=WINDOW) as server:
+        events, stored, view, _ = asyncio.run(talk(server, tmp_path, 400))
+        seen = list(server.requests)
+    compactions = [e.event for e in events if isinstance(e, Compacted) and e.event.outcome == "compacted"]
+    assert len(compactions) >= 10
+    assert [request.status for request in seen] == [200] * len(seen)
+    said = [text_of(s.message) for s in stored if s.role == "user"]
+    assert said == [f"Please look up #{n} for me." for n in range(400)]
+    assert len(stored) == 1 + 400 * 4
+    assert sum(map(is_summary, view)) == 1
+    for request in seen:
+        assert request.usage.prompt_tokens < WINDOW
+        newest = [m for m in request.request.messages if m["role"] == "user"][-1]
+        assert "#" in text_of(newest)
+    assert estimate_messages_tokens_rough(view) < WINDOW // 2
+
+
+def test_every_request_is_about_the_newest_message_word_for_word(tmp_path):
+    with ScriptedServer(answering, model="claude-sonnet-5", window=WINDOW) as server:
+        asyncio.run(talk(server, tmp_path, 40))
+        asked = [
+            text_of(r.request.messages[-1])
+            for r in server.requests
+            if r.request.messages[-1]["role"] == "user"
+        ]
+    assert asked == [f"Please look up #{n} for me." for n in range(40)]
+
+
+def test_no_request_tells_the_model_how_full_its_window_is(tmp_path):
+    with ScriptedServer(answering, model="claude-sonnet-5", window=WINDOW) as server:
+        asyncio.run(talk(server, tmp_path, 60))
+        wire = "\n".join(json.dumps(request.body) for request in server.requests).lower()
+    for phrase in (
+        "context window",
+        "tokens left",
+        "tokens remaining",
+        "context usage",
+        "running out",
+        "% full",
+    ):
+        assert phrase not in wire
+
+
+def test_most_of_every_prompt_is_read_from_the_cache(tmp_path):
+    with ScriptedServer(answering, model="claude-sonnet-5", window=WINDOW) as server:
+        asyncio.run(talk(server, tmp_path, 40))
+        usages = [request.usage for request in server.requests][10:]
+    read = sum(usage.cache_read_tokens or 0 for usage in usages)
+    assert read > 0.7 * sum(usage.prompt_tokens for usage in usages)
+
+
+def test_a_session_goes_on_in_another_process(tmp_path):
+    with ScriptedServer(answering, model="claude-sonnet-5", window=WINDOW) as server:
+        _, stored, view, id = asyncio.run(talk(server, tmp_path, 30))
+        _, later, view_later, _ = asyncio.run(talk(server, tmp_path, 5, session=id))
+    assert [s.message for s in later[: len(stored)]] == [s.message for s in stored]
+    assert view_later[: len(view)] == view
+    assert len(later) == len(stored) + 20
+
+
+def test_the_answer_arrives_in_pieces(tmp_path):
+    with ScriptedServer(answering, model="claude-sonnet-5", window=WINDOW) as server:
+        events, *_ = asyncio.run(talk(server, tmp_path, 1))
+    pieces = [event.text for event in events if isinstance(event, Said)]
+    assert len(pieces) > 1
+    assert "".join(pieces).startswith("Found: record 0")

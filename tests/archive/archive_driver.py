@@ -1,0 +1,113 @@
+"""Stores under test, and a way to call them without `await`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from plimsoll.archive import Archive, CompactionEvent, draft_of
+from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.messages import Message
+
+START = 1_800_000_000.0
+EVENT = CompactionEvent("threshold", "compressor")
+
+
+# A kill is no power cut: what was written to a file in memory outlives the process too, without waiting for a disk.
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+class Clock:
+    """Time that moves when it is told to."""
+
+    def __init__(self, now: float = START) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def _sqlite(folder: Path, clock: Clock, random: Random) -> Archive:
+    return await SqliteArchive.open(folder / "archive.db", clock=clock, random=random)
+
+
+# A store is added to the contract by adding it here.
+STORES: dict[str, Callable[[Path, Clock, Random], Awaitable[Archive]]] = {"sqlite": _sqlite}
+
+
+class Driver:
+    """An archive whose methods can be called as they are; `reopen` is what a new process does."""
+
+    def __init__(self, folder: Path, store: str = "sqlite") -> None:
+        self.folder = folder
+        self.clock = Clock()
+        self._open = STORES[store]
+        self._random = Random(7)
+        self._runner = asyncio.Runner()
+        try:
+            self._archive = self._runner.run(self._start())
+        except BaseException:
+            self._runner.close()
+            raise
+
+    async def _start(self) -> Archive:
+        return await self._open(self.folder, self.clock, self._random)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._archive, name)
+        return lambda *args, **kwargs: self._runner.run(method(*args, **kwargs))
+
+    def run(self, work: Callable[[Archive], Awaitable[Any]]) -> Any:
+        async def inside() -> Any:
+            return await work(self._archive)
+
+        return self._runner.run(inside())
+
+    def another(self) -> Archive:
+        """A second way into the same store, as another process has it."""
+        return self._runner.run(self._start())
+
+    def reopen(self) -> None:
+        self._runner.run(self._archive.close())
+        self._archive = self._runner.run(self._start())
+
+    def close(self) -> None:
+        self._runner.run(self._archive.close())
+        self._runner.close()
+
+    # What tests do again and again
+
+    def begin(self, *messages: Message, **facts: str) -> str:
+        id = self.create_session(**facts).id
+        if messages:
+            self.append(id, list(messages), turn="begin")
+        return id
+
+    def said(self, id: str) -> list[Message]:
+        return [stored.message for stored in self.messages(id)]
+
+    def seen(self, id: str) -> list[Message]:
+        return [item.message for item in self.items(id)]
+
+    def compact(self, id: str, after: list[Message], **more: Any) -> Any:
+        """Replace what the model sees by this list."""
+        base = self.view(id)
+        return self.commit_compaction(id, draft_of(id, base, self.items(id, base), after), EVENT, **more)
+
+
+def user(text: str, **more: Any) -> Message:
+    return {"role": "user", "content": text, **more}
+
+
+def assistant(text: str | None, **more: Any) -> Message:
+    return {"role": "assistant", "content": text, **more}
+
+
+def summary(text: str, role: str = "assistant") -> Message:
+    return {"role": role, "content": f"[CONTEXT COMPACTION] {text}"}
+
+
+def talk(count: int, word: str = "say") -> list[Message]:
+    """`count` messages, user and assistant in turn, each one different."""
+    return [(assistant if n % 2 else user)(f"{word} {n + 1}") for n in range(count)]

@@ -1,0 +1,124 @@
+"""What every store promises about sessions."""
+
+import re
+
+import pytest
+from archive_driver import Driver, summary, talk, user
+
+from plimsoll.archive import SearchQuery, title_of
+from plimsoll.errors import UnknownSession
+
+
+def test_an_id_is_readable_sorts_by_age_and_never_changes(archive: Driver):
+    first = archive.create_session(title="one", model="m", engine="compressor")
+    archive.clock.now += 61
+    second = archive.create_session()
+    assert re.fullmatch(r"20270115-080000-[a-z]+-[a-z]+", first.id)
+    assert first.id < second.id
+    changed = archive.update_session(first.id, title="renamed", model="n", engine="lcm")
+    assert (changed.id, changed.title, changed.model, changed.engine) == (first.id, "renamed", "n", "lcm")
+    assert archive.update_session(first.id, model="o").title == "renamed"
+
+
+def test_many_sessions_that_begin_in_one_second_have_different_ids(archive: Driver):
+    ids = {archive.create_session().id for _ in range(150)}
+    assert len(ids) == 150
+
+
+def test_sessions_are_listed_by_their_last_change(archive: Driver):
+    ids = []
+    for _ in range(3):
+        archive.clock.now += 10
+        ids.append(archive.begin())
+    archive.clock.now += 10
+    archive.append(ids[0], [user("news")], turn="t")
+    assert [one.id for one in archive.sessions()] == [ids[0], ids[2], ids[1]]
+    assert [one.id for one in archive.sessions(limit=1, offset=1)] == [ids[2]]
+    assert [one.id for one in archive.sessions(prefix=ids[1])] == [ids[1]]
+
+
+def test_a_unique_beginning_is_enough_and_a_wrong_id_is_told_the_nearest(archive: Driver):
+    first = archive.begin()
+    archive.clock.now += 86_400
+    second = archive.begin()
+    assert archive.session(second[:8]).id == second
+    with pytest.raises(UnknownSession, match="Several sessions begin with '2027'"):
+        archive.session("2027")
+    with pytest.raises(UnknownSession, match=f"Nearest: {first}"):
+        archive.session(first[9:])
+    with pytest.raises(UnknownSession, match="There is no session 'zzz'"):
+        archive.messages("zzz")
+    with pytest.raises(UnknownSession):
+        archive.session("")
+
+
+def test_an_empty_archive_says_so(archive: Driver):
+    with pytest.raises(UnknownSession, match="holds none yet"):
+        archive.session("x")
+
+
+def test_a_deleted_session_is_gone_from_everywhere(archive: Driver):
+    kept = archive.begin(user("a heron"))
+    id = archive.begin(*talk(5), user("a kingfisher"))
+    archive.compact(id, [summary("S"), user("a kingfisher")])
+    archive.pin(id, 2)
+    handle = archive.messages(id)[5].handle
+    assert archive.delete(id) == 0
+    assert [one.id for one in archive.sessions()] == [kept]
+    assert archive.search(SearchQuery("kingfisher")).hits == ()
+    assert archive.search(SearchQuery("ngfish", "substring")).hits == ()
+    assert archive.find_by_handle(handle) == []
+    with pytest.raises(UnknownSession):
+        archive.session(id)
+    assert archive.said(kept) == [user("a heron")]
+
+
+def test_deleting_a_parent_takes_nothing_from_its_forks(archive: Driver):
+    said = talk(8)
+    id = archive.begin(*said)
+    archive.compact(id, [said[0], summary("A"), *said[5:]])
+    fork = archive.fork(id, at=6).id
+    seen = archive.seen(fork)
+    archive.append(id, [user("secret of the parent")], turn="t")
+    archive.compact(id, [said[0], summary("B")])
+    assert archive.delete(id) == 6
+    archive.reopen()
+    assert archive.said(fork) == said[:6]
+    assert archive.seen(fork) == seen
+    archive.undo(fork)
+    assert archive.seen(fork) == said[:6]
+    assert archive.session(fork).parent is None
+    assert [one.id for one in archive.sessions()] == [fork]
+    assert archive.search(SearchQuery("secret")).hits == ()
+    (found,) = archive.search(SearchQuery('"say 2"')).hits
+    assert (found.session, found.sequence) == (fork, 2)
+    assert archive.find_by_handle(archive.messages(fork)[1].handle)[0].session == fork
+
+
+def test_what_a_deleted_parent_kept_for_its_forks_goes_with_the_last_of_them(archive: Driver):
+    id = archive.begin(*talk(4))
+    first, second = archive.fork(id).id, archive.fork(id, at=2).id
+    grandchild = archive.fork(second, at=1).id
+    archive.delete(id)
+    archive.delete(second)
+    archive.delete(first)
+    assert archive.said(grandchild) == talk(1)
+    assert [(hit.session, hit.sequence) for hit in archive.search(SearchQuery("say")).hits] == [
+        (grandchild, 1)
+    ]
+    archive.delete(grandchild)
+    assert archive.sessions() == []
+    assert archive.search(SearchQuery("say")).hits == ()
+
+
+@pytest.mark.parametrize(
+    ("messages", "title"),
+    [
+        ([], ""),
+        ([{"role": "system", "content": "be kind"}, user("\n  Fix the   tests\nplease")], "Fix the tests"),
+        ([user("word " * 30)], "word word word word word word word word word word word…"),
+        ([user(""), {"role": "user", "content": [{"type": "text", "text": "in parts"}]}], "in parts"),
+    ],
+)
+def test_a_title_is_the_first_line_of_the_first_request(messages, title):
+    assert title_of(messages) == title

@@ -1,0 +1,117 @@
+"""Drives `plimsoll chat` as a person or a pipe would: subprocesses with a home of their own, and tmux."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
+PATIENCE = 60.0
+
+
+def environment(home, **variables):
+    """The environment without anybody's keys."""
+    kept = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_TOKEN"))}
+    # An address at which no Ollama can answer, so that the machine does not matter.
+    return {**kept, "PLIMSOLL_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:1", **variables}
+
+
+def configured(server, more="", name="gpt-5"):
+    """A configuration that asks the scripted server."""
+    return f"model:\n  name: {name}\n  base_url: {server.openai_url}\n{more}"
+
+
+def chat(home, *arguments, said="", config=None, **variables):
+    """Run it with `said` on standard input."""
+    home.mkdir(exist_ok=True)
+    if config is not None:
+        (home / "config.yaml").write_text(config, "utf-8")
+    return subprocess.run(
+        [PLIMSOLL, "chat", *arguments],
+        input=said,
+        capture_output=True,
+        text=True,
+        env=environment(home, **variables),
+        cwd=home,
+    )
+
+
+def talked(home, *arguments, **options):
+    """The same, where it must end well."""
+    done = chat(home, *arguments, **options)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+class Terminal:
+    """A terminal of a given size with `plimsoll chat` in it, driven by keys."""
+
+    def __init__(self, home, *arguments, size=(100, 30), **variables):
+        if shutil.which("tmux") is None:
+            pytest.skip("tmux is not installed, so NO REAL TERMINAL WAS DRIVEN")
+        self._socket = f"plimsoll-{uuid4().hex[:12]}"
+        command = shlex.join([PLIMSOLL, "chat", *arguments])
+        self._tmux(
+            "-f", "/dev/null", "new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), "-s", "chat",
+            f"cd {shlex.quote(str(home))} && {command}; echo left with $?; sleep 1000",
+            environment=environment(home, **variables),
+        )  # fmt: skip
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self._tmux("kill-server", check=False)
+
+    def press(self, *keys):
+        """Keys by tmux's names."""
+        self._tmux("send-keys", "-t", "chat", *keys)
+
+    def type(self, text):
+        """A line, then Enter."""
+        self._tmux("send-keys", "-t", "chat", "-l", text)
+        self.press("Enter")
+
+    @property
+    def shown(self):
+        """Everything on the screen and above it."""
+        return self._tmux("capture-pane", "-p", "-J", "-S", "-2000", "-t", "chat").stdout
+
+    def colours(self):
+        """The colours on the screen, as the numbers of their control sequences."""
+        seen = self._tmux("capture-pane", "-p", "-e", "-t", "chat").stdout
+        numbers = {int(n) for run in re.findall(r"\x1b\[([\d;]*)m", seen) for n in run.split(";") if n}
+        return {n for n in numbers if 30 <= n <= 38 or 40 <= n <= 48 or 90 <= n <= 107}
+
+    def wait_for(self, text, times=1, seconds=PATIENCE):
+        """What is shown, once it holds the text so often."""
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            shown = self.shown
+            if shown.count(text) >= times:
+                return shown
+            time.sleep(0.05)
+        raise AssertionError(f"{text!r} did not appear {times} times:\n{self.shown}")
+
+    def wait_for_prompt(self, seconds=PATIENCE):
+        """What is shown, once the chat waits for the person again: an empty prompt above the status line."""
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            lines = [line for line in self.shown.splitlines() if line.strip()]
+            if len(lines) > 1 and lines[-2].strip() == "›":
+                return self.shown
+            time.sleep(0.05)
+        raise AssertionError(f"no prompt:\n{self.shown}")
+
+    def _tmux(self, *arguments, check=True, environment=None):
+        command = ["tmux", "-L", self._socket, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert done.returncode == 0 or not check, done.stderr
+        return done

@@ -1,0 +1,155 @@
+"""A real terminal, driven by keys and read back: tmux."""
+
+import pytest
+from chatting import Terminal, configured
+
+from plimsoll.messages import text_of, validate
+from plimsoll.providers.local import model_path
+from plimsoll.testing.scripted_server import ScriptedServer, call, fault, say
+
+pytestmark = pytest.mark.slow
+ANSWER = "First a paragraph.\n\n- one\n- two\n\n```python\nprint('harbour')\n```\n\nAnd **then** the end.\n"
+
+
+@pytest.fixture
+def home(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    return home
+
+
+def terminal(home, server, *arguments, more="", **options):
+    (home / "config.yaml").write_text(configured(server, more), "utf-8")
+    return Terminal(home, *arguments, **options)
+
+
+def test_an_answer_streams_as_markdown_and_nothing_of_it_is_lost(home):
+    slow = fault("slow", seconds=0.1, between=0.03, then=say(ANSWER))
+    with ScriptedServer([slow]) as server, terminal(home, server) as screen:
+        screen.wait_for_prompt()
+        screen.type("Tell me.")
+        screen.wait_for("And then the end.")
+        shown = screen.wait_for_prompt()
+    for piece in ("First a paragraph.", " • one", " • two", "print('harbour')", "And then the end."):
+        assert shown.count(piece) == 1
+    assert "⚓ Session: " in shown
+    assert "gpt-5 · " in shown.splitlines()[-1]
+
+
+def test_a_narrow_terminal_without_colours(home):
+    script = [call("terminal", command="echo a very long command " + "x" * 80), say(ANSWER)]
+    with ScriptedServer(script) as server, terminal(home, server, size=(60, 20), NO_COLOR="1") as screen:
+        screen.wait_for_prompt()
+        screen.type("Go.")
+        screen.wait_for("And then the end.")
+        screen.type("/context")
+        screen.wait_for("window")
+        shown = screen.wait_for_prompt()
+        assert screen.colours() == set()
+    folded = [line for line in shown.splitlines() if line.startswith("●")]
+    assert len(folded) == 1
+    assert len(folded[0].rstrip()) <= 60
+
+
+def test_control_c_in_the_middle_of_a_tool_stops_the_turn_and_not_the_session(home):
+    script = [call("terminal", command="sleep 600"), say("Here again.")]
+    with ScriptedServer(script) as server:
+        with terminal(home, server) as screen:
+            screen.wait_for_prompt()
+            screen.type("Sleep.")
+            screen.wait_for("sleep 600")
+            screen.press("C-c")
+            screen.wait_for("stopped")
+            screen.wait_for_prompt()
+            screen.type("Are you there?")
+            screen.wait_for("Here again.")
+            screen.wait_for_prompt()
+            screen.press("C-c")
+            screen.wait_for("Ctrl-C again leaves.")
+            screen.press("C-c")
+            screen.wait_for("left with 0")
+        messages = server.requests[-1].body["messages"]
+    assert validate(messages) == []
+    assert [message["role"] for message in messages] == [
+        "system", "user", "assistant", "tool", "assistant", "user",
+    ]  # fmt: skip
+    assert "[interrupted by the user]" in text_of(dict(messages[4]))
+
+
+def test_control_c_in_the_middle_of_an_answer(home):
+    slow = fault("slow", seconds=0.1, between=0.5, then=say("word " * 200))
+    with ScriptedServer([slow, say("Here again.")]) as server, terminal(home, server) as screen:
+        screen.wait_for_prompt()
+        screen.type("Talk.")
+        screen.wait_for("word word")
+        screen.press("C-c")
+        screen.wait_for("stopped")
+        screen.type("Go on.")
+        screen.wait_for("Here again.")
+        screen.press("C-d")
+        screen.wait_for("left with 0")
+
+
+def test_a_dangerous_call_is_asked_about(home):
+    precious = home.parent / "precious"
+    precious.mkdir()
+    remove = call("terminal", command=f"rm -rf {precious}")
+    with ScriptedServer([remove, say("Kept."), remove, say("Gone.")]) as server:
+        with terminal(home, server, size=(160, 30)) as screen:
+            screen.wait_for_prompt()
+            screen.type("Delete it.")
+            screen.wait_for("run it? [y/N, or say why not]")
+            screen.type("it is precious")
+            screen.wait_for("Kept.")
+            assert precious.exists()
+            screen.wait_for_prompt()
+            screen.type("Delete it now.")
+            screen.wait_for("run it? [y/N, or say why not]", times=2)
+            screen.type("y")
+            screen.wait_for("Gone.")
+            assert not precious.exists()
+        refused = text_of(dict(server.requests[1].body["messages"][-1]))
+    assert "it is precious" in refused
+
+
+def test_what_is_typed_during_a_turn_waits_for_the_next_prompt(home):
+    slow = fault("slow", seconds=1.0, then=say("First answer."))
+    with ScriptedServer([slow, say("Second answer.")]) as server, terminal(home, server) as screen:
+        screen.wait_for_prompt()
+        screen.type("One.")
+        screen.wait_for("thinking")
+        screen.type("Two.")
+        shown = screen.wait_for("Second answer.")
+    assert shown.index("First answer.") < shown.index("Two.") < shown.index("Second answer.")
+    assert shown.count("Two.") == 1
+
+
+def test_the_embedded_model_talks_compacts_with_a_focus_and_takes_it_back(home, embedded_home):
+    target = model_path(home)
+    target.parent.mkdir()
+    target.symlink_to(model_path(embedded_home))
+    config = "compression:\n  protect_last_n: 2\n  target_ratio: 0.1\nmodel:\n  max_output_tokens: 60\n"
+    (home / "config.yaml").write_text(config, "utf-8")
+    story = "Please tell me about harbours and ships. " + "The sea is wide and the harbour is deep. " * 25
+    with Terminal(home, size=(100, 40)) as screen:
+        shown = screen.wait_for_prompt(180)
+        assert "so the embedded model answers" in " ".join(shown.split())
+        assert "📏 Context: 8,192 tokens, compaction at 4,096" in shown
+        assert "💾 Prompt caching: off" in shown
+        for number in range(1, 6):
+            screen.type(f"Number {number}. {story}")
+            screen.wait_for(f"Number {number}.")
+            screen.wait_for_prompt(180)
+        screen.type("/compress harbours")
+        shown = screen.wait_for("undo with /undo", seconds=180)
+        assert "compacted 11 → " in shown
+        screen.wait_for_prompt()
+        screen.type("/context")
+        shown = screen.wait_for("▒ summary")
+        screen.wait_for_prompt()
+        screen.type("/undo")
+        shown = screen.wait_for("undone: ")
+        assert "→ 11 messages" in shown
+        screen.wait_for_prompt()
+        screen.type("/quit")
+        screen.wait_for("left with 0")

@@ -1,0 +1,34 @@
+"""The sections `tools` and `mcp_servers`."""
+
+import pytest
+from pydantic import ValidationError
+
+from plimsoll.tools.settings import McpServerSettings, ToolSettings
+
+
+def test_defaults_are_two_minutes_and_thirty_thousand_characters():
+    assert ToolSettings() == ToolSettings(timeout=120.0, output_limit=30_000)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({}, "either command or url"),
+        ({"command": "x", "url": "http://x"}, "either command or url"),
+        ({"url": "ftp://x"}, "should match pattern"),
+        ({"command": "x", "headers": {"a": "b"}}, "no meaning beside command"),
+        ({"url": "http://x", "env": {"a": "b"}}, "no meaning beside url"),
+        ({"url": "http://x", "args": ["a"]}, "no meaning beside url"),
+        ({"command": "x", "timeout": 0}, "greater than 0"),
+        ({"command": "x", "args": "-v"}, "valid"),
+        ({"command": "x", "colour": "red"}, "Extra inputs"),
+    ],
+)
+def test_a_server_that_makes_no_sense_is_refused(values, said):
+    with pytest.raises(ValidationError, match=said):
+        McpServerSettings(**values)
+
+
+def test_a_server_is_a_command_or_an_address():
+    assert McpServerSettings(command="x", args=["a"], env={"A": "b"}).enabled
+    assert McpServerSettings(url="https://x/mcp", headers={"A": "b"}).timeout == 60
