@@ -3,11 +3,16 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from plimsoll.testing.prefix import broken_prefixes
 from plimsoll.testing.scripted_server import ScriptedServer
 
 pytest_plugins = ["embedded_model"]
+
+# A machine that is busy with other work must not make a property fail.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 @pytest.fixture(autouse=True)

@@ -115,7 +115,10 @@ class ArchiveMachine(RuleBasedStateMachine):
         draft = draft_of(id, view, items, after)
         # What is kept up to the end of the log follows by itself; everything before is told one by one.
         following = 0
-        while following < tail and items[-1 - following].sequence == len(model.said) - following:
+        while (
+            following < min(tail, len(model.said))
+            and items[-1 - following].sequence == len(model.said) - following
+        ):
             following += 1
         told = Seen(tuple(after[: len(after) - following]), len(model.said) - following)
         for _ in range(late):  # said while the summary was being written
@@ -213,5 +216,5 @@ class ArchiveMachine(RuleBasedStateMachine):
 
 TestArchive = pytest.mark.slow(ArchiveMachine.TestCase)
 TestArchive.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=150, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )

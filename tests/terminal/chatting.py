@@ -18,7 +18,9 @@ PATIENCE = 60.0
 
 def environment(home, **variables):
     """The environment without anybody's keys."""
-    kept = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_TOKEN"))}
+    # The size is the terminal's own, whatever the test runner's is.
+    dropped = ("_API_KEY", "_TOKEN", "COLUMNS", "LINES")
+    kept = {name: value for name, value in os.environ.items() if not name.endswith(dropped)}
     # An address at which no Ollama can answer, so that the machine does not matter.
     return {**kept, "PLIMSOLL_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:1", **variables}
 

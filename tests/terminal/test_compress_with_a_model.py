@@ -111,7 +111,10 @@ def test_one_failure_of_many_conversations_is_told_once(run, anthropic, tmp_path
     anthropic.inject(fault(400, times=None, message="not today"))
     paths = [written(tmp_path, f"talk-{number}.json") for number in range(5)]
     result = run("compress", *paths, "--window", "8K", "--json")
-    assert result.stderr.count("claude-haiku-4-5 at Anthropic: Anthropic refused the request (400: not today)") == 1
+    assert (
+        result.stderr.count("claude-haiku-4-5 at Anthropic: Anthropic refused the request (400: not today)")
+        == 1
+    )
     assert result.stderr.count("not today") == 2, "and once for the main model, which was asked next"
     assert "note: 5 conversations: no model summary" in result.stderr
 
@@ -139,7 +142,7 @@ def test_the_embedded_model_that_is_not_here_is_a_notice(run, monkeypatch):
     monkeypatch.setenv("PLIMSOLL_AUXILIARY__COMPRESSION__PROVIDER", "local")
     result = run("compress", "--example", "--json")
     assert facts(result)[0]["summary_source"] == "deterministic"
-    assert "plimsoll models fetch" in result.stderr or "plimsoll[local]" in result.stderr
+    assert "plimsoll models fetch" in result.stderr or ".[local]" in result.stderr
 
 
 def test_a_person_at_a_terminal_is_told_who_writes_and_why(anthropic, tmp_path):

@@ -71,7 +71,7 @@ def test_check_says_in_one_line_that_all_is_good(home: Path, monkeypatch: pytest
 
 
 def test_check_tells_every_mistake_and_exits_with_2(home: Path) -> None:
-    (home / "config.yaml").write_text("compression:\n  treshold: 1\n  threshold: 5\n  background: false\n")
+    (home / "config.yaml").write_text("compression:\n  treshold: 1\n  threshold: 5\n  policy: cost\n")
     result = run("config", "check")
     assert result.exit_code == 2
     assert f"{home / 'config.yaml'}:2: " in result.stderr

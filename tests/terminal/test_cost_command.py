@@ -166,7 +166,7 @@ def test_without_matplotlib_a_sentence_says_what_to_install(
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     error = run(talk, "--model", SONNET, "--plot", tmp_path / "out.png").exception
     assert isinstance(error, UserError)
-    assert "pip install 'plimsoll[plot]'" in str(error)
+    assert "pip install '.[plot]'" in str(error)
 
 
 def test_the_picture_is_a_png(run: Run, talk: Path, tmp_path: Path):

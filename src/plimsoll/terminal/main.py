@@ -36,8 +36,14 @@ _OUTPUT_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, e
 
 # name -> (module:attribute, one line for --help)
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "chat": ("plimsoll.terminal.chat.command:chat", "Talk to a model, for days if you like; nothing is lost."),
-    "sessions": ("plimsoll.terminal.sessions.command:sessions", "Look at, search, export and undo what was said."),
+    "chat": (
+        "plimsoll.terminal.chat.command:chat",
+        "Talk to a model, for days if you like; nothing is lost.",
+    ),
+    "sessions": (
+        "plimsoll.terminal.sessions.command:sessions",
+        "Look at, search, export and undo what was said.",
+    ),
     "compress": (
         "plimsoll.terminal.compress:compress",
         "Make a conversation lighter and show what was kept.",

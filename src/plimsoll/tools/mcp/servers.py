@@ -72,7 +72,7 @@ class McpServers:
             if self._connections and importlib.util.find_spec("mcp") is None:
                 names = [connection.name for connection in self._connections]
                 self.problems = dict.fromkeys(
-                    names, "MCP servers need one package more: pip install 'plimsoll[mcp]'"
+                    names, "MCP servers need one package more: pip install '.[mcp]'"
                 )
                 self._connections = []
             offered = await asyncio.gather(*(self._offered(one) for one in self._connections))
