@@ -104,6 +104,7 @@ async def open_conversation(
     line = await open_line(settings, resolution, home, found.id)
     summaries = await resolve_auxiliary(settings.auxiliary.compression, settings.model, environ, home=home)
     auxiliary = open_auxiliary(summaries, home)
+    line.on_reply = auxiliary.sent if auxiliary else None
     engine = build_compressor(settings, auxiliary, window=card.prompt_limit)
     await archive.update_session(found.id, model=card.name, engine=engine.name)
     # The model that comes along does not know tools; its prompt would only grow.

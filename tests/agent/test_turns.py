@@ -259,3 +259,21 @@ def test_undo_brings_back_the_view_and_pins_survive(tmp_path):
     assert len(after) < len(before)
     assert "the code is 4711" in "".join(map(text_of, after))
     assert undone == before
+
+
+def test_every_answered_request_is_told_exactly_as_it_was_sent(tmp_path):
+    told = []
+
+    async def talk(server):
+        line = line_to(server)
+        line.on_reply = lambda request, usage: told.append((request, usage))
+        async with conversing(server, tmp_path, line=line) as conversation:
+            await conversation.say(ASK, lambda event: None)
+
+    with ScriptedServer([call("look_up", n=1), say("Found.")], model="claude-sonnet-5") as server:
+        run(talk(server))
+        assert [len(request.messages) for request, _ in told] == [2, 4]
+        assert [usage.prompt_tokens for _, usage in told] == [
+            seen.usage.prompt_tokens for seen in server.requests
+        ]
+    assert any("cache_control" in str(message) for message in told[-1][0].messages)

@@ -35,6 +35,8 @@ class Line:
     max_tokens: int | None = None
     extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     anchor: UsageAnchor = field(default_factory=UsageAnchor)
+    # Told of every request that was answered, exactly as it was sent: what a warm summary builds on.
+    on_reply: Callable[[ChatRequest, Usage | None], None] | None = None
     _chain: BlockChain | None = None
     _memory: CacheMemory | None = None
 
@@ -65,6 +67,8 @@ class Line:
                     emit(Thought(delta.text))
         self._memory = marked.memory
         reply = stream.reply
+        if self.on_reply:
+            self.on_reply(request, reply.usage)
         if reply.usage and reply.usage.prompt_tokens:
             self.anchor = self.anchor.observe(reply.usage.prompt_tokens, self._estimate(view))
         return reply

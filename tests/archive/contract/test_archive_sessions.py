@@ -95,6 +95,13 @@ def test_deleting_a_parent_takes_nothing_from_its_forks(archive: Driver):
     assert archive.find_by_handle(archive.messages(fork)[1].handle)[0].session == fork
 
 
+def test_a_shared_turn_saved_again_after_the_parent_was_deleted_is_still_stored_once(archive: Driver):
+    id = archive.begin(*talk(3))
+    fork = archive.fork(id).id
+    archive.delete(id)
+    assert archive.append(fork, talk(3), turn="begin").stored == 0
+
+
 def test_what_a_deleted_parent_kept_for_its_forks_goes_with_the_last_of_them(archive: Driver):
     id = archive.begin(*talk(4))
     first, second = archive.fork(id).id, archive.fork(id, at=2).id

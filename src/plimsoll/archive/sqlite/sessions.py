@@ -40,7 +40,7 @@ _SWEEP = (
     "DELETE FROM shortenings WHERE session = :key AND id NOT IN "
     "(SELECT shortening FROM view_references WHERE shortening IS NOT NULL)",
 )
-_OWN = ("turns", "pins", "events", "usage", "leases")
+_OWN = ("pins", "events", "usage", "leases")
 
 
 def create(
@@ -128,6 +128,8 @@ def delete(db: sqlite3.Connection, key: int) -> int:
     """Remove a session. What its forks share stays, hidden, until the last of them goes."""
     shared = _shared(db, key)
     _forget_messages(db, key, above=shared or 0)
+    # A turn that a fork shares may be saved again there, and must be known.
+    db.execute("DELETE FROM turns WHERE session = ? AND last > ?", (key, shared or 0))
     for table in _OWN:
         db.execute(f"DELETE FROM {table} WHERE session = ?", (key,))
     for statement in _SWEEP:
