@@ -216,5 +216,5 @@ class ArchiveMachine(RuleBasedStateMachine):
 
 TestArchive = pytest.mark.slow(ArchiveMachine.TestCase)
 TestArchive.settings = settings(
-    max_examples=120, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
