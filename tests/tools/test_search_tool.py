@@ -137,18 +137,19 @@ def test_an_expression_that_never_ends_is_ended_and_stops_nobody_else(here):
 def test_a_cancelled_search_leaves_no_process_behind(here):
     (here.workplace.root / "evil").write_text("a" * 60 + "!\n", "utf-8")
     box = ToolBox((SearchFiles(),))
+    before = descendants(os.getpid())
 
     async def main():
         task = asyncio.ensure_future(
             box.run_all([call("search_files", pattern="(a+)+$", path="evil")], None, here)
         )
-        while not descendants(os.getpid()):
+        while descendants(os.getpid()) <= before:
             await asyncio.sleep(0.01)
         task.cancel()
         return await task
 
     assert asyncio.run(main()).cancelled
-    until(lambda: not descendants(os.getpid()))
+    until(lambda: descendants(os.getpid()) <= before)
 
 
 def test_millions_of_results_are_not_waited_for(here, box):
