@@ -176,3 +176,32 @@ def test_parsing_takes_headings_as_models_really_write_them():
     assert sections["In Progress"] == "the rest"
     assert sections["Constraints & Preferences"] == "none"
     assert render_sections(sections).count("(none)") == 5
+
+
+class Gone:
+    """A summary model that is lost before it is ever asked."""
+
+    @property
+    def context_length(self):
+        raise ConnectionError("the server is gone")
+
+    def summarize(self, prompt, max_tokens):
+        return GOOD
+
+
+class WithoutWindow(Gone):
+    context_length = None
+
+
+class NeverBegins:
+    def begin(self):
+        raise RuntimeError("no connection")
+
+
+@pytest.mark.parametrize("broken", [Gone, WithoutWindow, NeverBegins])
+def test_a_model_that_fails_before_it_is_asked_is_replaced_by_the_facts(broken):
+    engine = ContextCompressor(context_length=200_000, summarizer=broken())
+    result = engine.compress(fastapi_conversation())
+    assert engine.last_report.summary_source == "deterministic"
+    assert "no model summary" in engine.last_report.steps[-1]
+    assert validate(result) == []

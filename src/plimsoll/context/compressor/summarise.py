@@ -75,6 +75,10 @@ def summarise(job: Job, writer: SummaryWriter | None = None) -> Summary:
             return Summary(_by_model(summarizer, job), "model")
         except SummaryFailed as error:
             failure = redact(str(error))
+        except (
+            Exception
+        ) as error:  # foreign code may fail outside of its call too: in begin(), in context_length
+            failure = redact(f"{type(error).__name__}: {error}")
     return Summary(deterministic_summary(job), "deterministic", failure)
 
 
