@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# What `make run` asks where no terminal is there to chat in.
+QUESTION := "Answer in one short sentence: what is a load line on a ship?"
 
 .DEFAULT_GOAL := help
 .PHONY: help run test lint format bench docs clean
@@ -10,10 +12,9 @@ BIN    := $(VENV)/bin
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
 
-run: $(VENV)/.run  ## ask the model that comes along something, and compress the bundled example conversation
-	@$(BIN)/plimsoll models fetch
-	@$(BIN)/plimsoll models test --provider local
+run: $(VENV)/.run  ## compress the bundled example, then chat: with your key's model, or the one that comes along
 	@$(BIN)/plimsoll compress --example --no-model
+	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/plimsoll chat; fi; exec $(BIN)/plimsoll chat -q $(QUESTION)
 
 test: $(VENV)/.dev lint  ## lint, types and the whole test suite
 	$(BIN)/python -m pytest -n 2

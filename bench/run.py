@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 BENCHES = {
     "startup": "cold start of command and import",
     "speed": "compaction without a model, against hermes-agent 0.19.0",
+    "background": "how long compactions make a person wait, prepared in the background or not",
     "counting": "token estimates against real vocabularies (needs the shared corpus)",
     "caching": "what prompt caching saves (needs the shared corpus)",
 }

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from plimsoll.testing.prefix import broken_prefixes
+from plimsoll.testing.pressure import told_how_full
 from plimsoll.testing.scripted_server import ScriptedServer
 
 pytest_plugins = ["embedded_model"]
@@ -19,9 +20,10 @@ settings.load_profile("suite")
 def every_request_extends_the_one_before(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """The net under the prompt cache, in every test that talks to a scripted server.
+    """The nets under the prompt cache and under the model's calm, in every test that talks to a scripted server.
 
-    A test that rewrites history on purpose says why: `@pytest.mark.rewrites_history("…")`.
+    No request tells the model how full its window is, and each extends the one before. A test that
+    rewrites history on purpose says why: `@pytest.mark.rewrites_history("…")`.
     """
     started: list[ScriptedServer] = []
     original = ScriptedServer.start
@@ -32,6 +34,8 @@ def every_request_extends_the_one_before(
 
     monkeypatch.setattr(ScriptedServer, "start", remembered)
     yield
+    bodies = (seen.body for server in started for seen in server.requests if seen.body)
+    assert told_how_full(bodies) == []
     if request.node.get_closest_marker("rewrites_history"):
         return
     for server in started:

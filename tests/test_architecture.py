@@ -13,7 +13,7 @@ import plimsoll
 SOURCE = Path(plimsoll.__file__).parent
 ROWS = [
     {"errors"},
-    {"messages"},
+    {"messages", "sections"},
     {"models", "tools"},
     {"caching"},
     {"archive"},
@@ -29,7 +29,7 @@ ROWS = [
 ]
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 NO_CODE = {"examples"}  # data only
-PURE = {"errors", "messages", "models", "caching", "context", "dialects"}
+PURE = {"errors", "messages", "sections", "models", "caching", "context", "dialects"}
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 IO_MODULES = {
     "asyncio", "http", "httpx", "os", "pathlib", "random", "requests", "shutil", "socket", "sqlite3", "subprocess",
@@ -148,6 +148,7 @@ def test_public_names_are_exactly_these():
         "__version__",
         "apply_anthropic_cache_control",
         "estimate_messages_tokens_rough",
+        "register_context_engine",
         "repair",
         "validate",
     ]

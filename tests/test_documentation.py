@@ -1,7 +1,9 @@
 """README and docs tell the truth: their commands run, their Python runs, their links lead somewhere."""
 
 import os
+import pty
 import re
+import select
 import shlex
 import shutil
 import subprocess
@@ -14,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import plimsoll
+from plimsoll.testing.scripted_server import ScriptedServer, say
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -83,6 +86,55 @@ def test_make_targets_named_in_the_documentation_exist():
     }
     assert named
     assert named <= targets
+
+
+def make_run(home, server):
+    """The command, on the scripted model and with what is installed here."""
+    model = {"PLIMSOLL_MODEL__NAME": "gpt-5", "PLIMSOLL_MODEL__BASE_URL": server.openai_url}
+    bin_folder = f"BIN={Path(sys.executable).parent}"
+    command = ["make", "--no-print-directory", "run", bin_folder, "--old-file=.venv/.run"]
+    return command, {**environment(home), **model}
+
+
+def test_make_run_without_a_terminal_has_one_compaction_and_one_exchange(tmp_path):
+    with ScriptedServer([say("A mark on the hull.")], model="gpt-5") as server:
+        command, variables = make_run(tmp_path, server)
+        done = subprocess.run(
+            command, cwd=ROOT, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+    assert done.returncode == 0, done.stderr
+    compaction, _, exchange = done.stdout.partition("Compacted: valid")
+    assert "157" in compaction
+    assert "A mark on the hull." in exchange
+
+
+def test_make_run_ends_in_the_chat(tmp_path):
+    with ScriptedServer([say("A mark on the hull.")], model="gpt-5") as server:
+        command, variables = make_run(tmp_path, server)
+        ours, theirs = pty.openpty()
+        running = subprocess.Popen(
+            command, cwd=ROOT, env={**variables, "TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs
+        )
+        os.close(theirs)
+        shown = read_until(ours, "\u203a")  # the prompt
+        os.write(ours, b"What is a load line?\r")
+        shown += read_until(ours, "A mark on the hull.")
+        os.write(ours, b"\r/quit\r")
+        shown += read_until(ours, "goes on from here")
+        code = running.wait(60)
+        os.close(ours)
+    assert code == 0
+    assert shown.index("Compacted: valid") < shown.index("Session:")
+
+
+def read_until(terminal, text):
+    """What a terminal shows up to a text."""
+    shown = b""
+    while text.encode() not in shown:
+        ready, _, _ = select.select([terminal], [], [], 60)
+        assert ready, shown.decode("utf-8", "replace")
+        shown += os.read(terminal, 65_536)
+    return shown.decode("utf-8", "replace")
 
 
 def test_the_figures_of_the_readme_are_those_of_the_example(tmp_path):

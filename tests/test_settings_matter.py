@@ -2,13 +2,20 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from plimsoll.testing.scripted_server import ScriptedServer, call, say
+
 PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
+SCRIPT = str(Path(__file__).parent / "tools" / "mcp_server_script.py")
 BASE = ["compress", "--example", "--no-model", "--json"]
 
 
@@ -86,6 +93,105 @@ def cost(home, tmp_path, config):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     return found["strategies"][found["chosen"]]["usd"]
+
+
+def chatted(home, config, tool, **arguments):
+    """What a tool gave to a model that calls it once, and what the chat said beside the answer."""
+    given = []
+
+    def answer(request):
+        last = dict(request.messages[-1])
+        if last["role"] == "tool":
+            given.append(last["content"])
+        offered = [one["function"]["name"] for one in request.tools]
+        return call(tool, **arguments) if not given and tool in offered else say("Done.")
+
+    with ScriptedServer(answer) as server:
+        model = f"model:\n  name: gpt-5\n  base_url: {server.openai_url}\n"
+        done = run(home, ["chat", "-q", "Go on."], model + config)
+    assert done.returncode == 0, done.stderr
+    return (given[0] if given else None), done.stderr
+
+
+def test_tools_timeout_ends_a_command(home):
+    given, _ = chatted(home, "tools:\n  timeout: 0.5\n", "terminal", command="sleep 60")
+    assert "[timed out after 0.5 s; the command and its children were ended]" in given
+
+
+def test_tools_output_limit_shortens_what_the_model_sees(home):
+    limited, _ = chatted(home, "tools:\n  output_limit: 1000\n", "terminal", command="seq 10000")
+    usual, _ = chatted(home, "", "terminal", command="seq 10000")
+    assert len(limited) < 1_200 < 5_000 < len(usual)  # with a line that says where the whole is
+
+
+def server(*lines):
+    return "mcp_servers:\n  demo:\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def test_mcp_servers_command_and_args_start_a_server(home):
+    config = server(f"command: {sys.executable}", f"args: [{SCRIPT}]")
+    assert chatted(home, config, "mcp_demo_add", a=1, b=2)[0] == "3"
+    assert chatted(home, "", "mcp_demo_add", a=1, b=2)[0] is None
+
+
+def test_mcp_servers_env_reaches_the_server(home):
+    config = server(f"command: {sys.executable}", f"args: [{SCRIPT}]", "env: {A_WORD: lantern}")
+    assert chatted(home, config, "mcp_demo_odd_name_with_spaces", token="A_WORD")[0] == "lantern"
+
+
+def test_mcp_servers_enabled_false_leaves_a_server_out(home):
+    config = server(f"command: {sys.executable}", f"args: [{SCRIPT}]", "enabled: false")
+    given, beside = chatted(home, config, "mcp_demo_add", a=1, b=2)
+    assert given is None
+    assert "note: " not in beside
+
+
+def test_mcp_servers_timeout_is_how_long_a_server_is_waited_for(home):
+    silent = "import time; time.sleep(600)"
+    config = server(f"command: {sys.executable}", f"args: [-c, {json.dumps(silent)}]", "timeout: 0.5")
+    assert "did not answer within 0.5 s, its mcp_servers.demo.timeout" in chatted(home, config, "none")[1]
+
+
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_mcp_servers_url_names_a_server_over_http(home):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, SCRIPT, str(port)], stderr=subprocess.DEVNULL)
+    try:
+        while not listens(port):
+            assert process.poll() is None
+            time.sleep(0.05)
+        config = server(f"url: http://127.0.0.1:{port}/mcp")
+        assert chatted(home, config, "mcp_demo_add", a=1, b=2)[0] == "3"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_mcp_servers_headers_come_with_every_request(home):
+    seen = []
+
+    class Refuses(BaseHTTPRequestHandler):
+        def do_POST(self):
+            seen.append(self.headers["X-Word"])
+            self.send_error(403)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refuses) as listening:
+        threading.Thread(target=listening.serve_forever, daemon=True).start()
+        config = server(f"url: http://127.0.0.1:{listening.server_port}/mcp", "headers: {X-Word: lantern}")
+        beside = chatted(home, config, "none")[1]
+        listening.shutdown()
+    assert set(seen) == {"lantern"}
+    assert "the MCP server 'demo'" in beside
+    assert "lantern" not in beside
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from plimsoll.context import ContextCompressor, ContextEngine, Summarizer
     from plimsoll.messages import Message, Violation, repair, validate
     from plimsoll.models import estimate_messages_tokens_rough
+    from plimsoll.plugins import register_context_engine
 
 _HOME_OF = {
     "ContextCompressor": "plimsoll.context",
@@ -23,6 +24,7 @@ _HOME_OF = {
     "Violation": "plimsoll.messages",
     "apply_anthropic_cache_control": "plimsoll.caching",
     "estimate_messages_tokens_rough": "plimsoll.models",
+    "register_context_engine": "plimsoll.plugins",
     "repair": "plimsoll.messages",
     "validate": "plimsoll.messages",
 }
@@ -36,6 +38,7 @@ __all__ = [
     "__version__",
     "apply_anthropic_cache_control",
     "estimate_messages_tokens_rough",
+    "register_context_engine",
     "repair",
     "validate",
 ]

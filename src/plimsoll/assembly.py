@@ -1,34 +1,41 @@
 """The wiring: settings, environment and home in, working parts out. The only file that knows everything.
 
     settings ─┬─► who writes summaries, and why ─► Auxiliary ─┐
-              ├─► thresholds, window ─────────────────────────┴─► ContextCompressor ─┐
-              └─► who answers, and why ─► Line ──────────────────────────────────────┴─► Conversation
+              ├─► thresholds, window, plugins ────────────────┴─► engine ────────────┐
+              ├─► who answers, and why ─► Line ──────────────────────────────────────┼─► Conversation
+              └─► tools, MCP servers ─► ToolBox ─────────────────────────────────────┘
 
 Nothing is connected before it is used: resolving looks at the environment and,
-where it matters, asks for 200 ms whether Ollama is there.
+where it matters, asks for 200 ms whether Ollama is there. MCP servers are connected
+when a conversation is opened, all at once, because every prompt begins with their tools.
 """
 
 import asyncio
+import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from plimsoll.agent import CompactionRules, Line
+from plimsoll.agent import CompactionRules, Hooks, Line
 from plimsoll.archive import Archive
 from plimsoll.caching import CachingPolicy, caching_policy, request_extras
-from plimsoll.config import BUILT_IN_ENGINES, Settings
+from plimsoll.config import Settings
 from plimsoll.context import ContextCompressor, SummaryWriter
 from plimsoll.errors import UserError
 from plimsoll.models import ModelCard, unknown_model_notice
+from plimsoll.plugins import COMPRESSOR, EngineContext, Outfit, Surroundings, make_compressor, outfit
 from plimsoll.providers import Endpoint, Resolution, connect, resolve
 from plimsoll.providers.auxiliary import Auxiliary, AuxiliaryResolution, resolve_auxiliary
 from plimsoll.providers.auxiliary.traits import window_at
 from plimsoll.providers.local import embedded_model, model_path
 from plimsoll.providers.local.model import DEFAULT_CONTEXT
 from plimsoll.sessions import Conversation, Equipment
-from plimsoll.tools import ToolBox, ToolContext, Workplace, standard_tools
+from plimsoll.tools import Tool, ToolBox, ToolContext, Workplace, standard_tools
+from plimsoll.tools.mcp import NEEDS_PACKAGE, McpServers
 
+RECALL = "recall"  # the tool that every conversation adds itself
 _MAIN = ("model.name", "model.provider", "model.base_url")
 _AUXILIARY = tuple(f"auxiliary.compression.{name}" for name in ("model", "provider", "base_url"))
 
@@ -49,15 +56,29 @@ def build_compressor(
     settings: Settings, summarizer: SummaryWriter | None = None, *, window: int | None = None
 ) -> ContextCompressor:
     """The built-in engine as configured; `window` outranks the settings."""
-    compression = settings.compression
-    return ContextCompressor(
-        model=settings.model.name or "",
-        context_length=window or settings.model.context_length or settings.model.card().window,
-        threshold=compression.threshold,
-        target_ratio=compression.target_ratio,
-        protect_last_n=compression.protect_last_n,
-        summarizer=summarizer,
+    size = window or settings.model.context_length or settings.model.card().window
+    return make_compressor(
+        EngineContext(settings, size, model=settings.model.name or "", summarizer=summarizer)
     )
+
+
+def plugin_surroundings(
+    settings: Settings, environ: Mapping[str, str], home: Path, project: Path
+) -> Surroundings:
+    """Where plugins are looked for, and which ones the settings enable."""
+    return Surroundings(home, project, environ, tuple(settings.plugins.enabled))
+
+
+def plugin_problems(
+    settings: Settings, environ: Mapping[str, str], home: Path, project: Path
+) -> tuple[str, ...]:
+    """What is wrong with the engine and the plugins that the settings name; runs their code."""
+    if settings.context.engine == COMPRESSOR and not settings.plugins.enabled:
+        return ()
+    context = EngineContext(settings, settings.model.card().window, home)
+    return outfit(
+        settings.context.engine, plugin_surroundings(settings, environ, home, project), context
+    ).problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +89,8 @@ class Opened:
     resolution: Resolution
     summaries: AuxiliaryResolution
     auxiliary: Auxiliary | None
+    servers: McpServers
+    plugins: Outfit
     notices: tuple[str, ...] = ()
 
     @property
@@ -77,9 +100,11 @@ class Opened:
 
     async def close(self) -> None:
         """Leave the conversation and let go of everything that it used."""
-        await self.conversation.close()
-        if self.auxiliary is not None:
-            await asyncio.to_thread(self.auxiliary.close)
+        async with AsyncExitStack() as stack:
+            if self.auxiliary is not None:
+                stack.push_async_callback(asyncio.to_thread, self.auxiliary.close)
+            stack.push_async_callback(self.servers.close)
+            await self.conversation.close()
 
 
 async def open_conversation(
@@ -105,24 +130,41 @@ async def open_conversation(
     summaries = await resolve_auxiliary(settings.auxiliary.compression, settings.model, environ, home=home)
     auxiliary = open_auxiliary(summaries, home)
     line.on_reply = auxiliary.sent if auxiliary else None
-    engine = build_compressor(settings, auxiliary, window=card.prompt_limit)
-    await archive.update_session(found.id, model=card.name, engine=engine.name)
+    worn = outfit(
+        settings.context.engine,
+        plugin_surroundings(settings, environ, home, place),
+        EngineContext(settings, card.prompt_limit, home, card.name, auxiliary, archive, found.id),
+    )
+    await archive.update_session(found.id, model=card.name, engine=worn.engine.name)
     # The model that comes along does not know tools; its prompt would only grow.
     talks_only = is_embedded(resolution.endpoint, home)
+    servers = McpServers({} if talks_only else settings.mcp_servers, environ)
     equipment = Equipment(
         line=line,
-        engine=engine,
+        engine=worn.engine,
         rules=CompactionRules(settings.compression.enabled, settings.compression.background),
-        toolbox=ToolBox() if talks_only else standard_tools(),
-        tool_context=ToolContext(Workplace(place, environment=dict(environ))),
+        toolbox=ToolBox() if talks_only else standard_tools(settings.tools.timeout),
+        tool_context=ToolContext(Workplace(place, environment=dict(environ)), settings.tools.output_limit),
         clock=time.time,
         limits=settings.agent.limits(),
         summary_model=summaries.candidates[0].endpoint.model if summaries.candidates else "",
         offers_recall=not talks_only,
+        hooks=Hooks(worn.hooks_named("pre_compact"), worn.hooks_named("post_compact")),
+        fallback=build_compressor(settings, auxiliary, window=card.prompt_limit),
     )
-    conversation = await Conversation.open(archive, found.id, holder, equipment)
-    await conversation.begin(system_prompt)
-    return Opened(conversation, resolution, summaries, auxiliary, _notices(settings, card))
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(servers.close)
+        if session is None:  # somebody who does not wait for the servers leaves no empty session behind
+            stack.push_async_callback(archive.delete, found.id)
+        box = equipment.toolbox.with_tools(await servers.tools())
+        box = box.with_tools([] if talks_only else _plugin_tools(worn, box))
+        conversation = await Conversation.open(archive, found.id, holder, replace(equipment, toolbox=box))
+        await conversation.begin(system_prompt)
+        stack.pop_all()  # from here on they are closed with the conversation
+    taken = [tool for tool in worn.tools if not talks_only and tool not in box]
+    notices = (*worn.problems, *_taken_notices(taken), *_notices(settings, card))
+    notices += tuple(_server_notices(servers.problems))
+    return Opened(conversation, resolution, summaries, auxiliary, servers, worn, notices)
 
 
 async def open_line(settings: Settings, resolution: Resolution, home: Path, conversation: str) -> Line:
@@ -172,15 +214,34 @@ def is_embedded(endpoint: Endpoint, home: Path) -> bool:
 
 
 def _notices(settings: Settings, card: ModelCard) -> tuple[str, ...]:
-    engine, stated = settings.context.engine, settings.model.context_length
-    unknown = (
-        f"context.engine {engine!r} is unknown, so the built-in compressor serves. "
-        "Name another with `plimsoll config set context.engine compressor`."
-    )
-    found = [unknown] if engine not in BUILT_IN_ENGINES else []
+    stated = settings.model.context_length
     # The windows of models on this machine are the server's, so no card has to know them.
     assumed = "" if stated or card.window == DEFAULT_CONTEXT else unknown_model_notice(card)
-    return (*found, *([assumed] if assumed else []))
+    return (assumed,) if assumed else ()
+
+
+def _plugin_tools(worn: Outfit, box: ToolBox) -> list[Tool]:
+    """The tools of plugins whose names are free."""
+    return [tool for tool in worn.tools if box.get(tool.name) is None and tool.name != RECALL]
+
+
+def _taken_notices(tools: Sequence[Tool]) -> Iterator[str]:
+    for tool in tools:
+        yield f"The tool {tool.name} of a plugin is left out, because another tool has that name."
+
+
+def _server_notices(problems: Mapping[str, str]) -> Iterator[str]:
+    """A sentence for each server that is missing, or one where all are for want of the package."""
+    if NEEDS_PACKAGE in problems.values():
+        yield f"{NEEDS_PACKAGE}. The chat goes on without the tools of {', '.join(sorted(problems))}."
+        return
+    for name, why in sorted(problems.items()):
+        key = f"mcp_servers.{name}"
+        off = f"plimsoll config set {shlex.quote(f'{key}.enabled')} false"
+        yield (
+            f"{why.rstrip('.')}. The chat goes on without the tools of {name}; "
+            f"correct {key} in config.yaml, or leave it out with `{off}`."
+        )
 
 
 def explain(key: str, settings: Settings, environ: Mapping[str, str], home: Path) -> tuple[str, ...]:

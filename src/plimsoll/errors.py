@@ -8,7 +8,8 @@
     │   ├── UnknownModel         nobody who can be reached serves the model that was asked for
     │   ├── LocalModelError      the embedded model cannot be fetched or started
     │   ├── ArchiveError         the archive cannot be opened, read or written; what it holds stays as it is
-    │   └── UnknownSession       no session has this id; the nearest ones are named
+    │   ├── UnknownSession       no session has this id; the nearest ones are named
+    │   └── PluginError          a plugin is unknown, not trusted, or broken; its own error is told
     ├── ProviderError            a model was asked and did not answer; carries provider, model, status
     │   ├── ContextOverflow      the request is larger than the window; carries the provider's numbers
     │   ├── OutputCapExceeded    more output was asked for than the model writes; not an overflow
@@ -74,6 +75,10 @@ class ArchiveError(UserError):
 
 class UnknownSession(UserError):
     """No session has this id, or several begin like it."""
+
+
+class PluginError(UserError):
+    """A plugin cannot be found, is not trusted, or fails while it is loaded or run."""
 
 
 class ProviderError(PlimsollError):

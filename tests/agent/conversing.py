@@ -8,49 +8,79 @@ from plimsoll.agent import CompactionRules, Limits, Line
 from plimsoll.archive.sqlite import SqliteArchive
 from plimsoll.caching import caching_policy
 from plimsoll.context import ContextCompressor
+from plimsoll.messages import text_of
 from plimsoll.models import card_for
 from plimsoll.providers import Client, Endpoint
 from plimsoll.sessions import Conversation, Equipment
+from plimsoll.testing.prefix import prefix_parts
+from plimsoll.testing.scripted_server import call, say
 from plimsoll.tools import Definition, FunctionTool, ToolBox, ToolContext, Workplace
 
 MODEL = "claude-sonnet-5"
 LOOKUP = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
-async def look_up(arguments, _context):
-    return (
-        f"record {arguments['n']}: "
-        + f"value-{arguments['n']} is stored on shelf {arguments['n'] % 7}. " * 30
-    )
+def wish(n):
+    return f"Please look up #{n} for me."
 
 
-def toolbox():
+def answering(request):
+    """Look up what the user asks for, then say it."""
+    last = request.messages[-1]
+    if last["role"] == "user":
+        return call("look_up", n=int(text_of(last).split("#")[1].split()[0]))
+    return say("Found: " + text_of(last)[:200])
+
+
+def extends(before, after):
+    """Whether a body on the wire is the one before it and more, markers aside."""
+    old, new = prefix_parts(before), prefix_parts(after)
+    return len(new) > len(old) and new[: len(old)] == old
+
+
+def toolbox(sentences=30):
+    async def look_up(arguments, _context):
+        n = arguments["n"]
+        return f"record {n}: " + f"value-{n} is stored on shelf {n % 7}. " * sentences
+
     return ToolBox((FunctionTool(Definition("look_up", "Look up a record.", LOOKUP), look_up, True),))
 
 
-def line_to(server, max_tokens=400, **options):
-    headers = {"anthropic-version": "2023-06-01"}
-    endpoint = Endpoint(
-        "anthropic", server.anthropic_url, "anthropic", key="any", model=MODEL, headers=headers
-    )
-    policy = caching_policy(MODEL, "anthropic")
+def line_to(server, max_tokens=400, dialect="anthropic", **options):
+    if dialect == "anthropic":
+        headers = {"anthropic-version": "2023-06-01"}
+        endpoint = Endpoint(dialect, server.anthropic_url, dialect, key="any", model=MODEL, headers=headers)
+    else:
+        endpoint = Endpoint("openrouter", server.openai_url, dialect, key="any", model=MODEL)
+    policy = caching_policy(MODEL, endpoint.provider)
     return Line(Client(endpoint, **options), card_for(MODEL), policy, time.monotonic, max_tokens=max_tokens)
 
 
 @asynccontextmanager
 async def conversing(
-    server, path: Path, *, window=32_000, summarizer=None, session=None, rules=None, limits=None, line=None
+    server,
+    path: Path,
+    *,
+    window=32_000,
+    threshold=0.5,
+    summarizer=None,
+    session=None,
+    rules=None,
+    limits=None,
+    line=None,
+    sentences=30,
+    clock=time.monotonic,
 ):
     """An open conversation; closed at the end, the archive too."""
     async with await SqliteArchive.open(path / "archive.db") as archive:
         id = session or (await archive.create_session(model=MODEL, engine="compressor")).id
         equipment = Equipment(
             line=line or line_to(server),
-            engine=ContextCompressor(MODEL, window, summarizer=summarizer),
+            engine=ContextCompressor(MODEL, window, threshold=threshold, summarizer=summarizer),
             rules=rules or CompactionRules(background=False),
-            toolbox=toolbox(),
+            toolbox=toolbox(sentences),
             tool_context=ToolContext(Workplace(path)),
-            clock=time.monotonic,
+            clock=clock,
             limits=limits or Limits(),
         )
         conversation = await Conversation.open(archive, id, "test", equipment)
@@ -59,3 +89,18 @@ async def conversing(
             yield conversation
         finally:
             await conversation.close()
+
+
+async def talk(server, path, turns, heard=lambda event: None, **options):
+    """So many turns; the events, what was stored, the last view, the session. Each event is `heard` at once."""
+    events = []
+
+    def emit(event):
+        events.append(event)
+        heard(event)
+
+    async with conversing(server, path, **options) as conversation:
+        for n in range(turns):
+            await conversation.say({"role": "user", "content": wish(n)}, emit)
+        stored = await conversation.archive.messages(conversation.session.id)
+        return events, stored, list(conversation.agent.view), conversation.session.id

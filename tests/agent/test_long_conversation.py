@@ -4,32 +4,15 @@ import asyncio
 import json
 
 import pytest
-from conversing import conversing
+from conversing import answering, talk, wish
 
 from plimsoll.agent import Compacted, Said
 from plimsoll.context.markers import is_summary
 from plimsoll.messages import text_of
 from plimsoll.models import estimate_messages_tokens_rough
-from plimsoll.testing.scripted_server import ScriptedServer, call, say
+from plimsoll.testing.scripted_server import ScriptedServer
 
 WINDOW = 32_000
-
-
-def answering(request):
-    """Look up what the user asks for, then say it."""
-    last = request.messages[-1]
-    if last["role"] == "user":
-        return call("look_up", n=int(text_of(last).split("#")[1].split()[0]))
-    return say("Found: " + text_of(last)[:200])
-
-
-async def talk(server, path, turns, **options):
-    events = []
-    async with conversing(server, path, **options) as conversation:
-        for n in range(turns):
-            await conversation.say({"role": "user", "content": f"Please look up #{n} for me."}, events.append)
-        stored = await conversation.archive.messages(conversation.session.id)
-        return events, stored, list(conversation.agent.view), conversation.session.id
 
 
 @pytest.mark.slow
@@ -41,7 +24,7 @@ def test_four_hundred_turns_lose_nothing_and_are_never_refused(tmp_path):
     assert len(compactions) >= 10
     assert [request.status for request in seen] == [200] * len(seen)
     said = [text_of(s.message) for s in stored if s.role == "user"]
-    assert said == [f"Please look up #{n} for me." for n in range(400)]
+    assert said == [wish(n) for n in range(400)]
     assert len(stored) == 1 + 400 * 4
     assert sum(map(is_summary, view)) == 1
     for request in seen:
@@ -59,7 +42,7 @@ def test_every_request_is_about_the_newest_message_word_for_word(tmp_path):
             for r in server.requests
             if r.request.messages[-1]["role"] == "user"
         ]
-    assert asked == [f"Please look up #{n} for me." for n in range(40)]
+    assert asked == [wish(n) for n in range(40)]
 
 
 def test_no_request_tells_the_model_how_full_its_window_is(tmp_path):

@@ -1,21 +1,22 @@
 """Stores under test, and a way to call them without `await`."""
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from postgres_server import server
+
 from plimsoll.archive import Archive, CompactionEvent, draft_of
+from plimsoll.archive.postgres import PostgresArchive
 from plimsoll.archive.sqlite import SqliteArchive
 from plimsoll.messages import Message
 
 START = 1_800_000_000.0
 EVENT = CompactionEvent("threshold", "compressor")
-
-
-# A kill is no power cut: what was written to a file in memory outlives the process too, without waiting for a disk.
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 class Clock:
@@ -32,8 +33,15 @@ async def _sqlite(folder: Path, clock: Clock, random: Random) -> Archive:
     return await SqliteArchive.open(folder / "archive.db", clock=clock, random=random)
 
 
+async def _postgres(folder: Path, clock: Clock, random: Random) -> Archive:
+    return await PostgresArchive.open(server().url_for(folder), clock=clock, random=random)
+
+
 # A store is added to the contract by adding it here.
-STORES: dict[str, Callable[[Path, Clock, Random], Awaitable[Archive]]] = {"sqlite": _sqlite}
+STORES: dict[str, Callable[[Path, Clock, Random], Awaitable[Archive]]] = {
+    "sqlite": _sqlite,
+    "postgres": _postgres,
+}
 
 
 class Driver:
@@ -42,6 +50,7 @@ class Driver:
     def __init__(self, folder: Path, store: str = "sqlite") -> None:
         self.folder = folder
         self.clock = Clock()
+        self.store = store
         self._open = STORES[store]
         self._random = Random(7)
         self._runner = asyncio.Runner()
@@ -75,6 +84,14 @@ class Driver:
     def close(self) -> None:
         self._runner.run(self._archive.close())
         self._runner.close()
+
+    def rows(self, *tables: str) -> list[int]:
+        """How many rows each table has, asked behind the archive's back."""
+        statement = f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in tables)}"
+        if self.store == "postgres":
+            return list(server().run(statement, server().url_for(self.folder))[0])
+        with closing(sqlite3.connect(self.folder / "archive.db")) as db:
+            return list(db.execute(statement).fetchone())
 
     # What tests do again and again
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import postgres_server
 import pytest
 from archive_driver import STORES, Driver
 
@@ -13,3 +14,10 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Driver]:
     yield driver
     assert driver.check() == []
     driver.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers() -> Iterator[None]:
+    """Whatever was started is stopped."""
+    yield
+    postgres_server.stop()

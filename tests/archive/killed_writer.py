@@ -7,7 +7,7 @@ from pathlib import Path
 from archive_driver import EVENT, summary
 
 from plimsoll.archive import draft_of
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive.opening import open_archive
 from plimsoll.messages import Message
 
 
@@ -17,13 +17,13 @@ def message(round_number: int, turn: int, part: int) -> Message:
     return {"role": "user" if part % 2 == 0 else "assistant", "content": text}
 
 
-def write(path: str, id: str, round_number: int, told: Connection) -> None:
+def write(url: str, id: str, round_number: int, told: Connection) -> None:
     """Turns of three messages without end, every seventh followed by a compaction, now and then an undo."""
-    asyncio.run(_write(Path(path), id, round_number, told))
+    asyncio.run(_write(url, id, round_number, told))
 
 
-async def _write(path: Path, id: str, round_number: int, told: Connection) -> None:
-    archive = await SqliteArchive.open(path)
+async def _write(url: str, id: str, round_number: int, told: Connection) -> None:
+    archive = await open_archive(url, Path())
     told.send(-1)
     turn = 0
     while True:

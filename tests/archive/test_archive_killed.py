@@ -5,43 +5,73 @@ import os
 import signal
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from random import Random
 
 import pytest
-from archive_driver import MEMORY, Driver
+from archive_driver import Driver
 from killed_writer import message, write
+from postgres_server import MEMORY, server
 
 from plimsoll.messages import Message
 
-KILLS = 240
-ROUNDS_PER_FILE = 30  # so that checking a file stays cheap
-LONGEST = 0.06  # seconds until a kill
+NAME = "plimsoll-to-be-killed"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How a store is tried. `url` is of the archive in a folder, `settled` waits until a killed process is gone."""
+
+    kills: int
+    rounds: int  # on one archive, so that checking it stays cheap
+    longest: float  # seconds until a kill
+    url: Callable[[Path], str]
+    settled: Callable[[], None]
+
+
+def backends_gone() -> None:
+    """A server notices a dead client only after the statement that it is about; a COMMIT may be among these."""
+    while server().run(f"SELECT 1 FROM pg_stat_activity WHERE application_name = '{NAME}'"):
+        time.sleep(0.005)
+
+
+TRIALS = {
+    "sqlite": Trial(240, 30, 0.06, lambda folder: f"sqlite://{folder}/archive.db", lambda: None),
+    "postgres": Trial(
+        60, 20, 0.15, lambda folder: f"{server().url_for(folder)}&application_name={NAME}", backends_gone
+    ),
+}
 
 
 @pytest.mark.slow
-def test_every_acknowledged_message_survives_a_kill_exactly_once():
+@pytest.mark.parametrize("store", TRIALS)
+def test_every_acknowledged_message_survives_a_kill_exactly_once(store: str):
+    trial = TRIALS[store]
     context = multiprocessing.get_context("forkserver")
     # Loaded once; only what is installed can be named here.
-    context.set_forkserver_preload(["asyncio", "plimsoll.archive", "plimsoll.archive.sqlite"])
+    context.set_forkserver_preload(["asyncio", "plimsoll.archive.opening", "plimsoll.archive.postgres"])
     dice = Random(11)
-    acknowledged = sum(_rounds(context, dice, first) for first in range(0, KILLS, ROUNDS_PER_FILE))
-    assert acknowledged > KILLS  # the kills did not all come before the first write
+    acknowledged = sum(_rounds(context, dice, store, first) for first in range(0, trial.kills, trial.rounds))
+    assert acknowledged > trial.kills  # the kills did not all come before the first write
 
 
-def _rounds(context: ForkServerContext, dice: Random, first: int) -> int:
-    """Kill after kill on one file; how many turns were acknowledged in all."""
+def _rounds(context: ForkServerContext, dice: Random, store: str, first: int) -> int:
+    """Kill after kill on one archive; how many turns were acknowledged in all."""
+    trial = TRIALS[store]
     with tempfile.TemporaryDirectory(dir=MEMORY) as name:
         folder, acknowledged = Path(name), 0
-        driver = Driver(folder)
+        driver = Driver(folder, store)
         id = driver.begin()
         driver.close()
         before: list[Message] = []
-        for number in range(first, first + ROUNDS_PER_FILE):
-            turns = _killed(context, folder / "archive.db", id, number, dice.uniform(0, LONGEST))
+        for number in range(first, first + trial.rounds):
+            turns = _killed(context, trial.url(folder), id, number, dice.uniform(0, trial.longest))
+            trial.settled()
             acknowledged += turns
-            driver = Driver(folder)
+            driver = Driver(folder, store)
             assert driver.check() == []
             said = driver.said(id)
             driver.close()
@@ -52,10 +82,10 @@ def _rounds(context: ForkServerContext, dice: Random, first: int) -> int:
     return acknowledged
 
 
-def _killed(context: ForkServerContext, path: Path, id: str, number: int, seconds: float) -> int:
+def _killed(context: ForkServerContext, url: str, id: str, number: int, seconds: float) -> int:
     """Let a process write for some time, kill it, and say how many turns it was told are stored."""
     told, telling = context.Pipe(duplex=False)
-    writer = context.Process(target=write, args=(str(path), id, number, telling))
+    writer = context.Process(target=write, args=(url, id, number, telling))
     writer.start()
     telling.close()
     assert told.recv() == -1

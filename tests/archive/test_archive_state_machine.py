@@ -4,16 +4,16 @@ A few lines of plain Python say what an archive is; the store must agree with th
 """
 
 import shutil
-import sqlite3
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from archive_driver import EVENT, MEMORY, Driver, summary
+from archive_driver import EVENT, Driver, summary
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+from postgres_server import MEMORY
 
 from plimsoll.archive import SearchQuery, draft_of
 from plimsoll.errors import Conflict, UnknownSession, UserError
@@ -48,11 +48,13 @@ class ArchiveMachine(RuleBasedStateMachine):
     """Steps against a store and against the model."""
 
     sessions = Bundle("sessions")
+    store = "sqlite"
+    findable = "words_docsize"  # the table with a row for each message that search knows
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(dir=MEMORY))
-        self.archive = Driver(self.folder)
+        self.archive = Driver(self.folder, self.store)
         self.model: dict[str, Model] = {}
         self.own: dict[str, int] = {}  # messages that each session wrote itself
         self.parents: dict[str, str] = {}
@@ -199,12 +201,7 @@ class ArchiveMachine(RuleBasedStateMachine):
     @invariant()
     def the_store_is_sound_and_holds_no_row_more_than_was_added(self) -> None:
         assert self.archive.check() == []
-        with sqlite3.connect(self.folder / "archive.db") as db:
-            counts = [
-                db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-                for table in ("messages", "views", "nodes", "words_docsize")
-            ]
-        db.close()
+        counts = self.archive.rows("messages", "views", "nodes", self.findable)
         assert counts[0] == counts[3] <= sum(self.own.values())
         assert counts[1] <= self.compacted
         assert counts[2] <= self.compacted
@@ -214,7 +211,18 @@ class ArchiveMachine(RuleBasedStateMachine):
             assert counts == [0, 0, 0, 0]
 
 
+class PostgresMachine(ArchiveMachine):
+    """The same on a server."""
+
+    store = "postgres"
+    findable = "texts"
+
+
 TestArchive = pytest.mark.slow(ArchiveMachine.TestCase)
 TestArchive.settings = settings(
     max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestArchiveOnServer = pytest.mark.slow(PostgresMachine.TestCase)
+TestArchiveOnServer.settings = settings(
+    max_examples=6, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -44,3 +44,17 @@ def test_the_commented_part_of_the_example_is_valid_too(tmp_path: Path) -> None:
     shown = [*lines[:start], *(line.replace("# ", "", 1) for line in lines[start:end]), *lines[end:]]
     (tmp_path / "config.yaml").write_text("\n".join(shown), encoding="utf-8")
     assert "claude-sonnet-4.5" in load_settings(tmp_path, {}).settings.model.cards
+
+
+def test_the_commented_servers_of_the_example_are_valid_too(tmp_path: Path) -> None:
+    before, mark, servers = example_file().partition("# mcp_servers:\n")
+    lines = [line.replace("# ", "", 1) for line in (mark + servers).splitlines()]
+    (tmp_path / "config.yaml").write_text(before + "\n".join(lines), encoding="utf-8")
+    assert load_settings(tmp_path, {}).settings.mcp_servers["docs"].command == "docs-server"
+
+
+def test_a_name_that_a_person_chooses_is_called_what_it_is() -> None:
+    page = configuration_page()
+    assert "`model.cards.<model>.window`" in page
+    assert "`mcp_servers.<server>.command`" in page
+    assert "<model>" not in page.partition("## `mcp_servers")[2].partition("## Older")[0]

@@ -61,6 +61,13 @@ def edited(tmp_path: Path, key: str, value: Any, text: str = WRITTEN) -> str:
             "model:\n    cards:\n        gpt-5.6:\n            prices:\n                input: 1.5\n",
         ),
         ("context.engine", "lcm", "# short\n", "# short\ncontext:\n    engine: lcm\n"),
+        ("tools.timeout", 30, "# short\n", "# short\ntools:\n    timeout: 30\n"),
+        (
+            "mcp_servers.my.docs.command",
+            "docs-server",
+            "# short\n",
+            "# short\nmcp_servers:\n    my.docs:\n        command: docs-server\n",
+        ),
     ],
 )
 def test_comments_order_quotes_and_indentation_survive(
@@ -89,6 +96,47 @@ def test_comments_order_quotes_and_indentation_survive(
 )
 def test_a_key_finds_its_place_in_files_of_any_shape(tmp_path: Path, before: str, after: str) -> None:
     assert edited(tmp_path, "compression.threshold", 0.4, before) == after
+
+
+SERVER = """\
+mcp_servers:
+  docs:
+    command: docs-server
+    args: [a, b]  # two
+    env: {A: b}
+    # the rest
+  more: {command: x, args: []}
+tools:
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "old", "new"),
+    [
+        ("mcp_servers.docs.args", ["--fast", "1"], "[a, b]", '["--fast", "1"]'),
+        ("mcp_servers.docs.args", [], "[a, b]", "[]"),
+        ("mcp_servers.docs.env", {"A": "${B}", "C": "d"}, "{A: b}", '{A: "${B}", C: d}'),
+        ("mcp_servers.more.args", ["a"], "args: []", "args: [a]"),
+        ("mcp_servers.more.env", {"A": "b"}, "args: []}", "args: [], env: {A: b}}"),
+        ("mcp_servers.docs.timeout", 5, "env: {A: b}\n", "env: {A: b}\n    timeout: 5\n"),
+    ],
+)
+def test_lists_and_maps_are_one_value(tmp_path: Path, key: str, value: Any, old: str, new: str) -> None:
+    assert edited(tmp_path, key, value, SERVER) == SERVER.replace(old, new)
+
+
+def test_a_key_behind_a_list_of_lines_stands_before_what_follows_it(tmp_path: Path) -> None:
+    text = "mcp_servers:\n  docs:\n    command: x\n    args:\n      - a\n      - b\n\n# tools\ntools:\n"
+    wanted = text.replace("- b\n", "- b\n    timeout: 5\n")
+    assert edited(tmp_path, "mcp_servers.docs.timeout", 5, text) == wanted
+
+
+def test_a_list_of_lines_is_changed_by_hand_and_no_secret_is_told(tmp_path: Path) -> None:
+    text = "mcp_servers:\n  docs:\n    command: x\n    env:\n      A: b # why\n"
+    (tmp_path / "config.yaml").write_text(text)
+    with pytest.raises(SettingError, match=r'set mcp_servers\.docs\.env = {A: "\(not shown\)"} by hand'):
+        set_value(tmp_path / "config.yaml", "mcp_servers.docs.env", {"A": "hunter2"})
+    assert (tmp_path / "config.yaml").read_text() == text
 
 
 def test_a_missing_file_is_created_for_its_owner_alone(tmp_path: Path) -> None:
@@ -121,6 +169,14 @@ def test_the_file_keeps_its_mode_its_link_and_its_byte_order_mark(tmp_path: Path
         ("model.api_key", "hunter2", "secrets do not belong"),
         ("model.provider", "mine", "needs base_url"),
         ("compression.threshold", {"a": 1}, "it must be a number"),
+        (
+            "mcp_servers.docs.timeout",
+            5,
+            "mcp_servers.docs is incomplete; a server needs either command or url",
+        ),
+        ("mcp_servers.docs.env.WORD", "hunter2", "mcp_servers.docs.env is one setting"),
+        ("mcp_servers.docs.env", "hunter2", r"env is \(not shown\); it must be names with texts"),
+        ("mcp_servers.docs.url", "http://x?token=hunter2", "carries a secret"),
     ],
 )
 def test_a_wrong_value_is_refused_and_the_file_left_alone(
@@ -145,7 +201,7 @@ def test_mistakes_are_corrected_one_at_a_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        ("model: {context_length: &n 5000, max_output_tokens: *n}\n", "model.context_length"),
+        ("model: {context_length: &n 3000, max_output_tokens: *n}\n", "model.context_length"),
         (
             "model: {context_length: &n 5000}\ncompression: {protect_last_n: *n}\n",
             "compression.protect_last_n",
@@ -217,13 +273,18 @@ def test_whatever_is_set_reads_back_and_every_comment_stays(
             assert comment in after
 
 
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+)
+
+
 @example(":")
 @example("\u2028")
 @example(1e-05)
-@given(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-)
-def test_a_scalar_reads_back_as_the_same_value_of_the_same_type(value: Any) -> None:
+@example([",", "#", "${A}", "a: b"])
+@example({"": "", "-": "{}"})
+@given(SCALARS | st.lists(SCALARS) | st.dictionaries(st.text(max_size=100), SCALARS))
+def test_a_value_reads_back_as_the_same_value_of_the_same_type(value: Any) -> None:
     text = scalar_text(value)
     assert "\n" not in text
     assert repr(YAML(typ="safe", pure=True).load(f"key: {text}\n")["key"]) == repr(value)

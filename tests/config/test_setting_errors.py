@@ -42,6 +42,9 @@ def told(home: Path, text: str = "", **variables: str) -> str:
         ("model.max_output_tokens", "0", "a whole number at least 1, or null"),
         ("model.base_url", "ftp://x", "an http:// or https:// address"),
         ("model.base_url", '"http://[::1"', "an http:// or https:// address"),
+        ("tools.timeout", "0", "a number above 0 and at most 3600"),
+        ("tools.timeout", "3601", "a number above 0 and at most 3600"),
+        ("tools.output_limit", "999", "a whole number at least 1000"),
     ],
 )
 def test_a_value_of_the_wrong_type_or_out_of_range_is_told_with_line_value_and_range(
@@ -85,8 +88,12 @@ def test_a_misspelled_choice_is_answered_with_the_nearest_one(tmp_path: Path) ->
         ("prompt_cache:\n  ttl: 5m\n", "Did you mean prompt_caching?"),
         ("compresion:\n  enabled: true\n", "Did you mean compression?"),
         ("model:\n  cards:\n    gpt-5.6: {windw: 2000}\n", "model.cards.gpt-5.6.window"),
-        ("1: 2\n", "The sections are model, context, compression, auxiliary, prompt_caching"),
+        ("1: 2\n", "The sections are model, context, "),
         ("cache_ttl: 1h\n", "Did you mean prompt_caching.cache_ttl?"),
+        ("tools:\n  timout: 5\n", "Did you mean tools.timeout?"),
+        ("mcpServers:\n  docs: {command: x}\n", "Did you mean mcp_servers?"),
+        ("mcp_servers:\n  docs: {comand: x}\n", "Did you mean mcp_servers.docs.command?"),
+        ("mcp_servers:\n  docs: {command: x, zzz: 1}\n", "The keys of mcp_servers.docs are command, args"),
         ("compression:\n  zzz: 1\n", "The keys of compression are enabled, threshold"),
     ],
 )
@@ -119,6 +126,15 @@ def test_a_secret_is_refused_and_its_value_is_not_repeated(tmp_path: Path, name:
         "openai: {api_key: hunter2}",
         "model: {context_length: sk-ant-hunter2hunter2}",
         "model:\n  api_key: *hunter2",
+        "mcp_servers: {a: {command: x, env: hunter2}}",
+        "mcp_servers: {a: {command: x, env: [hunter2]}}",
+        "mcp_servers: {a: {command: x, env: {A: [hunter2]}}}",
+        "mcp_servers: {a: {command: x, headers: {A: hunter2}}}",
+        "mcp_servers: {a: {url: 'http://x', env: {A: hunter2}}}",
+        "mcp_servers: {a: {url: 'http://x?key=hunter2'}}",
+        "mcp_servers: {a: {command: x, api_key: hunter2}}",
+        "mcp_servers: {a: {command: x, env: {A: hunter2, A: hunter2}}}",
+        "mcp_servers: {a: {command: x, env: {A: {hunter2}}}}",
     ],
 )
 def test_what_looks_like_a_secret_is_never_shown(tmp_path: Path, text: str) -> None:
@@ -147,6 +163,50 @@ def test_a_variable_with_one_underscore_too_few_is_reported_not_obeyed(tmp_path:
 
 def test_a_model_card_cannot_be_set_by_a_variable(tmp_path: Path) -> None:
     assert "set in config.yaml" in told(tmp_path, PLIMSOLL_MODEL__CARDS__X__WINDOW="4096")
+
+
+def test_a_server_cannot_be_set_by_a_variable(tmp_path: Path) -> None:
+    sentence = told(tmp_path, PLIMSOLL_MCP_SERVERS__X__ENV__TOKEN="hunter2")
+    assert sentence.endswith(
+        "mcp_servers is set in config.yaml; a variable cannot spell the name of a server."
+    )
+
+
+@pytest.mark.parametrize(
+    ("server", "place", "sentence"),
+    [
+        ("", 2, "mcp_servers.docs is empty; a server needs either command or url."),
+        (" {}", 2, "mcp_servers.docs is empty; a server needs either command or url."),
+        (" {timeout: 5}", 2, "mcp_servers.docs is incomplete; a server needs either command or url."),
+        (" docs-server", 2, 'mcp_servers.docs is "docs-server", but it is a section; its keys are command'),
+        ("\n    command: x\n    url: http://x", 4, 'mcp_servers.docs.url is "http://x"; it has no meaning'),
+        ("\n    url: http://x\n    args: [a]", 4, "mcp_servers.docs.args is a list; it has no meaning"),
+        ("\n    command: x\n    args: [a, 5]", 4, "mcp_servers.docs.args.1 is 5; it must be a list of texts"),
+        ("\n    command: x\n    args: -v", 4, 'mcp_servers.docs.args is "-v"; it must be a list of texts'),
+        ("\n    command: x\n    env: {A: 5}", 4, "mcp_servers.docs.env.A is (not shown); it must be names"),
+        (
+            "\n    command: x\n    env: {A: }",
+            4,
+            "mcp_servers.docs.env.A is null; it must be names with texts",
+        ),
+        ("\n    command: x\n    env: {5: a}", 4, "mcp_servers.docs.env.5 is (not shown); it must be names"),
+        ("\n    command: 5", 3, "mcp_servers.docs.command is 5; it must be text"),
+        ("\n    command: x\n    timeout: 0", 4, "mcp_servers.docs.timeout is 0; it must be a number above 0"),
+        ("\n    command: x\n    enabled: off", 4, "it must be true or false; write false."),
+        ("\n    url: ftp://x", 3, "it must be an http:// or https:// address."),
+    ],
+)
+def test_a_server_that_makes_no_sense_is_told_once_with_its_line(
+    tmp_path: Path, server: str, place: int, sentence: str
+) -> None:
+    (problem,) = checked(tmp_path, f"mcp_servers:\n  docs:{server}\n").problems
+    assert problem.where == f"{tmp_path / 'config.yaml'}:{place}"
+    assert sentence in problem.text
+
+
+def test_braces_without_quotes_are_told_with_what_helps(tmp_path: Path) -> None:
+    sentence = told(tmp_path, "mcp_servers: {a: {command: x, env: {A: ${B}}}}\n")
+    assert 'Put text that holds braces in quotes, such as "${NAME}".' in sentence
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:

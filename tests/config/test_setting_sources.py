@@ -12,7 +12,7 @@ from plimsoll.config import all_keys, load_settings, plimsoll_home
 from plimsoll.config.document import parse_document
 from plimsoll.config.load import examine
 from plimsoll.config.scalars import scalar_text
-from plimsoll.config.schema import ANY_NAME, Setting
+from plimsoll.config.schema import Setting
 from plimsoll.errors import SettingError
 from plimsoll.models import card_for
 from plimsoll.models.settings import CardOverrides, ModelSettings, PriceOverrides
@@ -43,8 +43,11 @@ SOUND: dict[str, st.SearchStrategy[Any]] = {
     "agent.max_requests": st.integers(1, 10**6),
     "agent.max_seconds": st.floats(0.1, 10**6),
     "agent.max_money": st.floats(0.01, 10**6),
+    "plugins.enabled": st.lists(st.sampled_from(["notes", "hermes-lcm", "4", "true"])),
+    "tools.timeout": st.floats(0.1, 3600),
+    "tools.output_limit": st.integers(1_000, 10**9),
 }
-PLAIN = [setting for setting in all_keys() if ANY_NAME not in setting.path]
+PLAIN = [setting for setting in all_keys() if setting.variable]
 
 
 def test_the_property_below_covers_every_key() -> None:

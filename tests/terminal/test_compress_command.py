@@ -24,7 +24,7 @@ from plimsoll.transcripts import Transcript, read_transcripts
 EXAMPLE = Path(str(files("plimsoll").joinpath("examples", "fastapi.json")))
 KEYS = {
     "source", "line", "id", "outcome", "reason", "messages_before", "messages_after",
-    "tokens_before", "tokens_after", "valid", "summary_source", "seconds",
+    "tokens_before", "tokens_after", "valid", "summary_source", "seconds", "cleared",
 }  # fmt: skip
 Run = Callable[..., Result]
 
@@ -312,3 +312,16 @@ def test_help_shows_without_loading_the_engine() -> None:
     code = "import sys; from plimsoll.terminal.main import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
     code += "sys.exit('plimsoll.context' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def test_what_was_cleared_is_listed_with_its_handle_and_found_in_the_original(run: Run, tmp_path: Path):
+    original, output = small(tmp_path, rounds=30), tmp_path / "lighter.json"
+    options = ("--window", "16K", "--no-model", "--output", str(output))
+    (facts,) = lines(run("compress", original, *options, "--json"))
+    handles = [one["handle"] for one in facts["cleared"]]
+    assert handles
+    told = run("compress", original, *options, "--summary").stdout
+    assert f"`plimsoll recall {original} HANDLE` brings one back" in told
+    assert all(handle in told for handle in handles)
+    for one in facts["cleared"]:
+        assert len(run("recall", original, one["handle"]).stdout) == one["characters"]

@@ -62,6 +62,64 @@ def test_show_json_is_json_alone_and_notices_go_to_standard_error(home: Path) ->
     assert "is now called prompt_caching.cache_ttl" in result.stderr
 
 
+SERVERS = """\
+mcp_servers:
+  my.docs:
+    command: docs-server
+    args: [--fast, --token, hunter2, --api-key=hunter2, sk-hunter2hunter2]
+    env: {A_NAME: hunter2}
+  web:
+    url: https://x/mcp
+    headers:
+      Authorization: Bearer hunter2
+"""
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_show_tells_the_names_below_env_and_headers_and_never_a_value(
+    home: Path, form: tuple[str, ...]
+) -> None:
+    (home / "config.yaml").write_text(SERVERS)
+    output = run("config", "show", *form).output
+    assert "hunter2" not in output
+    servers = YAML(typ="safe").load(output)["mcp_servers"]
+    assert servers["my.docs"]["args"][0] == "--fast"
+    assert servers["my.docs"]["env"] == {"A_NAME": "(not shown)"}
+    assert servers["web"]["headers"] == {"Authorization": "(not shown)"}
+
+
+def test_show_names_the_source_of_a_list_and_of_a_map(home: Path) -> None:
+    (home / "config.yaml").write_text(SERVERS)
+    output = run("config", "show").output
+    assert f'env: {{A_NAME: "(not shown)"}}  # {home / "config.yaml"}:5\n' in output
+    assert f'headers: {{Authorization: "(not shown)"}}  # {home / "config.yaml"}:8\n' in output
+    assert "    env: {}\n" in output
+
+
+def test_explain_and_set_never_repeat_what_is_below_env(home: Path) -> None:
+    (home / "config.yaml").write_text(SERVERS)
+    explained = run("config", "explain", "mcp_servers.my.docs.env").output
+    assert explained.startswith('mcp_servers.my.docs.env = {A_NAME: "(not shown)"}\n')
+    done = run("config", "set", "mcp_servers.my.docs.env", "{OTHER: hunter3}")
+    assert done.output == f'{home / "config.yaml"}: mcp_servers.my.docs.env = {{OTHER: "(not shown)"}}\n'
+    assert "env: {OTHER: hunter3}\n" in (home / "config.yaml").read_text()
+
+
+def test_a_server_is_set_up_by_setting_its_keys(home: Path) -> None:
+    run("config", "set", "mcp_servers.docs.command", "docs-server")
+    run("config", "set", "mcp_servers.docs.args", "[--fast, '8080']")
+    run("config", "set", "mcp_servers.docs.timeout", "5")
+    assert run("config", "explain", "mcp_servers.docs.timeout").output.startswith(
+        "mcp_servers.docs.timeout = 5"
+    )
+    server = load_settings(home, {}).settings.mcp_servers["docs"]
+    assert (server.command, server.args, server.timeout) == ("docs-server", ["--fast", "8080"], 5)
+
+
+def test_explaining_a_key_of_a_server_that_is_not_there_gives_the_default(home: Path) -> None:
+    assert "timeout = 60.0\n" in run("config", "explain", "mcp_servers.absent.timeout").output
+
+
 def test_check_says_in_one_line_that_all_is_good(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("config", "check").output == f"{home / 'config.yaml'}: no such file, defaults hold, all good\n"
     (home / "config.yaml").write_text("compression:\n  threshold: 0.4\n  enabled: true\n")

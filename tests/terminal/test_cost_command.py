@@ -97,6 +97,42 @@ def test_the_table_fits_eighty_columns_and_shows_the_share_of_the_full_price(run
     assert "claude-sonnet-4.5, 5m TTL, 30 s between requests" in result.stdout
 
 
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_a_narrow_terminal_leaves_columns_out_and_cuts_nothing(
+    run: Run, talk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    other = written(tmp_path / "another-talk.json", rounds=3)
+    result = run(talk, other, "--model", "gemini-2.5-pro")
+    assert result.exit_code == 0, result.output
+    assert "…" not in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= columns
+    for always in ("talk.json", "another-talk.json" if columns > 40 else "another", "USD", "of none"):
+        assert always in result.stdout
+    assert ("read" in result.stdout.splitlines()[1]) is (columns > 40)
+
+
+def test_the_model_that_the_file_names_is_taken_where_nobody_names_another(
+    run: Run, talk: Path, tmp_path: Path
+):
+    named = {"model": "gpt-5", "messages": json.loads(talk.read_text())}
+    path = tmp_path / "named.json"
+    path.write_text(json.dumps(named))
+    assert facts(run(path, "--json"))["model"] == "gpt-5"
+    assert facts(run(path, "--model", SONNET, "--json"))["model"] == SONNET
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({**named, "model": SONNET}))
+    error = run(path, other).exception
+    assert isinstance(error, UserError)
+    assert "held with 2 models (claude-sonnet-4.5, gpt-5)" in str(error)
+
+
+def test_a_misspelt_model_gets_a_suggestion(run: Run, talk: Path):
+    error = run(talk, "--model", "claude-sonet-4.5").exception
+    assert isinstance(error, UserError)
+    assert "Did you mean claude-sonnet-4.5?" in str(error)
+
+
 def test_several_conversations_get_a_row_each_and_their_sum(run: Run, talk: Path, tmp_path: Path):
     other = written(tmp_path / "other.json", rounds=3)
     result = run(talk, other, "--model", SONNET)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from plimsoll.errors import LocalModelError, MissingKey, UserError
+from plimsoll.errors import LocalModelError, MissingKey, UnknownModel, UserError
 from plimsoll.models import shipped_cards
 from plimsoll.providers import providers
 from plimsoll.providers.local import LocalServer, stop_shared
@@ -60,6 +60,16 @@ def test_list_can_be_filtered(run: Run):
     assert "No known model is called 'zebra'" in run("list", "zebra").stdout
 
 
+@pytest.mark.parametrize("columns", [60, 80])
+def test_list_cuts_no_name_and_no_figure(run: Run, monkeypatch: pytest.MonkeyPatch, columns: int):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    table = run("list").stdout
+    assert "…" not in table
+    assert max(map(len, table.splitlines())) <= columns
+    shown = {line.split()[0] for line in table.splitlines() if line.strip()}
+    assert {card.name for card in shipped_cards()} | set(providers()) <= shown
+
+
 def test_list_says_which_provider_can_be_asked_and_why(run: Run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     states = {one["provider"]: one for one in facts(run("list", "--json"))["providers"]}
@@ -105,6 +115,13 @@ def test_test_names_the_variable_of_a_missing_key(run: Run):
     result = run("test", "claude-sonnet-4.5")
     assert isinstance(result.exception, MissingKey)
     assert "ANTHROPIC_API_KEY" in str(result.exception)
+
+
+def test_test_never_asks_the_embedded_model_in_place_of_another(run: Run):
+    result = run("test", "qwen3-8b", "--provider", "local")
+    assert isinstance(result.exception, UnknownModel)
+    assert "qwen3-8b is not a model on this machine" in str(result.exception)
+    assert "smollm2-135m-instruct" in str(result.exception)
 
 
 def test_test_with_nothing_configured_names_the_command_that_fetches_a_model(run: Run):

@@ -300,7 +300,7 @@ def test_the_setting_archive_url_moves_the_archive(home: Path, session: str, tmp
     assert "no sessions yet" in out("list")
     out("import", "-", input=json.dumps(TALK))
     assert (tmp_path / "elsewhere.db").exists()
-    monkeypatch.setenv("PLIMSOLL_ARCHIVE__URL", "postgresql://me:hunter2@host/db")
+    monkeypatch.setenv("PLIMSOLL_ARCHIVE__URL", "mysql://me:hunter2@host/db")
     result = run("list")
     assert "sqlite:///path/to/archive.db" in str(result.exception)
     assert "hunter2" not in str(result.exception)

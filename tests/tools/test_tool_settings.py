@@ -14,8 +14,11 @@ def test_defaults_are_two_minutes_and_thirty_thousand_characters():
     ("values", "said"),
     [
         ({}, "either command or url"),
-        ({"command": "x", "url": "http://x"}, "either command or url"),
-        ({"url": "ftp://x"}, "should match pattern"),
+        ({"command": "x", "url": "http://x"}, "no meaning beside command"),
+        ({"url": "ftp://x"}, "must be an http:// or https:// address"),
+        ({"url": "http://x y"}, "must be an http:// or https:// address"),
+        ({"url": "http://me:word@x"}, r"write \${NAME} in its place"),
+        ({"url": "http://x/mcp?api_key=word"}, r"write \${NAME} in its place"),
         ({"command": "x", "headers": {"a": "b"}}, "no meaning beside command"),
         ({"url": "http://x", "env": {"a": "b"}}, "no meaning beside url"),
         ({"url": "http://x", "args": ["a"]}, "no meaning beside url"),
@@ -32,3 +35,8 @@ def test_a_server_that_makes_no_sense_is_refused(values, said):
 def test_a_server_is_a_command_or_an_address():
     assert McpServerSettings(command="x", args=["a"], env={"A": "b"}).enabled
     assert McpServerSettings(url="https://x/mcp", headers={"A": "b"}).timeout == 60
+
+
+def test_a_key_in_an_address_comes_from_the_environment():
+    assert McpServerSettings(url="https://x/mcp?api_key=${KEY}&page=2").url
+    assert McpServerSettings(url="https://${HOST}/mcp").url

@@ -3,8 +3,12 @@
 from plimsoll.agent.agent import INTERRUPTED, UNANSWERED, Agent
 from plimsoll.agent.asking import Emit, Line
 from plimsoll.agent.compaction import Attempt, CompactionRules, Compactor
+from plimsoll.agent.engine_tools import engine_tools
 from plimsoll.agent.events import Called, Compacted, Event, Noticed, Returned, Said, Thought, Used
+from plimsoll.agent.hooks import Hooks
+from plimsoll.agent.hosting import HostedEngine
 from plimsoll.agent.journal import Journal
+from plimsoll.agent.large import largest_result
 from plimsoll.agent.limits import Limits
 
 __all__ = [
@@ -18,6 +22,8 @@ __all__ = [
     "Compactor",
     "Emit",
     "Event",
+    "Hooks",
+    "HostedEngine",
     "Journal",
     "Limits",
     "Line",
@@ -26,4 +32,6 @@ __all__ = [
     "Said",
     "Thought",
     "Used",
+    "engine_tools",
+    "largest_result",
 ]

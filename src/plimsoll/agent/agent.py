@@ -10,16 +10,19 @@ next turn can begin. The model is never told how full its window is.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from plimsoll.agent.accounts import record_of
 from plimsoll.agent.asking import Emit, Line
-from plimsoll.agent.compaction import Compactor
+from plimsoll.agent.carried import carried_through
+from plimsoll.agent.compaction import NOTHING, Attempt, Compactor
 from plimsoll.agent.events import Called, Compacted, Noticed, Returned, Used
 from plimsoll.agent.images import without_oldest_images
 from plimsoll.agent.journal import Journal
+from plimsoll.agent.large import results_of
 from plimsoll.agent.limits import Limits
-from plimsoll.archive import CompactionEvent, UsageRecord
+from plimsoll.archive import CompactionEvent
 from plimsoll.context.ledger import call_line, outcome_of
 from plimsoll.dialects import Reply, Usage, drop_bound_thinking
 from plimsoll.errors import ContextOverflow, OutputCapExceeded, PayloadTooLarge, ProviderError, UserError
@@ -58,6 +61,7 @@ class Agent:
 
     async def turn(self, said: Message, emit: Emit, approve: Approve | None = None) -> Message:
         """Answer one user message; the last message of the turn."""
+        self.tell(emit)
         await self._add([said])
         turn = Turn(self.line.clock())
         try:
@@ -72,17 +76,54 @@ class Agent:
     async def compact(self, emit: Emit, trigger: str, focus: str | None = None) -> CompactionEvent:
         """Make the view lighter now, whoever asked for it; the event says what came of it."""
         attempt = await self.compactor.compact(self.view, self.line.tokens(self.view), trigger, focus)
-        if attempt.messages is None:
-            event = await self.journal.refused(attempt.event)
-        else:
-            lighter = attempt.messages
-            if self.line.card.preserved_thinking:
-                # The provider refuses thinking that was written behind other messages than it stands behind now.
-                lighter = drop_bound_thinking(lighter, 0)
-            lighter = self.finish(self.view, lighter)
-            event = await self.journal.compacted(self.view, lighter, attempt.event)
-            self.view = list(lighter)
+        event = await carried_through(self._commit(attempt))
         emit(Compacted(event))
+        await self.compactor.finished(event)
+        self.tell(emit)
+        return event
+
+    async def compact_by_hand(self, emit: Emit, focus: str | None = None) -> CompactionEvent:
+        """Make the view lighter because a person asks, where there is anything to make lighter."""
+        if await self.compactor.host.ask("has_content_to_compress", True, list(self.view)):
+            return await self.compact(emit, "by hand", focus)
+        count, tokens = len(self.view), self.line.tokens(self.view)
+        event = CompactionEvent(
+            trigger="by hand",
+            engine=self.compactor.engine.name,
+            outcome="refused",
+            reason=f"{NOTHING} ({count:,} messages, {tokens:,} tokens)",
+            messages_before=count,
+            messages_after=count,
+            tokens_before=tokens,
+            tokens_after=tokens,
+        )
+        event = await self.journal.refused(event)
+        emit(Compacted(event))
+        self.tell(emit)
+        return event
+
+    def tell(self, emit: Emit) -> None:
+        """Say what the engine and the hooks did wrong, each thing once."""
+        for sentence in self.compactor.host.take_notices():
+            emit(Noticed(sentence))
+
+    async def settle(self) -> None:
+        """Store what summaries have used that no compaction has told of."""
+        for record in self.compactor.take_spent():
+            await self.journal.used(record)
+
+    async def _commit(self, attempt: Attempt) -> CompactionEvent:
+        for record in attempt.spent:
+            await self.journal.used(record)
+        if attempt.messages is None:
+            return await self.journal.refused(attempt.event)
+        lighter = attempt.messages
+        if self.line.card.preserved_thinking:
+            # The provider refuses thinking that was written behind other messages than it stands behind now.
+            lighter = drop_bound_thinking(lighter, 0)
+        lighter = self.finish(self.view, lighter)
+        event = await self.journal.compacted(self.view, lighter, attempt.event)
+        self.view = list(lighter)
         return event
 
     async def _answer(self, turn: Turn, emit: Emit, approve: Approve | None) -> Message:
@@ -95,11 +136,13 @@ class Agent:
                 await self.compact(emit, "threshold")
             reply = await self._ask(turn, emit)
             await self._add([reply.message])
+            self.line.unfinished = None
             calls = tool_calls(reply.message)
             if calls:
                 await self._run_tools(calls, emit, approve)
             # Only now: what is prepared from calls without results would not fit once these are there.
             self.compactor.prepare(self.view, self.line.tokens(self.view))
+            self.tell(emit)
             if not calls:
                 return reply.message
 
@@ -123,14 +166,12 @@ class Agent:
         )
 
     async def _cure_overflow(self, error: ContextOverflow, emit: Emit) -> None:
-        if error.room is not None and error.room >= _SMALLEST_ANSWER:
+        await self._learn_window(error, emit)
+        fits = error.room is not None and error.room >= _SMALLEST_ANSWER
+        # A shorter answer is a cure only while the prompt is small: the answer stays that short afterwards.
+        if fits and not self.compactor.is_due(self.line.tokens(self.view)):
             self._lower_answer(error.room, error)
             return
-        engine = self.compactor.engine
-        if error.limit and error.limit < engine.context_length:
-            window = f"{error.limit:,} tokens, not {engine.context_length:,}"
-            emit(Noticed(f"The provider's window is {window}; that holds from now on."))
-            engine.update_model(self.line.card.name, error.limit)
         if not self.compactor.rules.enabled:
             raise UserError(
                 f"{error} Automatic compaction is off (compression.enabled: false): compress by hand, "
@@ -139,6 +180,15 @@ class Agent:
         event = await self.compact(emit, "overflow")
         if event.outcome != "compacted":
             raise error
+
+    async def _learn_window(self, error: ContextOverflow, emit: Emit) -> None:
+        """Where the provider names no number, its window is smaller than what it refused."""
+        engine = self.compactor.engine
+        limit = error.limit or self.line.tokens(self.view)
+        if limit < engine.context_length:
+            window = f"{'' if error.limit else 'less than '}{limit:,} tokens, not {engine.context_length:,}"
+            emit(Noticed(f"The provider's window is {window}; that holds from now on."))
+            await self.compactor.host.ask("update_model", None, **self.line.facts(limit))
 
     def _lower_answer(self, limit: int | None, error: Exception) -> None:
         current = self.line.max_tokens or self.line.card.output_cap
@@ -174,38 +224,38 @@ class Agent:
             emit(Returned(str(outcome.call.get("id")), line, outcome.seconds, failed))
 
         done = await self.toolbox.run_all(calls, approve, self.tool_context, finished)
-        await self._add([outcome.message for outcome in done.outcomes])
+        results = results_of(done.outcomes, self.compactor.engine.context_length)
+        await self._add(results.whole, results.shown)
         if done.cancelled:
             raise asyncio.CancelledError
 
     async def _account(self, turn: Turn, usage: Usage | None, emit: Emit) -> None:
         if usage is None:
             return
-        self.compactor.engine.update_from_response(usage.as_dict())
-        money = self.line.money(usage)
-        turn.money += money or 0.0
-        record = UsageRecord(
-            model=self.line.card.name,
-            input=max(
-                0, usage.prompt_tokens - (usage.cache_read_tokens or 0) - (usage.cache_write_tokens or 0)
-            ),
-            cache_read=usage.cache_read_tokens or 0,
-            cache_write=usage.cache_write_tokens or 0,
-            output=usage.completion_tokens,
-            money=money,
-        )
+        await self.compactor.host.ask("update_from_response", None, usage.as_dict())
+        record = record_of(self.line.card, usage)
+        turn.money += record.money or 0.0
         await self.journal.used(record)
-        emit(Used(usage, money))
+        emit(Used(usage, record.money))
 
-    async def _add(self, messages: list[Message]) -> Message:
-        await self.journal.add(messages)
-        self.view.extend(messages)
+    async def _add(self, messages: list[Message], shown: Mapping[int, Message] | None = None) -> Message:
+        return await carried_through(self._store(messages, shown or {}))
+
+    async def _store(self, messages: list[Message], shown: Mapping[int, Message]) -> Message:
+        await self.journal.add(messages, shown)
+        self.view.extend(shown.get(place, message) for place, message in enumerate(messages))
         return messages[-1]
 
     async def _leave_valid(self, said: str) -> None:
-        """After a turn that broke off: the newest word is not the user's, so that the next turn is in order."""
+        """After a turn that broke off: the newest word is not the user's, so that the next turn is in order.
+
+        What had arrived of the answer stands in front; calls that nobody will answer do not.
+        """
+        unfinished, self.line.unfinished = self.line.unfinished, None
         if self.view and self.view[-1].get("role") in ("user", "tool"):
-            await self._add([{"role": "assistant", "content": said}])
+            arrived = text_of(unfinished).rstrip() if unfinished else ""
+            content = f"{arrived}\n\n{said}" if arrived else said
+            await self._add([{"role": "assistant", "content": content}])
 
 
 def _in_one_line(result: str) -> tuple[str, bool]:

@@ -13,14 +13,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from plimsoll.agent.accounts import money_of
 from plimsoll.agent.events import Event, Said, Thought
 from plimsoll.caching import BlockChain, CacheMemory, CachingPolicy, mark
 from plimsoll.dialects import ChatRequest, ReasoningDelta, Reply, TextDelta, Usage
 from plimsoll.messages import Message
 from plimsoll.models import ModelCard, UsageAnchor, estimate_messages_tokens_rough, estimate_tools_tokens
 from plimsoll.providers import Client
+from plimsoll.providers.masking import masked
 
 Emit = Callable[[Event], None]
+_API_MODES = {"openai": "chat_completions", "anthropic": "anthropic_messages"}  # as plugins know them
 
 
 @dataclass(slots=True)
@@ -37,6 +40,8 @@ class Line:
     anchor: UsageAnchor = field(default_factory=UsageAnchor)
     # Told of every request that was answered, exactly as it was sent: what a warm summary builds on.
     on_reply: Callable[[ChatRequest, Usage | None], None] | None = None
+    # What of the last reply has arrived, until it stands in the history: what a person saw is not lost.
+    unfinished: Message | None = None
     _chain: BlockChain | None = None
     _memory: CacheMemory | None = None
 
@@ -59,12 +64,16 @@ class Line:
             extra=self.extra,
         )
         stream = self.client.stream(request, deadline=deadline)
-        async with stream:
-            async for delta in stream:
-                if isinstance(delta, TextDelta):
-                    emit(Said(delta.text))
-                elif isinstance(delta, ReasoningDelta):
-                    emit(Thought(delta.text))
+        self.unfinished = None
+        try:
+            async with stream:
+                async for delta in stream:
+                    if isinstance(delta, TextDelta):
+                        emit(Said(delta.text))
+                    elif isinstance(delta, ReasoningDelta):
+                        emit(Thought(delta.text))
+        finally:
+            self.unfinished = stream.reply.message
         self._memory = marked.memory
         reply = stream.reply
         if self.on_reply:
@@ -75,14 +84,23 @@ class Line:
 
     def money(self, usage: Usage) -> float | None:
         """What a reply cost in USD; None where the card has no prices."""
-        prices = self.card.prices_for(usage.prompt_tokens)
-        if not prices.input and not prices.output:
-            return 0.0 if self.card.known else None
-        read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
-        hour = usage.cache_write_1h_tokens or 0
-        plain = max(0, usage.prompt_tokens - read - written)
-        cost = plain * prices.input + read * prices.cache_read + usage.completion_tokens * prices.output
-        return (cost + (written - hour) * prices.write_5m + hour * prices.write_1h) / 1_000_000
+        return money_of(self.card, usage)
+
+    def facts(self, context_length: int) -> dict[str, Any]:
+        """What an engine is told about the model. The key is in it: only engines may see this."""
+        endpoint = self.client.endpoint
+        return {
+            "model": self.card.name,
+            "context_length": context_length,
+            "base_url": endpoint.base_url,
+            "api_key": endpoint.key or "",
+            "provider": endpoint.provider,
+            "api_mode": _API_MODES[endpoint.dialect],
+        }
+
+    def hide(self, text: str) -> str:
+        """A text without the key of this line."""
+        return masked(text, [self.client.endpoint.key or ""])
 
     def _estimate(self, view: list[Message]) -> int:
         return estimate_messages_tokens_rough(view) + estimate_tools_tokens(self.tools)

@@ -15,16 +15,20 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from plimsoll.archive import CompactionEvent
-from plimsoll.context import ContextCompressor, ContextEngine, Report
+from plimsoll.agent.accounts import Spender, ledger_of, record_of, total_of
+from plimsoll.agent.foreign import Hung, said
+from plimsoll.agent.hooks import MUST, Guidance, Hooks
+from plimsoll.agent.hosting import HostedEngine
+from plimsoll.archive import CompactionEvent, UsageRecord
+from plimsoll.context import ContextCompressor, ContextEngine, Report, SummaryWriter
 from plimsoll.context.gate import refusal
-from plimsoll.messages import Message
+from plimsoll.messages import Message, Wire
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 
-Lighter: TypeAlias = tuple[list[Message], Report | None]
-Source: TypeAlias = Callable[[], Coroutine[Any, Any, Lighter]]
 SOFT_LINE = 0.85
 FAR_BELOW = 0.85
+NOTHING = "nothing to compress yet"
+_MOST_SOURCES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +48,32 @@ class Attempt:
 
     messages: list[Message] | None
     event: CompactionEvent
+    spent: tuple[UsageRecord, ...] = ()  # what its summary used
+
+
+@dataclass(frozen=True, slots=True)
+class Lighter:
+    """What an engine gave, and how long it took."""
+
+    messages: list[Message]
+    report: Report | None
+    seconds: float
+
+
+Source: TypeAlias = Callable[[], Coroutine[Any, Any, Lighter]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """Work in the background: what it was made from, and the task that gives the lighter list."""
+    """Work in the background: what it was made from, what the hooks said, and the task that gives the result."""
 
     source: tuple[Message, ...]
+    guidance: "asyncio.Task[Guidance]"
     task: "asyncio.Task[Lighter]"
+
+    def cancel(self) -> None:
+        self.guidance.cancel()
+        self.task.cancel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +88,39 @@ class Compactor:
     """When and how the view of one conversation is made lighter."""
 
     def __init__(
-        self, engine: ContextEngine, rules: CompactionRules, clock: Callable[[], float], model: str = ""
+        self,
+        engine: ContextEngine,
+        rules: CompactionRules,
+        clock: Callable[[], float],
+        model: str = "",
+        *,
+        hooks: Hooks | None = None,
+        fallback: ContextCompressor | None = None,
+        wire: Wire = "openai",
+        hide: Callable[[str], str] = lambda text: text,
     ) -> None:
-        self.engine = engine
+        self.host = HostedEngine(engine, fallback, hide=hide)
         self.rules = rules
         self.model = model
+        self.hooks = hooks or Hooks()
+        self.wire: Wire = wire  # whose rules a lighter view must keep
         self._clock = clock
         self._prepared: _Prepared | None = None
         self._vain: _Vain | None = None
 
+    @property
+    def engine(self) -> ContextEngine:
+        """The engine that serves now."""
+        return self.host.engine
+
+    @engine.setter
+    def engine(self, engine: ContextEngine) -> None:
+        self.host.engine = engine
+
     def remember(self, events: Sequence[CompactionEvent], tokens: int) -> None:
         """Take up the verdict of an earlier process from the events that it stored; the view has `tokens` now."""
         last = events[-1] if events else None
-        if last and last.outcome != "compacted":
+        if last and last.outcome != "compacted" and not last.reason.startswith(NOTHING):
             # What a person has taken back is not done again at the next chance.
             self._vain = _Vain(last.tokens_before if last.outcome == "refused" else tokens, last.time)
 
@@ -87,7 +129,7 @@ class Compactor:
         if not self.rules.enabled or tokens < self.engine.threshold_tokens:
             return False
         if self._vain is None:
-            return self.engine.should_compress(tokens)
+            return bool(self.host.ask_now("should_compress", True, prompt_tokens=tokens))
         return self._is_armed(tokens)
 
     def prepare(self, view: Sequence[Message], tokens: int) -> None:
@@ -98,34 +140,77 @@ class Compactor:
         if not self._is_armed(tokens):
             return
         source = tuple(view)
-        self._prepared = _Prepared(
-            source, asyncio.create_task(self._run(self.engine, list(source), tokens, None))
-        )
+        guidance = asyncio.create_task(self.hooks.before(source, "threshold", None))
+        task = asyncio.create_task(self._run_guided(guidance, list(source), tokens))
+        self._prepared = _Prepared(source, guidance, task)
 
     async def compact(
         self, view: Sequence[Message], tokens: int, trigger: str, focus: str | None = None
     ) -> Attempt:
         """Make the view lighter now: by what was prepared, by the engine, or by the built-in one."""
         started = self._clock()
-        event = CompactionEvent(trigger=trigger, engine=self.engine.name, messages_before=len(view))
-        event = replace(event, tokens_before=tokens)
-        candidate, report, why = await self._candidate(list(view), tokens, focus)
-        seconds = self._clock() - started
-        event = replace(event, seconds=seconds, waited=seconds)
-        if candidate is None:
+        event = CompactionEvent(
+            trigger=trigger, engine=self.engine.name, messages_before=len(view), tokens_before=tokens
+        )
+        prepared = self._take_prepared(view, focus)
+        guidance = await (prepared.guidance if prepared else self.hooks.before(view, trigger, focus))
+        if guidance.veto and trigger in MUST:
+            # What was vetoed was not prepared either.
+            prepared, guidance = None, await self.hooks.before(view, trigger, focus)
+        self._tell(guidance.faults)
+        if guidance.veto:
             self._vain = _Vain(tokens, self._clock())
-            return Attempt(None, replace(event, outcome="refused", reason=why))
-        before, after = weigh(view), weigh(candidate)
+            return Attempt(None, replace(event, outcome="refused", reason=f"vetoed by {guidance.veto}"))
+        found, why = await self._candidate(list(view), tokens, guidance.focus, prepared)
+        waited = self._clock() - started
+        spent = self.take_spent()
+        event = replace(event, seconds=waited, waited=waited, reason=why, money=total_of(spent))
+        if found is None:
+            self._vain = _Vain(tokens, self._clock())
+            return Attempt(None, replace(event, outcome="refused"), spent)
+        before, after = weigh(view), weigh(found.messages)
         shrunk = round(tokens * after / before) if before else after
         near = shrunk > self.engine.threshold_tokens * FAR_BELOW
         self._vain = _Vain(shrunk, self._clock()) if near else None
-        model = self.model if report and report.summary_source == "model" else ""
-        event = replace(event, messages_after=len(candidate), tokens_after=shrunk, reason=why, model=model)
-        return Attempt(candidate, event)
+        event = replace(
+            event,
+            messages_after=len(found.messages),
+            tokens_after=shrunk,
+            model=self.model if found.report and found.report.summary_source == "model" else "",
+            seconds=max(found.seconds, 0.0),
+            ledger=await asyncio.to_thread(ledger_of, view, found.messages, found.report),
+        )
+        return Attempt(found.messages, event, spent)
 
     def undone(self, tokens: int) -> None:
         """A person took the last compaction back: not again until there is more, or later."""
         self._vain = _Vain(tokens, self._clock())
+
+    def write_with(self, summarizer: SummaryWriter | None, model: str) -> None:
+        """Summaries are written by somebody else from now on, or by nobody."""
+        self.model = model
+        engines = {self.engine} if self.host.is_built_in else {self.engine, self.host.fallback()}
+        for engine in engines:
+            if hasattr(engine, "summarizer"):
+                engine.summarizer = summarizer
+
+    def take_spent(self) -> tuple[UsageRecord, ...]:
+        """What summaries have used since this was last asked."""
+        writer = getattr(self.engine, "summarizer", None)
+        found = writer.take_spent() if isinstance(writer, Spender) else ()
+        return tuple(record_of(card, usage, "summary") for card, usage in found)
+
+    async def finished(self, event: CompactionEvent) -> None:
+        """A compaction was stored: the hooks are told."""
+        if event.outcome == "compacted":
+            self._tell(await self.hooks.after(event))
+
+    async def close(self) -> None:
+        """Give up what is being prepared."""
+        prepared, self._prepared = self._prepared, None
+        if prepared:
+            prepared.cancel()
+            await asyncio.gather(prepared.task, prepared.guidance, return_exceptions=True)
 
     def _is_armed(self, tokens: int) -> bool:
         """Whether nothing was tried in vain, or there is more now, or it is long ago."""
@@ -134,67 +219,89 @@ class Compactor:
         grown = tokens - self._vain.tokens >= self.engine.context_length * self.rules.rearm_growth
         return grown or self._clock() - self._vain.time >= self.rules.rearm_seconds
 
-    async def close(self) -> None:
-        """Give up what is being prepared."""
-        if self._prepared:
-            self._prepared.task.cancel()
-            await asyncio.gather(self._prepared.task, return_exceptions=True)
-            self._prepared = None
+    def _tell(self, faults: Sequence[str]) -> None:
+        for fault in faults:
+            self.host.notice(fault, fault)
 
     async def _candidate(
-        self, view: list[Message], tokens: int, focus: str | None
-    ) -> tuple[list[Message] | None, Report | None, str]:
+        self, view: list[Message], tokens: int, focus: str | None, prepared: _Prepared | None
+    ) -> tuple[Lighter | None, str]:
         """A lighter list that passes the gate, from the best source that gives one, and what went wrong before."""
         faults: list[str] = []
-        for name, source in self._sources(view, tokens, focus):
+        sources = self._sources(view, tokens, focus, prepared)
+        for name, source in sources:
             try:
-                messages, report = await source()
-            except TimeoutError:
-                faults.append(f"{name}: no result within {self.rules.deadline:.0f} s")
+                found = await source()
+                refused = refusal(view, weigh(view), found.messages, self.wire)
+            except Hung as hung:
+                faults.append(f"{name}: {hung}")
+                if name != "prepared" and self.host.is_built_in and len(sources) < _MOST_SOURCES:
+                    # Only a model can have taken so long.
+                    sources.append(self._plain(self.host.without_model(), view, tokens, focus))
                 continue
             except (
                 Exception
-            ) as error:  # an engine is foreign code; whatever it raises, the conversation goes on
-                faults.append(f"{name}: {type(error).__name__}: {error}")
+            ) as error:  # foreign code; whatever it raises or returns, the conversation goes on
+                faults.append(f"{name}: {said(error)}")
                 continue
-            refused = refusal(view, weigh(view), messages)
             if not refused:
-                return messages, report, "; ".join(faults)
-            nothing_to_do = report is not None and report.outcome == "unchanged"
-            faults.append(f"{name}: {report.reason if report and nothing_to_do else refused}")
-        return None, None, "; ".join(faults)
+                return found, self.host.hide("; ".join(faults))
+            unchanged = found.report is not None and found.report.outcome == "unchanged"
+            faults.append(f"{name}: {found.report.reason if found.report and unchanged else refused}")
+        return None, self.host.hide("; ".join(faults))
 
-    def _sources(self, view: list[Message], tokens: int, focus: str | None) -> list[tuple[str, Source]]:
-        """Where a lighter list may come from, best first."""
+    def _take_prepared(self, view: Sequence[Message], focus: str | None) -> _Prepared | None:
+        """What was prepared, where the view still begins with it; otherwise it is given up."""
         prepared, self._prepared = self._prepared, None
+        if prepared and (focus is not None or not _is_prefix(prepared.source, view)):
+            prepared.cancel()
+            return None
+        return prepared
+
+    def _sources(
+        self, view: list[Message], tokens: int, focus: str | None, prepared: _Prepared | None
+    ) -> list[tuple[str, Source]]:
+        """Where a lighter list may come from, best first."""
         engine = self.engine
         sources: list[tuple[str, Source]] = []
-        if prepared and focus is None and _is_prefix(prepared.source, view):
+        if prepared:
             later = view[len(prepared.source) :]
             sources.append(("prepared", lambda: _with_later(prepared, later)))
-        elif prepared:
-            prepared.task.cancel()
         sources.append((engine.name, lambda: self._run(engine, view, tokens, focus)))
-        if not isinstance(engine, ContextCompressor):
-            plain = ContextCompressor(
-                context_length=engine.context_length, protect_last_n=engine.protect_last_n
-            )
-            sources.append(("compressor", lambda: self._run(plain, view, tokens, focus)))
+        if not self.host.is_built_in:
+            sources.append(self._plain(self.host.fallback(), view, tokens, focus))
         return sources
+
+    def _plain(
+        self, engine: ContextCompressor, view: list[Message], tokens: int, focus: str | None
+    ) -> tuple[str, Source]:
+        return "the built-in", lambda: self._run(engine, view, tokens, focus)
+
+    async def _run_guided(
+        self, guidance: "asyncio.Task[Guidance]", view: list[Message], tokens: int
+    ) -> Lighter:
+        """The engine's work in the background, once the hooks have spoken."""
+        spoken = await asyncio.shield(guidance)
+        if spoken.veto:
+            return Lighter(view, None, 0.0)
+        return await self._run(self.engine, view, tokens, spoken.focus)
 
     async def _run(
         self, engine: ContextEngine, view: list[Message], tokens: int, focus: str | None
     ) -> Lighter:
         """The engine in a thread of its own, within the deadline."""
-        work = asyncio.to_thread(engine.compress, view, current_tokens=tokens, focus_topic=focus)
-        messages = await asyncio.wait_for(work, self.rules.deadline)
+        started = self._clock()
+        messages = await self.host.compress(
+            engine, view, self.rules.deadline, current_tokens=tokens, focus_topic=focus
+        )
         report = getattr(engine, "last_report", None)
-        return messages, report if isinstance(report, Report) else None
+        seconds = self._clock() - started
+        return Lighter(messages, report if isinstance(report, Report) else None, seconds)
 
 
 async def _with_later(prepared: _Prepared, later: Sequence[Message]) -> Lighter:
-    messages, report = await prepared.task
-    return [*messages, *later], report
+    found = await prepared.task
+    return replace(found, messages=[*found.messages, *later])
 
 
 def _is_prefix(source: Sequence[Message], view: Sequence[Message]) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from plimsoll.messages import MEDIA_TYPES, Message, handle_of, media_of
+from plimsoll.messages import MEDIA_TYPES, Message, media_of, original_handle
 
 
 def without_oldest_images(messages: Sequence[Message], share: float = 0.5) -> list[Message] | None:
@@ -19,7 +19,7 @@ def without_oldest_images(messages: Sequence[Message], share: float = 0.5) -> li
 
 
 def _named(message: Message) -> Message:
-    handle = handle_of(message)
+    handle = original_handle(message)
     parts = [
         {"type": "text", "text": f"[{part['type']} left out; full content under handle {handle}]"}
         if isinstance(part, dict) and part.get("type") in MEDIA_TYPES

@@ -6,7 +6,7 @@ What `add` has returned from is safe: the agent shows nothing to the model that 
 added first. The keeper may store it in an archive (`sessions`) or in memory (tests).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from plimsoll.archive import CompactionEvent, UsageRecord
@@ -16,8 +16,8 @@ from plimsoll.messages import Message
 class Journal(Protocol):
     """The keeper of one conversation."""
 
-    async def add(self, messages: Sequence[Message]) -> None:
-        """Messages were said, in this order."""
+    async def add(self, messages: Sequence[Message], shown: Mapping[int, Message] | None = None) -> None:
+        """Messages were said, in this order; those in `shown`, by their place, reach the model in that form."""
 
     async def compacted(
         self, before: Sequence[Message], after: Sequence[Message], event: CompactionEvent

@@ -11,7 +11,7 @@ A limit ends the turn with a sentence; the session goes on.
 from pydantic import Field
 
 from plimsoll.agent.limits import Limits
-from plimsoll.models.settings import Section
+from plimsoll.sections import Section
 
 
 class AgentSettings(Section):

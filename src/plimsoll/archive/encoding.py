@@ -8,7 +8,7 @@ message ──► {"role":"tool","content":"…"}   keys in their order, nothing
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,10 +43,12 @@ class Encoded:
     handle: str
     tokens: int
     text: str
+    shown: str = ""  # the form in which the model sees it, where that is not the message itself
+    shown_tokens: int = 0
 
 
-def encode(message: Message, tokens: int | None = None) -> Encoded:
-    """The message as it is stored; `tokens` is estimated where nobody counted."""
+def encode(message: Message, tokens: int | None = None, shown: Message | None = None) -> Encoded:
+    """The message as it is stored; `tokens` is estimated where nobody counted, `shown` is what the model sees."""
     return Encoded(
         role=str(message.get("role", "")),
         body=to_json(message),
@@ -54,15 +56,25 @@ def encode(message: Message, tokens: int | None = None) -> Encoded:
         handle=handle_of(message).removeprefix("h:"),
         tokens=estimate_message_tokens(message) if tokens is None else tokens,
         text=searchable(message),
+        shown=to_json(shown) if shown else "",
+        shown_tokens=estimate_message_tokens(shown) if shown else 0,
     )
 
 
-def encode_all(messages: Sequence[Message], tokens: Sequence[int] | None = None) -> list[Encoded]:
-    """All messages, each with its tokens where they are given."""
+def encode_all(
+    messages: Sequence[Message],
+    tokens: Sequence[int] | None = None,
+    shown: Mapping[int, Message] | None = None,
+) -> list[Encoded]:
+    """All messages, each with its tokens and, by its place, the form that the model sees, where they are given."""
     counts: Sequence[int | None] = [None] * len(messages) if tokens is None else tokens
     if len(counts) != len(messages):
         raise InvalidConversation(f"{len(messages)} messages came with {len(counts)} token counts.")
-    return [encode(message, count) for message, count in zip(messages, counts, strict=True)]
+    forms = shown or {}
+    return [
+        encode(message, count, forms.get(place))
+        for place, (message, count) in enumerate(zip(messages, counts, strict=True))
+    ]
 
 
 def to_json(value: Any) -> str:

@@ -11,7 +11,7 @@ each other, and a fork shares its parent's past without copying it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -85,8 +85,13 @@ class Archive(ABC):
         after: int | None = None,
         tokens: Sequence[int] | None = None,
         lease: Lease | None = None,
+        shown: Mapping[int, Message] | None = None,
     ) -> Appended:
         """Add the messages of a turn, or those of it that are not stored yet.
+
+        `shown` names messages, by their place among these, that are too large for the model, with the form in
+        which it sees them: every view has that form, in the same transaction; the log, search and handles have
+        the whole.
 
         Saving the same turn again stores nothing; saving it with more messages at its end adds these, as long as
         nothing else was said since. `Conflict` where the turn was stored with other messages, or where the log
@@ -134,8 +139,15 @@ class Archive(ABC):
         """The node of this id; `UserError` where there is none."""
 
     @abstractmethod
-    async def nodes(self, id: str) -> list[Node]:
-        """All nodes that this session wrote, the oldest first, those of undone compactions too."""
+    async def nodes(self, id: str, *, inherited: bool = False) -> list[Node]:
+        """All nodes that this session wrote, the oldest first, those of undone compactions too.
+
+        With `inherited`, also those that the sessions it was forked from wrote about messages that it shares.
+        """
+
+    @abstractmethod
+    async def add_nodes(self, id: str, nodes: Sequence[Node], *, lease: Lease | None = None) -> None:
+        """Store nodes that no view shows yet, with their edges; one that is there already is left as it is."""
 
     @abstractmethod
     async def commit_compaction(

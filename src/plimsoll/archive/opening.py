@@ -1,27 +1,46 @@
-"""From the setting `archive.url` to an open archive."""
+"""From the setting `archive.url` to an open archive.
+
+null, sqlite:///…       a file       sqlite/
+postgresql://…          a server     postgres/, with the extra `postgres`
+"""
 
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from plimsoll.archive.interface import Archive
-from plimsoll.archive.settings import SCHEME
+from plimsoll.archive.settings import SERVER_SCHEMES, fault_of
 from plimsoll.archive.sqlite import SqliteArchive
-from plimsoll.errors import SettingError
+from plimsoll.errors import SettingError, UserError
 
 FILE_NAME = "archive.db"
 
 
-def archive_file(url: str | None, home: Path) -> Path:
-    """The file of the archive: where the setting says, or in the home of Plimsoll."""
+def archive_file(url: str | None, home: Path) -> Path | None:
+    """The file of the archive: where the setting says, or in the home of Plimsoll; None for one on a server."""
     if url is None:
         return home / FILE_NAME
+    fault = fault_of(url)
+    if fault:
+        raise SettingError(f"archive.url is refused: {fault}.")
     parts = urlsplit(url)
-    if parts.scheme != SCHEME or parts.netloc or len(parts.path) < 2:
-        # Not repeated: an address of another kind may hold a password.
-        raise SettingError("archive.url must be a file written as sqlite:///path/to/archive.db.")
-    return Path(unquote(parts.path))
+    return None if parts.scheme in SERVER_SCHEMES else Path(unquote(parts.path))
 
 
 async def open_archive(url: str | None, home: Path) -> Archive:
     """The archive that the setting names, made where there is none."""
-    return await SqliteArchive.open(archive_file(url, home))
+    path = archive_file(url, home)
+    return await SqliteArchive.open(path) if path else await _on_server(str(url))
+
+
+async def _on_server(url: str) -> Archive:
+    try:
+        from plimsoll.archive.postgres import PostgresArchive
+    except ImportError as error:
+        # Also where the driver is there and the library that it needs is not.
+        if not (error.name or "psycopg").startswith("psycopg"):
+            raise
+        raise UserError(
+            "archive.url names a PostgreSQL database, and its driver is not installed. "
+            "`pip install 'plimsoll[postgres]'` brings it; or set archive.url to a file."
+        ) from error
+    return await PostgresArchive.open(url)

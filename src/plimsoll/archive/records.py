@@ -18,6 +18,7 @@ from plimsoll.messages import Message
 
 State = Literal["active", "deleted"]
 Outcome = Literal["compacted", "refused", "undone"]
+NodeKind = Literal["summary", "stub", "leaf", "condensed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +82,13 @@ class Node:
     """A text that stands for what it was made from.
 
     `message` is what the model sees. A stub is a node without sources: a text that a repair had to put in.
+    Leaves and condensed nodes are a tree over the log that an engine keeps beside the views.
     """
 
     id: str
     message: Message
     sources: tuple[Source, ...] = ()
-    kind: Literal["summary", "stub"] = "summary"
+    kind: NodeKind = "summary"
     depth: int = 0
     tokens: int = 0
     model: str = ""  # who wrote it; empty: written without a model

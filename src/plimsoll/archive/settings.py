@@ -1,8 +1,9 @@
 """Settings of this package: where the archive is.
 
 archive:
-  url: null                          archive.db in the home of Plimsoll
-  url: sqlite:///srv/plimsoll.db     a file of its own
+  url: null                                     archive.db in the home of Plimsoll
+  url: sqlite:///srv/plimsoll.db                a file of its own
+  url: postgresql://me:secret@host/plimsoll     a database that many machines share
 """
 
 from typing import Annotated
@@ -11,15 +12,28 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from plimsoll.models.settings import Section
+from plimsoll.sections import Section
 
-SCHEME = "sqlite"
+FILE_SCHEME = "sqlite"
+SERVER_SCHEMES = ("postgresql", "postgres")
+FORMS = "sqlite:///path/to/archive.db or postgresql://user:password@host/database"
+
+
+def fault_of(url: str) -> str | None:
+    """What is wrong with an address, without the address: it may hold a password."""
+    parts = urlsplit(url)
+    if parts.scheme in SERVER_SCHEMES:
+        # A password anywhere else is not recognised as one where settings are shown.
+        return "it must have the password in front of the host" if "password=" in parts.query else None
+    if parts.scheme != FILE_SCHEME or parts.netloc or len(parts.path) < 2:
+        return f"it must be written as {FORMS}"
+    return None
 
 
 def _address(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme != SCHEME or parts.netloc or len(parts.path) < 2:
-        raise PydanticCustomError("endpoint", "it must be a file written as sqlite:///path/to/archive.db")
+    fault = fault_of(url)
+    if fault:
+        raise PydanticCustomError("endpoint", "{fault}", {"fault": fault})
     return url
 
 
@@ -28,6 +42,11 @@ class ArchiveSettings(Section):
 
     url: Annotated[str, AfterValidator(_address)] | None = Field(
         default=None,
-        description="The archive, such as sqlite:///path/to/archive.db. Null: archive.db in PLIMSOLL_HOME.",
-        json_schema_extra={"allowed": "sqlite:///path/to/file, or null"},
+        description=(
+            "The archive: a file, or a PostgreSQL database that many machines share. "
+            "Null: archive.db in PLIMSOLL_HOME."
+        ),
+        json_schema_extra={
+            "allowed": "sqlite:///path/to/file, postgresql://user:password@host/database, or null"
+        },
     )

@@ -3,6 +3,8 @@
     log    1 2 3 4 5 6 7 8 9 10 11 12 …          everything said, append-only
     view   1' 2 3 [node: 4–8] 9 10 │ 11 12 …      explicit up to `through`, then whatever follows
 
+A message that was too large for the model from the beginning (a tool's result of a
+megabyte) stands in every view in the form that was stored with it, never whole.
 What is appended after `through` belongs to the view by itself, so saying something
 rewrites no view, and a run of a million messages is one reference. View 0 has no
 references and `through` 0: it is the log. A view is never changed; undoing a

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from plimsoll.models.settings import Section
+from plimsoll.sections import Section
 
 
 class PromptCachingSettings(Section):

@@ -12,8 +12,8 @@ from plimsoll.config.load import (
     load_settings,
     plimsoll_home,
 )
-from plimsoll.config.scalars import read_text, scalar_text, shown
-from plimsoll.config.schema import Setting, Settings, all_keys
+from plimsoll.config.scalars import read_text, scalar_text, told, without_secrets
+from plimsoll.config.schema import Setting, Settings, all_keys, setting_at
 from plimsoll.config.sources import Given, Problem, Source
 
 __all__ = [
@@ -35,5 +35,7 @@ __all__ = [
     "read_text",
     "scalar_text",
     "set_value",
-    "shown",
+    "setting_at",
+    "told",
+    "without_secrets",
 ]

@@ -8,7 +8,7 @@ Every key of `all_keys()` is in it; a test compares the page with this output.
 from collections.abc import Iterator, Mapping
 
 from plimsoll.config.scalars import scalar_text
-from plimsoll.config.schema import ANY_NAME, Setting, all_keys, sections
+from plimsoll.config.schema import Setting, all_keys, is_any_name, sections
 from plimsoll.config.sources import KeyPath
 
 _OPENING = """\
@@ -39,10 +39,11 @@ plimsoll config set compression.threshold 0.4     change one key; comments stay
 ```
 
 **Secrets are not settings.** API keys come from the provider's environment variable (for example
-`ANTHROPIC_API_KEY`) and are refused in the file.
+`ANTHROPIC_API_KEY`) and are refused in the file. `env` and `headers` of an MCP server take them from the
+environment too, as `${NAME}`; of both, `plimsoll config` and errors tell the names and never a value.
 """
 
-_EXAMPLE_MODEL = "claude-sonnet-4.5"
+_EXAMPLE_NAMES = {"<model>": "claude-sonnet-4.5", "<server>": "docs"}
 
 _OLDER = """\
 ## Older spellings
@@ -58,7 +59,8 @@ They still work, in the file and as variables, and are reported. Where both are 
 _COMPLETE = """\
 ## A complete file
 
-Every key at its default. Model cards, and keys that have no effect in this release, are commented out.
+Every key at its default. Model cards and MCP servers, of which there are none by default, and keys that have
+no effect in this release are commented out.
 """
 
 
@@ -116,12 +118,14 @@ def _example(tree: Mapping[str, object], depth: int, mark: str = "") -> Iterator
             hidden = "# " if isinstance(below.reserved, str) else ""
             if not mark:
                 yield f"{margin}# {below.description}"
-            yield f"{margin}{hidden}{name}: {scalar_text(below.default)}  # {below.allowed}"
+            value = below.example if mark else below.default
+            yield f"{margin}{hidden}{name}: {scalar_text(value)}  # {below.allowed}"
         elif isinstance(below, Mapping):
             if depth == 0 and position:
                 yield ""
-            yield f"{margin}{'# ' if ANY_NAME in below else ''}{_EXAMPLE_MODEL if name == ANY_NAME else name}:"
-            yield from _example(below, depth + 1, mark or ("# " if ANY_NAME in below else ""))
+            opens = "# " if any(map(is_any_name, below)) else ""
+            yield f"{margin}{opens}{_EXAMPLE_NAMES.get(name, name)}:"
+            yield from _example(below, depth + 1, mark or opens)
 
 
 if __name__ == "__main__":

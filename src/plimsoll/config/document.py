@@ -85,10 +85,12 @@ def parse_document(path: Path, text: str) -> Document:
     lines: dict[KeyPath, int] = {}
     duplicates = []
     for key_path, line in entries:
-        first = lines.setdefault(key_path, line)
-        if first != line:
-            sentence = f"{'.'.join(key_path)} is set twice, first on line {first}. Keep one of them."
+        if key_path in lines:
+            sentence = (
+                f"{'.'.join(key_path)} is set twice, first on line {lines[key_path]}. Keep one of them."
+            )
             duplicates.append(Problem(f"{path}:{line}", key_path, sentence))
+        lines.setdefault(key_path, line)
     return Document(path, text, data, root, lines, tuple(duplicates))
 
 
@@ -120,6 +122,8 @@ def _sentence(error: MarkedYAMLError) -> str:
         advice = "Indent with spaces, not with tabs."
     elif problem.startswith("mapping values are not allowed"):
         advice = "Put text that holds a colon in quotes, and indent the keys of one section alike."
+    elif problem.endswith("but got '{'"):
+        advice = 'Put text that holds braces in quotes, such as "${NAME}".'
     elif problem.startswith("found undefined alias"):
         # The name is left out: a password that begins with * would be one.
         problem, advice = "found an alias that is not defined", "Put text that begins with * in quotes."

@@ -12,16 +12,17 @@ import os
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
+from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
 from plimsoll.config.document import Document, parse_document, read_document
 from plimsoll.config.layers import unknown_key
 from plimsoll.config.legacy import renamed
 from plimsoll.config.load import examine
-from plimsoll.config.scalars import scalar_text
+from plimsoll.config.scalars import scalar_text, without_secrets
 from plimsoll.config.schema import path_of, setting_at
 from plimsoll.config.sources import KeyPath, setting_error
 from plimsoll.errors import SettingError, advice_on
@@ -39,24 +40,26 @@ def set_value(path: Path, key: str, value: Any) -> tuple[str, ...]:
     """
     asked = path_of(key)
     target = renamed(asked)
-    if setting_at(target) is None:
+    setting = setting_at(target)
+    if setting is None:
         raise SettingError(unknown_key(target))
     before = read_document(path)
     if before.problems:
         raise setting_error(before.problems)
-    after = parse_document(path, _spliced(before, target, value))
-    if after.problems or repr(after.data) != repr(_expected(before.data, target, value)):
-        line = before.line_of(target)
-        where = path if line is None else f"{path}:{line}"
-        wish = f"{'.'.join(target)} = {scalar_text(value)}"
-        raise SettingError(
-            f"{where}: this file is written in a way that cannot be edited; set {wish} by hand."
-        )
+    expected = replace(before, data=_expected(before.data, target, value))
     known = {(problem.path, problem.text) for problem in examine(before, {}, {}).problems}
-    problems = examine(after, {}, {}).problems
+    problems = examine(expected, {}, {}).problems
     new = [one for one in problems if one.path == target or (one.path, one.text) not in known]
     if new:
         raise SettingError(f"{' '.join(one.text for one in new)} Nothing was written.")
+    after = parse_document(path, _spliced(before, target, value))
+    if after.problems or repr(after.data) != repr(expected.data):
+        line = before.line_of(target)
+        where = path if line is None else f"{path}:{line}"
+        wish = f"{'.'.join(target)} = {scalar_text(without_secrets(setting, value))}"
+        raise SettingError(
+            f"{where}: this file is written in a way that cannot be edited; set {wish} by hand."
+        )
     _write(path, after.text)
     if target == asked:
         return ()
@@ -88,10 +91,11 @@ def _spliced(document: Document, path: KeyPath, value: Any) -> str:
         if isinstance(node, MappingNode) and len(rest) > 1:
             mapping = node
             continue
-        if not isinstance(node, ScalarNode) or (len(rest) > 1 and node.tag != _NULL):
+        if len(rest) == 1 and _is_replaceable(node, value):
+            quote = node.style if isinstance(node, ScalarNode) else None
+            return _replaced(text, key, node, scalar_text(value, quote))
+        if not isinstance(node, ScalarNode) or len(rest) == 1 or node.tag != _NULL:
             break  # a list or a word where a value or a section belongs: not ours to throw away
-        if len(rest) == 1:
-            return _replaced(text, key, node, scalar_text(value, node.style))
         if mapping.flow_style:
             return _replaced(text, key, node, "{" + _flow(rest[1:], value) + "}")
         # A section with nothing below it yet.
@@ -99,6 +103,12 @@ def _spliced(document: Document, path: KeyPath, value: Any) -> str:
         lines = _block(rest[1:], value, key.start_mark.column + step, step)
         return _with_lines(emptied, key.end_mark.index, lines, newline)
     return text
+
+
+def _is_replaceable(node: Node, value: Any) -> bool:
+    """Whether a value may take a node's place: a word for a word, `[a, b]` for `[c]`."""
+    is_many = isinstance(value, list | dict)
+    return isinstance(node, ScalarNode) or (is_many and isinstance(node, CollectionNode) and node.flow_style)
 
 
 def _step(root: MappingNode) -> int:
@@ -137,6 +147,8 @@ def _replaced(text: str, key: Node, node: Node, new: str) -> str:
 
 def _end(text: str, node: Node) -> int:
     """Where the last word of a node ends, comments behind it left out."""
+    if isinstance(node, SequenceNode) and not node.flow_style:
+        return _end(text, node.value[-1])
     if not isinstance(node, MappingNode) or node.flow_style:
         return int(node.end_mark.index)
     key, value = node.value[-1]

@@ -12,10 +12,22 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from plimsoll.config.document import Document
 from plimsoll.config.legacy import renamed
 from plimsoll.config.scalars import is_secret_name, read_text, shown
-from plimsoll.config.schema import PREFIX, Setting, all_keys, fits, is_section, path_of, sections, setting_at
+from plimsoll.config.schema import (
+    PREFIX,
+    Setting,
+    all_keys,
+    fits,
+    is_any_name,
+    is_section,
+    path_of,
+    sections,
+    setting_at,
+)
 from plimsoll.config.sources import COMMAND_LINE, Given, KeyPath, Problem, Source
 
 Found = Iterator[Given | Problem]
@@ -71,6 +83,15 @@ def unknown_key(path: KeyPath) -> str:
             f"{key} is not a setting: it is 3 and hard-coded (system prompt and first exchange). "
             "Remove it; compression.protect_last_n is the one that can be set."
         )
+    whole = _whole(path)
+    if whole is not None:
+        return f"{key} is not a setting by itself: {'.'.join(whole)} is one setting. Set it as a whole."
+    private = [s.path[-1] for s in all_keys() if s.is_private and _beside(path, s)]
+    if is_secret_name(path[-1]) and private:
+        return (
+            f"{key} is not a setting (its value is not shown). "
+            f"Write it below {' or '.join(private)} as ${{NAME}}, and set that environment variable."
+        )
     if is_secret_name(path[-1]):
         return (
             f"{key} is not a setting: secrets do not belong in configuration (its value is not shown). "
@@ -107,11 +128,30 @@ def _from_mapping(document: Document, mapping: Mapping[Any, Any], above: KeyPath
             yield Given(renamed(path), value, source, ".".join(path))
         elif not is_section(path):
             yield Problem(str(source), path, unknown_key(path))
+        elif not value and _incomplete(path):
+            yield Problem(str(source), path, f"{'.'.join(path)} is empty; {_incomplete(path)}.")
         elif isinstance(value, Mapping):
             yield from _from_mapping(document, value, path)
         elif value is not None:  # `compression:` with every key below commented out is an empty section
             sentence = f"{'.'.join(path)} is {shown(value)}, but it is a section; its keys are "
             yield Problem(str(source), path, f"{sentence}{_keys_below(path)}.")
+
+
+def _incomplete(path: KeyPath) -> str:
+    """Why a section cannot be empty, or nothing."""
+    section = next((found for group, found in sections().items() if fits(path, group)), None)
+    try:
+        if section is not None:
+            section.model_validate({})
+    except ValidationError as error:
+        return str(error.errors(include_url=False)[0]["msg"])
+    return ""
+
+
+def _whole(path: KeyPath) -> KeyPath | None:
+    """The path of the list or map that a path leads into."""
+    tops = (path[:length] for length in range(1, len(path)))
+    return next((top for top in tops if (found := setting_at(top)) is not None and found.is_many), None)
 
 
 def _keys_below(path: KeyPath) -> str:
@@ -126,9 +166,12 @@ def _beside(path: KeyPath, setting: Setting) -> bool:
 
 
 def _unknown_variable(name: str, path: KeyPath, variables: list[str]) -> str:
+    for group in sections():
+        place = len(group) - 1
+        if is_any_name(group[-1]) and path[:place] == group[:place]:
+            above, what = ".".join(group[:place]), group[-1].strip("<>")
+            return f"{above} is set in config.yaml; a variable cannot spell the name of a {what}."
     if path[-1] == "protect_first_n" or is_secret_name(path[-1]):
         return unknown_key(path)
-    if is_section(path[:2]) and path[:2] == ("model", "cards"):
-        return "model cards are set in config.yaml; a variable cannot spell a model's name."
     near = difflib.get_close_matches(name, variables, n=1, cutoff=0.6)
     return f"no setting has this variable.{f' Did you mean {near[0]}?' if near else ''}"

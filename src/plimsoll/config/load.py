@@ -9,8 +9,8 @@ for the day on which the variable is gone.
 
 import difflib
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from plimsoll.config.document import Document, read_document
 from plimsoll.config.layers import from_environment, from_file, from_flags, misspelled_variables, unknown_key
 from plimsoll.config.legacy import renamed, settle
-from plimsoll.config.scalars import shown
+from plimsoll.config.scalars import shown, told
 from plimsoll.config.schema import Setting, Settings, path_of, setting_at
 from plimsoll.config.sources import DEFAULT, Given, KeyPath, Problem, Source, setting_error
 from plimsoll.errors import SettingError
@@ -50,11 +50,13 @@ class Loaded:
         return self.given.get(key, ())[1:]
 
     def value(self, key: str) -> Any:
-        """The value that holds."""
-        find_setting(key)
+        """The value that holds; of a name that nobody has set up, the default."""
+        setting = find_setting(key)
         found: Any = self.settings
         for name in path_of(key):
-            found = found.get(name) if isinstance(found, Mapping) else getattr(found, name, None)
+            if isinstance(found, Mapping) and name not in found:
+                return setting.default
+            found = found[name] if isinstance(found, Mapping) else getattr(found, name)
         return found
 
 
@@ -95,12 +97,18 @@ def check_settings(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
     known_engines: Collection[str] = BUILT_IN_ENGINES,
+    plugin_problems: Callable[[Settings], Sequence[str]] | None = None,
 ) -> Report:
-    """Everything there is to say about the configuration, the name of the engine included."""
+    """Everything there is to say about the configuration, the name of the engine included.
+
+    `plugin_problems` tries the engine and the plugins that the settings name, and outranks `known_engines`.
+    """
     variables = os.environ if environ is None else environ
     path = (home or plimsoll_home(variables)) / FILE_NAME
     report = examine(read_document(path), variables, flags or {})
     loaded = report.loaded
+    if loaded is not None and plugin_problems is not None:
+        return _with_plugins(report, loaded, plugin_problems(loaded.settings))
     if loaded is None or loaded.settings.context.engine in known_engines:
         return report
     engine = loaded.settings.context.engine
@@ -110,6 +118,15 @@ def check_settings(
     )
     problem = Problem(str(loaded.source("context.engine")), ("context", "engine"), sentence)
     return Report(report.path, (problem,), report.notices, None)
+
+
+def _with_plugins(report: Report, loaded: Loaded, sentences: Sequence[str]) -> Report:
+    """The report with what plugins have to say, each sentence at the key that it is about."""
+    problems = []
+    for sentence in sentences:
+        key = "plugins.enabled" if sentence.startswith("plugins.enabled") else "context.engine"
+        problems.append(Problem(str(loaded.source(key)), path_of(key), sentence))
+    return replace(report, problems=tuple(problems), loaded=None) if problems else report
 
 
 def find_setting(key: str) -> Setting:
@@ -157,8 +174,22 @@ def _complaint(one: Given) -> Problem | None:
     if not mine:  # it disagrees with the default of another key, which another source may set
         return None
     reason = mine[0]["msg"] if mine[0]["type"] == "endpoint" else f"it must be {setting.allowed}"
-    sentence = f"{one.spelled} is {shown(one.value)}; {reason}{_advice(setting, one.value)}."
+    key, value = _innermost(one, mine[0]["loc"])
+    sentence = f"{key} is {told(setting, value)}; {reason}{_advice(setting, value)}."
     return Problem(str(one.source), one.path, sentence)
+
+
+def _innermost(one: Given, place: Sequence[int | str]) -> tuple[str, Any]:
+    """The key and value to name: of a list or map, the entry that is wrong."""
+    found: Any = one.value
+    names = []
+    for name in place[len(one.path) :]:
+        is_there = name in found if isinstance(found, dict) else isinstance(found, list)
+        if not is_there:
+            break
+        found = found[name]
+        names.append(str(name))
+    return ".".join((one.spelled, *names)), found
 
 
 def _advice(setting: Setting, value: Any) -> str:
@@ -184,13 +215,22 @@ def _compose(
         disagreements = []
         for one in error.errors(include_url=False):
             section: KeyPath = tuple(str(name) for name in one["loc"])
-            path = (*section, str(one.get("ctx", {}).get("key")))
             # A key of this section that is wrong by itself may be all there is to it.
-            if path in winners and not any(p.path[: len(section)] == section for p in problems):
-                given = winners[path]
-                sentence = f"{given.spelled} is {shown(given.value)}; {one['msg']}."
-                disagreements.append(Problem(str(given.source), path, sentence))
+            if not any(p.path[: len(section)] == section for p in problems):
+                key = one.get("ctx", {}).get("key")
+                disagreements.append(_disagreement(winners, section, key, one["msg"]))
         return None, disagreements
+
+
+def _disagreement(winners: Mapping[KeyPath, Given], section: KeyPath, key: str | None, why: str) -> Problem:
+    """How a section does not fit together, told about one key of it or, where none is to blame, about all."""
+    if key is None:
+        first = next(given for path, given in winners.items() if path[: len(section)] == section)
+        return Problem(str(first.source), section, f"{'.'.join(section)} is incomplete; {why}.")
+    path = (*section, key)
+    return Problem(
+        str(winners[path].source), path, f"{winners[path].spelled} is {shown(winners[path].value)}; {why}."
+    )
 
 
 def _tree(given: Iterable[Given]) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """One value as text and back: how it is read from a variable, written to YAML, shown to a person.
 
     "0.4" ──read_text──► 0.4 ──scalar_text──► 0.4        "sk-ant-..." ──shown──► (not shown)
+    {TOKEN: abc} ──without_secrets──► {TOKEN: (not shown)}
 
 What looks like a secret is never shown, because errors end up in logs and bug reports.
 """
 
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -23,6 +25,7 @@ _SECRET_NAME = re.compile(
     r"(?:^|_)(?:api_?keys?|keys?|(?:access_?|auth_?)?token|secrets?|passw(?:or)?d|passphrase|credentials?"
     r"|authorization|bearer)$"
 )
+_HIDDEN = "(not shown)"
 _LONGEST_SHOWN = 60
 
 
@@ -34,15 +37,21 @@ def is_secret_name(name: str) -> bool:
 
 def read_yaml_scalar(text: str) -> Any:
     """Text as a YAML 1.2 scalar; text that is no scalar stays text."""
+    value = _read_yaml(text)
+    return value if value is None or isinstance(value, str | bool | int | float) else text
+
+
+def _read_yaml(text: str) -> Any:
     try:
-        value = YAML(typ="safe", pure=True).load(text)
+        return YAML(typ="safe", pure=True).load(text)
     except YAMLError:
         return text
-    return value if value is None or isinstance(value, str | bool | int | float) else text
 
 
 def read_text(setting: Setting, text: str) -> Any:
     """What a variable or a command argument gives for this setting."""
+    if setting.is_many:
+        return _read_yaml(text)
     if not setting.is_text:
         return read_yaml_scalar(text)
     # A model called 4 or # is a name, not a number or a comment; only `null` keeps its meaning.
@@ -50,7 +59,11 @@ def read_text(setting: Setting, text: str) -> Any:
 
 
 def scalar_text(value: Any, quote: str | None = None) -> str:
-    """A value as one YAML token that reads back as the same value."""
+    """A value on one line of YAML that reads back as the same value."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{scalar_text(key)}: {scalar_text(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(scalar_text, value)) + "]"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, float):
@@ -67,6 +80,40 @@ def scalar_text(value: Any, quote: str | None = None) -> str:
     return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in quoted)
 
 
+def without_secrets(setting: Setting, value: Any) -> Any:
+    """A value that a person may see: of a private map the names, of anything else all but secrets."""
+    if setting.is_private:
+        return dict.fromkeys(value, _HIDDEN) if isinstance(value, Mapping) else value and _HIDDEN
+    if setting.is_many and isinstance(value, Sequence) and not isinstance(value, str):
+        return list(_arguments_without_secrets(value))
+    return _HIDDEN if isinstance(value, str) and _is_secret(value) else value
+
+
+def _arguments_without_secrets(arguments: Sequence[Any]) -> Iterator[Any]:
+    """Arguments of a program, without what looks like a secret or follows an option that names one."""
+    named = False
+    for one in arguments:
+        if not isinstance(one, str):
+            yield one
+            continue
+        name, equals, _ = one.partition("=")
+        if equals and is_secret_name(name.lstrip("-")):
+            yield f"{name}={_HIDDEN}"
+        else:
+            yield _HIDDEN if named or _is_secret(one) else one
+        named = one.startswith("-") and not equals and is_secret_name(name.lstrip("-"))
+
+
+def _is_secret(text: str) -> bool:
+    return bool(_SECRET_VALUE.search(text) or _SECRET_URL.search(text))
+
+
+def told(setting: Setting, value: Any) -> str:
+    """The value of this setting, or one in it, in a message."""
+    is_hidden = setting.is_private and not isinstance(value, dict | list | None)
+    return _HIDDEN if is_hidden else shown(value)
+
+
 def shown(value: Any) -> str:
     """A value in a message: short, and never a secret."""
     if isinstance(value, dict):
@@ -76,8 +123,8 @@ def shown(value: Any) -> str:
     if value is None or isinstance(value, bool | int | float):
         return scalar_text(value)
     text = str(value)
-    if _SECRET_VALUE.search(text) or _SECRET_URL.search(text):
-        return "(not shown)"
+    if _is_secret(text):
+        return _HIDDEN
     if len(text) > _LONGEST_SHOWN:
         text = text[: _LONGEST_SHOWN - 1] + "…"
     return json.dumps(text, ensure_ascii=False)

@@ -6,13 +6,16 @@
               ├─ auxiliary       context/settings.py
               ├─ prompt_caching  caching/settings.py
               ├─ archive         archive/settings.py
-              └─ agent           agent/settings.py
+              ├─ agent           agent/settings.py
+              ├─ plugins         context/settings.py
+              ├─ tools           tools/settings.py
+              └─ mcp_servers     tools/settings.py
 
 `all_keys()` is what messages, completion and the documentation are made from, so
 a setting added to its package appears everywhere by itself.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType
@@ -26,10 +29,16 @@ from plimsoll.agent.settings import AgentSettings
 from plimsoll.archive.settings import ArchiveSettings
 from plimsoll.caching.settings import PromptCachingSettings
 from plimsoll.config.sources import KeyPath
-from plimsoll.context.settings import AuxiliarySettings, CompressionSettings, ContextSettings
-from plimsoll.models.settings import ModelSettings, Section
+from plimsoll.context.settings import (
+    AuxiliarySettings,
+    CompressionSettings,
+    ContextSettings,
+    PluginSettings,
+)
+from plimsoll.models.settings import ModelSettings
+from plimsoll.sections import Section
+from plimsoll.tools.settings import McpServerSettings, ToolSettings
 
-ANY_NAME = "<model>"  # stands in a path for a name that the user chooses
 PREFIX = "PLIMSOLL_"
 
 
@@ -43,6 +52,13 @@ class Settings(Section):
     prompt_caching: PromptCachingSettings = Field(default_factory=PromptCachingSettings)
     archive: ArchiveSettings = Field(default_factory=ArchiveSettings)
     agent: AgentSettings = Field(default_factory=AgentSettings)
+    plugins: PluginSettings = Field(default_factory=PluginSettings)
+    tools: ToolSettings = Field(default_factory=ToolSettings)
+    mcp_servers: Mapping[str, McpServerSettings] = Field(
+        default_factory=dict,
+        description="MCP servers, by a name of your choice.",
+        json_schema_extra={"names": "server"},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +71,11 @@ class Setting:
     description: str
     choices: tuple[str, ...]
     is_text: bool
+    is_many: bool  # a list or a map, which is one setting all the same
+    is_private: bool  # a map whose values are never shown
     nullable: bool
     reserved: str | Mapping[str, str] | None
+    example: Any
 
     @property
     def key(self) -> str:
@@ -65,13 +84,18 @@ class Setting:
     @property
     def variable(self) -> str | None:
         """The environment variable; None where the key holds a name that a variable cannot spell."""
-        return None if ANY_NAME in self.path else PREFIX + "__".join(self.path).upper()
+        return None if any(map(is_any_name, self.path)) else PREFIX + "__".join(self.path).upper()
 
     def without_effect(self, value: Any) -> str | None:
         """Why this value changes nothing in this release; None for a value that does what it says."""
         if isinstance(self.reserved, Mapping):
             return self.reserved.get(str(value))
         return self.reserved
+
+
+def is_any_name(name: str) -> bool:
+    """Whether a part of a setting's path, such as `<model>`, stands for a name that the user chooses."""
+    return name.startswith("<")
 
 
 @cache
@@ -87,7 +111,7 @@ def sections() -> Mapping[KeyPath, type[Section]]:
 
 
 def setting_at(path: KeyPath) -> Setting | None:
-    """The setting that a path names, with `<model>` standing for any model name."""
+    """The setting that a path names, with `<model>` standing for any name."""
     return next((setting for setting in all_keys() if fits(path, setting.path)), None)
 
 
@@ -99,11 +123,11 @@ def is_section(path: KeyPath) -> bool:
 
 
 def path_of(key: str) -> KeyPath:
-    """A dotted key as a path. A model's name may hold dots: what follows it is known, so it is found."""
+    """A dotted key as a path. A chosen name may hold dots: what follows it is known, so it is found."""
     for setting in all_keys():
-        if ANY_NAME not in setting.path:
+        place = next((n for n, name in enumerate(setting.path) if is_any_name(name)), None)
+        if place is None:
             continue
-        place = setting.path.index(ANY_NAME)
         before, after = ".".join(setting.path[:place]) + ".", "." + ".".join(setting.path[place + 1 :])
         name = key[len(before) : -len(after)]
         if name and key.startswith(before) and key.endswith(after):
@@ -114,7 +138,7 @@ def path_of(key: str) -> KeyPath:
 def fits(path: KeyPath, pattern: KeyPath) -> bool:
     """Whether a path is the pattern with a name in place of each `<model>`."""
     return len(path) == len(pattern) and all(
-        want in (ANY_NAME, have) for have, want in zip(path, pattern, strict=True)
+        want == have or is_any_name(want) for have, want in zip(path, pattern, strict=True)
     )
 
 
@@ -122,10 +146,15 @@ def _below(field: FieldInfo, path: KeyPath) -> tuple[type[Section], KeyPath] | N
     """The section that a field opens and its path; None for a field that holds a value."""
     kind = field.annotation
     if get_origin(kind) is Mapping:
-        return get_args(kind)[1], (*path, ANY_NAME)
+        return get_args(kind)[1], (*path, f"<{_extra(field)['names']}>")
     if isinstance(kind, type) and issubclass(kind, Section):
         return kind, path
     return None
+
+
+def _extra(field: FieldInfo) -> Mapping[str, Any]:
+    """What a field says about itself beyond types and limits."""
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 
 def _walk(section: type[Section], path: KeyPath) -> Iterator[Setting]:
@@ -150,17 +179,20 @@ def _setting(field: FieldInfo, path: KeyPath) -> Setting:
     nullable = NoneType in get_args(field.annotation)
     kind = kinds[0] if nullable else field.annotation
     choices = get_args(kind) if get_origin(kind) is Literal else ()
-    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-    reserved: Any = extra.get("reserved")
+    extra = _extra(field)
+    is_many = get_origin(kind) in (dict, Sequence)
     return Setting(
         path=path,
         allowed=str(extra.get("allowed") or _allowed(kind, choices, field.metadata, nullable)),
         default=field.get_default(),
         description=field.description or "",
         choices=choices,
-        is_text=kind not in (bool, int, float),
+        is_text=kind not in (bool, int, float) and not is_many,
+        is_many=is_many,
+        is_private=bool(extra.get("private")),
         nullable=nullable,
-        reserved=reserved,
+        reserved=extra.get("reserved"),
+        example=extra.get("example", field.get_default()),
     )
 
 

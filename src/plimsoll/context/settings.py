@@ -1,4 +1,4 @@
-"""Settings of this package: which engine, when it compacts, who writes the summary.
+"""Settings of this package: which engine and plugins, when it compacts, who writes the summary.
 
     window ──────────────────────────────────────────────► context_length
     [ head ][ ------------- middle ------------- ][ tail ]│
@@ -7,18 +7,19 @@
 Only ranges and defaults are here; what a value does is in the file of its phase.
 """
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from plimsoll.models.settings import (
     PROVIDERS,
     Endpoint,
-    Section,
     endpoint_field,
     provider_field,
     require_endpoint,
 )
+from plimsoll.sections import Section
 
 AUXILIARY_PROVIDERS = (*PROVIDERS[:3], "main", *PROVIDERS[3:])
 
@@ -31,6 +32,16 @@ class ContextSettings(Section):
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$",
         description="The context engine: compressor (built in), or the name of an installed engine.",
         json_schema_extra={"allowed": "an engine's name (letters, digits, - and _)"},
+    )
+
+
+class PluginSettings(Section):
+    """Which plugins are used. The code of any other plugin never runs, unless `context.engine` names it."""
+
+    enabled: Sequence[Annotated[str, StringConstraints(min_length=1)]] = Field(
+        default=[],
+        description="Plugins that are loaded: their engines can be chosen, their tools and commands are offered.",
+        json_schema_extra={"allowed": "a list of plugin names"},
     )
 
 

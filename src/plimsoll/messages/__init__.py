@@ -25,7 +25,7 @@ from plimsoll.messages.content import (
     with_text,
 )
 from plimsoll.messages.groups import align_backward, group_end, groups, safe_cuts
-from plimsoll.messages.handles import HANDLE_DIGITS, handle_of
+from plimsoll.messages.handles import HANDLE_DIGITS, handle_of, original_handle
 from plimsoll.messages.harness import is_harness_text
 from plimsoll.messages.order import (
     SYSTEM_ROLES,
@@ -63,6 +63,7 @@ __all__ = [
     "is_whole",
     "media_of",
     "meets_itself",
+    "original_handle",
     "part_text",
     "parts_of",
     "repair",

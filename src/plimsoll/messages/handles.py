@@ -6,10 +6,13 @@ restart, so a stub written today finds its original in any copy of the conversat
 
 import hashlib
 import json
+import re
 
-from plimsoll.messages.content import Message
+from plimsoll.messages.content import Message, text_of
 
 HANDLE_DIGITS = 10
+# How the line ends that stands behind an excerpt. A handle inside of a text is only spoken of.
+_NAMED = re.compile(r"full text under handle (h:[0-9a-f]{10})\]\s*\Z")
 
 
 def handle_of(message: Message) -> str:
@@ -18,3 +21,9 @@ def handle_of(message: Message) -> str:
     text = content if isinstance(content, str) else json.dumps(content, sort_keys=True, default=str)
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=HANDLE_DIGITS // 2)
     return f"h:{digest.hexdigest()}"
+
+
+def original_handle(message: Message) -> str:
+    """The handle under which a message is found whole: the one that an excerpt names, otherwise its own."""
+    named = _NAMED.search(text_of(message))
+    return named[1] if named else handle_of(message)

@@ -5,28 +5,22 @@
       cards:
         claude-sonnet-4.5: {window: 1000000}     overrides one fact of the shipped card
 
-`Section` is the base of every section in every package: closed (an unknown key is
-an error), frozen, and strict (the text "0.5" is not the number 0.5).
+A card that is not named here is taken as it was shipped.
 """
 
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from plimsoll.models.cards import ModelCard
 from plimsoll.models.catalogue import card_for
+from plimsoll.sections import Section
 
 PROVIDERS = ("auto", "openrouter", "nous", "anthropic", "openai", "ollama", "local")
 _SECRET_PARAMETERS = frozenset({"key", "api_key", "apikey", "api-key", "token", "access_token", "secret"})
-
-
-class Section(BaseModel):
-    """A group of settings: closed, frozen, strict."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 def _endpoint(address: str) -> str:
@@ -115,6 +109,7 @@ class ModelSettings(Section):
     cards: Mapping[str, CardOverrides] = Field(
         default_factory=dict,
         description="Facts that replace those of the shipped model cards, by model name.",
+        json_schema_extra={"names": "model"},
     )
 
     @model_validator(mode="after")

@@ -181,6 +181,11 @@ def _local(search: _Search, name: str | None, why: str) -> Resolution:
         return search.found(
             Endpoint("local", "", "openai", model=str(path)), f"{why}, so {path} is served here."
         )
+    if name is not None and name.lower() not in ("local", embedded_model().name):
+        raise UnknownModel(
+            f"{name} is not a model on this machine, and {why}. Name the file of one, ending in .gguf, or the "
+            f"embedded model, {embedded_model().name}; or set model.provider to whoever serves {name}."
+        )
     here = "" if is_fetched(search.home) else " (not fetched yet: `plimsoll models fetch`)"
     endpoint = Endpoint("local", "", "openai", model=str(model_path(search.home)))
     return search.found(endpoint, f"{why}, so the embedded model answers, {embedded_model().name}{here}.")

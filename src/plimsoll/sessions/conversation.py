@@ -3,20 +3,33 @@
     open ─► view from the archive ─► agent ─► every word stored ─► close
 
 Opening reads the view and nothing else, so a session of a million messages opens as
-fast as a short one.
+fast as a short one. Another process may have the same session open: each turn begins
+with what was said since.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from plimsoll.agent import Agent, CompactionRules, Compactor, Emit, Limits, Line
+from plimsoll.agent import (
+    Agent,
+    CompactionRules,
+    Compactor,
+    Emit,
+    Hooks,
+    Limits,
+    Line,
+    engine_tools,
+    largest_result,
+)
 from plimsoll.archive import Archive, CompactionEvent, Session
-from plimsoll.context import ContextEngine
+from plimsoll.context import ContextCompressor, ContextEngine, SummaryWriter
 from plimsoll.messages import Message
 from plimsoll.sessions.journal import ArchiveJournal
 from plimsoll.sessions.pins import with_pins
 from plimsoll.sessions.recall import recall_tool
+from plimsoll.sessions.turns import turn_of
 from plimsoll.tools import Approve, ToolBox, ToolContext
 
 
@@ -32,17 +45,26 @@ class Equipment:
     clock: Callable[[], float]
     limits: Limits = field(default_factory=Limits)
     summary_model: str = ""
-    offers_recall: bool = True  # false for a model that cannot call tools
+    offers_recall: bool = (
+        True  # false for a model that cannot call tools; then the engine's tools stay away too
+    )
+    hooks: Hooks = field(default_factory=Hooks)
+    fallback: ContextCompressor | None = None  # serves where another engine fails
+    patience: float = 30.0  # seconds to wait while another process answers in the same session
 
 
 class Conversation:
     """One open session; one turn at a time."""
 
-    def __init__(self, archive: Archive, session: Session, agent: Agent, journal: ArchiveJournal) -> None:
+    def __init__(
+        self, archive: Archive, session: Session, agent: Agent, journal: ArchiveJournal, patience: float
+    ) -> None:
         self.archive = archive
         self.session = session
         self.agent = agent
         self._journal = journal
+        self._patience = patience
+        self._view = -1  # the number of the view that was read
         self._turn = asyncio.Lock()
 
     @classmethod
@@ -50,19 +72,30 @@ class Conversation:
         """The session as it was left; `holder` names this process in leases."""
         session = await archive.session(id)
         journal = ArchiveJournal(archive, session.id, holder, session.messages)
-        toolbox = equipment.toolbox.with_tools([recall_tool(journal)] if equipment.offers_recall else [])
-        line = replace(equipment.line, tools=tuple(toolbox.schemas()))
-        compactor = Compactor(equipment.engine, equipment.rules, equipment.clock, equipment.summary_model)
-        agent = Agent(line, compactor, toolbox, equipment.tool_context, journal, equipment.limits)
-        conversation = cls(archive, session, agent, journal)
+        line = equipment.line
+        compactor = Compactor(
+            equipment.engine,
+            equipment.rules,
+            equipment.clock,
+            equipment.summary_model,
+            hooks=equipment.hooks,
+            fallback=equipment.fallback,
+            wire=line.client.endpoint.dialect,
+            hide=line.hide,
+        )
+        agent = Agent(line, compactor, equipment.toolbox, equipment.tool_context, journal, equipment.limits)
+        conversation = cls(archive, session, agent, journal, equipment.patience)
+        await conversation._begin_engine()
+        if equipment.offers_recall:
+            await conversation._offer_tools()
+        agent.line = replace(line, tools=tuple(agent.toolbox.schemas()))
         await conversation._reload()
-        compactor.remember(await archive.compactions(session.id, limit=1), line.tokens(agent.view))
-        equipment.engine.on_session_start(session.id, context_length=equipment.engine.context_length)
+        compactor.remember(await archive.compactions(session.id, limit=1), agent.line.tokens(agent.view))
         return conversation
 
     async def say(self, message: Message, emit: Emit, approve: Approve | None = None) -> Message:
-        """One turn; its last message."""
-        async with self._turn:
+        """One turn; its last message. `Conflict` where another process answers for too long."""
+        async with self._alone():
             return await self.agent.turn(message, emit, approve)
 
     async def begin(self, system_prompt: str) -> None:
@@ -74,12 +107,12 @@ class Conversation:
 
     async def compress(self, emit: Emit, focus: str | None = None) -> CompactionEvent:
         """Compact by hand."""
-        async with self._turn:
-            return await self.agent.compact(emit, "by hand", focus)
+        async with self._alone():
+            return await self.agent.compact_by_hand(emit, focus)
 
     async def undo(self) -> None:
         """The view before the last compaction; what was said since stays."""
-        async with self._turn:
+        async with self._alone():
             await self.archive.undo(self.session.id)
             await self._reload()
             self.agent.compactor.undone(self.agent.line.tokens(self.agent.view))
@@ -94,24 +127,73 @@ class Conversation:
         await self.archive.unpin(self.session.id, sequence)
         await self._reload_pins()
 
-    async def switch_model(self, line: Line, emit: Emit) -> None:
-        """Go on with another model; where its window is smaller, compact at once."""
-        async with self._turn:
-            old = self.agent.line
-            self.agent.line = replace(line, tools=old.tools)
+    async def switch_model(
+        self, line: Line, emit: Emit, writer: tuple[SummaryWriter | None, str] | None = None
+    ) -> None:
+        """Go on with another model; where its window is smaller, compact at once.
+
+        `writer` is who writes summaries from now on, and the name of that model; None leaves it as it was.
+        """
+        async with self._alone():
+            agent, compactor = self.agent, self.agent.compactor
+            # What is being prepared is meant for the old model's window and maybe written by it.
+            await compactor.close()
+            await agent.settle()
+            old = agent.line
+            agent.line = replace(line, tools=old.tools)
+            compactor.host.hide, compactor.wire = line.hide, line.client.endpoint.dialect
             await old.client.aclose()
-            self.agent.compactor.engine.update_model(line.card.name, line.card.prompt_limit)
+            if writer is not None:
+                compactor.write_with(*writer)
+            await compactor.host.ask("update_model", None, **line.facts(line.card.prompt_limit))
             self.session = await self.archive.update_session(self.session.id, model=line.card.name)
-            if self.agent.compactor.is_due(self.agent.line.tokens(self.agent.view)):
-                await self.agent.compact(emit, "smaller window")
+            agent.tell(emit)
+            if compactor.is_due(agent.line.tokens(agent.view)):
+                await agent.compact(emit, "smaller window")
+
+    async def end(self, *, reset: bool = False) -> None:
+        """The conversation is over for good: the engine is told, and with `reset` that a new one begins."""
+        host = self.agent.compactor.host
+        await host.ask("on_session_end", None, self.session.id, list(self.agent.view))
+        if reset:
+            await host.ask("on_session_reset", None)
 
     async def close(self) -> None:
         """Leave the session; it can be opened again."""
         await self.agent.compactor.close()
+        await self.agent.settle()
         await self.agent.line.client.aclose()
 
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """One turn at a time, in this process and in all others, on the session as it is now."""
+        async with self._turn, turn_of(self._journal, self._patience):
+            now = await self.archive.session(self.session.id)
+            if (now.messages, now.view) != (self._journal.last, self._view):
+                self._journal.last = now.messages
+                await self._reload()
+            yield
+            self._view = (await self.archive.session(self.session.id)).view
+
+    async def _begin_engine(self) -> None:
+        host, line = self.agent.compactor.host, self.agent.line
+        window = host.engine.context_length or line.card.prompt_limit
+        if not host.is_built_in:
+            await host.ask("update_model", None, **line.facts(window))
+        await host.ask("on_session_start", None, self.session.id, context_length=window, model=line.card.name)
+
+    async def _offer_tools(self) -> None:
+        """The tools of the conversation itself and of the engine, behind those that the agent has."""
+        agent = self.agent
+        recall = recall_tool(self._journal, lambda: largest_result(agent.compactor.engine.context_length))
+        box = agent.toolbox.with_tools([recall])
+        names = [tool.name for tool in box]
+        agent.toolbox = box.with_tools(await engine_tools(agent.compactor.host, names, lambda: agent.view))
+
     async def _reload(self) -> None:
-        items = await self.archive.items(self.session.id)
+        view = await self.archive.view(self.session.id)
+        items = await self.archive.items(self.session.id, view)
+        self._view = view.number
         self.agent.view = [item.message for item in items]
         await self._reload_pins()
 
@@ -119,7 +201,7 @@ class Conversation:
         """Find the pinned messages in the view; those that left it before they were pinned stay in the log."""
         pinned = set(await self.archive.pins(self.session.id))
         items = await self.archive.items(self.session.id) if pinned else []
-        words = [item.message for item in items if item.sequence in pinned and not item.shortened]
+        words = [item.message for item in items if item.sequence in pinned]
 
         def finish(before: list[Message], after: list[Message]) -> list[Message]:
             return with_pins(

@@ -1,9 +1,9 @@
 """The agent's journal in the archive: every word is stored before the model sees it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from plimsoll.archive import Archive, Author, CompactionEvent, Lease, UsageRecord, draft_of
-from plimsoll.errors import PlimsollError
+from plimsoll.errors import Conflict
 from plimsoll.messages import Message
 from plimsoll.models import estimate_message_tokens
 
@@ -18,8 +18,9 @@ class ArchiveJournal:
         self.session = session
         self.holder = holder
         self.last = last  # the newest message that this process knows
+        self.lease: Lease | None = None  # of the turn that is under way
 
-    async def add(self, messages: Sequence[Message]) -> None:
+    async def add(self, messages: Sequence[Message], shown: Mapping[int, Message] | None = None) -> None:
         stored = await self.archive.append(
             self.session,
             messages,
@@ -27,6 +28,8 @@ class ArchiveJournal:
             turn=f"after.{self.last}",
             after=self.last,
             tokens=[estimate_message_tokens(message) for message in messages],
+            lease=self.lease,
+            shown=shown,
         )
         self.last = stored.last
 
@@ -38,8 +41,9 @@ class ArchiveJournal:
             view = await self.archive.view(self.session)
             items = await self.archive.items(self.session, view)
             if [item.message for item in items] != list(before):
-                raise PlimsollError("The session changed meanwhile, so this compaction does not hold for it.")
-            draft = draft_of(self.session, view, items, after, Author(model=event.model))
+                raise Conflict("The session changed meanwhile, so this compaction does not hold for it.")
+            author = Author(event.model, degraded=bool(event.ledger.get("degraded")))
+            draft = draft_of(self.session, view, items, after, author)
             await self.archive.commit_compaction(self.session, draft, event, lease=lease)
         finally:
             await self.archive.release(lease)
@@ -58,5 +62,5 @@ class ArchiveJournal:
     async def _lease(self) -> Lease:
         lease = await self.archive.acquire(self.session, self.holder, LEASE_SECONDS)
         if lease is None:
-            raise PlimsollError(f"Another process is compacting session {self.session} right now.")
+            raise Conflict(f"Another process is compacting session {self.session} right now.")
         return lease

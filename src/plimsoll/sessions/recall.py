@@ -1,13 +1,17 @@
 """The tool by which the model reads back what left its view, page by page to the last character."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from plimsoll.agent import Journal
+from plimsoll.errors import UserError
 from plimsoll.messages import text_of
-from plimsoll.tools import Definition, FunctionTool, ToolContext, ToolResult
+from plimsoll.models import estimate_tokens
+from plimsoll.tools import Definition, FunctionTool, ToolContext, ToolResult, failed
 
-PAGE = 8_000
+PAGE = 8_000  # characters
+_SMALLEST_PAGE = 64
 _PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -27,21 +31,30 @@ _DESCRIPTION = (
 )
 
 
-def recall_tool(journal: Journal) -> FunctionTool:
-    """The tool for one conversation."""
+def recall_tool(journal: Journal, most_tokens: Callable[[], int]) -> FunctionTool:
+    """The tool for one conversation; a page takes at most so many tokens."""
 
-    async def recall(arguments: dict[str, Any], _context: ToolContext) -> ToolResult:
+    async def recall(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
         handle, offset = str(arguments["handle"]), int(arguments.get("offset", 0))
-        message = await journal.recall(handle)
+        try:
+            message = await journal.recall(handle)
+        except UserError as error:
+            return failed(str(error))
         if message is None:
-            return ToolResult(
-                f"Error: nothing in this conversation has the handle {handle!r}.", is_error=True
-            )
-        text = text_of(message)
-        page = text[offset : offset + PAGE]
-        following = offset + len(page) if offset + len(page) < len(text) else None
-        return ToolResult(
-            json.dumps({"text": page, "characters": len(text), "next": following}, ensure_ascii=False)
-        )
+            return failed(f"nothing in this conversation has the handle {handle!r}.")
+        return ToolResult(page_of(text_of(message), offset, most_tokens(), context.output_limit))
 
     return FunctionTool(Definition("recall", _DESCRIPTION, _PARAMETERS), recall, is_safe_in_parallel=True)
+
+
+def page_of(text: str, offset: int, most_tokens: int, most_characters: int) -> str:
+    """The page from a place on, small enough not to be shortened itself: what is read back is read whole."""
+    size = PAGE
+    while True:
+        page = text[offset : offset + size]
+        following = offset + len(page) if offset + len(page) < len(text) else None
+        answer = json.dumps({"text": page, "characters": len(text), "next": following}, ensure_ascii=False)
+        fits = len(answer) <= most_characters and estimate_tokens(answer) <= most_tokens
+        if fits or size <= _SMALLEST_PAGE:
+            return answer
+        size = max(_SMALLEST_PAGE, min(size, len(page)) * 3 // 4)

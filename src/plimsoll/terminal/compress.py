@@ -8,10 +8,10 @@ last one leaves no output behind. Results go to standard output, notices and the
 progress bar to standard error.
 """
 
-import difflib
 import json
 import os
 import re
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -26,11 +26,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from plimsoll.assembly import open_auxiliary, resolve_summaries
-from plimsoll.config import BUILT_IN_ENGINES, Settings, load_settings, plimsoll_home
+from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.models import DEFAULT_WINDOW, shipped_cards
+from plimsoll.plugins import COMPRESSOR
 from plimsoll.providers.auxiliary import Auxiliary
 from plimsoll.terminal.batch import Outcome, Plan, compact_all
-from plimsoll.terminal.tables import before_after, cleared_list, many, plain, summary_panel
+from plimsoll.terminal.nearest import nearest_model
+from plimsoll.terminal.tables import before_after, cleared_lines, cleared_list, many, plain, summary_panel
 from plimsoll.transcripts import (
     LOGS,
     Transcript,
@@ -44,6 +46,7 @@ from plimsoll.transcripts import (
 EXAMPLE_WINDOW = 64_000
 SMALLEST_WINDOW = 1024
 STANDARD = "-"
+STANDARD_INPUT = "standard input"
 NO_MODEL_SUMMARY = "no model summary"  # how a report says that the model failed
 PIPED_WIDTH = 160  # a file has no edge to fit into
 _TOKENS = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([kKmM]?)")
@@ -136,7 +139,7 @@ def compress(
         for outcome in outcomes:
             click.echo(json.dumps(_facts(outcome) | ({"summary": outcome.summary} if in_full else {})))
     else:
-        _show(outcomes, output, in_full, "--example" if example else "FILE")
+        _show(outcomes, output, in_full, example)
     if output:
         _tell(_as_openai(lighter))
     _warn(outcomes, auxiliary, focus)
@@ -169,10 +172,10 @@ def _plan(
     given = None if named_here else settings.model.context_length
     notices = []
     engine = settings.context.engine
-    if engine not in BUILT_IN_ENGINES:
+    if engine != COMPRESSOR:
         notices.append(
-            f"context.engine {plain(engine)!r} is unknown, so the built-in compressor serves. "
-            "Name another with `plimsoll config set context.engine compressor`."
+            f"context.engine is {plain(engine)!r}, which serves in conversations; "
+            "files are made lighter by the built-in compressor."
         )
     if name and given is None and not card.known:
         notices.append(_unknown_model(name, card.window))
@@ -205,10 +208,10 @@ def _recorded(settings: Settings, transcripts: Sequence[Transcript]) -> tuple[di
 
 
 def _unknown_model(name: str, window: int) -> str:
-    near = difflib.get_close_matches(name.lower(), [card.name for card in shipped_cards()], n=1, cutoff=0.5)
+    near = nearest_model(name)
     return (
         f"model {plain(name)!r} is unknown; a window of {window:,} tokens is assumed. "
-        + (f"Did you mean {near[0]}? " if near else "")
+        + (f"Did you mean {near}? " if near else "")
         + "Say its window with --window or model.context_length."
     )
 
@@ -226,7 +229,7 @@ def _read(paths: Sequence[str]) -> list[Transcript]:
             if status:
                 status.update(Text(f"reading {plain(Path(path).name)} …"))
             if path == STANDARD:
-                found += read_stream(sys.stdin.buffer, "standard input")
+                found += read_stream(sys.stdin.buffer, STANDARD_INPUT)
             else:
                 found += read_transcripts(path)
     return found
@@ -263,10 +266,21 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
         "valid": outcome.valid,
         "summary_source": outcome.summary_source,
         "seconds": round(outcome.seconds, 4),
+        "cleared": [
+            {"handle": one.handle, "tool": one.tool, "status": one.status, "characters": one.characters}
+            for one in outcome.pruned
+        ],
     }
 
 
-def _show(outcomes: Sequence[Outcome], output: str | None, in_full: bool, original: str) -> None:
+def _original(transcript: Transcript, example: bool) -> str:
+    """Where `plimsoll recall` finds what was cleared: the conversation as it was, which is not the output."""
+    if example:
+        return "--example"
+    return "FILE" if transcript.source == STANDARD_INPUT else shlex.quote(transcript.source)
+
+
+def _show(outcomes: Sequence[Outcome], output: str | None, in_full: bool, example: bool) -> None:
     """The human's view; where nobody watches, the figures alone."""
     console = Console(stderr=output == STANDARD, highlight=False)
     if not console.is_terminal:
@@ -282,13 +296,16 @@ def _show(outcomes: Sequence[Outcome], output: str | None, in_full: bool, origin
         console.print()
         console.print(before_after(only))
         if console.is_terminal:
-            _details(console, only, in_full, original)
+            _details(console, only, in_full, example)
         console.print()
         console.print(_verdict(only))
     for one in outcomes if in_full else ():
         heading = "" if len(outcomes) == 1 else f"# {_name(one.transcript)}\n\n"
         console.print()
         console.print(Text(plain(f"{heading}{one.summary or 'No summary was needed.'}")), soft_wrap=True)
+        if one.pruned:
+            listed = cleared_lines(one.pruned, _original(one.transcript, example))
+            console.print(Text(f"\n{listed}"), soft_wrap=True)
     if output and output != STANDARD:
         console.print(Text(f"Written to {output}"), soft_wrap=True)
 
@@ -307,10 +324,10 @@ def _window(outcomes: Sequence[Outcome]) -> str:
     return f"{said}: {count}not due{'; compacted because you asked' if asked else ''}"
 
 
-def _details(console: Console, outcome: Outcome, in_full: bool, original: str) -> None:
-    if outcome.pruned:
+def _details(console: Console, outcome: Outcome, in_full: bool, example: bool) -> None:
+    if outcome.pruned and not in_full:
         console.print()
-        console.print(cleared_list(outcome.pruned, original=original))
+        console.print(cleared_list(outcome.pruned, original=_original(outcome.transcript, example)))
     if outcome.summary and not in_full:
         console.print()
         console.print(summary_panel(outcome.summary, outcome.summary_source))

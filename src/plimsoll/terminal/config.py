@@ -9,16 +9,19 @@ can be piped while the person still reads what is out of date.
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from plimsoll.assembly import explain as explain_resolution
+from plimsoll.assembly import plugin_problems
 from plimsoll.config import (
     FILE_NAME,
     Loaded,
     Setting,
+    Settings,
     all_keys,
     check_settings,
     current_key,
@@ -28,7 +31,9 @@ from plimsoll.config import (
     read_text,
     scalar_text,
     set_value,
-    shown,
+    setting_at,
+    told,
+    without_secrets,
 )
 from plimsoll.terminal.tables import plain
 
@@ -53,7 +58,7 @@ def show(as_json: bool) -> None:
     """Print the settings that hold, with the source of every value that is not a default."""
     loaded = load_settings()
     _tell(loaded.notices)
-    values = loaded.settings.model_dump(mode="json")
+    values = _visible(loaded.settings.model_dump(mode="json"), ())
     if as_json:
         click.echo(json.dumps(values, indent=2, ensure_ascii=False))
     else:
@@ -63,8 +68,8 @@ def show(as_json: bool) -> None:
 @config.command()
 @click.pass_context
 def check(ctx: click.Context) -> None:
-    """Check the file and the environment; exit 2 with every mistake."""
-    report = check_settings()
+    """Check the file and the environment, the engine and the plugins that they name; exit 2 with every mistake."""
+    report = check_settings(plugin_problems=_plugin_problems)
     _tell(report.notices)
     if report.loaded is None:
         for problem in report.problems:
@@ -90,7 +95,7 @@ def explain(key: str) -> None:
         click.echo(f"{key} is an older spelling of {today}.", err=True)
     loaded = load_settings()
     width = 12
-    click.echo(f"{today} = {scalar_text(loaded.value(today))}")
+    click.echo(f"{today} = {_text(setting, loaded.value(today))}")
     click.echo(f"  {setting.description}")
     for name, text in _facts(loaded, setting, today):
         click.echo(f"  {name + ':':<{width}}{text}")
@@ -108,16 +113,15 @@ def set_command(key: str, value: str) -> None:
     path = plimsoll_home() / FILE_NAME
     parsed = read_text(setting, value)
     _tell(set_value(path, key, parsed))
-    click.echo(f"{path}: {today} = {scalar_text(parsed)}")
-    report = check_settings()
+    click.echo(f"{path}: {today} = {_text(setting, parsed)}")
+    report = check_settings(plugin_problems=_plugin_problems)
     _tell(str(problem) for problem in report.problems)
     if report.loaded and report.loaded.source(today).kind != "file":
-        _tell(
-            [f"{report.loaded.source(today)} overrides it here: {scalar_text(report.loaded.value(today))}."]
-        )
+        holds = _text(setting, report.loaded.value(today))
+        _tell([f"{report.loaded.source(today)} overrides it here: {holds}."])
     why = setting.without_effect(parsed)
     if why:
-        _tell([f"{today} = {shown(parsed)} has no effect in this release: {why}."])
+        _tell([f"{today} = {told(setting, parsed)} has no effect in this release: {why}."])
 
 
 @config.command()
@@ -126,12 +130,16 @@ def path() -> None:
     click.echo(str(plimsoll_home() / FILE_NAME))
 
 
+def _plugin_problems(settings: Settings) -> tuple[str, ...]:
+    return plugin_problems(settings, os.environ, plimsoll_home(), Path.cwd())
+
+
 def _facts(loaded: Loaded, setting: Setting, key: str) -> Iterator[tuple[str, str]]:
     yield "allowed", setting.allowed
     yield "default", scalar_text(setting.default)
     source = loaded.source(key)
     yield "set by", str(source)
-    lower = [f"{scalar_text(one.value)} ({one.source})" for one in loaded.overridden(key)]
+    lower = [f"{_text(setting, one.value)} ({one.source})" for one in loaded.overridden(key)]
     if source.kind != "default":
         lower.append(f"{scalar_text(setting.default)} (default)")
     if lower:
@@ -143,14 +151,28 @@ def _facts(loaded: Loaded, setting: Setting, key: str) -> Iterator[tuple[str, st
         yield "note", f"has no effect in this release: {why}"
 
 
+def _text(setting: Setting, value: Any) -> str:
+    """A value on one line, without secrets."""
+    return scalar_text(without_secrets(setting, value))
+
+
+def _visible(values: Mapping[str, Any], above: tuple[str, ...]) -> dict[str, Any]:
+    """The tree of values without secrets."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        setting = setting_at((*above, name))
+        found[name] = _visible(value, (*above, name)) if setting is None else without_secrets(setting, value)
+    return found
+
+
 def _as_yaml(loaded: Loaded, values: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[str]:
     margin = "  " * len(above)
     for name, value in values.items():
         here = (*above, name)
-        if isinstance(value, Mapping) and value:
+        if setting_at(here) is None and value:
             yield f"{margin}{scalar_text(name)}:"
             yield from _as_yaml(loaded, value, here)
-        elif isinstance(value, Mapping):
+        elif setting_at(here) is None:
             yield f"{margin}{scalar_text(name)}: {{}}"
         else:
             source = loaded.source(".".join(here))

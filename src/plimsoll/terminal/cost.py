@@ -32,12 +32,21 @@ from plimsoll.caching import (
 from plimsoll.config import Settings, load_settings
 from plimsoll.errors import UserError
 from plimsoll.models import ModelCard
-from plimsoll.terminal.tables import plain
+from plimsoll.terminal.nearest import nearest_model
+from plimsoll.terminal.tables import fitted, plain
 from plimsoll.transcripts import Transcript, read_transcripts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_HEADINGS = ("requests", "read", "written", "plain", "output", "USD", "of none")
+_EXPENDABLE = (
+    "output",
+    "requests",
+    "plain",
+    "written",
+    "read",
+)  # what a narrow terminal goes without, in this order
 AUTOMATIC = "automatic"  # what a provider that caches by itself does, in place of a strategy
 _COLOURS = {"read": "#2a9d8f", "write": "#e9a23b", "plain": "#c8553d"}
 _LINES = {"none": "#8d99ae", "system_and_3": "#3d6cb9", "planned": "#2a9d8f", "automatic": "#2a9d8f"}
@@ -92,9 +101,9 @@ def cost(
     """
     flags = {"model.name": model, "prompt_caching.strategy": strategy, "prompt_caching.cache_ttl": ttl}
     loaded = load_settings(flags=flags)
-    settings = loaded.settings
-    card = _card(settings)
     transcripts = [transcript for path in paths for transcript in read_transcripts(path)]
+    settings = _with_model(loaded.settings, transcripts)
+    card = _card(settings)
     policy = _policy(settings)
     of_files = (f"{one.place}: {note}" for one in transcripts for note in one.notices)
     off = () if policy.enabled or policy.unwanted or not _takes_markers(card) else (policy.reason,)
@@ -115,15 +124,30 @@ def cost(
         click.echo(f"Drawn to {plot}")
 
 
-def _card(settings: Settings) -> ModelCard:
-    name = settings.model.name
-    if name is None:
+def _with_model(settings: Settings, transcripts: Sequence[Transcript]) -> Settings:
+    """The settings with the model that the files name, where nobody named another."""
+    if settings.model.name is not None:
+        return settings
+    named = sorted({one.model for one in transcripts if one.model})
+    if len(named) > 1:
+        raise UserError(
+            f"The conversations were held with {len(named)} models ({', '.join(map(plain, named))}), and prices are "
+            "compared for one. Name it with --model, or give the files of one model at a time."
+        )
+    if not named:
         raise UserError("No model is chosen, so there are no prices. Name one with --model or model.name.")
+    return settings.model_copy(update={"model": settings.model.model_copy(update={"name": named[0]})})
+
+
+def _card(settings: Settings) -> ModelCard:
+    name = settings.model.name or ""
     card = settings.model.card()
     if not card.known and name not in settings.model.cards:
+        near = nearest_model(name)
         raise UserError(
             f"Model {plain(name)!r} is unknown, so its prices are too. "
-            f"Check the name, or give its prices under model.cards.{plain(name)}.prices."
+            + (f"Did you mean {near}? " if near else "Check the name. ")
+            + f"Name another with --model, or give its prices under model.cards.{plain(name)}.prices."
         )
     return card
 
@@ -181,26 +205,34 @@ def _price(
 
 def _show(priced: Sequence[Priced], card: ModelCard, policy: CachingPolicy, gap: float) -> None:
     console = Console(highlight=False)
+    console.print(fitted(lambda without: _table(priced, without), _EXPENDABLE, console.width))
+    lifetime = f", {policy.ttl} TTL" if policy.enabled and _takes_markers(card) else ""
+    dated = f", prices as of {card.as_of}" if card.as_of else ""
+    console.print(Text(f"{card.name}{lifetime}, {gap:g} s between requests, tokens estimated{dated}", "dim"))
+
+
+def _table(priced: Sequence[Priced], without: frozenset[str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    first = "strategy" if len(priced) == 1 else "conversation"
-    table.add_column(first, overflow="ellipsis")  # the only column that gives way on a narrow terminal
-    for heading in ("requests", "read", "written", "plain", "output", "USD", "of none"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("strategy" if len(priced) == 1 else "conversation", overflow="fold")
+    shown = [place for place, heading in enumerate(_HEADINGS) if heading not in without]
+    for place in shown:
+        table.add_column(_HEADINGS[place], justify="right", no_wrap=True)
+
+    def add(name: str, bill: Bill, requests: int, base: Bill, style: str = "") -> None:
+        cells = _cells(bill, requests, base)
+        table.add_row(Text(name), *(cells[place] for place in shown), style=style)
+
     if len(priced) > 1:
         for one in priced:
             bill, base = one.chosen.total, one.replays["none"].total
-            table.add_row(Text(plain(_row_name(one.transcript))), *_cells(bill, len(one.chosen.steps), base))
+            add(plain(_name(one.transcript)), bill, len(one.chosen.steps), base)
         table.add_section()
     for label in priced[0].replays if priced else ():
         bill = total(one.replays[label].total for one in priced)
         base = total(one.replays["none"].total for one in priced)
         requests = sum(len(one.replays[label].steps) for one in priced)
-        style = "bold" if label == list(priced[0].replays)[-1] else ""
-        table.add_row(Text(label), *_cells(bill, requests, base), style=style)
-    console.print(table)
-    lifetime = f", {policy.ttl} TTL" if policy.enabled and _takes_markers(card) else ""
-    dated = f", prices as of {card.as_of}" if card.as_of else ""
-    console.print(Text(f"{card.name}{lifetime}, {gap:g} s between requests, tokens estimated{dated}", "dim"))
+        add(label, bill, requests, base, "bold" if label == list(priced[0].replays)[-1] else "")
+    return table
 
 
 def _cells(bill: Bill, requests: int, base: Bill) -> tuple[str, ...]:
@@ -263,12 +295,6 @@ def _figures(played: Replay) -> dict[str, Any]:
 def _name(transcript: Transcript) -> str:
     name = Path(transcript.source).name
     return name if transcript.line is None else f"{name}:{transcript.line}"
-
-
-def _row_name(transcript: Transcript) -> str:
-    """The line first, because a narrow terminal cuts the end."""
-    name = Path(transcript.source).name
-    return name if transcript.line is None else f"{transcript.line}:{name}"
 
 
 def draw(priced: Sequence[Priced], card: ModelCard, target: Path) -> None:

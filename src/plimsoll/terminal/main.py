@@ -6,7 +6,9 @@
               ├─ recall       plimsoll/terminal/recall.py
               ├─ cost         plimsoll/terminal/cost.py
               ├─ models       plimsoll/terminal/models.py
+              ├─ gateway      plimsoll/terminal/gateway.py
               ├─ config       plimsoll/terminal/config.py
+              ├─ plugins      plimsoll/terminal/plugins/
               └─ completion   here
 
 `--help` and `--version` import nothing but click. A mistake of the person is one
@@ -51,7 +53,12 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "recall": ("plimsoll.terminal.recall:recall", "Bring back what a compaction cleared."),
     "cost": ("plimsoll.terminal.cost:cost", "Say what a conversation costs under each caching strategy."),
     "models": ("plimsoll.terminal.models:models", "List known models, fetch the embedded one, ask one."),
+    "gateway": ("plimsoll.terminal.gateway:gateway", "Serve OpenAI's and Anthropic's APIs to other programs."),
     "config": ("plimsoll.terminal.config:config", "Show, check, explain and change settings."),
+    "plugins": (
+        "plimsoll.terminal.plugins.command:plugins",
+        "Choose the context engine; list, check and trust plugins.",
+    ),
 }
 
 

@@ -40,11 +40,13 @@ from plimsoll.providers import (
     served_models,
 )
 from plimsoll.providers.local import can_serve, embedded_model, is_fetched, model_path
-from plimsoll.terminal.tables import plain
+from plimsoll.terminal.tables import fitted, plain
 
 QUESTION = "Answer in one short sentence: what is a load line on a ship?"
 LONGEST_ANSWER = 200
 DEADLINE = 120.0
+_EXPENDABLE = ("cache", "output", "cached")  # columns that a narrow terminal goes without, in this order
+_NARROW = 72  # columns below which the reasons get all the room
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +81,14 @@ def list_models(pattern: str, as_json: bool) -> None:
         return
     console = Console(highlight=False)
     if cards:
-        console.print(_card_table(cards))
+        console.print(fitted(lambda without: _card_table(cards, without), _EXPENDABLE, console.width))
         console.print(Text("tokens; USD per million tokens", "dim"))
     else:
         console.print(
             f"No known model is called {plain(pattern)!r}; `plimsoll models list` shows all.", markup=False
         )
     console.print()
-    console.print(_provider_table(states))
+    console.print(_provider_table(states, console.width))
 
 
 @models.command()
@@ -196,37 +198,38 @@ async def _state(facts: ProviderFacts, environ: Mapping[str, str], home: Path) -
     return State(facts, fetched, why, model.name)
 
 
-def _card_table(cards: list[ModelCard]) -> Table:
+def _card_table(cards: list[ModelCard], without: frozenset[str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("model", no_wrap=True)
-    for name in ("window", "output", "in", "cached", "out"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("cache", no_wrap=True)
+    table.add_column("model", overflow="fold")
+    headings = ("window", "output", "in", "cached", "out", "cache")
+    shown = [place for place, heading in enumerate(headings) if heading not in without]
+    for place in shown:
+        table.add_column(
+            headings[place], justify="left" if headings[place] == "cache" else "right", no_wrap=True
+        )
     for card in cards:
         prices = card.prices
         free = not prices.input and not prices.output
         money = (
             ("–",) * 3 if free else tuple(f"{p:g}" for p in (prices.input, prices.cache_read, prices.output))
         )
-        table.add_row(
-            Text(card.name, "cyan"),
-            f"{card.prompt_limit:,}",
-            f"{card.output_cap:,}",
-            *money,
-            card.cache.style,
-        )
+        cells = (f"{card.prompt_limit:,}", f"{card.output_cap:,}", *money, card.cache.style)
+        table.add_row(Text(card.name, "cyan"), *(cells[place] for place in shown))
     return table
 
 
-def _provider_table(states: list[State]) -> Table:
+def _provider_table(states: list[State], width: int) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     table.add_column("provider", no_wrap=True)
     table.add_column("now", no_wrap=True)
-    table.add_column("because")
-    table.add_column("asked by default")
+    table.add_column("because", overflow="fold")
+    has_models = width >= _NARROW
+    if has_models:
+        table.add_column("asked by default", no_wrap=True)
     for one in states:
         usable = Text("yes", "green") if one.usable else Text("no", "dim")
-        table.add_row(one.facts.name, usable, Text(plain(one.why)), Text(plain(one.default_model or "")))
+        model = [Text(plain(one.default_model or ""))] if has_models else []
+        table.add_row(one.facts.name, usable, Text(plain(one.why)), *model)
     return table
 
 

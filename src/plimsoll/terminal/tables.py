@@ -9,12 +9,13 @@ markup. Long lists are folded; the numbers say how much is not shown.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.markdown import Markdown
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
@@ -28,6 +29,7 @@ LONGEST_ITEM = 160
 BAR = 24
 SMALL_BAR = 6
 BETWEEN_COLUMNS = 3
+WIDEST = 10_000  # a table that is measured has no edge to fit into
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -48,6 +50,19 @@ class Weighed(Protocol):
 def plain(text: str) -> str:
     """The text without anything that a terminal would act on."""
     return _CONTROL.sub("", text)
+
+
+def fitted(build: Callable[[frozenset[str]], Table], expendable: Sequence[str], width: int) -> Table:
+    """The table without as many of its expendable columns, in their order, as do not fit into the width.
+
+    `build` makes it without the columns that it is told. Nothing is cut while something can be left out.
+    """
+    console = Console(width=WIDEST)
+    for count in range(len(expendable)):
+        table = build(frozenset(expendable[:count]))
+        if Measurement.get(console, console.options, table).maximum <= width:
+            return table
+    return build(frozenset(expendable))
 
 
 def before_after(weighed: Weighed) -> Table:
@@ -100,6 +115,15 @@ def cleared_list(cleared: Sequence[Cleared], shown: int = CLEARED_SHOWN, origina
     rest = f"and {len(cleared) - shown} smaller ones; " if len(cleared) > shown else ""
     parts.append(Text(f"{rest}`plimsoll recall {original} HANDLE` brings one back", "dim"))
     return Group(*parts)
+
+
+def cleared_lines(cleared: Sequence[Cleared], original: str) -> str:
+    """Every tool result that left the context, a line each, for whoever keeps the text."""
+    lines = [
+        f"- {one.handle}  {one.characters:,} characters  {one.line.split(chr(10))[0].split(' · ')[0]} · {one.status}"
+        for one in cleared
+    ]
+    return plain("\n".join((f"Cleared (`plimsoll recall {original} HANDLE` brings one back):", *lines)))
 
 
 def status(said: str) -> Text:

@@ -7,22 +7,35 @@
       search:  {url: "https://mcp.example.com/mcp", headers: {Authorization: "Bearer ${SEARCH_TOKEN}"}}
 
 `${NAME}` stands for an environment variable and is read when a server is started, so that
-no key has to be in the file.
+no key has to be in the file. The values of `env` and `headers` are never shown.
 """
 
+import re
 from collections.abc import Sequence
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from plimsoll.sections import Section
 
-class _Section(BaseModel):
-    """A group of settings: closed, frozen, strict."""
+_ADDRESS = re.compile(r"https?://[^\s/]+\S*", re.I)
+_SECRET = re.compile(
+    r"://[^/?#]*@|[?&](?:api[-_]?key|key|token|access_token|secret)=(?!\$\{|&|$)", re.I
+)  # a user and a password, or a parameter that is not taken from the environment
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+def _address(url: str) -> str:
+    if _SECRET.search(url):
+        raise PydanticCustomError(
+            "endpoint", "it carries a secret; write ${NAME} in its place and set that environment variable"
+        )
+    if not _ADDRESS.fullmatch(url):
+        raise PydanticCustomError("endpoint", "it must be an http:// or https:// address")
+    return url
 
 
-class ToolSettings(_Section):
+class ToolSettings(Section):
     """What holds for all tools."""
 
     timeout: float = Field(
@@ -35,46 +48,49 @@ class ToolSettings(_Section):
     )
 
 
-class McpServerSettings(_Section):
+class McpServerSettings(Section):
     """One MCP server: a command that is started, or an address that is called."""
 
     command: str | None = Field(
         default=None,
         min_length=1,
         description="Program that is the server, spoken to over its input and output.",
+        json_schema_extra={"example": "docs-server"},
     )
     args: Sequence[str] = Field(
-        default=[], description="Arguments of the program.", json_schema_extra={"allowed": "a list of texts"}
+        default=[],
+        description="Arguments of the program.",
+        json_schema_extra={"allowed": "a list of texts, numbers in quotes"},
     )
     env: dict[str, str] = Field(
         default={},
-        description="Environment variables of the program; ${NAME} stands for one of yours.",
-        json_schema_extra={"allowed": "names and texts"},
+        description="Variables of the program; ${NAME} is one of yours. Values are never shown.",
+        json_schema_extra={
+            "allowed": "names with texts, numbers in quotes",
+            "private": True,
+            "example": {"DOCS_TOKEN": "${DOCS_TOKEN}"},
+        },
     )
-    url: str | None = Field(
+    url: Annotated[str, AfterValidator(_address)] | None = Field(
         default=None,
-        pattern=r"^https?://[^\s/]+",
-        description="Address of a server over HTTP; ${NAME} stands for one of your environment variables.",
+        description="Address of a server over HTTP; ${NAME} is a variable of yours.",
         json_schema_extra={"allowed": "an http:// or https:// address, or null"},
     )
     headers: dict[str, str] = Field(
         default={},
-        description="Headers of every request; ${NAME} stands for one of your environment variables.",
-        json_schema_extra={"allowed": "names and texts"},
+        description="Headers of every request; ${NAME} is a variable of yours. Values are never shown.",
+        json_schema_extra={"allowed": "names with texts, numbers in quotes", "private": True},
     )
     timeout: float = Field(default=60.0, gt=0, description="Seconds that connecting and each call may take.")
     enabled: bool = Field(default=True, description="Whether the server is used.")
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> "McpServerSettings":
-        if (self.command is None) == (self.url is None):
-            raise PydanticCustomError(
-                "between_keys", "a server needs either command or url", {"key": "command"}
-            )
-        unused = "headers" if self.command and self.headers else ""
-        unused = "args" if self.url and self.args else "env" if self.url and self.env else unused
+        if self.command is None and self.url is None:
+            raise PydanticCustomError("between_keys", "a server needs either command or url")
+        kind, others = ("command", ("url", "headers")) if self.command else ("url", ("args", "env"))
+        unused = next((name for name in others if getattr(self, name)), None)
         if unused:
-            kind = "command" if self.command else "url"
             raise PydanticCustomError(
                 "between_keys", "it has no meaning beside {kind}", {"key": unused, "kind": kind}
             )

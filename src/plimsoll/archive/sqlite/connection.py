@@ -4,20 +4,22 @@
           ──► reader threads ── BEGIN … COMMIT ───────────► (WAL)           never wait for the writer
 
 A whole transaction runs as one function in one thread, so that no other task can get
-between its statements. A commit is on the disk before it is acknowledged
-(synchronous=FULL). Other processes may use the same file at the same time.
+between its statements; the asynchronous work of the archive never waits here. A commit is
+on the disk before it is acknowledged (synchronous=FULL). Other processes may use the same
+file at the same time.
 """
 
 import asyncio
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
+from plimsoll.archive.sql.connection import Connection, Database, Record, Result, Values, Work
 from plimsoll.archive.sqlite.functions import register
 from plimsoll.archive.sqlite.migrate import migrate
 from plimsoll.errors import ArchiveError
@@ -26,16 +28,53 @@ BUSY_SECONDS = 30.0
 READERS = 2
 _CACHE_KIBIBYTES = 16_384
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
+_BATCH = 32  # rows; a page of hits seldom needs more
 
-Result = TypeVar("Result")
-Work = Callable[[sqlite3.Connection], Result]
+Clock = Callable[[], float]
 
 
-class Database:
+class SqliteConnection(Connection):
+    """A transaction in the thread that runs it. Nothing here waits for anything but the disk."""
+
+    def __init__(self, db: sqlite3.Connection, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+
+    async def rows(self, statement: str, values: Values = ()) -> list[Record]:
+        return self._db.execute(statement, values).fetchall()
+
+    async def row(self, statement: str, values: Values = ()) -> Record | None:
+        found: Record | None = self._db.execute(statement, values).fetchone()
+        return found
+
+    async def run(self, statement: str, values: Values = ()) -> int:
+        return self._db.execute(statement, values).rowcount
+
+    async def insert(self, statement: str, each: Iterable[Values]) -> list[int]:
+        return [int(self._db.execute(statement, values).lastrowid or 0) for values in each]
+
+    async def batches(self, statement: str, values: Values = ()) -> AsyncGenerator[list[Record], None]:
+        cursor = self._db.execute(statement, values)
+        while batch := cursor.fetchmany(_BATCH):
+            yield batch
+
+    async def now(self) -> float:
+        return self._clock()
+
+    async def compute(self, work: Callable[[], Result]) -> Result:
+        return work()
+
+    async def damage(self) -> list[str]:
+        found = self._db.execute("PRAGMA integrity_check").fetchall()
+        return [f"SQLite says: {said}" for (said,) in found if said != "ok"]
+
+
+class SqliteDatabase(Database):
     """The file and the threads that work on it."""
 
-    def __init__(self, path: Path, *, busy_seconds: float = BUSY_SECONDS) -> None:
+    def __init__(self, path: Path, clock: Clock, *, busy_seconds: float = BUSY_SECONDS) -> None:
         self.path = path
+        self._clock = clock
         self._busy_seconds = busy_seconds
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="archive-writer")
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="archive-reader")
@@ -46,20 +85,16 @@ class Database:
         """Bring the file to today's form, making it where there is none."""
         await self._run(self._writing, self._prepare)
 
-    async def write(self, work: Work[Result]) -> Result:
-        """Do the work in one transaction: all of it is on the disk afterwards, or nothing."""
+    async def write(self, work: Work[Result], *, repeatable: bool = False) -> Result:
         return await self._run(self._writing, lambda: self._transaction("BEGIN IMMEDIATE", work))
 
     async def read(self, work: Work[Result]) -> Result:
-        """Do the work on one state of the file, whatever is written meanwhile."""
         return await self._run(self._reading, lambda: self._transaction("BEGIN", work))
 
     async def compute(self, work: Callable[[], Result]) -> Result:
-        """Do work that needs no file, away from the event loop."""
         return await self._run(self._reading, work)
 
     async def close(self) -> None:
-        """Wait for what runs, then let go of the file."""
         await asyncio.to_thread(self._shut)
 
     def _shut(self) -> None:
@@ -76,7 +111,7 @@ class Database:
             connection = self._connection()
             connection.execute(begin)
             try:
-                result = work(connection)
+                result = _finished(work(SqliteConnection(connection, self._clock)))
                 connection.execute("COMMIT")
             except BaseException:
                 # A full disk may have ended the transaction already.
@@ -97,6 +132,16 @@ class Database:
             _make_private(self.path)
             migrate(self._connection(), self.path)
             self._connection().execute("PRAGMA journal_mode = WAL")
+
+
+def _finished(work: Coroutine[Any, Any, Result]) -> Result:
+    """The result of work that never waits, without an event loop."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: Result = done.value
+        return result
+    raise AssertionError("work on a file waited for something else")
 
 
 def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:

@@ -1,6 +1,6 @@
 """Bring an archive to today's form, one numbered step at a time.
 
-    version 0 (empty) ──0001──► 1 ──0002──► 2 = today
+    version 0 (empty) ──0001──► 1 ──0002──► 2 ──0003──► 3 = today
 
 Each step is one transaction with its number, so a crash leaves an archive of a
 version that is known. A file of another program or of a later release is not touched.
@@ -8,26 +8,18 @@ version that is known. A file of another program or of a later release is not to
 
 import sqlite3
 from collections.abc import Iterator
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
+from plimsoll.archive.sql.migrations import of_later_release, steps
 from plimsoll.errors import ArchiveError
 
 APPLICATION = 0x504C_494D  # "PLIM" in the header of the file
-
-
-@cache
-def steps() -> tuple[str, ...]:
-    """The text of every migration, in order."""
-    folder = files("plimsoll.archive.sqlite").joinpath("migrations")
-    names = sorted(one.name for one in folder.iterdir() if one.name.endswith(".sql"))
-    return tuple(folder.joinpath(name).read_text("utf-8") for name in names)
+PACKAGE = "plimsoll.archive.sqlite"
 
 
 def migrate(connection: sqlite3.Connection, path: Path, target: int | None = None) -> None:
     """Run the steps that are missing; `target` stops earlier, for tests."""
-    last = len(steps()) if target is None else target
+    last = len(steps(PACKAGE)) if target is None else target
     if _version(connection, path) >= last:
         return
     for number in range(1, last + 1):
@@ -35,7 +27,7 @@ def migrate(connection: sqlite3.Connection, path: Path, target: int | None = Non
         try:
             # Another process may have run this step while we waited for the lock.
             if _version(connection, path) < number:
-                for statement in _statements(steps()[number - 1]):
+                for statement in _statements(steps(PACKAGE)[number - 1]):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {number}")
@@ -55,11 +47,8 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
         raise ArchiveError(
             f"{path} is an SQLite file of another program. It was left as it is; set archive.url to another file."
         )
-    if version > len(steps()):
-        raise ArchiveError(
-            f"The archive {path} is of version {version}, and this release knows versions up to {len(steps())}. "
-            "It was left as it is. Update Plimsoll, or set archive.url to another file."
-        )
+    if version > len(steps(PACKAGE)):
+        raise ArchiveError(f"The archive {path} {of_later_release(version, len(steps(PACKAGE)))}")
     return int(version)
 
 

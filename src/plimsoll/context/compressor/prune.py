@@ -14,7 +14,7 @@ from typing import Any
 
 from plimsoll.context.ledger.outcome import call_line, is_command, outcome_of
 from plimsoll.context.report import Cleared
-from plimsoll.messages import Message, answers, call_name, handle_of, media_of, text_of, with_text
+from plimsoll.messages import Message, answers, call_name, media_of, original_handle, text_of, with_text
 
 PLACEHOLDER = "[Old tool output cleared to save context space]"
 KEEP_CHARACTERS = 200
@@ -58,7 +58,7 @@ def describe(message: Message, index: int, call: dict[str, Any]) -> Cleared:
     line = f"{call_line(call, limit=max(24, min(160, len(text) // 8)))} · {outcome.status} · {size}"
     if outcome.line and len(text) > 3 * len(outcome.line):
         line += f"\n{outcome.line}"
-    return Cleared(index, call_name(call), outcome.status, len(text), handle_of(message), line)
+    return Cleared(index, call_name(call), outcome.status, len(text), original_handle(message), line)
 
 
 def cleared_message(message: Message, cleared: Cleared) -> Message:

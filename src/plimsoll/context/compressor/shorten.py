@@ -3,7 +3,15 @@
 import json
 from typing import Any
 
-from plimsoll.messages import Message, arguments_of, arguments_text, excerpt, handle_of, media_of, text_of
+from plimsoll.messages import (
+    Message,
+    arguments_of,
+    arguments_text,
+    excerpt,
+    media_of,
+    original_handle,
+    text_of,
+)
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 
 _SMALLEST = 24
@@ -24,7 +32,7 @@ def shorten(message: Message, limit: int) -> Message:
     text = text_of(message)
     if estimate_tokens(text) > share or media_of(message):
         named = "".join(f"\n[{part.get('type')} left out]" for part in media_of(message))
-        handle = f"\n[full text under handle {handle_of(message)}]"
+        handle = f"\n[full text under handle {original_handle(message)}]"
         room = share - estimate_tokens(named) - estimate_tokens(handle)
         shorter["content"] = fit_text(text, max(_SMALLEST, room)) + named + handle
     for key in ("reasoning_content", "reasoning", "thinking_blocks", "reasoning_details"):

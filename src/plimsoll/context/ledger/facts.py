@@ -11,8 +11,10 @@ The latest value wins: a command that failed and later passed counts as passed.
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
+from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, Evidence, argument_texts, lines_of
 from plimsoll.context.ledger.outcome import (
     COMMAND_KEYS,
     Outcome,
@@ -21,6 +23,7 @@ from plimsoll.context.ledger.outcome import (
     one_line,
     outcome_of,
 )
+from plimsoll.context.ledger.terms import plain_words
 from plimsoll.messages import (
     Message,
     answered_id,
@@ -55,6 +58,9 @@ _EDIT_KEYS = {
     "insert_text",
     "new_source",
 }
+_OLD_KEYS = {"old_string", "old_str", "old_source", "old_text"}
+_LONGEST_NOTE = 90
+_LEADING = 600
 _WRITE_KEYS = {"content", "file_text", "contents", "text"}
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _DELETES = re.compile(r"delete|remove|unlink", re.IGNORECASE)
@@ -85,8 +91,11 @@ class FileFact:
 
     actions: dict[str, int] = field(default_factory=dict)
     last: int = 0
+    note: str = ""  # what the agent said when it last worked on the file, changes before looks
 
-    def add(self, action: str, position: int) -> None:
+    def add(self, action: str, position: int, note: str = "") -> None:
+        if note and (action != "read" or self.actions.keys() <= {"read"}):
+            self.note = note
         self.actions[action] = self.actions.get(action, 0) + 1
         self.last = position
 
@@ -100,6 +109,7 @@ class Event:
     outcome: Outcome
     errors: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
+    note: str = ""  # what the agent called it
 
 
 @dataclass(slots=True)
@@ -116,6 +126,7 @@ class Facts:
     decisions: dict[str, None] = field(default_factory=dict)
     todos: dict[str, str] = field(default_factory=dict)
     last_said: str = ""
+    evidence: Evidence = field(default_factory=Evidence)
 
 
 def read_facts(messages: Sequence[Message], opening: str = "") -> Facts:
@@ -125,29 +136,49 @@ def read_facts(messages: Sequence[Message], opening: str = "") -> Facts:
     """
     facts = Facts(opening=opening.strip())
     deep_from = len(messages) - DEEP_MESSAGES
-    waiting: dict[str, dict[str, Any]] = {}
+    waiting: dict[str, tuple[dict[str, Any], str]] = {}
     for position, message in enumerate(messages):
         role = message.get("role")
         if role == "user":
-            _read_user(facts, message)
+            _read_user(facts, message, position)
         elif position < deep_from:
             continue
         elif role == "assistant":
-            _read_assistant(facts, message)
+            _read_assistant(facts, message, position)
+            note = _note_of(text_of(message))
             for call in tool_calls(message):
-                waiting[str(call.get("id"))] = call
+                waiting[str(call.get("id"))] = (call, note)
+                _read_call(facts, call, position)
         elif role == "tool":
-            call_made = waiting.pop(answered_id(message) or "", None)
-            if call_made:
-                _read_result(facts, call_made, text_of(message), position)
+            made = waiting.pop(answered_id(message) or "", None)
+            if made:
+                _read_result(facts, *made, text_of(message), position)
     return facts
 
 
-def _read_user(facts: Facts, message: Message) -> None:
+def _note_of(said: str) -> str:
+    """The last thing that was said before a call, which is mostly why it is made."""
+    lines = [line for line in _SENTENCE.split(said[-400:]) if line.strip()]
+    return one_line(lines[-1].strip(" :*#-"), _LONGEST_NOTE) if lines else ""
+
+
+def _first_telling(text: str) -> str:
+    """The first of a text's leading lines in which plain words say something."""
+    lines = islice(lines_of(text[:_LEADING]), 12)
+    return one_line(next((line for line in lines if len(plain_words(line)) >= 2), ""), _LONGEST_NOTE)
+
+
+def _read_user(facts: Facts, message: Message, position: int) -> None:
     text = text_of(message).strip()
-    if not text or is_harness_text(message):
+    if not text:
+        return
+    if is_harness_text(message):
+        facts.evidence.add(text, "shown", TOLD, position)
         return
     facts.requests.append(text)
+    # The opening request counts as the first one where it is known apart.
+    number = len(facts.requests) - (0 if facts.opening else 1)
+    facts.evidence.add(text, "asked", f"{ASKED}:{number}", position)
     if not _CONSTRAINT_WORDS.isdisjoint(_words(text)) or _has_sign(text):
         for sentence in _SENTENCE.split(text[:4_000]):
             if 8 <= len(sentence) <= 300 and _demands(sentence):
@@ -169,10 +200,11 @@ def _words(text: str) -> list[str]:
     return text[:4_000].lower().translate(_PUNCTUATION).split()
 
 
-def _read_assistant(facts: Facts, message: Message) -> None:
+def _read_assistant(facts: Facts, message: Message, position: int) -> None:
     text = text_of(message).strip()
     if not text:
         return
+    facts.evidence.add(text, "said", SAID, position)
     facts.last_said = text
     if "[ ]" in text or "[x]" in text:
         for mark, item in _CHECKBOX.findall(text):
@@ -187,8 +219,29 @@ def _read_assistant(facts: Facts, message: Message) -> None:
                 _latest(facts.decisions, sentence.strip())
 
 
-def _read_result(facts: Facts, call: dict[str, Any], result: str, position: int) -> None:
+def _read_call(facts: Facts, call: dict[str, Any], position: int) -> None:
     arguments = arguments_of(call)
+    source = _source_of(call, arguments)
+    for key, value in arguments.items():
+        for text in argument_texts(value):
+            if key in _OLD_KEYS:
+                facts.evidence.supersede(text, position)
+            else:
+                facts.evidence.add(text, "typed", source, position)
+
+
+def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:
+    """The item under which lines of this call and its result are quoted."""
+    command = _first_text(arguments, COMMAND_KEYS)
+    if command is not None:
+        return f"run:{one_line(command, 240)}"
+    touched = _files_touched(call_name(call), arguments)
+    return f"file:{touched[0][0]}" if touched else f"call:{call_line(call, 200)}"
+
+
+def _read_result(facts: Facts, call: dict[str, Any], note: str, result: str, position: int) -> None:
+    arguments = arguments_of(call)
+    facts.evidence.add(result, "shown", _source_of(call, arguments), position)
     head = result[:4_000]
     if "] " in head:
         for commit in _COMMIT.findall(head):
@@ -199,15 +252,19 @@ def _read_result(facts: Facts, call: dict[str, Any], result: str, position: int)
     outcome = outcome_of(result, command is not None)
     errors = tuple(error_lines(result)) if outcome.failed else ()
     if command is not None:
-        _record(facts.commands, Event(position, one_line(command, 240), outcome, errors))
+        called = one_line(_first_text(arguments, ("description",)) or "", _LONGEST_NOTE)
+        _record(facts.commands, Event(position, one_line(command, 240), outcome, errors, note=called))
         return
     touched = _files_touched(call_name(call), arguments)
     if outcome.failed or not touched:
         paths = tuple(path for path, _ in touched)
         _record(facts.actions, Event(position, call_line(call, 200), outcome, errors, paths))
         return
+    if not note:
+        written = _first_text(arguments, ("new_string", "new_str", "content", "file_text", "insert_text"))
+        note = _first_telling(written or result)
     for path, action in touched:
-        facts.files.setdefault(path, FileFact()).add(action, position)
+        facts.files.setdefault(path, FileFact()).add(action, position, note)
         # What failed on this file before has been overcome.
         for line in [line for line, event in facts.actions.items() if path in event.paths]:
             del facts.actions[line]

@@ -53,6 +53,7 @@ class Outcome:
 
     status: str
     line: str = ""
+    tallied: bool = False  # whether the line counts tests
 
     @property
     def failed(self) -> bool:
@@ -93,9 +94,9 @@ def outcome_of(text: str, is_command: bool = True) -> Outcome:
     tally = next(_lines_with(_TALLY, _TALLY_WORDS, near, low), "").strip("= -")
     if exits and exits[-1] != "0":
         error = tally or next(_lines_with(_ERROR, _ERROR_WORDS, near, low), "")
-        return Outcome(f"exit {exits[-1]}", one_line(error, 200) or last_line(text))
+        return Outcome(f"exit {exits[-1]}", one_line(error, 200) or last_line(text), bool(tally))
     if tally:
-        return Outcome("error" if _TALLY_FAILED.search(tally.lower()) else "ok", one_line(tally, 200))
+        return Outcome("error" if _TALLY_FAILED.search(tally.lower()) else "ok", one_line(tally, 200), True)
     if exits:
         return Outcome("ok", last_line(text))
     last = last_line(text)

@@ -1,74 +1,99 @@
 """Write a summary from facts alone, within a token budget.
 
-Each section has a share of the budget and takes its most useful entries first;
-what one section leaves unused goes to the others. Entries that touch a focus
-topic are chosen before all others, with 65 % of the budget. What an earlier
-summary said stays unless something newer replaces it.
+What must survive every compaction comes first: constraints, open items, changed files,
+what the conversation began with. Then whatever is most likely needed next. Entries that
+touch a focus topic are chosen before all others, with 65 % of the budget.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
-from plimsoll.context.ledger.facts import Event, Facts, FileFact
-from plimsoll.context.ledger.outcome import one_line
+from plimsoll.context.ledger.choose import choose, term_weights
+from plimsoll.context.ledger.entries import Entry, entries_of
+from plimsoll.context.ledger.evidence import argument_texts
+from plimsoll.context.ledger.facts import Facts
 from plimsoll.context.ledger.template import NONE, SECTIONS, Sections, render_sections, section_lines
+from plimsoll.context.ledger.terms import terms_in
+from plimsoll.messages import Message, arguments_of, text_of, tool_calls
 from plimsoll.models import estimate_tokens
 
 FOCUS_SHARE = 0.65
-_SHARES = {
-    "Goal": 0.18,
-    "Constraints & Preferences": 0.14,
-    "Done": 0.18,
-    "In Progress": 0.10,
-    "Blocked": 0.10,
-    "Key Decisions": 0.08,
-    "Relevant Files": 0.12,
-    "Next Steps": 0.05,
-    "Critical Context": 0.05,
-}
 _STOP_WORDS = frozenset({
     "the", "and", "for", "with", "that", "this", "from", "are", "was", "all", "about", "its", "our", "your", "how",
     "what", "when", "where", "on", "in", "of", "to", "is", "it", "be", "as", "at", "by", "or", "an", "we",
 })  # fmt: skip
-_OF_THE_MOMENT = ("- Asked:", "- Last said:", "- Go on with:")
-_OPEN = ("pending", "in_progress", "open", "todo")
-_FILE_LINE = re.compile(r"^- `(?P<path>[^`]+)` — (?P<actions>.+)$")
-_COUNTED = re.compile(r"(\w+) (\d+)×")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One line that a section may show; entries of a section are listed most useful first."""
-
-    section: str
-    text: str
-    order: int
 
 
 def write_sections(
-    facts: Facts, previous: Mapping[str, str], budget: int, focus: str | None = None
+    facts: Facts,
+    previous: Mapping[str, str],
+    budget: int,
+    focus: str | None = None,
+    kept: AbstractSet[str] = frozenset(),
 ) -> Sections:
-    """The sections of a summary of at most about `budget` tokens."""
+    """The sections of a summary of at most about `budget` tokens; `kept` are terms that stay in the context anyway."""
     # A line may take a fifth of the budget at the most, so that a small window still gets several.
     longest = max(60, min(600, budget * 4 // 5))
-    entries = _entries(facts, previous, longest)
+    entries = entries_of(facts, previous, longest)
     room = budget - estimate_tokens(render_sections({}))
-    chosen: set[Entry] = set()
-    if focus:
-        touching = _touching(entries, focus)
-        room -= _take(touching, int(room * FOCUS_SHARE), chosen)
-    for title in SECTIONS:
-        ours = [entry for entry in entries if entry.section == title and entry not in chosen]
-        room -= _take(ours, int(max(0, budget) * _SHARES[title]) if room > 0 else 0, chosen, ceiling=room)
-    _take([entry for entry in entries if entry not in chosen], room, chosen)
+    if room <= 0:
+        return dict.fromkeys(SECTIONS, "")
+    weights = _weights(facts, entries, kept)
+    first = _touching(entries, focus) if focus else []
+    chosen = choose(entries, weights, room, first, int(room * FOCUS_SHARE))
+    return {title: _rendered([entry for entry in chosen if entry.section == title]) for title in SECTIONS}
+
+
+def kept_terms(messages: Iterable[Message]) -> set[str]:
+    """The terms of messages that stay."""
+    found: set[str] = set()
+    for message in messages:
+        found.update(terms_in(text_of(message)))
+        for call in tool_calls(message):
+            for text in argument_texts(arguments_of(call)):
+                found.update(terms_in(text))
+    return found
+
+
+def fill_missing(written: Mapping[str, str], facts: Facts, budget: int) -> Sections:
+    """What a model wrote, with each section that it left out filled from the facts, as far as `budget` goes."""
+    missing = [title for title in SECTIONS if not section_lines(written.get(title, ""))]
+    extracted = write_sections(facts, {}, max(0, budget)) if missing else {}
     return {
-        title: "\n".join(e.text for e in sorted(chosen, key=lambda e: e.order) if e.section == title)
+        title: (extracted.get(title, "") if title in missing else written[title]) or NONE
         for title in SECTIONS
     }
 
 
-def _touching(entries: list[Entry], focus: str) -> list[Entry]:
+def _weights(facts: Facts, entries: Sequence[Entry], kept: AbstractSet[str]) -> dict[str, float]:
+    newest = max((use.last for use in facts.evidence.uses.values()), default=0)
+    weights = term_weights(facts.evidence, newest, kept)
+    for entry in entries:
+        for term in entry.terms:
+            if term not in weights and term not in kept:
+                weights[term] = 0.15  # only an earlier summary still knows it
+    return weights
+
+
+def _rendered(entries: Sequence[Entry]) -> str:
+    """Items in the order of the conversation, the quotes of each below it."""
+    quotes: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.parent:
+            quotes.setdefault(entry.parent, []).append(entry)
+    lines: list[str] = []
+    for item in sorted((entry for entry in entries if not entry.parent), key=_place):
+        lines.append(item.text)
+        lines += (quote.text for quote in sorted(quotes.get(item.key, ()), key=_place))
+    return "\n".join(lines)
+
+
+def _place(entry: Entry) -> tuple[int, str]:
+    return entry.order, entry.text
+
+
+def _touching(entries: Sequence[Entry], focus: str) -> list[Entry]:
     """The entries that speak of the topic, those that hit most of its words first."""
     words = {
         word for word in re.findall(r"\w+", focus.casefold()) if len(word) > 1 and word not in _STOP_WORDS
@@ -82,132 +107,3 @@ def _touching(entries: list[Entry], focus: str) -> list[Entry]:
 def _hits(text: str, words: set[str]) -> int:
     spoken = set(re.findall(r"\w+", text))
     return sum(word in spoken or (word in text and (len(word) > 3 or not word.isascii())) for word in words)
-
-
-def fill_missing(written: Mapping[str, str], facts: Facts, budget: int) -> Sections:
-    """What a model wrote, with each section that it left out filled from the facts, as far as `budget` goes."""
-    missing = [title for title in SECTIONS if not section_lines(written.get(title, ""))]
-    extracted = write_sections(facts, {}, max(0, budget)) if missing else {}
-    return {
-        title: (extracted.get(title, "") if title in missing else written[title]) or NONE
-        for title in SECTIONS
-    }
-
-
-def _take(entries: Iterable[Entry], allowance: int, chosen: set[Entry], ceiling: int | None = None) -> int:
-    """Choose entries in order while they fit; the tokens they use."""
-    limit = allowance if ceiling is None else min(allowance, ceiling)
-    used = 0
-    for entry in entries:
-        cost = estimate_tokens(entry.text) + 1
-        if used + cost <= limit:
-            chosen.add(entry)
-            used += cost
-    return used
-
-
-def _entries(facts: Facts, previous: Mapping[str, str], longest: int) -> list[Entry]:
-    entries: list[Entry] = []
-    seen: set[str] = set()
-
-    def add(section: str, lines: Iterable[str], newest_first: bool = True) -> None:
-        found = [line if len(line) <= longest else line[: longest - 1] + "…" for line in lines]
-        numbered = list(enumerate(found, start=len(entries)))
-        for order, text in reversed(numbered) if newest_first else numbered:
-            if text not in seen:
-                seen.add(text)
-                entries.append(Entry(section, text, order))
-
-    kept = {title: section_lines(previous.get(title, "")) for title in SECTIONS}
-    asked = [text for text in (facts.opening, *facts.requests) if text]
-    requests = [f"- {one_line(text, 600)}" for text in asked]
-    add("Goal", kept["Goal"] or requests[:1], newest_first=False)
-    add("Goal", requests)
-    add(
-        "Constraints & Preferences",
-        [*kept["Constraints & Preferences"], *(f"- {c}" for c in facts.constraints)],
-    )
-    add("In Progress", [*_unfinished(kept["In Progress"], facts), *_in_progress(facts)])
-    add("Blocked", [*_still(kept["Blocked"], facts), *_events(facts, failed=True)])
-    add("Done", [*_still(kept["Done"], facts), *_done(facts)])
-    add("Key Decisions", [*kept["Key Decisions"], *(f"- {one_line(d, 300)}" for d in facts.decisions)])
-    add("Relevant Files", _file_lines(facts.files, kept["Relevant Files"]))
-    add("Next Steps", [*_unfinished(kept["Next Steps"], facts), *_next_steps(facts)])
-    add("Critical Context", [*kept["Critical Context"], *_errors(facts)])
-    return entries
-
-
-def _in_progress(facts: Facts) -> list[str]:
-    lines = [f"- {item}" for item, status in facts.todos.items() if status == "in_progress"]
-    if facts.last_said:
-        lines.append(f"- Last said: {one_line(facts.last_said, 500)}")
-    asked = facts.requests[-1] if facts.requests else facts.opening
-    if asked:
-        lines.append(f"- Asked: {one_line(asked, 500)}")
-    return lines
-
-
-def _done(facts: Facts) -> list[str]:
-    finished = [f"- {item}" for item, status in facts.todos.items() if status in ("completed", "done")]
-    return [*finished, *_events(facts, failed=False), *(f"- commit {commit}" for commit in facts.commits)]
-
-
-def _events(facts: Facts, failed: bool) -> list[str]:
-    commands = [(event, f"`{event.line}`") for event in facts.commands.values()]
-    actions = [(event, event.line) for event in facts.actions.values()]
-    both = sorted(commands + actions, key=lambda pair: pair[0].position)
-    return [_event_line(event, shown) for event, shown in both if event.outcome.failed == failed]
-
-
-def _event_line(event: Event, shown: str) -> str:
-    said = f": {event.outcome.line}" if event.outcome.line else ""
-    return f"- {shown} → {event.outcome.status}{said}"
-
-
-def _errors(facts: Facts) -> list[str]:
-    failed = [*facts.commands.values(), *facts.actions.values()]
-    return [f"- {one_line(error, 300)}" for event in failed for error in event.errors]
-
-
-def _next_steps(facts: Facts) -> list[str]:
-    open_items = [f"- {item}" for item, status in facts.todos.items() if status in _OPEN]
-    asked = facts.requests[-1] if facts.requests else facts.opening
-    return list(reversed(open_items)) or ([f"- Go on with: {one_line(asked, 240)}"] if asked else [])
-
-
-def _unfinished(lines: list[str], facts: Facts) -> list[str]:
-    """Earlier open items of which nothing newer is known; lines that were true only of their moment go."""
-    known = {f"- {item}" for item in facts.todos}
-    return [line for line in lines if line not in known and not line.startswith(_OF_THE_MOMENT)]
-
-
-def _still(lines: list[str], facts: Facts) -> list[str]:
-    """Earlier lines of commands and calls that no newer run of the same replaced, on files still in trouble."""
-    newer = [f"- `{line}` → " for line in facts.commands] + [f"- {line} → " for line in facts.actions]
-    return [
-        line
-        for line in lines
-        if not line.startswith(tuple(newer))
-        and not ("→ error" in line and any(path in line for path in facts.files))
-    ]
-
-
-def _file_lines(files: Mapping[str, FileFact], kept: list[str]) -> list[str]:
-    """One line per file, changed files last so that they are chosen first; earlier counts are added."""
-    merged = {path: FileFact(dict(fact.actions), fact.last) for path, fact in files.items()}
-    prose = []
-    for line in kept:
-        match = _FILE_LINE.match(line)
-        counted = _COUNTED.findall(match["actions"]) if match else []
-        if not match or not counted:
-            prose.append(line)
-            continue
-        fact = merged.setdefault(match["path"], FileFact(last=-1))
-        for action, count in counted:
-            fact.actions[action] = fact.actions.get(action, 0) + int(count)
-    ranked = sorted(merged.items(), key=lambda item: (set(item[1].actions) != {"read"}, item[1].last))
-    return [*prose, *(f"- `{path}` — {_actions(fact)}" for path, fact in ranked)]
-
-
-def _actions(fact: FileFact) -> str:
-    return ", ".join(f"{action} {count}×" for action, count in fact.actions.items())

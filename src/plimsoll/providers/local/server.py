@@ -64,6 +64,7 @@ class LocalServer:
             "threads": threads or usual_threads(),
             "longest_answer": min(LONGEST_ANSWER, context_length),
         }
+        log = _writable(log)
         process = _spawn(log)
         try:
             async with asyncio.timeout(_START):
@@ -177,9 +178,19 @@ def _check(model: Path) -> None:
     raise LocalModelError(f"There is no model file {model}. Check the path in model.name.")
 
 
-def _spawn(log: Path | None) -> subprocess.Popen[bytes]:
-    if log is not None:
+def _writable(log: Path | None) -> Path | None:
+    """The log, or None where it cannot be written: a model can be served from a home that is read-only."""
+    if log is None:
+        return None
+    try:
         log.parent.mkdir(parents=True, exist_ok=True)
+        log.open("ab").close()
+    except OSError:
+        return None
+    return log
+
+
+def _spawn(log: Path | None) -> subprocess.Popen[bytes]:
     with open(log or os.devnull, "wb") as errors:  # noqa: PTH123
         # -P: a file called xllamacpp.py in the folder where a person works is not what is meant.
         return subprocess.Popen(

@@ -6,9 +6,11 @@ Results go where answers go. A mistake is a sentence; nothing here ends the talk
 `/quit`.
 """
 
+import asyncio
 import difflib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +18,7 @@ from rich.text import Text
 from plimsoll.assembly import build_compressor
 from plimsoll.errors import UserError
 from plimsoll.models import estimate_tools_tokens
+from plimsoll.plugins import PluginCommand
 from plimsoll.terminal.chat import lookups
 from plimsoll.terminal.chat.lines import nearest_sentence, start_lines
 from plimsoll.terminal.chat.portions import context_bar, portions
@@ -45,10 +48,28 @@ class Command:
 async def run_command(talk: Talk, text: str) -> None:
     """Run a line that begins with a slash."""
     name, _, argument = text.removeprefix("/").partition(" ")
-    command = ALL.get(name.lower())
+    known = available(talk)
+    command = known.get(name.lower())
     if command is None:
-        raise UserError(nearest_sentence(name, difflib.get_close_matches(name.lower(), ALL, 1, 0.5)))
+        raise UserError(nearest_sentence(name, difflib.get_close_matches(name.lower(), known, 1, 0.5)))
     await command.run(talk, argument.strip())
+
+
+def available(talk: Talk) -> dict[str, Command]:
+    """All commands by name; those of plugins stand behind ours, which keep their names."""
+    theirs = {one.name: one for one in talk.opened.plugins.commands if one.name not in ALL}
+    return {**ALL, **{name: _of_plugin(one) for name, one in theirs.items()}}
+
+
+def _of_plugin(command: PluginCommand) -> Command:
+    async def run(talk: Talk, argument: str) -> None:
+        try:
+            said = await asyncio.to_thread(command.run, argument)
+        except Exception as error:  # a plugin is foreign code: whatever it raises, the talk goes on
+            raise UserError(f"/{command.name} failed: {type(error).__name__}: {error}") from None
+        talk.screen.show(Text(plain(str(said))))
+
+    return Command(f"/{command.name} [TEXT]", command.description or "from a plugin", run)
 
 
 async def compress(talk: Talk, argument: str) -> None:
@@ -113,18 +134,18 @@ async def model(talk: Talk, argument: str) -> None:
 
 async def engine(talk: Talk, argument: str) -> None:
     if argument:
-        raise UserError(
-            "The engine is chosen by `plimsoll config set context.engine NAME`, for new sessions."
-        )
-    used = talk.opened.conversation.agent.compactor.engine
+        raise UserError("The engine is chosen by `plimsoll plugins use NAME`, for new sessions.")
+    host = talk.opened.conversation.agent.compactor.host
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-    for name, value in used.get_status().items():
+    status: dict[str, Any] = await host.ask("get_status", {})
+    for name, value in status.items():
         if value in ("", None):
             continue
         shown = f"{value:,}" if isinstance(value, int) else plain(str(value))
         table.add_row(Text(name.replace("_", " "), "dim"), shown)
     table.add_row(Text("summaries", "dim"), Text(plain(talk.opened.summaries.headline)))
     talk.screen.show(table)
+    talk.opened.conversation.agent.tell(talk.screen.emit)
 
 
 async def new(talk: Talk, _argument: str) -> None:
@@ -135,7 +156,7 @@ async def show_help(talk: Talk, _argument: str) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column()
-    for command in ALL.values():
+    for command in available(talk).values():
         table.add_row(Text(command.usage, "cyan"), command.about)
     talk.screen.show(table)
     talk.screen.note("Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter begins a new line.")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
+from plimsoll.agent.compaction import NOTHING
 from plimsoll.archive import CompactionEvent, Session, UsageTotal
 from plimsoll.assembly import Opened
 from plimsoll.caching import start_line
@@ -63,6 +64,8 @@ def compaction_line(event: CompactionEvent) -> str:
     """What became of a compaction."""
     if event.outcome != "compacted":
         reason = event.reason.removeprefix(f"{event.engine}: ")
+        if reason.startswith(NOTHING):
+            return plain(reason)
         return f"not compacted: {plain(reason) or 'there is nothing to compact'}"
     messages = f"{event.messages_before:,} → {event.messages_after:,} messages"
     tokens = f"{thousands(event.tokens_before)} → {thousands(event.tokens_after)} tokens"

@@ -6,7 +6,7 @@
 Ctrl-C clears the line, twice leaves; Ctrl-D leaves; Alt-Enter begins a new line.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -17,7 +17,7 @@ from prompt_toolkit.styles import Style
 
 from plimsoll.errors import PlimsollError
 from plimsoll.models import shipped_cards
-from plimsoll.terminal.chat.commands import ALL, Leave, run_command
+from plimsoll.terminal.chat.commands import ALL, Command, Leave, available, run_command
 from plimsoll.terminal.chat.lines import status_line
 from plimsoll.terminal.chat.screen import BAD
 from plimsoll.terminal.chat.talk import Talk
@@ -32,13 +32,16 @@ _YES, _NO = ("y", "yes"), ("", "n", "no")
 class CommandCompleter(Completer):
     """Completes commands by name, and names of models behind `/model`."""
 
+    def __init__(self, commands: Callable[[], Mapping[str, Command]] = lambda: ALL) -> None:
+        self._commands = commands
+
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         text = document.text_before_cursor
         if not text.startswith("/") or "\n" in text:
             return
         name, space, argument = text.partition(" ")
         if not space:
-            for command in ALL.values():
+            for command in self._commands().values():
                 if f"/{command.name}".startswith(name):
                     yield Completion(
                         f"/{command.name}", -len(name), command.usage, display_meta=command.about
@@ -53,7 +56,7 @@ async def converse(talk: Talk) -> None:
     """Take turns until the person leaves."""
     session: PromptSession[str] = PromptSession(
         history=InMemoryHistory(),
-        completer=CommandCompleter(),
+        completer=CommandCompleter(lambda: available(talk)),
         key_bindings=_keys(),
         bottom_toolbar=lambda: status_line(talk.status, talk.screen.out.width),
         style=_STYLE,

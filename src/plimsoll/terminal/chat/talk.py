@@ -16,11 +16,19 @@ from typing import Any
 from uuid import uuid4
 
 from plimsoll.archive import Archive, UsageTotal, title_of
-from plimsoll.assembly import Opened, card_of, is_embedded, open_conversation, open_line
+from plimsoll.assembly import (
+    Opened,
+    card_of,
+    is_embedded,
+    open_auxiliary,
+    open_conversation,
+    open_line,
+)
 from plimsoll.config import Settings
 from plimsoll.errors import Conflict, PlimsollError, UserError
 from plimsoll.messages import Message, text_of, tool_calls
 from plimsoll.providers import Resolution, Step, fetch_model, resolve
+from plimsoll.providers.auxiliary import resolve_auxiliary
 from plimsoll.providers.local import can_serve, embedded_model, is_fetched
 from plimsoll.terminal.chat.lines import Status, fitted, start_lines
 from plimsoll.terminal.chat.screen import BAD, Screen
@@ -73,6 +81,7 @@ class Talk:
         if not quiet:
             for line in start_lines(self.opened, is_new=session is None):
                 self.screen.note(line, "")
+            self.opened.conversation.agent.tell(self.screen.emit)
             for notice in self.opened.notices:
                 self.screen.note(f"note: {notice}", "yellow")
             if is_embedded(resolution.endpoint, self.home):
@@ -80,15 +89,18 @@ class Talk:
         if session and not quiet:
             await self._show_earlier()
 
-    async def close(self) -> None:
-        """Leave the session; one in which nothing was said is not kept."""
+    async def close(self, *, for_new: bool = False) -> None:
+        """Leave the session, `for_new` where another begins in its place; one without a word is not kept."""
+        is_empty = (await self.archive.session(self.id)).messages <= 1
+        if is_empty or for_new:
+            await self.opened.conversation.end(reset=for_new)
         await self.opened.close()
-        if (await self.archive.session(self.id)).messages <= 1:
+        if is_empty:
             await self.archive.delete(self.id)
 
     async def reopen(self, session: str | None, *, quiet: bool = False) -> None:
         """Go on in another session, or in this one as somebody else left it."""
-        await self.close()
+        await self.close(for_new=session is None)
         await self.open(session, quiet=quiet)
 
     @property
@@ -142,9 +154,29 @@ class Talk:
         resolution = await self._resolve(later)
         await self._fetch(resolution)
         line = await open_line(later, resolution, self.home, self.id)
-        await self.opened.conversation.switch_model(line, self.screen.emit)
-        self.settings = later
-        self.opened = replace(self.opened, resolution=resolution)
+        # Whoever writes the summaries may follow the main model, and reads its cache in any case.
+        summaries = await resolve_auxiliary(
+            later.auxiliary.compression, later.model, self.environ, home=self.home
+        )
+        before, auxiliary = self.opened.auxiliary, open_auxiliary(summaries, self.home)
+        line.on_reply = auxiliary.sent if auxiliary else None
+        writer = summaries.candidates[0].endpoint.model if summaries.candidates else ""
+        conversation = self.opened.conversation
+        try:
+            await conversation.switch_model(line, self.screen.emit, (auxiliary, writer))
+        finally:
+            # A compaction for the smaller window may be stopped: the model is another one all the same.
+            is_switched = conversation.agent.line.client is line.client
+            if is_switched:
+                self.settings = later
+                self.opened = replace(
+                    self.opened, resolution=resolution, summaries=summaries, auxiliary=auxiliary
+                )
+            else:
+                await line.client.aclose()
+            unused = before if is_switched else auxiliary
+            if unused is not None:
+                await asyncio.to_thread(unused.close)
 
     async def ask(self, question: Question, ask: Approve) -> Decision:
         """Have the person decide about a call, with the turn's drawing out of the way."""

@@ -46,7 +46,7 @@ def open_desk(*, create: bool = False) -> Iterator[Desk]:
         click.echo(f"note: {notice}", err=True)
     url, home = loaded.settings.archive.url, plimsoll_home()
     path = archive_file(url, home)
-    if not create and not path.exists():
+    if not create and path is not None and not path.exists():
         raise UserError(nothing_yet(path))
     with asyncio.Runner() as runner:
         archive = runner.run(open_archive(url, home))
@@ -57,8 +57,9 @@ def open_desk(*, create: bool = False) -> Iterator[Desk]:
 
 
 def has_archive() -> bool:
-    """Whether anything was ever stored."""
-    return archive_file(load_settings().settings.archive.url, plimsoll_home()).exists()
+    """Whether anything was ever stored; of a server nobody is asked."""
+    path = archive_file(load_settings().settings.archive.url, plimsoll_home())
+    return path is None or path.exists()
 
 
 def nothing_yet(path: Path | None = None) -> str:

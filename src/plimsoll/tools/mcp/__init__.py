@@ -1,5 +1,5 @@
 """MCP servers as sources of tools, through the official `mcp` package (extra `mcp`)."""
 
-from plimsoll.tools.mcp.servers import McpServers, McpTool
+from plimsoll.tools.mcp.servers import NEEDS_PACKAGE, McpServers, McpTool
 
-__all__ = ["McpServers", "McpTool"]
+__all__ = ["NEEDS_PACKAGE", "McpServers", "McpTool"]

@@ -109,7 +109,8 @@ class Connection:
                 return
             if self._owner.done():
                 raise Unreachable(self._told(f"does not start{_why(self._owner)}"))
-            raise Unreachable(self._told(f"did not answer within {self._settings.timeout:g} s"))
+            limit = f"{self._settings.timeout:g} s, its mcp_servers.{self.name}.timeout"
+            raise Unreachable(self._told(f"did not answer within {limit}"))
         finally:
             if self._client is None:
                 self._owner.cancel()

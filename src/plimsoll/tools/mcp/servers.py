@@ -20,6 +20,8 @@ from plimsoll.tools.mcp.results import result_of
 from plimsoll.tools.settings import McpServerSettings
 from plimsoll.tools.tool import Arguments, Definition, Tool, ToolContext, ToolResult, failed
 
+NEEDS_PACKAGE = "MCP servers need one package more: pip install '.[mcp]'"
+
 
 class McpTool(Tool):
     """A tool of a server."""
@@ -71,9 +73,7 @@ class McpServers:
         if self._tools is None:
             if self._connections and importlib.util.find_spec("mcp") is None:
                 names = [connection.name for connection in self._connections]
-                self.problems = dict.fromkeys(
-                    names, "MCP servers need one package more: pip install '.[mcp]'"
-                )
+                self.problems = dict.fromkeys(names, NEEDS_PACKAGE)
                 self._connections = []
             offered = await asyncio.gather(*(self._offered(one) for one in self._connections))
             self._tools = self._named(dict(zip(self._connections, offered, strict=True)))

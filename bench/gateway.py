@@ -1,0 +1,208 @@
+"""The gateway under load: what it adds to a request, how many it takes, whether its memory stays flat.
+
+python bench/gateway.py            everything (several minutes)
+python bench/gateway.py --quick    less of it
+python bench/gateway.py --keep     not the peer, which is slow to start
+
+Compared in one run on one machine, because machines differ: the same load straight to the upstream, and
+LiteLLM's proxy at its best (Granian, two workers) in `.local/peers/litellm-proxy`, where that is installed:
+`python -m venv .local/peers/litellm-proxy`, then there `pip install "litellm[proxy]" granian opentelemetry-sdk
+opentelemetry-exporter-otlp` and `python -m compileall`.
+"""
+
+import argparse
+import asyncio
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from load import KEY, Measured, load
+
+HERE = Path(__file__).parent
+PEER = HERE.parent / ".local" / "peers" / "litellm-proxy" / "bin" / "litellm"
+STREAMS, CONNECTIONS, WORKERS = 200, 50, 2
+MEDIAN_BAR, P99_BAR, RATE_BAR, GROWTH_BAR = 5.0, 20.0, 5.0, 1.10
+_PATIENCE = 120.0  # seconds for a server to listen
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        return int(held.getsockname()[1])
+
+
+@contextmanager
+def running(command: list[str], port: int, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A server in a process of its own, until it listens and to its end."""
+    process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL)
+    try:
+        ends = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                if time.monotonic() > ends or process.poll() is not None:
+                    raise RuntimeError(f"{command[0]} does not listen on {port}") from None
+                time.sleep(0.1)
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(40)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def resident(process: subprocess.Popen[bytes]) -> int:
+    """Bytes in memory of a process and its children."""
+    total = 0
+    for pid in [process.pid, *_children(process.pid)]:
+        fields = Path(f"/proc/{pid}/statm").read_text().split()
+        total += int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+    return total
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        found = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+    return [*found, *(below for child in found for below in _children(child))]
+
+
+def percentile(seconds: list[float], share: float) -> float:
+    """In milliseconds."""
+    ordered = sorted(seconds)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1_000
+
+
+def row(name: str, direct: float, ours: float, bar: float) -> bool:
+    """One line of the table; whether the bar was held."""
+    held = ours - direct <= bar
+    verdict = "ok" if held else "MISSED"
+    print(f"  {name:<42} {direct:>8.2f} {ours:>8.2f} {ours - direct:>8.2f}   < {bar:g} ms  {verdict}", flush=True)
+    return held
+
+
+def added(upstream: int, gateway: int, quick: bool) -> bool:
+    """What the gateway adds: alone, and with many streams at once."""
+    print(f"\n  {'milliseconds':<42} {'direct':>8} {'gateway':>8} {'added':>8}")
+    held = True
+    number = 100 if quick else 400
+    for name, connections, each, stream, size in (
+        ("one after the other, whole", 1, number, False, 1_500),
+        ("one after the other, 100 KB of history", 1, number, False, 100_000),
+        (f"{STREAMS} streams at once, to the first byte", STREAMS, 3 if quick else 6, True, 1_500),
+    ):
+        asyncio.run(load(gateway, connections, 1, stream=stream))  # warm
+        direct, ours = Measured(), Measured()
+        for turn in range(2):  # by turns, as the machine may be busy with other work
+            for port, into in ((upstream, direct), (gateway, ours)):
+                part = asyncio.run(load(port, connections, each, stream=stream, start=turn * 100_000, size=size))
+                into.first += part.first
+                into.failed += part.failed
+        held &= row(f"{name}, median", percentile(direct.first, 0.5), percentile(ours.first, 0.5), MEDIAN_BAR)
+        held &= row(f"{name}, p99", percentile(direct.first, 0.99), percentile(ours.first, 0.99), P99_BAR)
+        held &= not ours.failed
+    return held
+
+
+def throughput(name: str, port: int, seconds: float) -> float:
+    """Requests per second with keep-alive connections, in the best of three runs."""
+    asyncio.run(load(port, CONNECTIONS, 2))
+    rates, each, failed = [], 10, 0
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends or len(rates) < 3:
+        measured = asyncio.run(load(port, CONNECTIONS, each))
+        rates.append(measured.rate)
+        failed += measured.failed
+        each = max(5, int(measured.rate * seconds / 4 / CONNECTIONS))
+    best, middle = max(rates), statistics.median(rates)
+    print(f"  {name:<42} {best:>8.0f} best {middle:>8.0f} median   {failed} failed", flush=True)
+    return best
+
+
+def memory(name: str, process: subprocess.Popen[bytes], port: int, requests: int, size: int) -> bool:
+    """Whether memory grows in the second half."""
+    tenth = requests // 10
+    sizes = []
+    for part in range(10):
+        asyncio.run(
+            load(port, CONNECTIONS, tenth // CONNECTIONS, start=1_000_000 + part * tenth, size=size)
+        )
+        sizes.append(resident(process) / 1e6)
+    growth = sizes[-1] / sizes[4]
+    held = growth <= GROWTH_BAR
+    print(f"\n  memory over {tenth * 10:,} {name}, MB: {' '.join(f'{size:.0f}' for size in sizes)}")
+    print(f"  last to fifth tenth: {growth:.3f}   <= {GROWTH_BAR:g}  {'ok' if held else 'MISSED'}", flush=True)
+    return held
+
+
+def main() -> int:
+    """Measure; 1 where a bar is missed or the peer is not there."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--keep", action="store_true", help="leave the peer out")
+    options = parser.parse_args()
+    quick: bool = options.quick
+    with ExitStack() as stack:
+        home = stack.enter_context(tempfile.TemporaryDirectory())
+        upstream, gateway = free_port(), free_port()
+        stack.enter_context(running([sys.executable, str(HERE / "load.py"), str(upstream)], upstream))
+        settings = {
+            "PLIMSOLL_HOME": home,
+            "PLIMSOLL_MODEL__BASE_URL": f"http://127.0.0.1:{upstream}/v1",
+            "PLIMSOLL_MODEL__PROVIDER": "bench",
+        }
+        command = [sys.executable, "-m", "plimsoll.gateway", "--port", str(gateway), "--workers", str(WORKERS)]
+        ours = stack.enter_context(running(command, gateway, **settings))
+        held = added(upstream, gateway, quick)
+        print("\n  requests per second, 50 kept connections")
+        throughput("straight to the upstream", upstream, 3 if quick else 6)
+        rate = throughput("gateway, two processes", gateway, 5 if quick else 15)
+        if PEER.exists() and not options.keep:
+            theirs = peer_rate(upstream, Path(home), 5 if quick else 15)
+            ratio = rate / theirs
+            ok = ratio >= RATE_BAR
+            print(f"  ratio: {ratio:.1f}   >= {RATE_BAR:g}  {'ok' if ok else 'MISSED'}", flush=True)
+            held &= ok
+        else:
+            print(f"  LiteLLM's proxy is not measured{'' if PEER.exists() else f': {PEER} is missing'}")
+            held = held and options.keep
+        held &= memory("requests", ours, gateway, 10_000 if quick else 100_000, 1_500)
+        # A window so small that every conversation is looked at, and none is near its threshold.
+        small = free_port()
+        command[command.index(str(gateway))] = str(small)
+        narrow = {**settings, "PLIMSOLL_MODEL__CONTEXT_LENGTH": "8192"}
+        looked_at = stack.enter_context(running(command, small, **narrow))
+        number = 20_000 if quick else 100_000
+        held &= memory("conversations that are recognised", looked_at, small, number, 4_000)
+    return 0 if held else 1
+
+
+def peer_rate(upstream: int, home: Path, seconds: float) -> float:
+    """The same load on LiteLLM's proxy."""
+    port, config = free_port(), home / "litellm.yaml"
+    config.write_text(
+        "model_list:\n  - model_name: gpt-4.1\n    litellm_params:\n      model: openai/gpt-4.1\n"
+        f"      api_base: http://127.0.0.1:{upstream}/v1\n      api_key: {KEY}\n"
+        f"general_settings:\n  master_key: {KEY}\n"
+        "litellm_settings:\n  telemetry: false\n  set_verbose: false\n"
+    )
+    command = [str(PEER), "--config", str(config), "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--num_workers", str(WORKERS), "--run_granian", "--telemetry", "False"]
+    quiet = {"LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "NO_DOCS": "True"}
+    with running(command, port, **quiet):
+        time.sleep(5)  # it listens before its application is ready
+        return throughput("LiteLLM's proxy, Granian, two workers", port, seconds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""Plimsoll as it is measured: settings for a budget, and the recorded summaries in the place of a model.
+
+    budget 11 000 ──► largest protect_last_n that can go so low ──► bisect target_ratio ──► mean of the sample ≤ 11 000
+
+A budget is a mean over a sample of cuts, in characters / 4, at a window of 64 000 tokens. The search is kept as long as
+the engine's source stays the same.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+
+from corpus import ROOT, Cut
+from peer_runs import CACHE
+
+from plimsoll import ContextCompressor
+from plimsoll.quality import tokens
+
+WINDOW = 64_000
+BUDGETS = (8_000, 11_000, 16_000, 20_000, 32_000)
+PROTECTED = (20, 12, 8, 5, 3, 1)
+LEAST_RATIO, MOST_RATIO = 0.10, 0.80
+STEPS = 7
+NEAR_ENOUGH = 0.015
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """The settings that a budget becomes."""
+
+    target_ratio: float = 0.20
+    protect_last_n: int = 20
+
+
+@dataclass(slots=True)
+class Recorded:
+    """A summarizer that says what a real model once wrote here, under the headings that it is asked for."""
+
+    summary: str
+    context_length: int = 200_000
+    calls: list[dict[str, int]] = field(default_factory=list)
+
+    def summarize(self, prompt: str, max_tokens: int) -> str:
+        """The recorded words, whatever is asked."""
+        del max_tokens
+        said = under_headings(self.summary)
+        self.calls.append({"input_chars": len(prompt), "output_chars": len(said)})
+        return said
+
+
+def engine(knobs: Knobs = Knobs(), summarizer: Recorded | None = None) -> ContextCompressor:  # noqa: B008
+    """A fresh engine with these settings."""
+    return ContextCompressor(
+        context_length=WINDOW,
+        target_ratio=knobs.target_ratio,
+        protect_last_n=knobs.protect_last_n,
+        summarizer=summarizer,
+    )
+
+
+def compacted(knobs: Knobs, history: list[Message]) -> list[Message]:
+    """One compaction without a model."""
+    return engine(knobs).compress(history)
+
+
+_NUMBERED = re.compile(r"^\s{0,3}(?:#+ )?\**\d+\. \**(?P<title>[A-Z][A-Za-z ]+?)\**:\**", re.MULTILINE)
+_PLACES = (
+    ("Goal", ("primary request",)),
+    ("Constraints & Preferences", ("all user messages",)),
+    ("Progress\n### Done", ("errors", "problem solving")),
+    ("### In Progress", ("current work",)),
+    ("Key Decisions", ("key technical",)),
+    ("Relevant Files", ("files",)),
+    ("Next Steps", ("pending", "optional next", "next step")),
+)
+
+
+def under_headings(summary: str) -> str:
+    """The recorded summary under the headings that Plimsoll's prompt asks for; its words stay as they are.
+
+    The recorded agent numbered its sections; whatever stands before them was its scratch paper.
+    """
+    body = summary.rpartition("\nSummary:")[2]
+    marks = list(_NUMBERED.finditer(body))
+    ends = [mark.start() for mark in marks[1:]] + [len(body)]
+    parts = [
+        (mark["title"].lower(), body[mark.end() : end].strip()) for mark, end in zip(marks, ends, strict=True)
+    ]
+    if not parts:
+        return f"## Goal\n{body.strip()[:600]}\n\n## Progress\n### Done\n{body.strip()}"
+    lines = []
+    for heading, names in _PLACES:
+        said = "\n".join(text for title, text in parts if title.startswith(names))
+        lines.append(f"{'' if heading.startswith('#') else '## '}{heading}\n{said or '(none)'}")
+    return "\n\n".join(lines)
+
+
+def calibrated(sample: Sequence[Cut], pool: Executor, tick: Callable[[], None]) -> dict[int, Knobs]:
+    """Settings for every budget; `tick` is called after each."""
+    place = CACHE / "calibration.json"
+    key = f"{engine_digest()}-{len(sample)}"
+    known = json.loads(place.read_text("utf-8")) if place.exists() else {}
+    if known.get("key") == key:
+        for _ in BUDGETS:
+            tick()
+        return {int(budget): Knobs(**knobs) for budget, knobs in known["knobs"].items()}
+    means: dict[Knobs, float] = {}
+
+    def mean(knobs: Knobs) -> float:
+        if knobs not in means:
+            sizes = list(pool.map(partial(_size, knobs), [cut.history for cut in sample]))
+            means[knobs] = sum(sizes) / len(sizes)
+        return means[knobs]
+
+    found = {}
+    for budget in BUDGETS:
+        found[budget] = fit(mean, budget)
+        tick()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps({"key": key, "knobs": {b: asdict(k) for b, k in found.items()}}), "utf-8")
+    return found
+
+
+def fit(mean: Callable[[Knobs], float], budget: int) -> Knobs:
+    """The settings whose mean comes nearest to the budget from below; the smallest there are where none does."""
+    protected = next((n for n in PROTECTED if mean(Knobs(LEAST_RATIO, n)) <= budget), PROTECTED[-1])
+    low, high = LEAST_RATIO, MOST_RATIO
+    if mean(Knobs(high, protected)) <= budget:
+        return Knobs(high, protected)
+    for _ in range(STEPS):
+        if mean(Knobs(low, protected)) >= budget * (1 - NEAR_ENOUGH):
+            break
+        middle = round((low + high) / 2, 4)
+        if mean(Knobs(middle, protected)) <= budget:
+            low = middle
+        else:
+            high = middle
+    return Knobs(low, protected)
+
+
+def _size(knobs: Knobs, history: list[Message]) -> int:
+    return tokens(compacted(knobs, history))
+
+
+def engine_digest() -> str:
+    """A digest of everything that decides what a compaction leaves."""
+    digest = hashlib.sha256()
+    for folder in ("context", "messages", "models"):
+        for path in sorted((ROOT / "src" / "plimsoll" / folder).rglob("*")):
+            if path.suffix in (".py", ".toml", ".md"):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

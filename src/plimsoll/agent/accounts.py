@@ -1,0 +1,84 @@
+"""What a compaction has to answer for: which facts it kept, who wrote its summary, and what that cost."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from plimsoll.archive import UsageRecord
+from plimsoll.context import Report
+from plimsoll.context.ledger import read_facts
+from plimsoll.dialects import Usage
+from plimsoll.messages import Message, arguments_text, text_of, tool_calls
+from plimsoll.models import ModelCard
+
+_NO_MODEL = "no model summary"
+
+
+@runtime_checkable
+class Spender(Protocol):
+    """A writer of summaries that says what it used."""
+
+    def take_spent(self) -> Sequence[tuple[ModelCard, Usage]]:
+        """The requests since it was last asked, each with the card of its model."""
+        ...
+
+
+def money_of(card: ModelCard, usage: Usage) -> float | None:
+    """What a reply cost in USD; None where the card has no prices."""
+    prices = card.prices_for(usage.prompt_tokens)
+    if not prices.input and not prices.output:
+        return 0.0 if card.known else None
+    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+    hour = usage.cache_write_1h_tokens or 0
+    plain = max(0, usage.prompt_tokens - read - written)
+    cost = plain * prices.input + read * prices.cache_read + usage.completion_tokens * prices.output
+    return (cost + (written - hour) * prices.write_5m + hour * prices.write_1h) / 1_000_000
+
+
+def record_of(card: ModelCard, usage: Usage, purpose: str = "turn") -> UsageRecord:
+    """What one request used, for the archive."""
+    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+    return UsageRecord(
+        model=card.name,
+        input=max(0, usage.prompt_tokens - read - written),
+        cache_read=read,
+        cache_write=written,
+        output=usage.completion_tokens,
+        money=money_of(card, usage),
+        purpose=purpose,
+    )
+
+
+def total_of(records: Iterable[UsageRecord]) -> float | None:
+    """The money of these together; None where there are none, or the price of one is unknown."""
+    prices = [record.money for record in records]
+    known = [price for price in prices if price is not None]
+    return sum(known) if prices and len(known) == len(prices) else None
+
+
+def ledger_of(before: Sequence[Message], after: Sequence[Message], report: Report | None) -> dict[str, Any]:
+    """For each kind of fact, how many there were and how many the lighter view still names; and how it was made."""
+    facts = read_facts(before)
+    text = "\n".join(_words(after))
+    kinds: Mapping[str, Iterable[str]] = {
+        "constraints": facts.constraints,
+        "files": facts.files,
+        "commands": facts.commands,
+        "commits": facts.commits,
+        "decisions": facts.decisions,
+    }
+    ledger: dict[str, Any] = {
+        kind: {"had": len(found), "kept": sum(one in text for one in found)}
+        for kind, names in kinds.items()
+        if (found := list(names))
+    }
+    if report is not None:
+        ledger |= {"summary": report.summary_source, "steps": list(report.steps)}
+        if any(step.startswith(_NO_MODEL) for step in report.steps):
+            ledger["degraded"] = True
+    return ledger
+
+
+def _words(messages: Sequence[Message]) -> Iterable[str]:
+    for message in messages:
+        yield text_of(message)
+        yield from (arguments_text(call) for call in tool_calls(message))

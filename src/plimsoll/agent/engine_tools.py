@@ -1,0 +1,81 @@
+"""The engine's own tools, offered to the model next to the agent's.
+
+    get_tool_schemas() ──► tools        handle_tool_call(name, args, messages=view) ──► result
+
+A tool of the agent keeps its name; an engine's tool of the same name is left out, and
+that is said. A crash or a hang is a result that says so.
+"""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from plimsoll.agent.foreign import Hung, said
+from plimsoll.agent.hosting import HostedEngine
+from plimsoll.messages import Message
+from plimsoll.tools import Definition, Tool, ToolContext, ToolResult
+
+CALL_SECONDS = 60.0
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+class EngineTool(Tool):
+    """A tool that the engine answers, with the view as it is at that moment."""
+
+    def __init__(
+        self, definition: Definition, host: HostedEngine, view: Callable[[], Sequence[Message]]
+    ) -> None:
+        super().__init__(definition)
+        self._host, self._view = host, view
+        self._owner = host.engine
+
+    async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
+        if self._host.engine is not self._owner:
+            return _failed(f"{self.name} is not available any more: its context engine stopped working.")
+        try:
+            answer = await self._host.answer_call(self.name, arguments, self._view(), CALL_SECONDS)
+        except Hung as hung:
+            return _failed(f"{self.name} gave {hung}. It cannot be called again.")
+        except Exception as error:  # an engine is foreign code; whatever it raises is a result
+            return _failed(f"{self.name} failed: {said(error)}")
+        return ToolResult(answer)
+
+
+async def engine_tools(
+    host: HostedEngine, taken: Collection[str], view: Callable[[], Sequence[Message]]
+) -> list[Tool]:
+    """The tools that the engine offers and whose names are free."""
+    schemas: Any = await host.ask("get_tool_schemas", [])
+    tools: list[Tool] = []
+    names = set(taken)
+    for schema in schemas if isinstance(schemas, list | tuple) else []:
+        definition = _definition(schema)
+        engine = host.engine.name
+        if definition is None:
+            host.notice("schema", f"Context engine {engine}: a tool without a usable schema was left out.")
+        elif definition.name in names:
+            host.notice(
+                f"tool {definition.name}",
+                f"Context engine {engine}: its tool {definition.name} was left out, because another tool has "
+                "that name.",
+            )
+        else:
+            names.add(definition.name)
+            tools.append(EngineTool(definition, host, view))
+    return tools
+
+
+def _definition(schema: Any) -> Definition | None:
+    """A schema in OpenAI's function form, wrapped or bare; None for anything else."""
+    function = schema.get("function", schema) if isinstance(schema, dict) else None
+    if not isinstance(function, dict) or not _NAME.fullmatch(str(function.get("name") or "")):
+        return None
+    parameters = function.get("parameters")
+    if not isinstance(parameters, dict):
+        parameters = _NO_PARAMETERS
+    return Definition(function["name"], str(function.get("description") or ""), parameters)
+
+
+def _failed(sentence: str) -> ToolResult:
+    return ToolResult(f"Error: {sentence}", is_error=True)

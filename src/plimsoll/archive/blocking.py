@@ -1,0 +1,53 @@
+"""The archive for synchronous code: a call in a worker thread, the work on the loop that the archive lives on.
+
+    engine's thread ── run(archive.nodes(id)) ──► host's loop ── await ──► store
+                    ◄── result, or an error ─────┘   within a deadline
+
+Engines are synchronous, stores are not. A call from the loop's own thread would wait for
+itself for ever, so it is refused.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from plimsoll.archive.interface import Archive
+from plimsoll.errors import ArchiveError
+
+T = TypeVar("T")
+DEADLINE = 30.0  # seconds for one call
+
+
+class BlockingArchive:
+    """An archive and the loop on which it is awaited."""
+
+    def __init__(
+        self, archive: Archive, loop: asyncio.AbstractEventLoop, *, deadline: float = DEADLINE
+    ) -> None:
+        self.archive = archive
+        self._loop = loop
+        self._deadline = deadline
+
+    @classmethod
+    def here(cls, archive: Archive, *, deadline: float = DEADLINE) -> "BlockingArchive":
+        """For threads that the loop which runs now will start."""
+        return cls(archive, asyncio.get_running_loop(), deadline=deadline)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of the work; `ArchiveError` where it takes too long or the loop has ended."""
+        if _running() is self._loop or not self._loop.is_running():
+            work.close()
+            raise ArchiveError("The archive was asked from its own loop, or after that had ended.")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result(self._deadline)
+        except TimeoutError as error:
+            future.cancel()
+            raise ArchiveError(f"The archive gave no answer within {self._deadline:.3g} s.") from error
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

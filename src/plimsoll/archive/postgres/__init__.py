@@ -1,0 +1,5 @@
+"""The archive in a PostgreSQL database. Needs the extra `postgres`."""
+
+from plimsoll.archive.postgres.store import PostgresArchive
+
+__all__ = ["PostgresArchive"]

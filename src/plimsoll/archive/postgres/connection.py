@@ -1,0 +1,211 @@
+"""Transactions on a PostgreSQL server.
+
+    tasks ──► pool (few connections) ── BEGIN … COMMIT ──► server
+                 │
+                 └─ a connection that broke is replaced; a transaction that was cut off is done again
+                    where that is safe: it only read, or its COMMIT was never sent, or it is repeatable
+
+Whoever writes to a session locks its row first, so that writers of one session follow each
+other and those of different sessions do not wait. Time is the server's. A process that
+stands still inside of a transaction is cut off by the server and holds nobody up.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from functools import lru_cache
+from typing import Any
+
+import psycopg
+from psycopg_pool import AsyncConnectionPool
+
+from plimsoll.archive.postgres.failures import Address, is_lost, lost, refused, require_server, sentences
+from plimsoll.archive.postgres.migrate import LOCK, Db, migrate, with_grams
+from plimsoll.archive.sql.connection import Connection, Database, Record, Result, Values, Work
+
+CONNECTIONS = 4
+WAIT_SECONDS = 10.0  # for a connection
+STALL_SECONDS = 15.0  # that a writer may stand still inside of its transaction; less than others wait for it
+_TRIES = 3
+_BATCH = 64  # rows; a page of hits seldom needs more
+_ROWS = 500  # in one INSERT; a statement takes 65,535 values
+_SESSION = "SET statement_timeout = '60s'; SET lock_timeout = '30s'; SET client_min_messages = error"
+_KEEPALIVE = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+
+Clock = Callable[[], float]
+
+
+class PostgresConnection(Connection):
+    """A transaction on the server."""
+
+    for_update = " FOR UPDATE OF s"
+
+    def __init__(self, db: Db, clock: Clock | None) -> None:
+        self._db = db
+        self._clock = clock
+        self._now: float | None = None
+
+    async def rows(self, statement: str, values: Values = ()) -> list[Record]:
+        return await (await self._db.execute(_translated(statement), _plain(values))).fetchall()
+
+    async def row(self, statement: str, values: Values = ()) -> Record | None:
+        return await (await self._db.execute(_translated(statement), _plain(values))).fetchone()
+
+    async def run(self, statement: str, values: Values = ()) -> int:
+        return (await self._db.execute(_translated(statement), _plain(values))).rowcount
+
+    async def insert(self, statement: str, each: Iterable[Values]) -> list[int]:
+        # Many rows in one statement and no pipeline: behind a pipeline the server does not notice a stalled writer.
+        head, values_sign, row = statement.partition("VALUES ")
+        everything, ids = list(each), list[int]()
+        for start in range(0, len(everything), _ROWS):
+            some = everything[start : start + _ROWS]
+            whole = f"{head}{values_sign}{', '.join([row] * len(some))} RETURNING id"
+            ids += [id for (id,) in await self.rows(whole, [value for values in some for value in values])]
+        return ids
+
+    async def batches(self, statement: str, values: Values = ()) -> AsyncGenerator[list[Record], None]:
+        async with self._db.cursor(name="batches") as cursor:
+            await cursor.execute(_translated(statement), _plain(values))
+            while batch := await cursor.fetchmany(_BATCH):
+                yield batch
+
+    async def now(self) -> float:
+        # Asked once, by whoever is first: a writer has waited for its session by then.
+        if self._now is None and self._clock is not None:
+            self._now = self._clock()
+        elif self._now is None:
+            (now,) = await self.only("SELECT extract(epoch FROM clock_timestamp())::double precision")
+            self._now = float(now)
+        return self._now
+
+    async def compute(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.to_thread(work)
+
+    async def delete_alone(self) -> None:
+        await self._db.execute("SELECT pg_advisory_xact_lock(%s, 1)", (LOCK,))
+
+    async def damage(self) -> list[str]:
+        return []  # the server looks after its files
+
+
+class PostgresDatabase(Database):
+    """The pool of connections. With a clock, time is not the server's: for tests."""
+
+    def __init__(
+        self,
+        address: Address,
+        clock: Clock | None = None,
+        *,
+        wait: float = WAIT_SECONDS,
+        stall: float = STALL_SECONDS,
+    ) -> None:
+        self.address = address
+        self._clock = clock
+        self._begin = (
+            "BEGIN ISOLATION LEVEL READ COMMITTED; "
+            f"SET LOCAL idle_in_transaction_session_timeout = {round(stall * 1_000)}"
+        )
+        self._pool = AsyncConnectionPool(
+            address.conninfo,
+            min_size=1,
+            max_size=CONNECTIONS,
+            timeout=wait,
+            open=False,
+            configure=_configure,
+            check=AsyncConnectionPool.check_connection,
+            kwargs=_keywords(wait),
+        )
+        # The pool tells a log about every failed attempt; a person is told by the error.
+        logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+
+    async def open(self) -> bool:
+        """Bring the database to today's form; whether substrings have an index."""
+        with sentences(self.address):
+            try:
+                first = await psycopg.AsyncConnection.connect(
+                    self.address.conninfo, **_keywords(self._pool.timeout)
+                )
+            except psycopg.OperationalError as error:
+                # Not chained: what the driver says is in the sentence, as far as a person may see it.
+                raise refused(self.address, error) from None
+            async with first:
+                encoding = str(first.info.parameter_status("server_encoding"))
+                require_server(self.address, first.info.server_version, encoding)
+                await migrate(first, self.address)
+                has_grams = await with_grams(first)
+            await self._pool.open()
+        return has_grams
+
+    async def write(self, work: Work[Result], *, repeatable: bool = False) -> Result:
+        return await self._transaction(self._begin, work, repeatable)
+
+    async def read(self, work: Work[Result]) -> Result:
+        return await self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work, True)
+
+    async def compute(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.to_thread(work)
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def _transaction(self, begin: str, work: Work[Result], repeatable: bool) -> Result:
+        for tries_left in reversed(range(_TRIES)):
+            commit_sent = False
+            try:
+                with sentences(self.address):
+                    async with self._pool.connection() as db, _rolled_back(db):
+                        await db.execute(begin.encode())
+                        result = await work(PostgresConnection(db, self._clock))
+                        commit_sent = True
+                        await db.execute("COMMIT")
+                        return result
+            except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected):
+                # The server has undone everything itself.
+                if not tries_left:
+                    raise
+            except psycopg.Error as error:
+                if not is_lost(error):
+                    raise
+                if commit_sent and not repeatable:
+                    raise lost(self.address, unsure=True) from error
+                if not tries_left:
+                    raise lost(self.address) from error
+        raise AssertionError("the last try returns or raises")
+
+
+@asynccontextmanager
+async def _rolled_back(db: Db) -> AsyncGenerator[None, None]:
+    """Undo what was begun when anything goes wrong. A broken connection has undone it by itself."""
+    try:
+        yield
+    except BaseException:
+        if not db.closed and not db.broken:
+            await db.rollback()
+        raise
+
+
+async def _configure(db: Db) -> None:
+    await db.execute(_SESSION)
+
+
+def _keywords(wait: float) -> dict[str, Any]:
+    """How connections are made; what archive.url says itself is not touched."""
+    return {
+        "autocommit": True,
+        "connect_timeout": max(1, round(wait)),
+        "client_encoding": "utf8",
+        **_KEEPALIVE,
+    }
+
+
+@lru_cache(maxsize=512)
+def _translated(statement: str) -> bytes:
+    """The statement with the driver's sign for a value."""
+    return statement.replace("?", "%s").encode("utf-8")
+
+
+def _plain(values: Values) -> Values:
+    """The values without the one character that PostgreSQL cannot hold in a text; JSON never has it."""
+    return [v.replace("\0", "\ufffd") if isinstance(v, str) and "\0" in v else v for v in values]

@@ -1,0 +1,152 @@
+"""What PostgreSQL refuses, as sentences that name the setting.
+
+    connect ──► unreachable · password · role · database · too many      each with what to change
+    later   ──► lost · disk full · read-only · busy                      and what became of the write
+
+The password is never part of one. A mistake in our SQL stays an error of its own.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg_pool import PoolTimeout, TooManyRequests
+
+from plimsoll.errors import ArchiveError, SettingError
+
+OLDEST = 13  # the first version of the server with everything that is used here
+_EXAMPLE = "postgresql://user:password@host:5432/database"
+# libpq has no codes for a connection that failed; these are its words and the server's, in English.
+_REFUSALS = (
+    ("password authentication failed", "the user name or the password is wrong. Correct archive.url"),
+    ("no password supplied", "it wants a password. Put it into archive.url, or into ~/.pgpass"),
+    (
+        "no pg_hba.conf entry",
+        "it does not let this user in from here. Correct its pg_hba.conf, or archive.url",
+    ),
+    ("Peer authentication failed", "it does not let this user in. Correct the user in archive.url"),
+    ("too many clients", "it has no connection left. Try again, or raise its max_connections"),
+    ("remaining connection slots", "it has no connection left. Try again, or raise its max_connections"),
+)
+_LATER = {
+    "53100": "its disk is full. What was being saved was not stored; everything before it is. Free some space there",
+    "53200": "it has no memory left. What was being saved was not stored. Try again",
+    "53300": "it has no connection left. Try again, or raise its max_connections",
+    "25006": "it may only be read. Set archive.url to the server that takes writes",
+    "42501": "this user may not do that there. Grant it the right to create and write tables, or correct archive.url",
+    "3F000": "there is no schema in which tables can be made. Correct search_path in archive.url",
+    "55P03": "another process has been writing to the same session for too long. Nothing was stored; try again",
+    "57014": "it took too long and was stopped. Nothing was stored; try again",
+    "28P01": "the user name or the password is wrong. Correct archive.url",
+    "28000": "it does not let this user in. Correct archive.url",
+    "XX001": "its files are damaged. Restore the database from a backup",
+    "XX002": "an index of it is damaged. Let its administrator run REINDEX",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the archive is: what the driver needs, and what a person may see."""
+
+    conninfo: str
+    shown: str
+    database: str
+    user: str
+
+    def __repr__(self) -> str:
+        return f"Address({self.shown!r})"
+
+
+def address_of(url: str) -> Address:
+    """The parts of an address. The driver's own words about a wrong one may hold the password."""
+    try:
+        parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    except psycopg.Error:
+        parts = {"host": "@"}
+    host, port = parts.get("host") or "localhost", parts.get("port") or "5432"
+    user, database = parts.get("user", ""), parts.get("dbname") or parts.get("user", "")
+    # After an unescaped sign a part of the password would be taken for the port or for the database.
+    if "@" in host + database or set(port) - set("0123456789,"):
+        raise SettingError(
+            f"archive.url is no address of a PostgreSQL database; one looks like {_EXAMPLE}, "
+            "with signs such as @ or / in a password written as %40 or %2F."
+        )
+    return Address(url, f"postgresql://{host}:{port}/{database}", database, user)
+
+
+def refused(address: Address, error: psycopg.Error) -> ArchiveError:
+    """Why no connection could be made."""
+    said = str(error)
+    if "does not exist" in said and "database" in said:
+        what = (
+            f"there is no database {address.database!r}. Make it with `createdb {address.database}`, "
+            "or correct archive.url"
+        )
+    elif "does not exist" in said and "role" in said:
+        what = f"it knows no user {address.user!r}. Correct archive.url"
+    else:
+        known = (what for words, what in _REFUSALS if words in said)
+        what = next(known, f"{_reason(said)}. Start the server, or correct host and port in archive.url")
+    return ArchiveError(f"The archive {address.shown} cannot be opened: {what}.")
+
+
+def _reason(said: str) -> str:
+    """The driver's last line without its address, which may be long."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    last = lines[0] if lines else "no answer"
+    return last.rpartition("failed: ")[2].removeprefix("FATAL:").strip().rstrip(".") or "no answer"
+
+
+def lost(address: Address, *, unsure: bool = False) -> ArchiveError:
+    """The connection broke, and doing it again did not help or would not be safe."""
+    became = (
+        "It is not known whether what was being saved is stored: look before saving it again"
+        if unsure
+        else "Nothing was stored; try again"
+    )
+    return ArchiveError(
+        f"The connection to the archive {address.shown} was lost. {became}. If it happens again, see to the server, "
+        "or correct archive.url."
+    )
+
+
+def is_lost(error: psycopg.Error) -> bool:
+    """Whether the connection is gone, so that the transaction ended without a word."""
+    code = error.sqlstate or ""
+    # 57P: the server was stopped; 25P03: a transaction was cut off because this process stood still.
+    if code:
+        return code.startswith(("08", "57P")) or code == "25P03"
+    return isinstance(error, psycopg.OperationalError)
+
+
+@contextmanager
+def sentences(address: Address) -> Iterator[None]:
+    """Turn what the server refuses into a sentence."""
+    try:
+        yield
+    except (PoolTimeout, TooManyRequests) as error:
+        raise ArchiveError(
+            f"The archive {address.shown} cannot be reached: no connection in time. Start the server, or correct "
+            "host and port in archive.url."
+        ) from error
+    except psycopg.Error as error:
+        what = _LATER.get(error.sqlstate or "")
+        if what is None:
+            raise
+        raise ArchiveError(f"The archive {address.shown} refuses: {what}.") from error
+
+
+def require_server(address: Address, version: int, encoding: str) -> None:
+    """Refuse a server that cannot keep an archive. `version` as the driver has it: 130004 is 13.4."""
+    if version < OLDEST * 10_000:
+        raise ArchiveError(
+            f"The archive {address.shown} is on PostgreSQL {version // 10_000}.{version % 10_000}; Plimsoll needs "
+            f"{OLDEST} or later. Update the server, or set archive.url to another one."
+        )
+    if encoding != "UTF8":
+        raise ArchiveError(
+            f"The database of the archive {address.shown} is encoded as {encoding}, which cannot hold every "
+            "conversation. Make one with `createdb --encoding=UTF8 --template=template0`, and set archive.url to it."
+        )

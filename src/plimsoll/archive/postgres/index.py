@@ -1,0 +1,81 @@
+"""Search in PostgreSQL: a vector of words for each message, and its text without case.
+
+With the extension pg_trgm an index finds substrings. Without it the rows are walked over
+in the order of the page: one that cannot fit comes without its body, so that little
+is sent and a search that runs out of time knows how far it got.
+"""
+
+from collections.abc import Callable, Sequence
+
+from plimsoll.archive.postgres.words import expression_of, folded, like, phrases_in, vector_of
+from plimsoll.archive.query import SearchQuery
+from plimsoll.archive.sql.connection import Connection
+from plimsoll.archive.sql.index import FIELDS, RANKED, Index, Scope, Statement, literals
+
+_FROM = "FROM texts t JOIN messages m ON m.id = t.id"
+# What has no vector may hold any words.
+_WORDS = "(t.words @@ CAST(? AS tsquery) OR t.words IS NULL) AND t.id BETWEEN ? AND ?"
+_BY_LENGTH = 1  # of the ranking: a long text is worth less
+
+
+class PostgresIndex(Index):
+    """`has_grams` says whether the database has an index of three-character pieces."""
+
+    unfindable = "SELECT (SELECT count(*) FROM messages) - (SELECT count(*) FROM texts)"
+
+    def __init__(self, has_grams: bool) -> None:
+        self.has_grams = has_grams
+
+    async def add(self, db: Connection, ids: Sequence[int], texts: Sequence[str]) -> None:
+        def values() -> list[tuple[int, str | None, str]]:
+            return [(id, vector_of(text), folded(text)) for id, text in zip(ids, texts, strict=True)]
+
+        statement = "INSERT INTO texts (id, words, folded) VALUES (?, CAST(? AS tsvector), ?)"
+        await db.insert(statement, await db.compute(values))
+
+    async def forget(self, db: Connection, key: int, above: int) -> None:
+        await db.run(
+            "DELETE FROM texts WHERE id IN (SELECT id FROM messages WHERE session = ? AND sequence > ?)",
+            (key, above),
+        )
+
+    async def range(self, db: Connection, query: SearchQuery) -> tuple[int, int]:
+        """Many write at once, so that only the newest row is known; times are a condition like others."""
+        (high,) = await db.only("SELECT coalesce(max(id), 0) FROM messages")
+        return 1, high
+
+    def candidates(self, scope: Scope, by_words: bool) -> Statement:
+        condition, values = scope.condition()
+        order = f"ORDER BY t.id {scope.direction}"
+        if by_words:
+            expression = expression_of(scope.query.text)
+            return (
+                f"SELECT {FIELDS}, m.body {_FROM} WHERE {_WORDS}{condition} {order}",
+                [expression, scope.low, scope.high, *values],
+            )
+        patterns: list[object] = [like(literal) for literal in literals(scope.query)]
+        fits = " AND ".join(["t.folded LIKE ?"] * len(patterns)) or "true"
+        if self.has_grams:
+            return (
+                f"SELECT {FIELDS}, m.body {_FROM} WHERE {fits} AND t.id BETWEEN ? AND ?{condition} {order}",
+                [*patterns, scope.low, scope.high, *values],
+            )
+        return (
+            f"SELECT {FIELDS}, CASE WHEN {fits} THEN m.body END {_FROM} "
+            f"WHERE t.id BETWEEN ? AND ?{condition} {order}",
+            [*patterns, scope.low, scope.high, *values],
+        )
+
+    def ranked(self, scope: Scope, skipped: int) -> Statement:
+        condition, values = scope.condition()
+        expression = expression_of(scope.query.text)
+        score = f"coalesce(ts_rank(t.words, CAST(? AS tsquery), {_BY_LENGTH}), 0)"
+        return (
+            "SELECT id, session, sequence, role, time, body FROM ("
+            f"SELECT {FIELDS}, m.body, {score} AS score {_FROM} WHERE {_WORDS}{condition} "
+            "ORDER BY t.id DESC LIMIT ?) AS newest ORDER BY score DESC, id DESC OFFSET ?",
+            [expression, expression, scope.low, scope.high, *values, RANKED, skipped],
+        )
+
+    def holds_words(self, text: str) -> Callable[[str], bool]:
+        return phrases_in(text)

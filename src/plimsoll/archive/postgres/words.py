@@ -1,0 +1,73 @@
+"""The words of a text and of a query, as PostgreSQL takes them.
+
+    Übergröße in src/loader.py ──► 'ubergroße':1 'in':2 'src':3 'loader':4 'py':5
+    load_settings conf*        ──► 'load' & 'settings' & 'conf':*
+
+Words are taken apart here and not by the server, whose parser keeps `src/loader.py` as one
+piece; this is its configuration `simple` otherwise: no stemming, no words left out. A
+vector keeps few places of a word and none far behind, so the order of a phrase, as the end
+of a very long word, is checked in the text itself. Pure.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+from plimsoll.archive.encoding import storable
+from plimsoll.archive.query import Term, terms_of
+
+LONGEST_WORD = 200  # characters of a word that an index has; more than enough to tell nearly all apart
+MOST_BYTES = 262_144  # of a text with a vector; one may have a megabyte, places included
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_DOTLESS = str.maketrans({"\u0130": "i", "\u0131": "i"})  # a pattern without case takes both for an i
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, in order, without case and accents."""
+    return Term(_plain(storable(text))).tokens
+
+
+def vector_of(text: str) -> str | None:
+    """A `tsvector` with the words of a text and their places; None where one cannot hold them."""
+    if len(text.encode("utf-8", "replace")) > MOST_BYTES:
+        return None
+    places: dict[str, list[str]] = {}
+    for place, word in enumerate(words_of(text), start=1):
+        places.setdefault(word[:LONGEST_WORD], []).append(str(place))
+    return " ".join(f"'{word}':{','.join(where[:255])}" for word, where in places.items())
+
+
+def expression_of(text: str) -> str:
+    """A `tsquery` for texts that hold all words of a query, in whatever order."""
+    pieces: dict[str, None] = {}
+    for term in terms_of(text):
+        words = words_of(term.text)
+        for number, word in enumerate(words, start=1):
+            pieces[f"'{word[:LONGEST_WORD]}'{':*' if term.prefix and number == len(words) else ''}"] = None
+    return " & ".join(pieces)
+
+
+def phrases_in(query: str) -> Callable[[str], bool]:
+    """What tells whether a text holds every word and phrase of a query, in order."""
+    wanted = [f" {' '.join(words_of(term.text))}{'' if term.prefix else ' '}" for term in terms_of(query)]
+
+    def holds(text: str) -> bool:
+        said = f" {' '.join(words_of(text))} "
+        return all(phrase in said for phrase in wanted)
+
+    return holds
+
+
+def folded(text: str) -> str:
+    """The text without case, so that whatever a search without case finds in one is found in the other."""
+    return storable(text).translate(_DOTLESS).casefold()
+
+
+def like(literal: str) -> str:
+    """A LIKE pattern for folded texts that hold a literal."""
+    escaped = re.sub(r"([\\%_])", r"\\\1", folded(literal))
+    return f"%{escaped}%"
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text.lower())))

@@ -1,0 +1,85 @@
+"""What happened to views, and what requests cost: rows that are only ever added."""
+
+import json
+from dataclasses import replace
+
+from plimsoll.archive.encoding import to_json
+from plimsoll.archive.records import CompactionEvent, UsageRecord, UsageTotal
+from plimsoll.archive.sql.connection import Connection, Record
+from plimsoll.archive.sql.lineage import Row
+
+_EVENT = (
+    "trigger, engine, outcome, reason, messages_before, messages_after, tokens_before, tokens_after, ledger, "
+    "model, money, seconds, waited, time, view_before, view_after"
+)
+_USAGE = "model, input, cache_read, cache_write, output, money, purpose, time"
+
+
+async def insert(db: Connection, key: int, event: CompactionEvent, before: int, after: int) -> float:
+    """Add an event with the views that it lies between, and say when it happened."""
+    now = await db.now()
+    values = (
+        event.trigger, event.engine, event.outcome, event.reason, event.messages_before, event.messages_after,
+        event.tokens_before, event.tokens_after, to_json(dict(event.ledger)), event.model, event.money,
+        event.seconds, event.waited, now, before, after,
+    )  # fmt: skip
+    marks = ", ".join("?" * len(values))
+    await db.run(f"INSERT INTO events (session, {_EVENT}) VALUES (?, {marks})", (key, *values))
+    return now
+
+
+async def record(db: Connection, row: Row, event: CompactionEvent) -> CompactionEvent:
+    """Add an event that left the view as it is."""
+    view = row.session.view
+    now = await insert(db, row.key, event, view, view)
+    return replace(event, session=row.session.id, time=now, view_before=view, view_after=view)
+
+
+async def newest(db: Connection, row: Row, limit: int) -> list[CompactionEvent]:
+    """The newest events, oldest of them first."""
+    rows = await db.rows(
+        f"SELECT {_EVENT} FROM events WHERE session = ? ORDER BY id DESC LIMIT ?", (row.key, limit)
+    )
+    return [_event(row.session.id, values) for values in reversed(rows)]
+
+
+def _event(session: str, values: Record) -> CompactionEvent:
+    fields = dict(zip(_EVENT.split(", "), values, strict=True))
+    return CompactionEvent(**{**fields, "session": session, "ledger": json.loads(fields["ledger"])})
+
+
+async def record_usage(db: Connection, row: Row, usage: UsageRecord) -> UsageRecord:
+    """Add what a request used."""
+    now = await db.now()
+    await db.run(
+        f"INSERT INTO usage (session, {_USAGE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            row.key, usage.model, usage.input, usage.cache_read, usage.cache_write, usage.output, usage.money,
+            usage.purpose, now,
+        ),
+    )  # fmt: skip
+    return replace(usage, session=row.session.id, time=now)
+
+
+async def newest_usage(db: Connection, row: Row, limit: int) -> list[UsageRecord]:
+    """The newest records, oldest of them first."""
+    rows = await db.rows(
+        f"SELECT {_USAGE} FROM usage WHERE session = ? ORDER BY id DESC LIMIT ?", (row.key, limit)
+    )
+    names = _USAGE.split(", ")
+    return [
+        UsageRecord(**dict(zip(names, values, strict=True)), session=row.session.id)
+        for values in reversed(rows)
+    ]
+
+
+async def usage_total(db: Connection, row: Row) -> UsageTotal:
+    """All requests of a session together."""
+    requests, read, cached, written, output, money, unpriced = await db.only(
+        "SELECT count(*), sum(input), sum(cache_read), sum(cache_write), sum(output), sum(money), "
+        "count(*) - count(money) FROM usage WHERE session = ?",
+        (row.key,),
+    )
+    # A sum over nothing is no number, and one over whole numbers may be a decimal.
+    read, cached, written, output = (int(count or 0) for count in (read, cached, written, output))
+    return UsageTotal(requests, read, cached, written, output, money or 0.0, unpriced)

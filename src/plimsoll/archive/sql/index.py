@@ -1,0 +1,87 @@
+"""How a store finds messages by their text: the one subject in which databases have little in common.
+
+    text ──► add ──► whatever the database offers ──► candidates, in the order of the page ──► the message decides
+
+An index may name too many messages and never too few; `holds_words` looks again where
+an index of words is not exact.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from plimsoll.archive.query import SearchQuery, literals_of, terms_of
+from plimsoll.archive.sql.connection import Connection
+from plimsoll.archive.sql.lineage import Segment
+
+FIELDS = "m.id, m.session, m.sequence, m.role, m.time"  # and the body, or NULL where it cannot be a hit
+RANKED = 5_000  # the newest matches among which the most relevant are found
+Statement = tuple[str, list[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which rows may be hits: a range of row ids, whose messages, which role, which time."""
+
+    low: int
+    high: int
+    segments: tuple[Segment, ...] | None
+    query: SearchQuery
+
+    @property
+    def direction(self) -> str:
+        return "ASC" if self.query.order == "oldest" else "DESC"
+
+    def condition(self) -> Statement:
+        """The same as SQL for a message `m`, the range of row ids left out."""
+        parts: list[str] = []
+        values: list[object] = []
+        if self.segments is not None:
+            each = ["(m.session = ? AND m.sequence BETWEEN ? AND ?)" for _ in self.segments]
+            parts.append(f"({' OR '.join(each)})")
+            values += [value for s in self.segments for value in (s.key, s.first, s.last)]
+        limits = {"role =": self.query.role, "time >=": self.query.since, "time <": self.query.before}
+        for what, value in limits.items():
+            if value is not None:
+                parts.append(f"m.{what} ?")
+                values.append(value)
+        return "".join(f" AND {part}" for part in parts), values
+
+
+class Index(ABC):
+    """What search asks of a store."""
+
+    unfindable: str  # a statement that counts the messages which the index does not know
+
+    @abstractmethod
+    async def add(self, db: Connection, ids: Sequence[int], texts: Sequence[str]) -> None:
+        """Make messages findable."""
+
+    @abstractmethod
+    async def forget(self, db: Connection, key: int, above: int) -> None:
+        """Take out a session's messages above a number, before they are deleted."""
+
+    @abstractmethod
+    async def range(self, db: Connection, query: SearchQuery) -> tuple[int, int]:
+        """The row ids between which all hits lie, as far as that is cheap to tell."""
+
+    @abstractmethod
+    def candidates(self, scope: Scope, by_words: bool) -> Statement:
+        """`FIELDS` and the body of the rows to look at, in the order of the page."""
+
+    @abstractmethod
+    def ranked(self, scope: Scope, skipped: int) -> Statement:
+        """The same for the best of the newest matches of words, behind so many of them."""
+
+    def holds_words(self, text: str) -> Callable[[str], bool]:
+        """What tells whether a candidate holds the words of a query; by default the index is believed."""
+        return lambda _: True
+
+
+def literals(query: SearchQuery) -> list[str]:
+    """Texts that every hit must hold, case ignored."""
+    if query.mode == "regex":
+        return literals_of(query.text)
+    if query.mode == "substring":
+        return [query.text]
+    return [term.text for term in terms_of(query.text)]

@@ -1,0 +1,75 @@
+"""Leases: one process at a time works on a session, and one that comes late is told.
+
+    A acquires (fence 1) ── stalls ──────────────────────── A commits with 1: refused
+                               lease expires ── B acquires (fence 2)
+
+The number decides, not the clock: a holder whose lease ran out while nobody else
+wanted it has disturbed nobody and may still write. Whoever writes to a session holds its
+row until the end of the transaction, so the number cannot change between the check and
+the commit.
+"""
+
+from plimsoll.archive.records import Lease
+from plimsoll.archive.sql.connection import Connection, Record
+from plimsoll.archive.sql.lineage import Row
+from plimsoll.errors import StaleLease
+
+
+async def acquire(db: Connection, row: Row, purpose: str, holder: str, seconds: float) -> Lease | None:
+    """The lease for this holder, unless another one has it and it has not run out."""
+    found, now = await _row(db, row.key, purpose), await db.now()
+    if found is None:
+        fence = 1
+    elif found[0] == holder and found[1] > now:
+        fence = found[2]
+    elif found[1] > now:
+        return None
+    else:
+        fence = found[2] + 1
+    return await _write(db, row, purpose, holder, now + seconds, fence)
+
+
+async def renew(db: Connection, row: Row, lease: Lease, seconds: float) -> Lease:
+    """The same lease with a later end."""
+    await require(db, row, lease)
+    return await _write(db, row, lease.purpose, lease.holder, await db.now() + seconds, lease.fence)
+
+
+async def release(db: Connection, row: Row, lease: Lease) -> None:
+    """Give the lease back; the row stays with its number."""
+    await db.run(
+        "UPDATE leases SET expires = 0, holder = '' WHERE session = ? AND purpose = ? AND fence = ? AND holder = ?",
+        (row.key, lease.purpose, lease.fence, lease.holder),
+    )
+
+
+async def require(db: Connection, row: Row, lease: Lease | None) -> None:
+    """Refuse a writer whose lease somebody else has taken since."""
+    if lease is None:
+        return
+    found = await _row(db, row.key, lease.purpose)
+    if (
+        lease.session != row.session.id
+        or found is None
+        or (found[0], found[2]) != (lease.holder, lease.fence)
+    ):
+        raise StaleLease(
+            f"{lease.holder} no longer holds the {lease.purpose} lease of session {row.session.id}: it ran out or "
+            "was given back. Nothing was written."
+        )
+
+
+async def _row(db: Connection, key: int, purpose: str) -> Record | None:
+    return await db.row(
+        "SELECT holder, expires, fence FROM leases WHERE session = ? AND purpose = ?", (key, purpose)
+    )
+
+
+async def _write(db: Connection, row: Row, purpose: str, holder: str, expires: float, fence: int) -> Lease:
+    await db.run(
+        "INSERT INTO leases (session, purpose, holder, expires, fence) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (session, purpose) DO UPDATE SET holder = excluded.holder, expires = excluded.expires, "
+        "fence = excluded.fence",
+        (row.key, purpose, holder, expires, fence),
+    )
+    return Lease(row.session.id, purpose, holder, expires, fence)

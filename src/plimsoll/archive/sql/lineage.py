@@ -1,0 +1,106 @@
+"""Sessions by their id, and whose rows a session's messages are.
+
+    parent   1 ─── 2 ─── 3 ─── 4 ─── 5
+                         └ fork at 3: 4' ─── 5'       reads 1–3 of the parent, then its own
+
+A fork copies nothing; every question about its messages is asked of the sessions
+that wrote them.
+"""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.archive.records import Session
+from plimsoll.archive.sql.connection import Connection
+from plimsoll.errors import UnknownSession
+
+_COLUMNS = (
+    "s.key, s.id, s.title, s.model, s.engine, s.created, s.updated, s.messages, s.tokens, s.view, "
+    "p.id, s.forked_at, s.state, s.parent"
+)
+SELECT = f"SELECT {_COLUMNS} FROM sessions s LEFT JOIN sessions p ON p.key = s.parent AND p.state = 'active'"
+NEAREST = 3
+_COMPARED = 5_000  # ids that are compared to find the nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A session with the keys that stand for it and its parent inside of the store."""
+
+    key: int
+    session: Session
+    parent: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Messages `first` to `last` of a session are rows of the session `key`."""
+
+    key: int
+    first: int
+    last: int
+
+
+def row_of(values: Sequence[Any]) -> Row:
+    """A row of `SELECT`."""
+    key, *fields, parent = values
+    return Row(key, Session(*fields), parent)
+
+
+async def find(db: Connection, id: str, *, to_write: bool = False) -> Row:
+    """The session of this id, or of this unique beginning of one; `to_write` makes other writers wait."""
+    lock = db.for_update if to_write else ""
+    exact = await db.row(f"{SELECT} WHERE s.id = ? AND s.state = 'active'{lock}", (id,))
+    if exact:
+        return row_of(exact)
+    rows = await db.rows(
+        f"{SELECT} WHERE s.id >= ? AND s.id < ? AND s.state = 'active' ORDER BY s.id DESC LIMIT ?",
+        (id, id + "\U0010ffff", NEAREST + 1),
+    )
+    if len(rows) == 1 and id not in ("", rows[0][1]):
+        return await find(db, rows[0][1], to_write=to_write)
+    raise UnknownSession(await _unknown(db, id, [row[1] for row in rows] if id else []))
+
+
+async def _unknown(db: Connection, id: str, fitting: list[str]) -> str:
+    if fitting:
+        named = ", ".join(fitting[:NEAREST])
+        more = ", …" if len(fitting) > NEAREST else ""
+        return f"Several sessions begin with {id!r}: {named}{more}. Type more of it."
+    known = await db.rows(
+        "SELECT id FROM sessions WHERE state = 'active' ORDER BY updated DESC LIMIT ?", (_COMPARED,)
+    )
+    if not known:
+        return f"There is no session {id!r}; the archive holds none yet."
+    ids = [one for (one,) in known]
+    # People remember the words of an id, not the moment.
+    near = [one for one in ids if id and id.lower() in one] or difflib.get_close_matches(
+        id, ids, NEAREST, 0.5
+    )
+    hint = f"Nearest: {', '.join(near[:NEAREST])}." if near else f"The newest is {ids[0]}."
+    return f"There is no session {id!r}. {hint} `plimsoll sessions list` shows all."
+
+
+async def segments(db: Connection, row: Row) -> list[Segment]:
+    """Whose rows the messages of a session are, the oldest first."""
+    upwards: list[Segment] = []
+    key, forked_at, parent = row.key, row.session.forked_at, row.parent
+    last = row.session.messages
+    while True:
+        if last > forked_at:
+            upwards.append(Segment(key, forked_at + 1, last))
+        if parent is None:
+            return upwards[::-1]
+        last = min(last, forked_at)
+        key = parent
+        forked_at, parent = await db.only("SELECT forked_at, parent FROM sessions WHERE key = ?", (key,))
+
+
+def clipped(whole: list[Segment], first: int, last: int) -> Iterator[Segment]:
+    """The parts of the segments that lie between two messages."""
+    for segment in whole:
+        start, end = max(first, segment.first), min(last, segment.last)
+        if start <= end:
+            yield Segment(segment.key, start, end)

@@ -1,0 +1,233 @@
+"""The log: appending to it, reading it, pins. Every function runs inside of a transaction."""
+
+import json
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from plimsoll.archive.encoding import Encoded
+from plimsoll.archive.records import Appended, StoredMessage
+from plimsoll.archive.sql.connection import Connection, Record
+from plimsoll.archive.sql.index import Index
+from plimsoll.archive.sql.lineage import Row, Segment, clipped, find, segments
+from plimsoll.errors import Conflict, UserError
+from plimsoll.messages import HANDLE_DIGITS, Message
+
+_INSERT = (
+    "INSERT INTO messages (session, sequence, role, tokens, total, time, digest, handle, body) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+# A turn that a fork shares and lets grow is written down by the fork.
+_TURN = (
+    "INSERT INTO turns (session, turn, first, last) VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (session, turn) DO UPDATE SET last = excluded.last"
+)
+_FIELDS = "m.sequence, m.body, m.tokens, m.time, m.digest, m.handle"
+
+
+async def append(
+    db: Connection, index: Index, row: Row, new: Sequence[Encoded], turn: str, after: int | None
+) -> Appended:
+    """Add what of the turn is not stored yet. See `Archive.append`."""
+    known = await _turn(db, row, turn)
+    if known is None:
+        _require_end(row, after)
+        if not new:
+            return Appended(row.session.messages + 1, row.session.messages, 0)
+        last = await _insert(db, index, row, new)
+        first = row.session.messages + 1
+        await db.run(_TURN, (row.key, turn, first, last))
+        return Appended(first, last, len(new))
+    first, last = known
+    stored = await _digests(db, row, first, last)
+    if any(a != b.digest for a, b in zip(stored, new, strict=False)) or after not in (None, first - 1):
+        raise Conflict(
+            f"Turn {turn!r} of session {row.session.id} is stored as messages {first} to {last} and differs "
+            "from what was to be saved under its name."
+        )
+    rest = new[len(stored) :]
+    if not rest:
+        return Appended(first, last, 0)
+    if last != row.session.messages:
+        raise Conflict(
+            f"Turn {turn!r} of session {row.session.id} ends at message {last}, but the log goes on to "
+            f"{row.session.messages}: nothing can be added to the turn."
+        )
+    last = await _insert(db, index, row, rest)
+    await db.run(_TURN, (row.key, turn, first, last))
+    return Appended(first, last, len(rest))
+
+
+async def _turn(db: Connection, row: Row, turn: str) -> Record | None:
+    """Where a turn is stored, by this session or by the one that it was forked from."""
+    for segment in reversed([*await segments(db, row), Segment(row.key, 1, row.session.messages)]):
+        found = await db.row(
+            "SELECT first, last FROM turns WHERE session = ? AND turn = ? AND last <= ?",
+            (segment.key, turn, segment.last),
+        )
+        if found:
+            return found
+    return None
+
+
+def _require_end(row: Row, after: int | None) -> None:
+    if after is not None and after != row.session.messages:
+        raise Conflict(
+            f"Session {row.session.id} was expected to end at message {after}; it ends at "
+            f"{row.session.messages}, because somebody else wrote to it. Read it again."
+        )
+
+
+async def _digests(db: Connection, row: Row, first: int, last: int) -> list[bytes]:
+    return [
+        digest
+        for segment in clipped(await segments(db, row), first, last)
+        for (digest,) in await db.rows(
+            "SELECT digest FROM messages WHERE session = ? AND sequence BETWEEN ? AND ? ORDER BY sequence",
+            (segment.key, segment.first, segment.last),
+        )
+    ]
+
+
+async def _insert(db: Connection, index: Index, row: Row, new: Sequence[Encoded]) -> int:
+    """Store messages behind the newest one, and make them findable."""
+    sequence, total, now = row.session.messages, row.session.tokens, await db.now()
+    (newest,) = await db.only("SELECT max(time) FROM messages")
+    # Time does not run backwards in the log, whatever a clock does: search finds its place by it.
+    time = max(now, newest or 0.0)
+    values, shown_forms = [], []
+    for one in new:
+        sequence += 1
+        total += one.tokens
+        values.append((
+            row.key, sequence, one.role, one.tokens, total, time, one.digest, one.handle, one.body
+        ))  # fmt: skip
+        if one.shown:
+            shown_forms.append((row.key, sequence, one.shown_tokens, one.shown))
+    ids = await db.insert(_INSERT, values)
+    await index.add(db, ids, [one.text for one in new])
+    for form in shown_forms:
+        await db.run("INSERT INTO shown (session, sequence, tokens, body) VALUES (?, ?, ?, ?)", form)
+    await db.run(
+        "UPDATE sessions SET messages = ?, tokens = ?, updated = CASE WHEN updated > ? THEN updated ELSE ? END "
+        "WHERE key = ?",
+        (sequence, total, now, now, row.key),
+    )
+    return sequence
+
+
+async def messages(db: Connection, row: Row, first: int, last: int) -> list[StoredMessage]:
+    """Messages `first` to `last`, wherever they are stored."""
+    return [
+        stored
+        for segment in clipped(await segments(db, row), first, last)
+        for stored in await _in_segment(db, row.session.id, segment)
+    ]
+
+
+async def shown(db: Connection, row: Row, first: int, last: int) -> dict[int, tuple[Message, int]]:
+    """The messages that the model sees in another form from the beginning: that form and its tokens."""
+    return {
+        sequence: (json.loads(body), tokens)
+        for segment in clipped(await segments(db, row), first, last)
+        for sequence, body, tokens in await db.rows(
+            "SELECT sequence, body, tokens FROM shown WHERE session = ? AND sequence BETWEEN ? AND ?",
+            (segment.key, segment.first, segment.last),
+        )
+    }
+
+
+async def spared(db: Connection, row: Row, first: int, last: int) -> int:
+    """Tokens that the messages of a run have in the log and not in a view."""
+    tokens = 0
+    for segment in clipped(await segments(db, row), first, last):
+        (less,) = await db.only(
+            "SELECT coalesce(sum(m.tokens - s.tokens), 0) FROM shown s JOIN messages m "
+            "ON m.session = s.session AND m.sequence = s.sequence "
+            "WHERE s.session = ? AND s.sequence BETWEEN ? AND ?",
+            (segment.key, segment.first, segment.last),
+        )
+        tokens += int(less)
+    return tokens
+
+
+async def _in_segment(db: Connection, id: str, segment: Segment) -> list[StoredMessage]:
+    rows = await db.rows(
+        f"SELECT {_FIELDS} FROM messages m WHERE session = ? AND sequence BETWEEN ? AND ? ORDER BY sequence",
+        (segment.key, segment.first, segment.last),
+    )
+    return [stored_message(id, *values) for values in rows]
+
+
+def stored_message(
+    id: str, sequence: int, body: str, tokens: int, time: float, digest: bytes, handle: str
+) -> StoredMessage:
+    """A row of the log as a value."""
+    return StoredMessage(id, sequence, json.loads(body), tokens, time, digest.hex(), f"h:{handle}")
+
+
+def require_message(row: Row, sequence: int) -> None:
+    """Refuse a number that is no message of the session."""
+    if not 1 <= sequence <= row.session.messages:
+        raise UserError(
+            f"Session {row.session.id} has messages 1 to {row.session.messages}; there is no message {sequence}."
+        )
+
+
+async def find_by_handle(db: Connection, id: str | None, handle: str, limit: int) -> list[StoredMessage]:
+    """Messages whose content has a handle that begins so, one for each handle."""
+    wanted = handle.strip().lower().removeprefix("h:")
+    if not wanted or len(wanted) > HANDLE_DIGITS or set(wanted) - set("0123456789abcdef"):
+        raise UserError(f"{handle!r} is no handle; one looks like h:3f2a9c1b7d.")
+    scope = await segments(db, await find(db, id)) if id else None
+    rows = db.batches(
+        f"SELECT m.session, s.id, s.state, {_FIELDS} FROM messages m JOIN sessions s ON s.key = m.session "
+        "WHERE handle >= ? AND handle < ? ORDER BY m.handle, m.id",
+        (wanted, wanted + "g"),
+    )
+    found: dict[str, StoredMessage] = {}
+    async with aclosing(rows):
+        async for batch in rows:
+            for key, owner, state, *fields in batch:
+                sequence = fields[0]
+                if scope is not None and not any(
+                    s.key == key and s.first <= sequence <= s.last for s in scope
+                ):
+                    continue
+                name = id if scope is not None and id else await reader_of(db, key, owner, state, sequence)
+                found.setdefault(fields[-1], stored_message(name, *fields))
+                if len(found) == limit:
+                    return list(found.values())
+    return list(found.values())
+
+
+async def reader_of(db: Connection, key: int, id: str, state: str, sequence: int) -> str:
+    """The session under which a person finds a message: its own, or a fork where its own was deleted."""
+    while state != "active":
+        found = await db.row(
+            "SELECT key, id, state FROM sessions WHERE parent = ? AND forked_at >= ? ORDER BY state LIMIT 1",
+            (key, sequence),
+        )
+        if found is None:
+            return id
+        key, id, state = found
+    return id
+
+
+async def pin(db: Connection, row: Row, sequence: int) -> None:
+    """Mark a message as one that stays."""
+    require_message(row, sequence)
+    await db.run(
+        "INSERT INTO pins (session, sequence, time) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        (row.key, sequence, await db.now()),
+    )
+
+
+async def unpin(db: Connection, row: Row, sequence: int) -> None:
+    """Take the mark away."""
+    require_message(row, sequence)
+    await db.run("DELETE FROM pins WHERE session = ? AND sequence = ?", (row.key, sequence))
+
+
+async def pins(db: Connection, key: int) -> list[int]:
+    """The marked messages, in order."""
+    return [one for (one,) in await db.rows("SELECT sequence FROM pins WHERE session = ? ORDER BY 1", (key,))]

@@ -1,0 +1,116 @@
+"""Summary nodes and the edges to what they were made from."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from plimsoll.archive.encoding import to_json
+from plimsoll.archive.ids import edges_of
+from plimsoll.archive.records import Node, NodeLink, Source, Span
+from plimsoll.archive.sql.connection import Connection
+from plimsoll.archive.sql.lineage import Row
+from plimsoll.errors import InvalidConversation, UserError
+
+_SELECT = (
+    "SELECT n.id, n.body, n.kind, n.depth, n.tokens, n.model, n.degraded, n.details, s.id, n.created "
+    "FROM nodes n JOIN sessions s ON s.key = n.session"
+)
+_INSERT = (
+    "INSERT INTO nodes (id, session, kind, depth, tokens, model, degraded, created, details, body) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+async def insert(db: Connection, key: int, node: Node) -> None:
+    """Store a node. One that says the same about the same is already there after an undone compaction."""
+    body = to_json(node.message)
+    known = await db.row("SELECT session, body FROM nodes WHERE id = ?", (node.id,))
+    if known is not None:
+        if known != (key, body):
+            raise InvalidConversation(f"Node {node.id} exists already and says something else.")
+        return
+    details = to_json(dict(node.details))
+    values = (
+        node.id, key, node.kind, node.depth, node.tokens, node.model, node.degraded, await db.now(), details, body
+    )  # fmt: skip
+    await db.run(_INSERT, values)
+    for position, (first, last, source) in enumerate(edges_of(node.sources)):
+        if source and not await exists(db, source):
+            raise InvalidConversation(f"Node {node.id} was made from node {source}, which is not stored.")
+        await db.run(
+            "INSERT INTO edges VALUES (?, ?, ?, ?, ?)",
+            (node.id, position, first or None, last or None, source or None),
+        )
+
+
+async def exists(db: Connection, node: str) -> bool:
+    """Whether a node is stored."""
+    return await db.row("SELECT 1 FROM nodes WHERE id = ?", (node,)) is not None
+
+
+async def load(db: Connection, node: str) -> Node:
+    """The node of this id."""
+    values = await db.row(f"{_SELECT} WHERE n.id = ?", (node,))
+    if values is None:
+        raise UserError(f"There is no node {node!r}. `plimsoll sessions show ID --compactions` names them.")
+    return await _node(db, values)
+
+
+async def add(db: Connection, key: int, new: Sequence[Node]) -> None:
+    """Store nodes in their order; what a node was made from comes before it."""
+    for node in new:
+        await insert(db, key, node)
+
+
+async def of_session(db: Connection, row: Row) -> list[Node]:
+    """All nodes that a session wrote, the oldest first."""
+    return await _written_by(db, row.key)
+
+
+async def of_lineage(db: Connection, row: Row) -> list[Node]:
+    """The nodes of a session and those about messages that it shares with the sessions it came from."""
+    upwards = [(await _written_by(db, row.key), row.session.messages)]
+    shared, parent = row.session.forked_at, row.parent
+    while parent is not None:
+        upwards.append((await _written_by(db, parent), shared))
+        forked_at, above = await db.only("SELECT forked_at, parent FROM sessions WHERE key = ?", (parent,))
+        shared, parent = min(shared, forked_at), above
+    return list(_about([(node, last) for found, last in reversed(upwards) for node in found]))
+
+
+def _about(found: Sequence[tuple[Node, int]]) -> Iterator[Node]:
+    """Those nodes, the oldest first, that say nothing of messages behind the number beside them."""
+    beyond: set[str] = set()
+    for node, last in found:
+        for source in node.sources:
+            if source.node in beyond if isinstance(source, NodeLink) else source.last > last:
+                beyond.add(node.id)
+        if node.id not in beyond:
+            yield node
+
+
+async def _written_by(db: Connection, key: int) -> list[Node]:
+    rows = await db.rows(f"{_SELECT} WHERE n.session = ? ORDER BY n.created, n.rowid", (key,))
+    return [await _node(db, values) for values in rows]
+
+
+async def _node(db: Connection, values: Sequence[Any]) -> Node:
+    id, body, kind, depth, tokens, model, degraded, details, session, created = values
+    return Node(
+        id=id,
+        message=json.loads(body),
+        sources=await _sources(db, id),
+        kind=kind,
+        depth=depth,
+        tokens=tokens,
+        model=model,
+        degraded=bool(degraded),
+        details=json.loads(details),
+        session=session,
+        created=created,
+    )
+
+
+async def _sources(db: Connection, node: str) -> tuple[Source, ...]:
+    rows = await db.rows("SELECT first, last, source FROM edges WHERE node = ? ORDER BY position", (node,))
+    return tuple(NodeLink(source) if source else Span(first, last) for first, last, source in rows)

@@ -1,0 +1,152 @@
+"""Search over the log: an index names candidates, the message itself decides.
+
+    words       the index of words
+    substring   three-character pieces ──► candidates ──► the text is looked at
+    regex       pieces of its literals ──► candidates ──► the pattern is tried
+
+Newest first costs only as much as the page: candidates come in the order of the log and
+are read until the page is full. A session is turned into a range of rows beforehand, so
+that an index never walks over what cannot fit.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
+
+from plimsoll.archive.encoding import searchable
+from plimsoll.archive.query import SearchHit, SearchPage, SearchQuery, has_words
+from plimsoll.archive.snippet import Matcher, Places, hit, marker_for, matcher_for
+from plimsoll.archive.sql.connection import Connection, Record
+from plimsoll.archive.sql.index import Index, Scope
+from plimsoll.archive.sql.lineage import Segment, clipped, find, segments
+from plimsoll.archive.sql.log import reader_of
+
+Monotonic = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A message that fits, before the name of its session is known."""
+
+    key: int
+    sequence: int
+    role: str
+    time: float
+    text: str
+    places: Places
+
+
+@dataclass(slots=True)
+class _Look:
+    """A look at candidates until the page is full or the time is over."""
+
+    matcher: Matcher
+    holds_words: Callable[[str], bool] | None  # None: the matcher decides
+    limit: int
+    ends: float
+    monotonic: Monotonic
+    found: list[_Found] = field(default_factory=list)
+    seen: int | None = None  # the id of the last candidate that was looked at
+    looked_at: int = 0
+    is_late: bool = False
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.found) == self.limit
+
+    def at(self, batch: Sequence[Record]) -> None:
+        """Look at some more."""
+        for id, key, sequence, role, time, body in batch:
+            if self.is_full or self.is_late:
+                return
+            left = self.ends - self.monotonic()
+            if left <= 0:
+                self.is_late = True
+                return
+            self.seen = id
+            self.looked_at += 1
+            if body is None:
+                continue
+            text = searchable(json.loads(body))
+            places = self._places(text, left)
+            if places is not None:
+                self.found.append(_Found(key, sequence, role, time, text, places))
+
+    def _places(self, text: str, left: float) -> Places | None:
+        """What to mark in a text that fits; None for one that does not."""
+        if self.holds_words is not None and not self.holds_words(text):
+            return None
+        try:
+            places = self.matcher(text, left)
+        except TimeoutError:
+            # This one message takes too long by itself; the next page goes on behind it.
+            self.is_late = True
+            return None
+        return places if places or self.holds_words is not None else None
+
+
+async def search(db: Connection, index: Index, query: SearchQuery, monotonic: Monotonic) -> SearchPage:
+    """One page of hits."""
+    ends = monotonic() + query.deadline
+    scope = await _scope(db, index, query)
+    if scope is None:
+        return SearchPage(())
+    by_words = query.mode == "words" and has_words(query.text)
+    by_rank = by_words and query.order == "relevance"
+    skipped = query.cursor or 0
+    look = _Look(
+        marker_for(query) if by_words else matcher_for(query),
+        index.holds_words(query.text) if by_words else None,
+        query.limit,
+        ends,
+        monotonic,
+    )
+    is_more = False
+    batches = db.batches(*(index.ranked(scope, skipped) if by_rank else index.candidates(scope, by_words)))
+    async with aclosing(batches):
+        async for batch in batches:
+            before = look.looked_at
+            await db.compute(partial(look.at, batch))
+            # Whether there are more hits is not looked for: with a rare text that could mean the whole archive.
+            is_more = look.is_late or (look.is_full and (not by_rank or look.looked_at - before < len(batch)))
+            if is_more:
+                break
+    hits = [await _hit(db, query, one) for one in look.found]
+    following = skipped + look.looked_at if by_rank else look.seen
+    return SearchPage(tuple(hits), following if is_more else None, complete=not look.is_late)
+
+
+async def _scope(db: Connection, index: Index, query: SearchQuery) -> Scope | None:
+    """The rows that may be hits; None where there can be none."""
+    low, high = await index.range(db, query)
+    parts: tuple[Segment, ...] | None = None
+    if query.session is not None:
+        row = await find(db, query.session)
+        last = row.session.messages if query.last is None else query.last
+        parts = tuple(clipped(await segments(db, row), query.first or 1, last))
+        if not parts:
+            return None
+        ends = [id for part in parts for id in await _row_ids(db, part)]
+        low, high = max(low, min(ends)), min(high, max(ends))
+    if query.cursor is not None and query.order == "newest":
+        high = min(high, query.cursor - 1)
+    if query.cursor is not None and query.order == "oldest":
+        low = max(low, query.cursor + 1)
+    return Scope(low, high, parts, query) if low <= high else None
+
+
+async def _row_ids(db: Connection, part: Segment) -> list[int]:
+    """The ids of the first and the last row; a session's ids ascend."""
+    statement = "SELECT id FROM messages WHERE session = ? AND sequence = ?"
+    return [(await db.only(statement, (part.key, sequence)))[0] for sequence in (part.first, part.last)]
+
+
+async def _hit(db: Connection, query: SearchQuery, found: _Found) -> SearchHit:
+    if query.session is not None:
+        name = (await find(db, query.session)).session.id
+    else:
+        id, state = await db.only("SELECT id, state FROM sessions WHERE key = ?", (found.key,))
+        name = await reader_of(db, found.key, id, state, found.sequence)
+    return hit(name, found.sequence, found.role, found.time, found.text, found.places)

@@ -1,0 +1,170 @@
+"""Sessions: beginning, listing, forking, deleting."""
+
+from random import Random
+
+from plimsoll.archive.ids import session_ids
+from plimsoll.archive.records import Session
+from plimsoll.archive.sql.connection import Connection
+from plimsoll.archive.sql.index import Index
+from plimsoll.archive.sql.lineage import SELECT, Row, clipped, find, row_of, segments
+from plimsoll.archive.sql.log import require_message
+
+_INSERT = (
+    "INSERT INTO sessions (id, title, model, engine, parent, forked_at, created, updated, messages, tokens, view) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
+)
+# The views that the forks of a session can still go back to, the nodes that these stand on, and the tree over the
+# messages that stay.
+_NEEDED = """
+WITH RECURSIVE
+  gone (key) AS (SELECT CAST(? AS BIGINT)),
+  heirs (key, view) AS (
+    SELECT key, view FROM sessions WHERE parent = (SELECT key FROM gone)
+    UNION SELECT s.key, s.view FROM sessions s JOIN heirs ON s.parent = heirs.key),
+  kept_views (id) AS (
+    SELECT view FROM heirs
+    UNION SELECT previous FROM views WHERE session IN (SELECT key FROM heirs)
+    UNION SELECT v.previous FROM views v JOIN kept_views k ON v.id = k.id),
+  beyond (id) AS (
+    SELECT e.node FROM edges e JOIN nodes n ON n.id = e.node JOIN sessions s ON s.key = n.session
+      WHERE n.session = (SELECT key FROM gone) AND e.last > s.forked_at AND e.last >
+        (SELECT coalesce(max(sequence), 0) FROM messages WHERE session = (SELECT key FROM gone))
+    UNION SELECT e.node FROM edges e JOIN beyond b ON e.source = b.id),
+  kept_nodes (id) AS (
+    SELECT id FROM nodes WHERE session = (SELECT key FROM gone) AND kind IN ('leaf', 'condensed')
+      AND EXISTS (SELECT 1 FROM heirs) AND id NOT IN (SELECT id FROM beyond)
+    UNION
+    SELECT node FROM view_references
+      WHERE (view IN (SELECT id FROM kept_views) OR view IN
+        (SELECT id FROM views WHERE session IN (SELECT key FROM heirs))) AND node IS NOT NULL
+    UNION SELECT e.source FROM edges e JOIN nodes n ON n.id = e.node
+      WHERE n.session IN (SELECT key FROM heirs) AND e.source IS NOT NULL
+    UNION SELECT e.source FROM edges e JOIN kept_nodes k ON e.node = k.id WHERE e.source IS NOT NULL)
+"""
+_SWEEP = (
+    "DELETE FROM view_references WHERE view IN (SELECT id FROM views WHERE session = (SELECT key FROM gone) "
+    "AND id NOT IN (SELECT id FROM kept_views))",
+    "DELETE FROM views WHERE session = (SELECT key FROM gone) AND id NOT IN (SELECT id FROM kept_views)",
+    "DELETE FROM edges WHERE node IN (SELECT id FROM nodes WHERE session = (SELECT key FROM gone) "
+    "AND id NOT IN (SELECT id FROM kept_nodes))",
+    "DELETE FROM nodes WHERE session = (SELECT key FROM gone) AND id NOT IN (SELECT id FROM kept_nodes)",
+    "DELETE FROM shortenings WHERE session = (SELECT key FROM gone) AND id NOT IN "
+    "(SELECT shortening FROM view_references WHERE shortening IS NOT NULL)",
+)
+_OWN = ("pins", "events", "usage", "leases")
+
+
+async def create(db: Connection, title: str, model: str, engine: str, random: Random) -> Session:
+    """A session without messages."""
+    return await _new(db, (title, model, engine, None, 0), (0, 0, 0), random)
+
+
+async def fork(db: Connection, row: Row, at: int | None, title: str | None, random: Random) -> Session:
+    """A session that begins as another one stood after message `at`. Only pins are written again."""
+    parent = row.session
+    point = parent.messages if at is None else at
+    if point:
+        require_message(row, point)
+    facts = (parent.title if title is None else title, parent.model, parent.engine, row.key, point)
+    state = (point, await total_at(db, row, point), await view_at(db, row, point))
+    child = await _new(db, facts, state, random)
+    await db.run(
+        "INSERT INTO pins SELECT (SELECT key FROM sessions WHERE id = ?), sequence, time FROM pins "
+        "WHERE session = ? AND sequence <= ?",
+        (child.id, row.key, point),
+    )
+    return child
+
+
+async def _new(
+    db: Connection,
+    facts: tuple[str, str, str, int | None, int],
+    state: tuple[int, int, int],
+    random: Random,
+) -> Session:
+    now = await db.now()
+    for id in session_ids(now, random):
+        if await db.run(_INSERT, (id, *facts, now, now, *state)) == 1:
+            return (await find(db, id)).session
+    raise AssertionError("session ids never end")
+
+
+async def total_at(db: Connection, row: Row, sequence: int) -> int:
+    """The tokens of all messages up to one; 0 before the first."""
+    for segment in clipped(await segments(db, row), sequence, sequence):
+        (total,) = await db.only(
+            "SELECT total FROM messages WHERE session = ? AND sequence = ?", (segment.key, sequence)
+        )
+        return int(total)
+    return 0
+
+
+async def view_at(db: Connection, row: Row, sequence: int) -> int:
+    """The newest view, from the one that holds backwards, that knows nothing of later messages."""
+    view = row.session.view
+    while view:
+        through, previous = await db.only("SELECT through, previous FROM views WHERE id = ?", (view,))
+        if through <= sequence:
+            return view
+        view = previous
+    return 0
+
+
+async def newest_first(db: Connection, limit: int, offset: int, prefix: str) -> list[Session]:
+    """Sessions by their last change."""
+    rows = await db.rows(
+        f"{SELECT} WHERE s.state = 'active' AND s.id >= ? AND s.id < ? "
+        "ORDER BY s.updated DESC, s.id DESC LIMIT ? OFFSET ?",
+        (prefix, prefix + "\U0010ffff", limit, offset),
+    )
+    return [row_of(values).session for values in rows]
+
+
+async def update(
+    db: Connection, row: Row, title: str | None, model: str | None, engine: str | None
+) -> Session:
+    """Change what is not None."""
+    await db.run(
+        "UPDATE sessions SET title = coalesce(?, title), model = coalesce(?, model), "
+        "engine = coalesce(?, engine) WHERE key = ?",
+        (title, model, engine, row.key),
+    )
+    return (await find(db, row.session.id)).session
+
+
+async def delete(db: Connection, index: Index, key: int) -> int:
+    """Remove a session. What its forks share stays, hidden, until the last of them goes."""
+    shared = await _shared(db, key)
+    await _forget_messages(db, index, key, above=shared or 0)
+    # A turn that a fork shares may be saved again there, and must be known.
+    await db.run("DELETE FROM turns WHERE session = ? AND last > ?", (key, shared or 0))
+    for table in _OWN:
+        await db.run(f"DELETE FROM {table} WHERE session = ?", (key,))
+    for statement in _SWEEP:
+        await db.run(_NEEDED + statement, (key,))
+    (parent,) = await db.only("SELECT parent FROM sessions WHERE key = ?", (key,))
+    if shared is None:
+        await db.run("DELETE FROM sessions WHERE key = ?", (key,))
+    else:
+        await db.run("UPDATE sessions SET state = 'deleted', title = '', view = 0 WHERE key = ?", (key,))
+    (kept,) = await db.only("SELECT count(*) FROM messages WHERE session = ?", (key,))
+    # A hidden parent may be needed less now, or not at all.
+    if await db.row("SELECT 1 FROM sessions WHERE key = ? AND state = 'deleted'", (parent,)):
+        await delete(db, index, parent)
+    return int(kept)
+
+
+async def _shared(db: Connection, key: int) -> int | None:
+    """The last message of a session that a fork of it can read; None where there is no fork."""
+    needed: int | None = None
+    rows = await db.rows("SELECT key, forked_at, state FROM sessions WHERE parent = ?", (key,))
+    for child, forked_at, state in rows:
+        reaches = forked_at if state == "active" else min(forked_at, await _shared(db, child) or 0)
+        needed = max(needed or 0, reaches)
+    return needed
+
+
+async def _forget_messages(db: Connection, index: Index, key: int, above: int) -> None:
+    await index.forget(db, key, above)
+    for table in ("messages", "shown"):
+        await db.run(f"DELETE FROM {table} WHERE session = ? AND sequence > ?", (key, above))

@@ -1,0 +1,229 @@
+"""Views: reading one, writing the next, going back.
+
+A commit writes nodes, edges, shortened messages, the view and the event, and moves the
+session to the new view; it runs inside of one transaction, as everything here does.
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+from plimsoll.archive.encoding import digest_of, to_json
+from plimsoll.archive.records import CompactionEvent, NodeLink, Span
+from plimsoll.archive.sql import events, log, nodes
+from plimsoll.archive.sql.connection import Connection, Record
+from plimsoll.archive.sql.lineage import Row, clipped, segments
+from plimsoll.archive.sql.sessions import total_at
+from plimsoll.archive.views import Draft, Item, Reference, Shortened, View, faults, sequences_of
+from plimsoll.errors import Conflict, InvalidConversation, UserError
+from plimsoll.models import estimate_message_tokens
+
+_REFERENCES = (
+    "SELECT r.first, r.last, r.node, s.sequence, s.body, s.handle FROM view_references r "
+    "LEFT JOIN shortenings s ON s.id = r.shortening WHERE r.view = ? ORDER BY r.position"
+)
+
+
+async def load(db: Connection, row: Row, number: int | None) -> View:
+    """The view of this number, by default the one that holds."""
+    wanted = row.session.view if number is None else number
+    if wanted == 0:
+        return View(0)
+    found = await db.row("SELECT session, previous, through, created FROM views WHERE id = ?", (wanted,))
+    if found is None or found[0] not in {row.key, *await _ancestors(db, row)}:
+        raise UserError(f"Session {row.session.id} has no view {wanted}.")
+    references = tuple(_references(await db.rows(_REFERENCES, (wanted,))))
+    return View(wanted, references, through=found[2], previous=found[1], created=found[3])
+
+
+async def _ancestors(db: Connection, row: Row) -> list[int]:
+    keys: list[int] = []
+    parent = row.parent
+    while parent is not None:
+        keys.append(parent)
+        (parent,) = await db.only("SELECT parent FROM sessions WHERE key = ?", (parent,))
+    return keys
+
+
+def _references(rows: Sequence[Record]) -> Iterator[Reference]:
+    for first, last, node, sequence, body, handle in rows:
+        if node is not None:
+            yield NodeLink(node)
+        elif body is not None:
+            yield Shortened(sequence, json.loads(body), f"h:{handle}")
+        else:
+            yield Span(first, last)
+
+
+async def items(db: Connection, row: Row, view: View) -> list[Item]:
+    """What the model sees, read by reference."""
+    found: list[Item] = []
+    for reference in view.whole(row.session.messages):
+        if isinstance(reference, Span):
+            found += await _of_span(db, row, reference)
+        elif isinstance(reference, Shortened):
+            tokens = estimate_message_tokens(reference.message)
+            found.append(
+                Item(reference.message, tokens, reference.sequence, shortened=True, handle=reference.handle)
+            )
+        else:
+            node = await nodes.load(db, reference.node)
+            found.append(Item(node.message, node.tokens, node=node.id))
+    return found
+
+
+async def _of_span(db: Connection, row: Row, span: Span) -> list[Item]:
+    """The messages of a run, each in the form that the model sees."""
+    items: list[Item] = []
+    forms = await log.shown(db, row, span.first, span.last)
+    for stored in await log.messages(db, row, span.first, span.last):
+        message, tokens = forms.get(stored.sequence, (stored.message, stored.tokens))
+        is_short = stored.sequence in forms
+        items.append(Item(message, tokens, stored.sequence, shortened=is_short, handle=stored.handle))
+    return items
+
+
+async def weight(db: Connection, row: Row, view: View) -> tuple[int, int]:
+    """Messages and tokens of a view; a run of messages is weighed by its two ends."""
+    messages = tokens = 0
+    for reference in view.whole(row.session.messages):
+        messages += len(reference) if isinstance(reference, Span) else 1
+        if isinstance(reference, Span):
+            tokens += await total_at(db, row, reference.last) - await total_at(db, row, reference.first - 1)
+            tokens -= await log.spared(db, row, reference.first, reference.last)
+        elif isinstance(reference, Shortened):
+            tokens += estimate_message_tokens(reference.message)
+        else:
+            tokens += (await nodes.load(db, reference.node)).tokens
+    return messages, tokens
+
+
+async def commit(db: Connection, row: Row, draft: Draft, event: CompactionEvent) -> View:
+    """Everything that a compaction brings. See `Archive.commit_compaction`."""
+    before = await load(db, row, None)
+    if draft.base != before.number:
+        raise Conflict(
+            f"Session {row.session.id} stands at view {before.number}, and the compaction was made from view "
+            f"{draft.base}. Make it anew."
+        )
+    wrong = next(faults(draft.references, draft.through, row.session.messages), None)
+    if wrong:
+        raise InvalidConversation(f"The new view of session {row.session.id} is refused: {wrong}.")
+    for node in draft.nodes:
+        await nodes.insert(db, row.key, node)
+    await _require_pins(db, row, before, draft)
+    now = await db.now()
+    (number,) = await db.insert(
+        "INSERT INTO views (session, previous, through, created) VALUES (?, ?, ?, ?)",
+        [(row.key, before.number, draft.through, now)],
+    )
+    for position, reference in enumerate(draft.references):
+        await db.run(
+            "INSERT INTO view_references (view, position, first, last, shortening, node) VALUES (?, ?, ?, ?, ?, ?)",
+            (number, position, *await _columns(db, row, reference)),
+        )
+    await _move(db, row, number)
+    await events.insert(db, row.key, event, before.number, number)
+    return View(number, draft.references, draft.through, before.number, now)
+
+
+async def _require_pins(db: Connection, row: Row, before: View, draft: Draft) -> None:
+    """A pinned message that stood word for word stays so, also one that was pinned while the draft was made."""
+    last = row.session.messages
+    had = _whole_messages(before.whole(last))
+    has = _whole_messages(View(0, draft.references, draft.through).whole(last))
+    for sequence in await log.pins(db, row.key):
+        inside = [any(span.first <= sequence <= span.last for span in spans) for spans in (had, has)]
+        # One that the model never saw whole cannot stay whole.
+        if inside == [True, False] and not await log.shown(db, row, sequence, sequence):
+            raise Conflict(
+                f"Message {sequence} of session {row.session.id} is pinned, and the new view would not hold it "
+                "word for word. Make the compaction anew."
+            )
+
+
+def _whole_messages(references: tuple[Reference, ...]) -> list[Span]:
+    return [reference for reference in references if isinstance(reference, Span)]
+
+
+async def _columns(
+    db: Connection, row: Row, reference: Reference
+) -> tuple[int | None, int | None, int | None, str | None]:
+    if isinstance(reference, Span):
+        return reference.first, reference.last, None, None
+    if isinstance(reference, Shortened):
+        return None, None, await _shortening(db, row, reference), None
+    if not await nodes.exists(db, reference.node):
+        raise InvalidConversation(f"The new view refers to node {reference.node}, which is not stored.")
+    return None, None, None, reference.node
+
+
+async def _shortening(db: Connection, row: Row, reference: Shortened) -> int:
+    """The row of a shortened message, written if nobody has shortened it so before."""
+    digest = digest_of(reference.message)
+    for key in (row.key, *await _ancestors(db, row)):
+        known = await db.row(
+            "SELECT id FROM shortenings WHERE session = ? AND sequence = ? AND digest = ?",
+            (key, reference.sequence, digest),
+        )
+        if known:
+            return int(known[0])
+    (segment,) = clipped(await segments(db, row), reference.sequence, reference.sequence)
+    (handle,) = await db.only(
+        "SELECT handle FROM messages WHERE session = ? AND sequence = ?", (segment.key, reference.sequence)
+    )
+    tokens = estimate_message_tokens(reference.message)
+    body = to_json(reference.message)
+    (written,) = await db.insert(
+        "INSERT INTO shortenings (session, sequence, tokens, digest, handle, body) VALUES (?, ?, ?, ?, ?, ?)",
+        [(row.key, reference.sequence, tokens, digest, handle, body)],
+    )
+    return written
+
+
+async def undo(db: Connection, row: Row) -> View:
+    """Back to the view before; the compaction's nodes stay, and the event says what happened."""
+    current = await load(db, row, None)
+    if current.previous is None:
+        raise UserError(f"Session {row.session.id} has no compaction that could be undone.")
+    before = await load(db, row, current.previous)
+    messages_before, tokens_before = await weight(db, row, current)
+    messages_after, tokens_after = await weight(db, row, before)
+    event = CompactionEvent(
+        trigger="undo",
+        engine=row.session.engine,
+        outcome="undone",
+        messages_before=messages_before,
+        messages_after=messages_after,
+        tokens_before=tokens_before,
+        tokens_after=tokens_after,
+    )
+    await _move(db, row, before.number)
+    await events.insert(db, row.key, event, current.number, before.number)
+    return before
+
+
+async def _move(db: Connection, row: Row, view: int) -> None:
+    now = await db.now()
+    await db.run(
+        "UPDATE sessions SET view = ?, updated = CASE WHEN updated > ? THEN updated ELSE ? END WHERE key = ?",
+        (view, now, now, row.key),
+    )
+
+
+async def unresolved(db: Connection, row: Row, view: View) -> AsyncIterator[str]:
+    """What is wrong with a stored view: references that lead nowhere or stand out of order."""
+    for wrong in faults(view.references, view.through, row.session.messages):
+        yield wrong
+    for span in sequences_of(view.whole(row.session.messages)):
+        there = 0
+        for segment in clipped(await segments(db, row), span.first, span.last):
+            (count,) = await db.only(
+                "SELECT count(*) FROM messages WHERE session = ? AND sequence BETWEEN ? AND ?",
+                (segment.key, segment.first, segment.last),
+            )
+            there += count
+        if there != len(span):
+            yield f"of messages {span.first} to {span.last} only {there} are there"
+    for reference in view.references:
+        if isinstance(reference, NodeLink) and not await nodes.exists(db, reference.node):
+            yield f"node {reference.node} is missing"

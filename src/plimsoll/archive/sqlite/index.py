@@ -1,0 +1,77 @@
+"""Search in SQLite: two FTS5 tables, one of words and one of three-character pieces.
+
+CROSS JOIN makes the index lead: it gives its rows in order, so nothing is sorted and a
+full page ends the work.
+"""
+
+from collections.abc import Sequence
+
+from plimsoll.archive.encoding import spaced, storable
+from plimsoll.archive.query import SearchQuery, gram_expression, word_expression
+from plimsoll.archive.sql.connection import Connection
+from plimsoll.archive.sql.index import FIELDS, RANKED, Index, Scope, Statement, literals
+
+
+class SqliteIndex(Index):
+    """Words and three-character pieces of every message; the text itself is in the log alone."""
+
+    unfindable = "SELECT (SELECT count(*) FROM messages) - (SELECT count(*) FROM words_docsize)"
+
+    async def add(self, db: Connection, ids: Sequence[int], texts: Sequence[str]) -> None:
+        for id, text in zip(ids, map(storable, texts), strict=True):
+            await db.run("INSERT INTO words (rowid, text) VALUES (?, ?)", (id, spaced(text)))
+            await db.run("INSERT INTO grams (rowid, text) VALUES (?, ?)", (id, text))
+
+    async def forget(self, db: Connection, key: int, above: int) -> None:
+        for table, text in (("words", "spaced_text"), ("grams", "plain_text")):
+            await db.run(
+                f"INSERT INTO {table} ({table}, rowid, text) SELECT 'delete', id, {text} (body) FROM messages "
+                "WHERE session = ? AND sequence > ?",
+                (key, above),
+            )
+
+    async def range(self, db: Connection, query: SearchQuery) -> tuple[int, int]:
+        """Times never run backwards in the log and one process writes at a time, so a time is a range of rows."""
+        (high,) = await db.only("SELECT coalesce(max(id), 0) FROM messages")
+        low = 1
+        if query.since is not None:
+            found = await db.row(
+                "SELECT id FROM messages WHERE time >= ? ORDER BY time, id LIMIT 1", (query.since,)
+            )
+            low = found[0] if found else high + 1
+        if query.before is not None:
+            found = await db.row(
+                "SELECT id FROM messages WHERE time < ? ORDER BY time DESC, id DESC LIMIT 1", (query.before,)
+            )
+            high = found[0] if found else 0
+        return low, high
+
+    def candidates(self, scope: Scope, by_words: bool) -> Statement:
+        condition, values = scope.condition()
+        if by_words:
+            table, expression = "words", word_expression(scope.query.text)
+        else:
+            table, expression = "grams", gram_expression(literals(scope.query)) or ""
+        if not expression:
+            return (
+                f"SELECT {FIELDS}, m.body FROM messages m WHERE m.id BETWEEN ? AND ?{condition} "
+                f"ORDER BY m.id {scope.direction}",
+                [scope.low, scope.high, *values],
+            )
+        return (
+            f"SELECT {FIELDS}, m.body FROM {table} CROSS JOIN messages m ON m.id = {table}.rowid "
+            f"WHERE {table} MATCH ? AND {table}.rowid BETWEEN ? AND ?{condition} "
+            f"ORDER BY {table}.rowid {scope.direction}",
+            [expression, scope.low, scope.high, *values],
+        )
+
+    def ranked(self, scope: Scope, skipped: int) -> Statement:
+        condition, values = scope.condition()
+        return (
+            "SELECT id, session, sequence, role, time, body FROM ("
+            f"SELECT {FIELDS}, m.body, bm25(words) AS score FROM words "
+            "CROSS JOIN messages m ON m.id = words.rowid "
+            f"WHERE words MATCH ? AND words.rowid BETWEEN ? AND ?{condition} "
+            "ORDER BY words.rowid DESC LIMIT ?) ORDER BY score, id DESC LIMIT -1 OFFSET ?",
+            [word_expression(scope.query.text), scope.low, scope.high, *values, RANKED, skipped],
+        )

@@ -1,0 +1,157 @@
+"""Where an engine has its log and its nodes from.
+
+    Memory ─┬─ OwnMemory      lists, for use as a plain library; gone with the process
+            └─ StoredMemory   the archive of the host (stored.py)
+
+A message is known by its sequence number in the log. What is said is ingested once: the
+list that comes in is laid over what is known, and only what lies behind it is new. The
+engine's own summary is never taken for something that was said.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from plimsoll.archive import Node, SearchHit, SearchPage, SearchQuery, StoredMessage
+from plimsoll.archive.encoding import digest_of, searchable
+from plimsoll.archive.query import has_words, terms_of
+from plimsoll.archive.snippet import hit, matcher_for
+from plimsoll.context.markers import is_summary
+from plimsoll.messages import Message, handle_of
+from plimsoll.models import estimate_message_tokens
+
+OWN = "own"  # the session of a memory without an archive
+
+
+class Memory(Protocol):
+    """A log, the nodes over it, and search."""
+
+    @property
+    def session(self) -> str:
+        """The conversation that this memory is of."""
+        ...
+
+    def seats(self, messages: Sequence[Message]) -> list[int]:
+        """For each message of a view its number in the log; 0 for what was never said, such as a summary."""
+        ...
+
+    def published(self, messages: Sequence[Message], seats: Sequence[int]) -> None:
+        """This is what the model sees from now on, if the host agrees."""
+        ...
+
+    def messages(self, first: int, last: int, session: str = "") -> list[StoredMessage]:
+        """Messages of the log, whole, as they were said."""
+        ...
+
+    def nodes(self, session: str = "") -> list[Node]:
+        """All nodes, the oldest first."""
+        ...
+
+    def add(self, nodes: Sequence[Node]) -> None:
+        """Store nodes; what a node was made from comes before it."""
+        ...
+
+    def search(self, query: SearchQuery) -> SearchPage:
+        """Messages that fit."""
+        ...
+
+    def by_handle(self, handle: str) -> StoredMessage | None:
+        """The message of this conversation whose content has this handle."""
+        ...
+
+
+class OwnMemory:
+    """A log in lists."""
+
+    def __init__(self, clock: Callable[[], float] = lambda: 0.0) -> None:
+        """Without a clock, nobody knows when something was said."""
+        self._clock = clock
+        self._log: list[StoredMessage] = []
+        self._nodes: dict[str, Node] = {}
+        self._seen: list[tuple[Message, int]] = []  # the view that was last published
+
+    @property
+    def session(self) -> str:
+        return OWN
+
+    def seats(self, messages: Sequence[Message]) -> list[int]:
+        whole = [(one.message, one.sequence) for one in self._log]
+        for known in (self._seen, whole):
+            if known and len(known) <= len(messages) and _begins_with(messages, known):
+                return [*(seat for _, seat in known), *self._said(messages[len(known) :])]
+        return self._laid_over(messages)
+
+    def published(self, messages: Sequence[Message], seats: Sequence[int]) -> None:
+        self._seen = list(zip(messages, seats, strict=True))
+
+    def messages(self, first: int, last: int, session: str = "") -> list[StoredMessage]:
+        return self._log[max(0, first - 1) : last]
+
+    def nodes(self, session: str = "") -> list[Node]:
+        return list(self._nodes.values())
+
+    def add(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            self._nodes.setdefault(node.id, node)
+
+    def search(self, query: SearchQuery) -> SearchPage:
+        found = list(self._hits(query))
+        if query.order == "newest":
+            found.reverse()
+        start = query.cursor or 0
+        page = found[start : start + query.limit]
+        following = start + len(page)
+        return SearchPage(tuple(page), following if following < len(found) else None)
+
+    def by_handle(self, handle: str) -> StoredMessage | None:
+        return next((one for one in self._log if one.handle == handle), None)
+
+    def _said(self, new: Sequence[Message]) -> list[int]:
+        """The numbers of messages that are new to the log."""
+        return [0 if is_summary(message) else self._append(message) for message in new]
+
+    def _append(self, message: Message) -> int:
+        sequence = len(self._log) + 1
+        tokens, digest = estimate_message_tokens(message), digest_of(message).hex()
+        self._log.append(
+            StoredMessage(OWN, sequence, message, tokens, self._clock(), digest, handle_of(message))
+        )
+        return sequence
+
+    def _laid_over(self, messages: Sequence[Message]) -> list[int]:
+        """The numbers of a list that somebody else has changed: equal messages from the back, the rest is new."""
+        places: dict[str, list[int]] = {}
+        for one in self._log:
+            places.setdefault(one.digest, []).append(one.sequence)
+        seats = [0] * len(messages)
+        bound = len(self._log) + 1
+        for index in range(len(messages) - 1, -1, -1):
+            fitting = [n for n in places.get(digest_of(messages[index]).hex(), ()) if n < bound]
+            if fitting:
+                seats[index] = bound = fitting[-1]
+        return [
+            seat or (0 if is_summary(message) else self._append(message))
+            for seat, message in zip(seats, messages, strict=True)
+        ]
+
+    def _hits(self, query: SearchQuery) -> Iterator[SearchHit]:
+        by_words = query.mode == "words" and has_words(query.text)
+        each = [term.text for term in terms_of(query.text)] if by_words else [query.text]
+        mode = "substring" if by_words else query.mode
+        matchers = [matcher_for(SearchQuery(text, mode)) for text in each]
+        for one in self._log[(query.first or 1) - 1 : query.last or len(self._log)]:
+            if query.role not in (None, one.role) or not _in_time(one, query):
+                continue
+            text = searchable(one.message)
+            places = [matcher(text, query.deadline) for matcher in matchers]
+            if all(places):
+                yield hit(OWN, one.sequence, one.role, one.time, text, sorted(sum(places, [])))
+
+
+def _begins_with(messages: Sequence[Message], known: Sequence[tuple[Message, int]]) -> bool:
+    return all(message == before for message, (before, _) in zip(messages, known, strict=False))
+
+
+def _in_time(one: StoredMessage, query: SearchQuery) -> bool:
+    return (query.since is None or one.time >= query.since) and (
+        query.before is None or one.time < query.before
+    )

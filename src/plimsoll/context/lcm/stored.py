@@ -1,0 +1,77 @@
+"""The memory of an engine in the archive of its host: everything needed after a restart is there.
+
+    view ──► items of the archive, each with its number in the log ──► seats
+
+The host has stored every message before the engine sees it, so nothing is ingested here
+and nothing can be ingested twice.
+"""
+
+from collections.abc import Sequence
+
+from plimsoll.archive import Item, Node, SearchPage, SearchQuery, StoredMessage
+from plimsoll.archive.blocking import BlockingArchive
+from plimsoll.archive.encoding import digest_of
+from plimsoll.messages import Message
+
+
+class StoredMemory:
+    """One session of an archive."""
+
+    def __init__(self, archive: BlockingArchive, session: str) -> None:
+        self._archive = archive
+        self._session = session
+
+    @property
+    def session(self) -> str:
+        return self._session
+
+    def of(self, session: str) -> "StoredMemory":
+        """The memory of another session in the same archive."""
+        return StoredMemory(self._archive, session)
+
+    def seats(self, messages: Sequence[Message]) -> list[int]:
+        items = self._archive.run(self._archive.archive.items(self._session))
+        begins = len(messages) <= len(items) and all(
+            message == item.message for message, item in zip(messages, items, strict=False)
+        )
+        if begins:
+            return [item.sequence for item, _ in zip(items, messages, strict=False)]
+        return _laid_over(messages, items)
+
+    def published(self, messages: Sequence[Message], seats: Sequence[int]) -> None:
+        """The host stores the view once it has agreed."""
+
+    def messages(self, first: int, last: int, session: str = "") -> list[StoredMessage]:
+        return self._archive.run(self._archive.archive.messages(session or self._session, first, last))
+
+    def nodes(self, session: str = "") -> list[Node]:
+        return self._archive.run(self._archive.archive.nodes(session or self._session, inherited=True))
+
+    def add(self, nodes: Sequence[Node]) -> None:
+        if nodes:
+            self._archive.run(self._archive.archive.add_nodes(self._session, nodes))
+
+    def search(self, query: SearchQuery) -> SearchPage:
+        return self._archive.run(self._archive.archive.search(query))
+
+    def by_handle(self, handle: str) -> StoredMessage | None:
+        found = self._archive.run(
+            self._archive.archive.find_by_handle(handle, id=self._session, limit=1)
+        )
+        return found[0] if found else None
+
+
+def _laid_over(messages: Sequence[Message], items: Sequence[Item]) -> list[int]:
+    """The numbers of a list that is not the view: equal messages from the back; 0 for what the view does not hold."""
+    places: dict[bytes, list[int]] = {}
+    for place, item in enumerate(items):
+        if item.sequence:
+            places.setdefault(digest_of(item.message), []).append(place)
+    seats = [0] * len(messages)
+    bound = len(items)
+    for index in range(len(messages) - 1, -1, -1):
+        fitting = [place for place in places.get(digest_of(messages[index]), ()) if place < bound]
+        if fitting:
+            bound = fitting[-1]
+            seats[index] = items[bound].sequence
+    return seats

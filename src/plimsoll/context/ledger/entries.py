@@ -1,0 +1,234 @@
+"""Everything that a summary may say, as entries: what each is worth, where it belongs, what it stands under.
+
+    - `src/app.py` — edited 3×, read 1×            an item: a fact by itself
+      · def load_config(path: Path) -> Config:     a quote under it: evidence, a line as it stood
+
+Entries come from the facts, from the quoted lines behind them, and from what an earlier
+summary said that nothing newer replaced.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, Line
+from plimsoll.context.ledger.facts import Event, Facts, FileFact
+from plimsoll.context.ledger.outcome import one_line
+from plimsoll.context.ledger.template import SECTIONS, section_lines
+from plimsoll.context.ledger.terms import plain_words, terms_in
+
+QUOTE = "  · "
+# What must survive every compaction has at least this value.
+MUST = 3.0
+_OF_THE_MOMENT = ("- Asked:", "- Last said:", "- Go on with:")
+_OPEN = ("pending", "in_progress", "open", "todo")
+_FINISHED = ("completed", "done")
+_FILE_LINE = re.compile(r"^- `(?P<path>[^`]+)`(?: — (?P<actions>\w+ \d+×(?:, \w+ \d+×)*))?(?:: (?P<note>.+))?$")
+_RUN_LINE = re.compile(r"^- (?:[^`]*: )?(?P<shown>`.+?`|\S.*?) → (?P<status>ok|done|exit -?\d+|error|interrupted)\b")
+_SHOWN = {True: 160, False: 110}  # characters of a call that failed, and of one that did not
+_SHORT_RESULT = 60
+_COUNTED = re.compile(r"(\w+) (\d+)×")
+# What an entry is worth beside the terms in it, in the unit of a term that is certainly needed.
+_VALUES = {
+    "Goal": 1.0,
+    "Constraints & Preferences": 4.0,
+    "Done": 0.1,
+    "In Progress": 3.0,
+    "Blocked": 0.8,
+    "Key Decisions": 0.3,
+    "Relevant Files": 0.4,
+    "Next Steps": 3.0,
+    "Critical Context": 0.3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a summary; a quote names the item that it stands under as `parent`."""
+
+    section: str
+    text: str
+    order: int
+    value: float
+    terms: tuple[str, ...]
+    says: bool
+    key: str = ""
+    parent: str = ""
+
+
+class Entries:
+    """The entries in the making: items by key, so that quotes find theirs, and no line twice."""
+
+    def __init__(self, longest: int) -> None:
+        self.all: list[Entry] = []
+        self.items: dict[str, Entry] = {}
+        self._longest = longest
+        self._seen: set[str] = set()
+
+    def add(self, section: str, text: str, order: int, value: float | None = None, key: str = "") -> None:
+        """An item; one that was said already is not said again."""
+        text = text if len(text) <= self._longest else text[: self._longest - 1] + "…"
+        if text in self._seen or key in self.items:
+            return
+        self._seen.add(text)
+        worth = _VALUES[section] if value is None else value
+        key = key or f"item:{len(self.all)}"
+        entry = Entry(
+            section, text, order, worth, tuple(dict.fromkeys(terms_in(text))), len(plain_words(text)) >= 2, key
+        )
+        self.items[key] = entry
+        self.all.append(entry)
+
+    def quote(self, line: Line, parent: str) -> None:
+        """A line under its item, or by itself where it has none."""
+        item = self.items.get(parent)
+        if item is None:
+            self.add("Critical Context", f"- {line.text}", line.position, value=0.0)
+        elif line.text not in item.text:
+            text = QUOTE + line.text
+            self.all.append(Entry(item.section, text, line.number, 0.0, line.terms, line.says, parent=item.key))
+
+
+def entries_of(facts: Facts, previous: Mapping[str, str], longest: int) -> list[Entry]:
+    """Every entry that the facts and an earlier summary give."""
+    entries = Entries(longest)
+    earlier = {title: list(_blocks(section_lines(previous.get(title, "")))) for title in SECTIONS}
+    _add_requests(entries, facts, earlier["Goal"])
+    for constraint in facts.constraints:
+        entries.add("Constraints & Preferences", f"- {constraint}", 0)
+    _add_progress(entries, facts)
+    _add_files(entries, facts.files, earlier["Relevant Files"])
+    _add_earlier(entries, facts, earlier)
+    for line in facts.evidence.lines.values():
+        entries.quote(line, line.source if line.source not in (SAID, TOLD) else "")
+    return entries.all
+
+
+def _blocks(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """The items of an earlier section with the quotes under each."""
+    item: str | None = None
+    quotes: list[str] = []
+    for line in lines:
+        if line.startswith(QUOTE) and item is not None:
+            quotes.append(line.removeprefix(QUOTE))
+            continue
+        if item is not None:
+            yield item, quotes
+        item, quotes = line, []
+    if item is not None:
+        yield item, quotes
+
+
+def _add_requests(entries: Entries, facts: Facts, earlier: list[tuple[str, list[str]]]) -> None:
+    for number, (line, _) in enumerate(earlier):
+        # What the conversation began with leads the goal for as long as it lasts.
+        entries.add("Goal", line, number - len(earlier), MUST if number == 0 else None)
+    asked = [text for text in (facts.opening, *facts.requests) if text]
+    for number, text in enumerate(asked):
+        first = number == 0 and not earlier
+        newest = number == len(asked) - 1
+        limit = 600 if first or newest else 240
+        value = MUST if first else 2.0 if newest else None
+        entries.add("Goal", f"- {one_line(text, limit)}", number, value, key=f"{ASKED}:{number}")
+
+
+def _add_progress(entries: Entries, facts: Facts) -> None:
+    for item, status in facts.todos.items():
+        if status == "in_progress":
+            entries.add("In Progress", f"- {item}", 0)
+        elif status in _FINISHED:
+            entries.add("Done", f"- {item}", 0, 0.8)
+        elif status in _OPEN:
+            entries.add("Next Steps", f"- {item}", 0)
+    if facts.last_said:
+        entries.add("In Progress", f"- Last said: {one_line(facts.last_said, 400)}", 1, 1.0)
+    asked = facts.requests[-1] if facts.requests else facts.opening
+    if asked:
+        entries.add("In Progress", f"- Asked: {one_line(asked, 300)}", 2, 2.0)
+        if not any(status in _OPEN for status in facts.todos.values()):
+            entries.add("Next Steps", f"- Go on with: {one_line(asked, 240)}", 0, 0.2)
+    newest_tests = _newest_tests(facts)
+    for key, event in (*_keyed(facts.commands, "run:"), *_keyed(facts.actions, "call:")):
+        line = _event_line(event, key.startswith("run:"))
+        value = 2.0 if event is newest_tests else None
+        entries.add("Blocked" if event.outcome.failed else "Done", line, event.position, value, key)
+        for error in event.errors:
+            if one_line(error, 200) != event.outcome.line:
+                entries.add("Critical Context", f"- {one_line(error, 300)}", event.position)
+    for commit in facts.commits:
+        entries.add("Done", f"- commit {commit}", 0, 1.5)
+    for number, decision in enumerate(facts.decisions):
+        entries.add("Key Decisions", f"- {one_line(decision, 300)}", number)
+
+
+def _keyed(events: Mapping[str, Event], prefix: str) -> Iterator[tuple[str, Event]]:
+    return ((prefix + line, event) for line, event in events.items())
+
+
+def _newest_tests(facts: Facts) -> Event | None:
+    """The last run that counted tests; it says where the work stands."""
+    ran = [event for event in facts.commands.values() if event.outcome.tallied]
+    return max(ran, key=lambda event: event.position, default=None)
+
+
+def _event_line(event: Event, is_command: bool) -> str:
+    """What was run and how it ended; of a success that counted nothing, only a short line tells more than noise."""
+    outcome = event.outcome
+    telling = outcome.failed or outcome.tallied or len(outcome.line) <= _SHORT_RESULT
+    shown = one_line(event.line, _SHOWN[outcome.failed])
+    said = f": {one_line(outcome.line, _SHOWN[outcome.failed])}" if outcome.line and telling else ""
+    called = f"{event.note}: " if event.note else ""
+    return f"- {called}{f'`{shown}`' if is_command else shown} → {outcome.status}{said}"
+
+
+def _add_files(entries: Entries, files: Mapping[str, FileFact], earlier: list[tuple[str, list[str]]]) -> None:
+    """One line per file; earlier counts are added."""
+    merged = {path: FileFact(dict(fact.actions), fact.last, fact.note) for path, fact in files.items()}
+    quotes: list[tuple[str, Line]] = []
+    for line, quoted in earlier:
+        match = _FILE_LINE.match(line)
+        if not match:
+            entries.add("Relevant Files", line, -1)
+            continue
+        fact = merged.setdefault(match["path"], FileFact(last=-1))
+        for action, count in _COUNTED.findall(match["actions"] or ""):
+            fact.actions[action] = fact.actions.get(action, 0) + int(count)
+        fact.note = fact.note or match["note"] or ""
+        quotes += ((f"file:{match['path']}", _earlier_line(text, number)) for number, text in enumerate(quoted, -len(quoted)))
+    for path, fact in merged.items():
+        changed = bool(fact.actions.keys() - {"read"})
+        actions = ", ".join(f"{action} {count}×" for action, count in fact.actions.items())
+        text = f"- `{path}`" + (f" — {actions}" if actions else "") + (f": {fact.note}" if fact.note else "")
+        entries.add("Relevant Files", text, fact.last, MUST if changed else None, f"file:{path}")
+    for parent, line in quotes:
+        entries.quote(line, parent)
+
+
+def _add_earlier(
+    entries: Entries, facts: Facts, earlier: Mapping[str, list[tuple[str, list[str]]]]
+) -> None:
+    """What an earlier summary said, unless something newer is known of the same thing."""
+    open_items = {f"- {item}" for item in facts.todos}
+    newer = {*(f"`{line}`" for line in facts.commands), *facts.actions}
+    for title in SECTIONS:
+        if title in ("Goal", "Relevant Files"):
+            continue
+        for number, (line, quoted) in enumerate(earlier[title]):
+            run = _RUN_LINE.match(line)
+            if run and (run["shown"] in newer or _overcome(line, facts)):
+                continue
+            if line.startswith(_OF_THE_MOMENT) or (title in ("In Progress", "Next Steps") and line in open_items):
+                continue
+            key = f"earlier:{title}:{number}"
+            entries.add(title, line, number - 1_000_000, key=key)
+            for place, text in enumerate(quoted, -len(quoted)):
+                entries.quote(_earlier_line(text, place), key)
+
+
+def _overcome(line: str, facts: Facts) -> bool:
+    """Whether an earlier failure was on a file that has been worked on since."""
+    return "→ error" in line and any(path in line for path in facts.files)
+
+
+def _earlier_line(text: str, number: int) -> Line:
+    return Line(-1, number, SAID, text, tuple(dict.fromkeys(terms_in(text))), len(plain_words(text)) >= 2)

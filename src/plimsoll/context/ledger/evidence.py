@@ -1,0 +1,148 @@
+"""Where each term was said: the lines of a conversation, by source, and how often a term was used by whom.
+
+    assistant text   ──►  lines that were said          a term typed by the agent counts most:
+    tool calls       ──►  lines of commands and edits   what it typed before, it will type again
+    tool results     ──►  lines of files and outputs
+    user messages    ──►  lines that were asked
+
+Reading is incremental: one more message costs that message. A line is a candidate for
+the summary; it is quoted as it stands, under the file or the command that it came from.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.context.ledger.terms import plain_words, terms_in
+
+SAID, ASKED, TOLD = "said", "asked", "told"  # sources that are no file and no command; told: by a program
+_JOINT = " / "  # between two neighbouring lines that only together say something
+_LONGEST = 150
+_SHORTEST = 6
+# Of a giant result its beginning and end are read; both are where tools say what matters.
+_READ_FIRST, _READ_LAST = 60_000, 20_000
+_MOST_PIECES = 60
+_NUMBERED = re.compile(r"^\s*\d+[→|:\t]\s?")
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+(?=[A-Z`*\"'(\W])|\n+")
+_NATURAL_CUT = re.compile(r"[,;)}\]。，、]\s*|\s")
+
+
+@dataclass(slots=True)
+class Use:
+    """How often a term was typed in calls, said, asked for and shown, and the newest place of it."""
+
+    typed: int = 0
+    said: int = 0
+    asked: int = 0
+    shown: int = 0
+    last: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line as it stood in the conversation, its terms, and whether plain words say what they are about."""
+
+    position: int
+    number: int  # among all lines, so that neighbours stay neighbours
+    source: str
+    text: str
+    terms: tuple[str, ...]
+    says: bool
+
+
+@dataclass(slots=True)
+class Evidence:
+    """All lines with terms, each once, and the use of every term."""
+
+    uses: dict[str, Use] = field(default_factory=dict)
+    lines: dict[str, Line] = field(default_factory=dict)
+
+    def add(self, text: str, kind: str, source: str, position: int) -> None:
+        """Read one text: `kind` is the way it counts (typed, said, asked, shown)."""
+        counted: set[str] = set()
+        before = ""
+        alone: Line | None = None  # the line before, where its terms stand without plain words
+        for line in lines_of(text):
+            known = self.lines.get(line)
+            terms = known.terms if known else tuple(dict.fromkeys(terms_in(line)))
+            if not terms and alone is None:
+                before = line
+                continue
+            counted.update(terms)
+            says = known.says if known else len(plain_words(line)) >= 2
+            if alone is not None and says:
+                self._keep(f"{alone.text}{_JOINT}{line}", (*alone.terms, *terms), True, source, position)
+            alone = None
+            if known is None and terms:
+                found = self._keep(line, terms, says, source, position)
+                if not says and len(plain_words(before)) >= 2:
+                    self._keep(f"{before}{_JOINT}{line}", terms, True, source, position)
+                elif not says:
+                    alone = found
+            before = line
+        self._count(counted, kind, position)
+
+    def _keep(self, text: str, terms: tuple[str, ...], says: bool, source: str, position: int) -> Line:
+        line = Line(position, len(self.lines), source, text, terms, says)
+        self.lines[text] = line
+        return line
+
+    def supersede(self, text: str, position: int) -> None:
+        """Text that was replaced: its terms were typed, but its lines are no longer true."""
+        counted: set[str] = set()
+        for line in lines_of(text):
+            known = self.lines.pop(line, None)
+            counted.update(known.terms if known else terms_in(line))
+        self._count(counted, "typed", position)
+
+    def _count(self, terms: Iterable[str], kind: str, position: int) -> None:
+        for term in terms:
+            use = self.uses.get(term)
+            if use is None:
+                use = self.uses[term] = Use()
+            setattr(use, kind, getattr(use, kind) + 1)
+            use.last = position
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """The text in lines that can be quoted: sentences, lines of code, pieces of very long lines."""
+    if len(text) > _READ_FIRST + _READ_LAST:
+        text = f"{text[:_READ_FIRST]}\n{text[-_READ_LAST:]}"
+    for line in _SENTENCE.split(text):
+        bare = _NUMBERED.sub("", line).strip()
+        if len(bare) <= _LONGEST:
+            if len(bare) >= _SHORTEST:
+                yield bare
+        else:
+            yield from _pieces(bare)
+
+
+def argument_texts(arguments: Any) -> Iterator[str]:
+    """Every text in the arguments of a call, names left out."""
+    if isinstance(arguments, str):
+        yield arguments
+    elif isinstance(arguments, dict):
+        for value in arguments.values():
+            yield from argument_texts(value)
+    elif isinstance(arguments, list):
+        for value in arguments:
+            yield from argument_texts(value)
+    elif isinstance(arguments, int | float) and not isinstance(arguments, bool):
+        yield str(arguments)
+
+
+def _pieces(line: str) -> Iterator[str]:
+    """A long line cut where it can be cut, with a mark where something stands before or behind."""
+    start = 0
+    for _ in range(_MOST_PIECES):
+        if start >= len(line):
+            return
+        stop = min(len(line), start + _LONGEST)
+        if stop < len(line):
+            cuts = [cut.end() for cut in _NATURAL_CUT.finditer(line, start + _LONGEST // 2, stop)]
+            stop = cuts[-1] if cuts else stop
+        piece = line[start:stop].strip()
+        if len(piece) >= _SHORTEST:
+            yield f"{'…' if start else ''}{piece}{'…' if stop < len(line) else ''}"
+        start = stop

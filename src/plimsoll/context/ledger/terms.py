@@ -1,0 +1,117 @@
+"""Terms: the exact words that nobody can guess again once they are gone.
+
+    "fixed in src/app.py by `load_config`, see #4711"  ──►  src/app.py · load_config · #4711
+
+Paths, file names, symbols, ids, hashes, urls, versions and long numbers, told by their
+shape in any language and for any kind of agent. Plain words are the rest: what a reader
+needs around a term to know what it is about.
+"""
+
+import re
+from functools import lru_cache
+
+# One pass of a single character class is what makes reading megabytes affordable; each distinct token is then
+# looked at once.
+_TOKEN = re.compile(r"[A-Za-z0-9_@~.:/#$%+&=?-]{3,}", re.ASCII)
+_URL = re.compile(r"https?://[^\s\"'<>)\]`]+")
+_PLAIN = re.compile(r"(?<![\w./@~$-])[A-Za-z][a-z]{3,}(?![\w/@~$(=-]|\.\w)|[^\W\d_a-zA-Z]{2,}")
+_HASH = re.compile(r"(?=\w*\d)[0-9a-f]{7,40}")
+_NUMBERED = re.compile(r"#\d+|[A-Z][A-Z0-9]+-\d+")
+_AMOUNT = re.compile(r"[$#]?\d[\d.,:/-]*(?:%|[A-Za-z]{1,4})?")
+_VERSION = re.compile(r"v?\d+(?:\.\d+){1,3}(?:[.-]?\w+)?")
+_CODE = re.compile(r"(?=[A-Z0-9]*[A-Z])[A-Z0-9]{5,10}")
+_FILE = re.compile(r"[\w@-]+(?:\.[\w-]+)*\.[A-Za-z]\w{0,5}")
+_SYMBOL = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_EXTENSION = 5
+_LONGEST = 240
+_SHORTEST = 4
+_LOUD = frozenset({
+    "ERROR", "ERRORS", "WARNING", "FATAL", "DEBUG", "TRACE", "USAGE", "FALSE", "NOTE", "IMPORTANT", "CRITICAL",
+    "PASSED", "FAILED", "SELECT", "WHERE", "INSERT", "UPDATE", "DELETE", "NEVER", "ALWAYS",
+})  # fmt: skip
+_STOP_WORDS = frozenset({
+    "the", "and", "for", "with", "that", "this", "from", "are", "was", "were", "has", "have", "had", "all", "its", "our",
+    "your", "their", "how", "what", "when", "where", "which", "who", "why", "not", "but", "you", "can", "could", "should",
+    "would", "will", "may", "might", "into", "than", "then", "there", "here", "also", "only", "just", "more", "most",
+    "some", "any", "each", "very", "been", "being", "does", "did", "done", "about", "these", "those", "they", "them",
+    "func", "return", "string", "error", "type", "const", "import", "package", "true", "false", "null", "none", "self",
+    "var", "let", "int", "bool", "def", "class", "public", "private", "static", "void", "struct", "else", "elif", "case",
+    "switch", "break", "while", "async", "await", "export", "function", "nil", "err",
+})  # fmt: skip
+
+
+def terms_in(text: str) -> list[str]:
+    """The terms of a text in order, a term as often as it occurs."""
+    found: list[str] = []
+    for token in _TOKEN.findall(text):
+        found += terms_of_token(token)
+    return found
+
+
+@lru_cache(maxsize=1 << 17)
+def terms_of_token(token: str) -> tuple[str, ...]:
+    """The terms in one run of characters without blanks."""
+    if "://" in token:
+        url = _URL.search(token)
+        return (url[0].rstrip(".,;:?&=")[:_LONGEST],) if url else ()
+    parts = re.split(r"[:=?&+]+", token) if re.search(r"[:=?&+]", token) and not _is_time(token) else [token]
+    return tuple(term for part in parts for term in _terms(part))
+
+
+def is_path(term: str) -> bool:
+    """Whether a term names a file or a folder by its way."""
+    return "/" in term
+
+
+def plain_words(text: str) -> set[str]:
+    """The content words around the terms, in lower case."""
+    return {word.lower() for word in _PLAIN.findall(text)} - _STOP_WORDS
+
+
+def _is_time(token: str) -> bool:
+    return bool(re.fullmatch(r"[\d.:/-]+[A-Za-z]{0,2}", token))
+
+
+def _terms(part: str) -> tuple[str, ...]:
+    """The term of a part; a chain of symbols counts by those of its links that tell something apart."""
+    term = _term(part)
+    if "." in term and "/" not in term and _SYMBOL.fullmatch(term) and len(term.rsplit(".", 1)[1]) > _EXTENSION:
+        return tuple(link for link in map(_term, term.split(".")) if link) or (term,)
+    return (term,) if term else ()
+
+
+def _term(part: str) -> str:
+    """The bare term, or nothing where the part is an ordinary word or number."""
+    bare = part.strip(".-%@") if not part.endswith("%") else part.strip(".-@")
+    bare = bare.lstrip("/~.") if "/" in bare else bare
+    bare = bare.rstrip("/#$")
+    if not _SHORTEST <= len(bare) <= _LONGEST:
+        return bare if len(bare) >= 2 and (bare[0] == "$" or bare[-1] == "%") and bare[1:-1].isdigit() else ""
+    return bare if _tells_apart(bare) else ""
+
+
+def _tells_apart(bare: str) -> bool:
+    if "/" in bare:
+        return bool(re.search(r"[A-Za-z]{2}", bare)) and len(bare) >= 5
+    if bare[0] in "#$0123456789" or _VERSION.fullmatch(bare):
+        return bare[0] == "v" or _is_number_to_keep(bare) or bool(_HASH.fullmatch(bare)) or _mixes(bare)
+    if "_" in bare.strip("_") or _HASH.fullmatch(bare) or _NUMBERED.fullmatch(bare):
+        return True
+    if _CODE.fullmatch(bare):
+        return bare not in _LOUD
+    if "." in bare:
+        return bool(_FILE.fullmatch(bare) or _SYMBOL.fullmatch(bare)) and len(bare) >= 5
+    return bool(re.search(r"[a-z][A-Z]", bare)) or (_mixes(bare) and len(bare) >= 5)
+
+
+def _is_number_to_keep(bare: str) -> bool:
+    """Money, shares, versions, dates, amounts with a unit, and numbers too long to be a coincidence."""
+    if not _AMOUNT.fullmatch(bare):
+        return False
+    digits = sum(character.isdigit() for character in bare)
+    return bare[0] in "#$" or bare[-1] == "%" or digits >= 5 or (digits >= 2 and bare.count(".") >= 2)
+
+
+def _mixes(bare: str) -> bool:
+    """Letters and digits in one word, as in ids and flight numbers."""
+    return bool(re.search(r"[A-Za-z]\d|\d[A-Za-z]", bare)) and bare.replace("-", "").isalnum() and len(bare) >= 5

@@ -1,0 +1,1 @@
+"""HTTP in: the endpoints that other programs talk to."""

@@ -1,0 +1,172 @@
+"""The gateway as an ASGI application: its paths, and everything behind them from start to end.
+
+    /v1/chat/completions        OpenAI's dialect    ─┐
+    /v1/messages                Anthropic's dialect ─┼─► dropin ─► upstream
+    /v1/messages/count_tokens · /v1/models          ─┘
+
+Nothing is opened before the application starts, and everything is closed when it ends.
+"""
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from plimsoll.agent import CompactionRules
+from plimsoll.archive.opening import open_archive
+from plimsoll.assembly import build_compressor, card_of, open_auxiliary
+from plimsoll.config import Settings, load_settings, plimsoll_home
+from plimsoll.gateway.dropin.desk import Desk
+from plimsoll.gateway.dropin.endpoint import Endpoint
+from plimsoll.gateway.dropin.index import FILE_NAME, ChainIndex
+from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.dropin.keeping import Keeper
+from plimsoll.gateway.dropin.lightening import Lightener
+from plimsoll.gateway.dropin.lookups import Models, count_tokens
+from plimsoll.gateway.dropin.planning import Planner
+from plimsoll.gateway.dropin.thread import Thread
+from plimsoll.gateway.dropin.threads import Threads
+from plimsoll.gateway.dropin.windows import Windows
+from plimsoll.gateway.edge.answers import dialect_of, error_body
+from plimsoll.gateway.edge.body import Send
+from plimsoll.gateway.settings import GatewaySettings
+from plimsoll.gateway.upstream.pool import Pool
+from plimsoll.gateway.upstream.target import Targets
+from plimsoll.providers.auxiliary import resolve_auxiliary
+
+
+class Gateway:
+    """What is open while the application runs."""
+
+    def __init__(
+        self, settings: Settings, gateway: GatewaySettings, environ: Mapping[str, str], home: Path
+    ) -> None:
+        self.settings, self.gateway, self.environ, self.home = settings, gateway, environ, home
+        self.desk: Desk | None = None
+        self.threads: Threads | None = None
+
+    @asynccontextmanager
+    async def opened(self, _app: object = None) -> AsyncIterator[None]:
+        """Open everything, and close it in the end."""
+        async with AsyncExitStack() as stack:
+            await self._open(stack)
+            yield
+
+    async def answer(self, inquiry: Inquiry, send: Send) -> None:
+        """Answer a request for an answer."""
+        await self.open_desk.serve(inquiry, send)
+
+    async def count(self, inquiry: Inquiry, send: Send) -> None:
+        """Count the tokens of a request."""
+        await count_tokens(self.open_desk, inquiry, send)
+
+    @property
+    def open_desk(self) -> Desk:
+        """The desk; there is one while the application runs."""
+        assert self.desk is not None, "the application has not started"
+        return self.desk
+
+    async def _open(self, stack: AsyncExitStack) -> None:
+        settings, home = self.settings, self.home
+        archive = await stack.enter_async_context(await open_archive(settings.archive.url, home))
+        keeper = Keeper(
+            archive, await ChainIndex.open(home / FILE_NAME), f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
+        )
+        stack.push_async_callback(keeper.close)
+        summaries = await resolve_auxiliary(
+            settings.auxiliary.compression, settings.model, self.environ, home=home
+        )
+        auxiliary = open_auxiliary(summaries, home)
+        if auxiliary is not None:
+            stack.push_async_callback(asyncio.to_thread, auxiliary.close)
+        windows = Windows(settings, lambda endpoint: card_of(settings, endpoint, home))
+        lightener = Lightener(
+            keeper,
+            lambda window: build_compressor(settings, auxiliary, window=window),
+            CompactionRules(settings.compression.enabled, settings.compression.background),
+            time.time,
+            summaries.candidates[0].endpoint.model if summaries.candidates else "",
+        )
+        limits = self.gateway.limits
+        self.threads = Threads(limits.conversations, limits.conversation_bytes, _let_go)
+        pool = Pool(self.gateway.timeouts)
+        stack.callback(pool.close)
+        planner = Planner(self.threads, keeper, lightener, windows, time.time)
+        targets = Targets(settings.model, self.environ, home)
+        self.desk = Desk(self.gateway, targets, pool, planner, keeper, lightener, windows)
+        stack.push_async_callback(self._end)
+
+    async def _end(self) -> None:
+        """Finish what runs beside the requests, and give up what is being prepared."""
+        assert self.desk is not None
+        assert self.threads is not None
+        await self.desk.close()
+        for thread in self.threads.all():
+            if thread.compactor is not None:
+                await thread.compactor.close()
+
+
+def build_app(
+    settings: Settings,
+    gateway: GatewaySettings | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    home: Path | None = None,
+) -> Starlette:
+    """The application; `environ` and `home` are the process's own where they are not given."""
+    gateway = gateway or GatewaySettings()
+    within = Gateway(settings, gateway, os.environ if environ is None else environ, home or plimsoll_home())
+    limits = gateway.limits
+
+    listed = Models(lambda: within.open_desk)
+    routes = [
+        Route("/v1/chat/completions", Endpoint("openai", limits, within.answer), methods=["POST"]),
+        Route("/v1/messages", Endpoint("anthropic", limits, within.answer), methods=["POST"]),
+        Route("/v1/messages/count_tokens", Endpoint("anthropic", limits, within.count), methods=["POST"]),
+        Route("/v1/models", listed, methods=["GET"]),
+        Route("/v1/models/{name:path}", listed, methods=["GET"]),
+    ]
+    app = Starlette(
+        routes=routes,
+        lifespan=within.opened,
+        exception_handlers={HTTPException: _refused, Exception: _broke},
+    )
+    app.state.gateway = within
+    return app
+
+
+def app_from_config(gateway: GatewaySettings) -> Starlette:
+    """The application of a process that reads the person's own configuration."""
+    return build_app(load_settings().settings, gateway)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    dialect = dialect_of(request.url.path, request.headers.raw)
+    told = {
+        404: f"There is nothing at {request.url.path}.",
+        405: f"{request.url.path} does not take {request.method}.",
+    }
+    body = error_body(dialect, status, told.get(status, str(error)))
+    return Response(body, status, media_type="application/json")
+
+
+async def _broke(request: Request, _error: Exception) -> Response:
+    dialect = dialect_of(request.url.path, request.headers.raw)
+    body = error_body(dialect, 500, "The gateway failed on this request; its log says why.")
+    return Response(body, 500, media_type="application/json")
+
+
+def _let_go(thread: Thread) -> None:
+    """A conversation is forgotten: what is being prepared for it is of no use any more."""
+    if thread.compactor is not None:
+        asyncio.get_running_loop().create_task(thread.compactor.close())

@@ -1,0 +1,41 @@
+"""By what a conversation is known: a running hash over its messages.
+
+    h1 = H(root, m1) ── h2 = H(h1, m2) ── h3 = H(h2, m3)      the same beginning, the same hashes
+
+A client that keeps its history sends the same beginning again, so the longest known hash says which
+conversation it is and where it goes on; where an earlier message was edited, everything from there on is
+unknown. Cache markers do not count, as clients move them, and a text counts like one text block. The root
+holds who asks, so that two callers never meet, and the name that the client gave, if it gave one.
+"""
+
+import json
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any
+
+from plimsoll.gateway.dropin.inquiry import unmarked
+
+SIZE = 16
+
+
+def root_of(caller: bytes, dialect: str, session: bytes = b"") -> bytes:
+    """Where the chain of a conversation begins."""
+    return blake2b(b"\0".join((caller, dialect.encode(), session)), digest_size=SIZE).digest()
+
+
+def chain_of(root: bytes, said: Iterable[dict[str, Any]]) -> list[bytes]:
+    """One hash for each message, over it and everything before it."""
+    chain, digest = [], root
+    for message in said:
+        digest = blake2b(digest + _bytes(message), digest_size=SIZE).digest()
+        chain.append(digest)
+    return chain
+
+
+def _bytes(message: dict[str, Any]) -> bytes:
+    plain = unmarked(message)
+    content = plain.get("content")
+    if isinstance(content, str):
+        plain = {**plain, "content": [{"text": content, "type": "text"}]}
+    text = json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")

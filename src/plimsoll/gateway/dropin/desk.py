@@ -1,0 +1,196 @@
+"""One request from its arrival to its last byte.
+
+read ─► which upstream ─► what to send ─► ask ─┬─► reply ─► client ─► what was learned
+                               ▲               └─► refused ─► client, in its dialect
+                               └── lighter ◄── overflow, once
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from plimsoll.archive import UsageRecord
+from plimsoll.dialects import Usage
+from plimsoll.errors import ContextOverflow, PlimsollError, ProviderError, ProviderTimeout, UserError
+from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.dropin.keeping import Keeper
+from plimsoll.gateway.dropin.lightening import Lightener, log
+from plimsoll.gateway.dropin.planning import Outgoing, Planner
+from plimsoll.gateway.dropin.relay import relay
+from plimsoll.gateway.dropin.savings import input_cost, opening_headers
+from plimsoll.gateway.dropin.windows import Windows
+from plimsoll.gateway.edge.answers import error_body, send_error, send_whole
+from plimsoll.gateway.edge.body import Send
+from plimsoll.gateway.settings import GatewaySettings
+from plimsoll.gateway.upstream.headers import client_key, returned_headers, sent_headers
+from plimsoll.gateway.upstream.pool import Answer, Call, Pool
+from plimsoll.gateway.upstream.target import Target, Targets
+from plimsoll.providers import classify, masked
+
+_ERROR_BYTES = 1_000_000
+_OVERFLOWS = frozenset({400, 413, 422})  # statuses under which an upstream may say that a prompt is too long
+
+
+class Desk:
+    """Everything that requests share."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        targets: Targets,
+        pool: Pool,
+        planner: Planner,
+        keeper: Keeper,
+        lightener: Lightener,
+        windows: Windows,
+    ) -> None:
+        self.settings, self.targets, self.pool = settings, targets, pool
+        self.planner, self.windows = planner, windows
+        self._keeper, self._lightener = keeper, lightener
+        self._beside: set[asyncio.Task[None]] = set()
+
+    async def serve(self, inquiry: Inquiry, send: Send) -> None:
+        """Answer one request for an answer."""
+        try:
+            target = await self.target(inquiry)
+            out = await self.planner.plan(inquiry, target)
+            answer, refused = await self._asked(out)
+        except ProviderError as error:
+            await send_error(send, inquiry.dialect, error.status or status_of(error), str(error))
+            return
+        except UserError as error:
+            await send_error(send, inquiry.dialect, 503, str(error))
+            return
+        try:
+            if refused is not None:
+                await self._refuse(send, out, answer, refused)
+                return
+            usage = await relay(send, out, answer, self.settings.limits.reply_bytes)
+        except ProviderError as error:
+            await send_error(send, inquiry.dialect, error.status or status_of(error), str(error))
+            return
+        finally:
+            answer.close()
+        self._after(out, usage)
+
+    async def target(self, inquiry: Inquiry) -> Target:
+        """The upstream of a client."""
+        return await self.targets.for_client(inquiry.dialect, bool(client_key(inquiry.named)))
+
+    def call(self, inquiry: Inquiry, target: Target, url: str, body: bytes, method: str = "POST") -> Call:
+        """A request to an upstream, with the client's headers and whichever key holds."""
+        same = inquiry.dialect == target.dialect
+        query = f"?{inquiry.query.decode('latin-1')}" if inquiry.query and same and "?" not in url else ""
+        return Call(
+            method=method,
+            url=url + query,
+            headers=sent_headers(target.endpoint, inquiry.headers, same),
+            body=body,
+            provider=target.endpoint.provider,
+            model=inquiry.model,
+            secrets=target.secrets,
+        )
+
+    async def close(self) -> None:
+        """Finish what runs beside the requests."""
+        await asyncio.gather(*self._beside, return_exceptions=True)
+
+    async def _asked(self, out: Outgoing) -> tuple[Answer, bytes | None]:
+        """The answer, and its body where it is a refusal; an overflow is cured once."""
+        for is_second in (False, True):
+            call = self.call(out.inquiry, out.target, out.target.url, out.body)
+            first_byte = None if out.inquiry.is_stream else self.settings.timeouts.whole_reply
+            answer = await self.pool.ask(call, first_byte)
+            if answer.status < 300:
+                return answer, None
+            body = await answer.whole(_ERROR_BYTES)
+            if is_second or answer.status not in _OVERFLOWS:
+                break
+            error = self._classified(out, answer, body)
+            if not isinstance(error, ContextOverflow) or not await self.planner.relieve(out, error.limit):
+                break
+        return answer, body
+
+    async def _refuse(self, send: Send, out: Outgoing, answer: Answer, body: bytes) -> None:
+        """An upstream's refusal: its own words in its own dialect, the same said in the other."""
+        dialect, headers = out.inquiry.dialect, returned_headers(answer.headers)
+        if out.is_translated:
+            error = self._classified(out, answer, body)
+            keep = [(name, value) for name, value in headers if name in (b"retry-after", b"request-id")]
+            code = "context_length_exceeded" if isinstance(error, ContextOverflow) else None
+            body = error_body(dialect, answer.status, _said(error), code=code)
+            headers = [*keep, (b"content-type", b"application/json")]
+        else:
+            body = without_keys(body, out.target.secrets)
+        await send_whole(send, answer.status, [*headers, *opening_headers(out)], body)
+
+    def _classified(self, out: Outgoing, answer: Answer, body: bytes) -> ProviderError:
+        return classify(
+            answer.status,
+            body,
+            {name.decode("latin-1"): value.decode("latin-1") for name, value in answer.headers},
+            out.target.endpoint.provider,
+            model=out.model,
+            secrets=out.target.secrets,
+            now=time.time(),
+        )
+
+    def _after(self, out: Outgoing, usage: Usage | None) -> None:
+        """Learn from a reply, beside whatever comes next."""
+        thread = out.thread
+        if thread is None:
+            return
+        if out.memory is not None:
+            thread.memory = out.memory
+        estimated = out.frame + thread.view_tokens()
+        if usage is not None and usage.prompt_tokens:
+            thread.anchor = thread.anchor.observe(usage.prompt_tokens, estimated)
+            self.windows.note_ratio(out.model, thread.anchor.ratio)
+        if not out.inquiry.edits_itself and self._lightener.is_enabled:
+            self._lightener.prepare(thread, thread.anchor.predict(estimated), out.facts)
+        if usage is not None and thread.journal is not None:
+            self._run_beside(self._note(out, usage))
+
+    async def _note(self, out: Outgoing, usage: Usage) -> None:
+        assert out.thread is not None
+        card, read, written = out.facts.card, usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+        output = usage.completion_tokens * card.prices_for(usage.prompt_tokens).output / 1_000_000
+        record = UsageRecord(
+            model=out.model,
+            input=max(0, usage.prompt_tokens - read - written),
+            cache_read=read,
+            cache_write=written,
+            output=usage.completion_tokens,
+            money=input_cost(card, usage) + output if card.known else None,
+        )
+        async with out.thread.lock:
+            try:
+                await self._keeper.used(out.thread, record)
+            except PlimsollError as error:
+                log.warning("a request was not noted in the archive: %s", error)
+
+    def _run_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._beside.add(task)
+        done: Callable[[asyncio.Task[None]], None] = self._beside.discard
+        task.add_done_callback(done)
+
+
+def without_keys(body: bytes, secrets: tuple[str, ...]) -> bytes:
+    """A refusal without the gateway's key: providers quote keys, whole or in part."""
+    if not secrets:
+        return body  # the key was the client's own
+    return masked(body.decode("utf-8", "replace"), secrets).encode()
+
+
+def _said(error: ProviderError) -> str:
+    """A failure in the words that clients look for."""
+    if isinstance(error, ContextOverflow) and error.limit:
+        return f"prompt is too long: {error.requested or error.limit + 1} tokens > {error.limit} maximum"
+    return str(error)
+
+
+def status_of(error: ProviderError) -> int:
+    """The status of a failure that has none: the upstream was late, or could not be reached."""
+    return 504 if isinstance(error, ProviderTimeout) else 502

@@ -1,0 +1,53 @@
+"""The drop-in endpoints as ASGI applications: limits in, whoever leaves cancels his request."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.edge.answers import send_error
+from plimsoll.gateway.edge.body import ClientLeft, Receive, Refused, Scope, Send, left, parse_body, read_body
+from plimsoll.gateway.settings import Limits
+from plimsoll.providers.catalogue import Dialect
+
+Serve = Callable[[Inquiry, Send], Awaitable[None]]
+
+
+class Endpoint:
+    """One path; `serve` answers what was read."""
+
+    def __init__(self, dialect: Dialect, limits: Limits, serve: Serve) -> None:
+        self._dialect, self._limits, self._serve = dialect, limits, serve
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = tuple(scope["headers"])
+        try:
+            raw = await read_body(receive, dict(headers).get(b"content-length"), self._limits)
+            inquiry = Inquiry(
+                self._dialect, raw, parse_body(raw, self._limits), headers, scope.get("query_string", b"")
+            )
+            await self._until_left(inquiry, receive, send)
+        except Refused as error:
+            await send_error(send, self._dialect, error.status, error.message, kind=error.kind)
+        except ClientLeft:
+            return
+
+    async def _until_left(self, inquiry: Inquiry, receive: Receive, send: Send) -> None:
+        """Serve until the answer is whole or the client is gone, whichever comes first."""
+        serving = asyncio.current_task()
+        assert serving is not None
+        leaving = asyncio.create_task(left(receive))
+
+        def gone(task: "asyncio.Task[None]") -> None:
+            if not task.cancelled():
+                serving.cancel()
+
+        leaving.add_done_callback(gone)
+        try:
+            await self._serve(inquiry, send)
+        except asyncio.CancelledError:
+            if not leaving.done() or leaving.cancelled():
+                raise  # the gateway itself ends
+            serving.uncancel()
+        finally:
+            leaving.remove_done_callback(gone)
+            leaving.cancel()

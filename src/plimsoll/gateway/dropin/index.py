@@ -1,0 +1,123 @@
+"""Which stored session a conversation is, by the hash of its messages: shared by all processes of the gateway.
+
+    hash of the client's list ─► session, how many of the client's messages, the last reported prompt tokens
+
+Only conversations that were compacted are here; any other needs nothing that its client does not send
+again. Losing the file loses no conversation: the next compaction begins a new session.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from plimsoll.errors import ArchiveError
+
+FILE_NAME = "gateway.db"
+MOST_ROWS = 200_000
+_BUSY_SECONDS = 10.0
+_AT_ONCE = 400  # hashes in one question
+_TABLE = """
+CREATE TABLE IF NOT EXISTS chains (
+    hash BLOB PRIMARY KEY, session TEXT NOT NULL, wire INTEGER NOT NULL, lead INTEGER NOT NULL,
+    reported INTEGER NOT NULL, estimated INTEGER NOT NULL, ratio REAL NOT NULL, number INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS chains_by_number ON chains (number);
+"""
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a conversation that ended with this hash."""
+
+    hash: bytes
+    session: str
+    wire: int  # messages of the client's list
+    lead: int  # messages of the log that are its system prompt
+    reported: int = 0  # prompt tokens of the last reply, 0 where nobody said
+    estimated: int = 0  # the estimate of the same prompt
+    ratio: float = 1.0
+
+
+class ChainIndex:
+    """The index in one file; `await ChainIndex.open(path)`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="gateway-index")
+        self._db: sqlite3.Connection | None = None
+
+    @classmethod
+    async def open(cls, path: Path) -> "ChainIndex":
+        """The index in this file, made where there is none."""
+        index = cls(path)
+        await index._run(index._open)
+        return index
+
+    async def close(self) -> None:
+        """Let go of the file."""
+        await self._run(self._close)
+        self._thread.shutdown()
+
+    async def find(self, chain: Sequence[bytes]) -> Known | None:
+        """The entry of the longest beginning that is known."""
+        return await self._run(lambda: self._find(chain))
+
+    async def put(self, known: Known) -> None:
+        """Remember where a conversation stands; the oldest entries go when there are too many."""
+        await self._run(lambda: self._put(known))
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
+        def told() -> Result:
+            try:
+                return work()
+            except sqlite3.DatabaseError as error:
+                raise ArchiveError(
+                    f"The index {self._path} cannot be used: {error}. Conversations go on; remove the file if it "
+                    "is damaged, or correct its permissions."
+                ) from error
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, told)
+
+    @property
+    def _open_db(self) -> sqlite3.Connection:
+        assert self._db is not None
+        return self._db
+
+    def _open(self) -> None:
+        self._db = sqlite3.connect(
+            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.executescript(_TABLE)
+
+    def _close(self) -> None:
+        self._open_db.close()
+
+    def _find(self, chain: Sequence[bytes]) -> Known | None:
+        for end in range(len(chain), 0, -_AT_ONCE):
+            asked = list(chain[max(0, end - _AT_ONCE) : end])
+            row = self._open_db.execute(
+                "SELECT hash, session, wire, lead, reported, estimated, ratio FROM chains "
+                f"WHERE hash IN ({','.join('?' * len(asked))}) ORDER BY wire DESC LIMIT 1",
+                asked,
+            ).fetchone()
+            if row:
+                return Known(*row)
+        return None
+
+    def _put(self, known: Known) -> None:
+        (number,) = self._open_db.execute("SELECT coalesce(max(number), 0) + 1 FROM chains").fetchone()
+        self._open_db.execute(
+            "INSERT OR REPLACE INTO chains VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                known.hash, known.session, known.wire, known.lead, known.reported, known.estimated, known.ratio,
+                number,
+            ),
+        )  # fmt: skip
+        self._open_db.execute("DELETE FROM chains WHERE number <= ?", (number - MOST_ROWS,))

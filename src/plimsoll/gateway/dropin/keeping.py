@@ -1,0 +1,175 @@
+"""Conversations in the archive: stored when they are first compacted, found again by any process.
+
+    compact ─► store what the client sent ─► commit the view ─► sight
+    a later request, another process ─► index ─► archive ─► the same sight
+
+The log is what the client sent, the view is by reference. A conversation that forked from a stored one shares
+its past without copying it.
+"""
+
+from collections.abc import Sequence
+
+from plimsoll.archive import Archive, CompactionEvent, Item, UsageRecord, View, title_of
+from plimsoll.errors import UnknownSession
+from plimsoll.gateway.dropin.index import ChainIndex, Known
+from plimsoll.gateway.dropin.sight import Sight, make_sight
+from plimsoll.gateway.dropin.thread import Thread
+from plimsoll.messages import Message
+from plimsoll.models import UsageAnchor
+from plimsoll.sessions import ArchiveJournal
+
+
+class Keeper:
+    """Stores conversations and finds them again. `holder` names this process in leases."""
+
+    def __init__(self, archive: Archive, index: ChainIndex, holder: str) -> None:
+        self._archive, self._index, self._holder = archive, index, holder
+
+    async def recall(self, thread: Thread, model: str) -> None:
+        """Bring a conversation up to what the archive knows of it, whoever wrote that."""
+        if thread.journal is None:
+            known = await self._index.find(thread.chain)
+            if known is None or known.lead != len(thread.lead):
+                return
+            if thread.parent is not None and thread.parent[0] == known.session:
+                return  # it left that session, and has what it needs of it
+            await self._adopt(thread, known, model)
+        else:
+            await self._refresh(thread, thread.journal, model)
+
+    async def commit(
+        self, thread: Thread, lighter: Sequence[Message], event: CompactionEvent, model: str
+    ) -> CompactionEvent:
+        """Store a compaction of a conversation, and let it see that."""
+        before = thread.view()
+        journal = await self.store(thread, model, event.engine)
+        stored = await journal.compacted(before, lighter, event)
+        thread.sight = await self._sight(thread, journal.session, len(thread.chain), model)
+        return stored
+
+    async def store(self, thread: Thread, model: str, engine: str = "") -> ArchiveJournal:
+        """The conversation in the archive, all of it that the client has sent."""
+        journal = thread.journal
+        if journal is None:
+            journal = await self._begun(thread, model, engine)
+        missing = [*thread.lead, *thread.log][journal.last :]
+        if missing:
+            await journal.add(missing)
+        thread.journal, thread.parent = journal, None
+        return journal
+
+    async def used(self, thread: Thread, usage: UsageRecord) -> None:
+        """Note what a request of a stored conversation used, and where it stands now."""
+        if thread.journal is None:
+            return
+        await self.store(thread, usage.model)
+        await thread.journal.used(usage)
+        await self.note(thread)
+
+    async def note(self, thread: Thread) -> None:
+        """Make the conversation as it stands findable for every process."""
+        if thread.journal is None or not thread.chain:
+            return
+        anchor = thread.anchor
+        await self._index.put(
+            Known(
+                hash=thread.chain[-1],
+                session=thread.journal.session,
+                wire=len(thread.chain),
+                lead=len(thread.lead),
+                reported=anchor.reported or 0,
+                estimated=anchor.estimated,
+                ratio=anchor.ratio,
+            )
+        )
+
+    async def close(self) -> None:
+        """Let go of the index; the archive belongs to whoever opened it."""
+        await self._index.close()
+
+    async def _begun(self, thread: Thread, model: str, engine: str) -> ArchiveJournal:
+        if thread.parent is not None:
+            session, at = thread.parent
+            forked = await self._archive.fork(session, at=at)
+            return ArchiveJournal(self._archive, forked.id, self._holder, forked.messages)
+        made = await self._archive.create_session(title=title_of(thread.log), model=model, engine=engine)
+        return ArchiveJournal(self._archive, made.id, self._holder, 0)
+
+    async def _adopt(self, thread: Thread, known: Known, model: str) -> None:
+        """Take over what another process, or an earlier life of this one, knew."""
+        try:
+            session = await self._archive.session(known.session)
+        except UnknownSession:
+            return  # a person deleted it
+        at = thread.sequence_at(known.wire)
+        if session.messages < at:
+            return
+        if known.lead:
+            # A client may have changed its system prompt since; the log has the one that it began with.
+            stored_lead = await self._archive.messages(session.id, 1, known.lead)
+            thread.lead = tuple(one.message for one in stored_lead)
+        thread.sight = await self._sight(thread, session.id, known.wire, model)
+        stored = await self._agrees(thread, session.id, at, session.messages)
+        if stored:
+            thread.journal = ArchiveJournal(self._archive, session.id, self._holder, stored)
+        else:
+            thread.parent = (session.id, at)
+        if thread.anchor.reported is None and known.reported:
+            thread.anchor = UsageAnchor(ratio=known.ratio).observe(known.reported, known.estimated)
+
+    async def _refresh(self, thread: Thread, journal: ArchiveJournal, model: str) -> None:
+        """Another process may have written to the session, or a person taken a compaction back."""
+        try:
+            session = await self._archive.session(journal.session)
+        except UnknownSession:
+            thread.journal, thread.sight = None, None
+            return
+        if session.messages != journal.last:
+            stored = await self._agrees(thread, session.id, journal.last, session.messages)
+            if stored:
+                journal.last = stored
+            else:
+                thread.journal, thread.parent = None, (session.id, journal.last)
+        if session.view != (thread.sight.number if thread.sight else 0):
+            wire = sum(len(thread.lead) + end <= journal.last for end in thread.ends)
+            thread.sight = await self._sight(thread, session.id, wire, model)
+
+    async def _agrees(self, thread: Thread, session: str, at: int, last: int) -> int:
+        """`last` where a stored log goes on behind message `at` as this conversation does; else 0."""
+        own = [*thread.lead, *thread.log]
+        if last > len(own):
+            return 0
+        stored = await self._archive.messages(session, at + 1, last) if last > at else []
+        return last if [one.message for one in stored] == own[at:last] else 0
+
+    async def _sight(self, thread: Thread, session: str, wire: int, model: str) -> Sight | None:
+        """What the model sees of the session up to a place in the client's list; None where that is the log."""
+        at = thread.sequence_at(wire)
+        view = await self._archive.view(session)
+        while view.number and view.through > at:
+            if not view.previous:
+                return None
+            view = await self._archive.view(session, view.previous)
+        if not view.number:
+            return None
+        items = _up_to(await self._archive.items(session, view), at)
+        return self._made(thread, items, view, at, model)
+
+    def _made(self, thread: Thread, items: list[Item], view: View, at: int, model: str) -> Sight:
+        before = thread.sight
+        while before is not None and before.number >= view.number:
+            before = before.previous
+        return make_sight(
+            items,
+            thread.ends,
+            len(thread.lead),
+            at - len(thread.lead),
+            number=view.number,
+            dialect=thread.dialect,
+            model=model,
+            previous=before,
+        )
+
+
+def _up_to(items: Sequence[Item], at: int) -> list[Item]:
+    return [item for item in items if item.node or item.sequence <= at]

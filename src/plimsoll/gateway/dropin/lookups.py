@@ -1,0 +1,110 @@
+"""What clients ask beside answers: which models there are, and how many tokens a request has.
+
+GET  /v1/models, /v1/models/{name}      the upstream's list, in the dialect of the client
+POST /v1/messages/count_tokens          the tokens of what would be sent, not of what the client keeps
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from plimsoll.errors import InvalidConversation, ProviderError, UserError
+from plimsoll.gateway.dropin.desk import Desk, status_of, without_keys
+from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.dropin.planning import Outgoing
+from plimsoll.gateway.edge.answers import JSON, dialect_of, dump, kind_of, send_error, send_whole
+from plimsoll.gateway.edge.body import Receive, Scope, Send
+from plimsoll.gateway.upstream.headers import returned_headers
+from plimsoll.models import card_for
+from plimsoll.providers.catalogue import Dialect
+
+_LIST_BYTES = 4_000_000
+_SINCE = "2025-01-01T00:00:00Z"
+_SINCE_SECONDS = 1_735_689_600
+
+
+class Models:
+    """The list of models, or one of them."""
+
+    def __init__(self, desk: Callable[[], Desk]) -> None:
+        self._desk = desk
+
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
+        headers = tuple(scope["headers"])
+        dialect = dialect_of("", headers)
+        inquiry = Inquiry(dialect, b"", {}, headers, scope.get("query_string", b""))
+        name = scope.get("path_params", {}).get("name", "")
+        desk = self._desk()
+        try:
+            target = await desk.target(inquiry)
+            url = target.models_url + (f"/{name}" if name else "")
+            call = desk.call(inquiry, target, url, b"", "GET")
+            answer = await desk.pool.ask(call)
+            body = await answer.whole(_LIST_BYTES)
+        except ProviderError as error:
+            await send_error(send, dialect, error.status or status_of(error), str(error))
+            return
+        except UserError as error:
+            await send_error(send, dialect, 503, str(error))
+            return
+        body = without_keys(body, target.secrets)
+        if target.dialect == dialect:
+            await send_whole(send, answer.status, returned_headers(answer.headers), body)
+        elif answer.status >= 300:
+            told = f"The upstream answered {answer.status} when it was asked for its models."
+            await send_error(send, dialect, answer.status, told, kind=kind_of(dialect, answer.status))
+        else:
+            await send_whole(send, 200, [JSON], dump(_listed(dialect, _parsed(body), bool(name))))
+
+
+async def count_tokens(desk: Desk, inquiry: Inquiry, send: Send) -> None:
+    """How many tokens the request would have upstream."""
+    try:
+        target = await desk.target(inquiry)
+        out = Outgoing(inquiry, target, inquiry.model, desk.windows.facts(target.endpoint, inquiry.model))
+        desk.planner.count(out)
+        if out.is_translated:
+            await send_whole(send, 200, [JSON], dump({"input_tokens": out.tokens_after}))
+            return
+        call = desk.call(inquiry, target, f"{target.endpoint.url}/count_tokens", out.body)
+        answer = await desk.pool.ask(call)
+        body = await answer.whole(_LIST_BYTES)
+    except InvalidConversation as error:
+        await send_error(send, inquiry.dialect, 400, str(error))
+    except ProviderError as error:
+        await send_error(send, inquiry.dialect, error.status or status_of(error), str(error))
+    except UserError as error:
+        await send_error(send, inquiry.dialect, 503, str(error))
+    else:
+        headers = returned_headers(answer.headers)
+        await send_whole(send, answer.status, headers, without_keys(body, target.secrets))
+
+
+def _listed(dialect: Dialect, data: Any, is_one: bool) -> dict[str, Any]:
+    """An upstream's models in the other dialect."""
+    listed = [data] if is_one else data.get("data") if isinstance(data, dict) else None
+    names = [
+        str(model["id"])
+        for model in (listed if isinstance(listed, list) else ())
+        if isinstance(model, dict) and model.get("id")
+    ]
+    entries = [_entry(dialect, name) for name in names]
+    if is_one:
+        return entries[0] if entries else {}
+    if dialect == "openai":
+        return {"object": "list", "data": entries}
+    first, last = (names[0], names[-1]) if names else (None, None)
+    return {"data": entries, "has_more": False, "first_id": first, "last_id": last}
+
+
+def _entry(dialect: Dialect, name: str) -> dict[str, Any]:
+    if dialect == "openai":
+        return {"id": name, "object": "model", "created": _SINCE_SECONDS, "owned_by": card_for(name).family}
+    return {"type": "model", "id": name, "display_name": name, "created_at": _SINCE}
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return {}

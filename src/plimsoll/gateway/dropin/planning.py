@@ -1,0 +1,261 @@
+"""What is sent upstream for a client's request.
+
+    light          cannot reach the line where anything would change: the bytes as they came, or with markers
+    recognised     its view where it has one, and what is new; made lighter first where that is due
+    switched off   the bytes as they came
+
+Where the upstream speaks the other dialect, the request is translated; everything else holds the same way.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+from plimsoll.caching import BlockChain, CacheMemory, mark
+from plimsoll.context.markers import NOTE
+from plimsoll.dialects import ChatRequest, anthropic, openai
+from plimsoll.dialects.anthropic.tools import decode_tools
+from plimsoll.errors import InvalidConversation, PlimsollError
+from plimsoll.gateway.dropin.chain import chain_of, root_of
+from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.dropin.keeping import Keeper
+from plimsoll.gateway.dropin.lightening import Lightener, log
+from plimsoll.gateway.dropin.markers import keep_rolling, mark_anthropic, mark_openai
+from plimsoll.gateway.dropin.sight import Sight, with_note
+from plimsoll.gateway.dropin.thread import Thread
+from plimsoll.gateway.dropin.threads import Threads
+from plimsoll.gateway.dropin.windows import ModelFacts, Windows
+from plimsoll.gateway.edge.answers import dump
+from plimsoll.gateway.edge.body import Refused
+from plimsoll.gateway.upstream.headers import caller_of
+from plimsoll.gateway.upstream.target import Target
+from plimsoll.messages import Message, with_block
+from plimsoll.models import UsageAnchor, estimate_messages_tokens_rough, estimate_tools_tokens
+
+_ROUGH = 4  # bytes of a request for a token, where nothing better is known
+_SMALLEST, _LESS = 1_024, 0.8  # the window that is assumed after an overflow without a number
+_FRAMES = 512  # system prompts with their tools whose weight is remembered
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """A request ready to be sent, and what is known about it."""
+
+    inquiry: Inquiry
+    target: Target
+    model: str
+    facts: ModelFacts
+    body: bytes = b""
+    request: ChatRequest | None = None  # where it is translated: what the client asked for
+    thread: Thread | None = None
+    frame: int = 0  # estimated tokens of system prompt and tools
+    tokens_before: int = 0  # of the whole history, as the client sent it
+    tokens_after: int = 0  # of what is sent
+    memory: CacheMemory | None = None
+
+    @property
+    def is_translated(self) -> bool:
+        return self.inquiry.dialect != self.target.dialect
+
+    @property
+    def sight(self) -> Sight | None:
+        """What the model sees of it, where that is not what the client sent."""
+        sight = self.thread.sight if self.thread else None
+        # Another request of the same conversation may have gone further meanwhile.
+        return sight.at(len(self.inquiry.said)) if sight else None
+
+
+class Planner:
+    """Decides what is sent. `clock` is the time of day in seconds."""
+
+    def __init__(
+        self,
+        threads: Threads,
+        keeper: Keeper,
+        lightener: Lightener,
+        windows: Windows,
+        clock: Callable[[], float],
+    ) -> None:
+        self._threads, self._keeper, self._lightener = threads, keeper, lightener
+        self._windows, self._clock = windows, clock
+        self._frames: dict[bytes, int] = {}
+
+    async def plan(self, inquiry: Inquiry, target: Target) -> Outgoing:
+        """What to send for a request."""
+        model = inquiry.model or target.endpoint.model
+        facts = self._windows.facts(target.endpoint, model)
+        out = Outgoing(inquiry, target, model, facts)
+        if not inquiry.is_switched_off and len(inquiry.raw) >= facts.soft_line:
+            await self._recognise(out)
+        self._write(out)
+        return out
+
+    async def relieve(self, out: Outgoing, limit: int | None) -> bool:
+        """After an overflow: make the conversation lighter and write the request anew; whether that was possible."""
+        if out.inquiry.is_switched_off or not self._lightener.is_enabled:
+            return False
+        out.facts = self._windows.learn(out.target.endpoint, out.model, limit)
+        if out.thread is None:
+            await self._recognise(out, act=False)
+        thread = out.thread
+        if thread is None:
+            return False
+        async with thread.lock:
+            tokens = max(self._tokens(out, thread), limit or 0)
+            # Where the upstream gives no number, all that is known is that this was too much.
+            least = replace(out.facts.card, window=max(_SMALLEST, int(tokens * _LESS)), input_cap=None)
+            facts = out.facts if limit or tokens >= out.facts.window else replace(out.facts, card=least)
+            if not await self._lightener.lighten(thread, tokens, facts, "overflow", out.model):
+                return False
+            self._weigh(out, thread)
+        self._write(out)
+        return True
+
+    def count(self, out: Outgoing) -> None:
+        """What would be sent for a request that is only counted: its view, where it is known."""
+        inquiry = out.inquiry
+        found = self._threads.find(self._chain(inquiry))
+        thread = found[0].fork(found[1]) if found else Thread(inquiry.dialect, inquiry.lead)
+        thread.extend(inquiry.said, self._chain(inquiry))
+        out.thread, out.frame = thread, self._frame(inquiry)
+        self._weigh(out, thread)
+        if not out.is_translated:
+            self._write(out)
+
+    async def _recognise(self, out: Outgoing, act: bool = True) -> None:
+        """Find the conversation, or begin one, and make it lighter where that is due."""
+        inquiry = out.inquiry
+        try:
+            chain, said = self._chain(inquiry), inquiry.said
+            found = self._threads.find(chain)
+            if found is None:
+                ratio = self._windows.ratios.get(out.model, 1.0)
+                thread = Thread(inquiry.dialect, inquiry.lead, anchor=UsageAnchor(ratio=ratio))
+            else:
+                known, place = found
+                thread = known if place == len(known.chain) else known.fork(place)
+            thread.extend(said, chain)
+        except InvalidConversation:
+            return  # the upstream refuses it in its own words
+        self._threads.keep(thread, len(inquiry.raw))
+        out.thread = thread
+        out.frame = self._frame(inquiry)
+        async with thread.lock:
+            try:
+                await self._keeper.recall(thread, out.model)
+            except PlimsollError as error:
+                log.warning("a conversation was not looked up: %s", error)
+            tokens = self._tokens(out, thread)
+            if act and not inquiry.edits_itself and self._lightener.is_due(thread, tokens, out.facts):
+                await self._lightener.lighten(thread, tokens, out.facts, "threshold", out.model)
+            self._weigh(out, thread)
+
+    def _chain(self, inquiry: Inquiry) -> list[bytes]:
+        return chain_of(root_of(caller_of(inquiry.named), inquiry.dialect, inquiry.session), inquiry.said)
+
+    def _tokens(self, out: Outgoing, thread: Thread) -> int:
+        return thread.anchor.predict(out.frame + thread.view_tokens())
+
+    def _weigh(self, out: Outgoing, thread: Thread) -> None:
+        out.tokens_after = self._tokens(out, thread)
+        saved = sum(thread.tokens) - thread.view_tokens()
+        out.tokens_before = out.tokens_after + max(0, round(thread.anchor.ratio * saved))
+
+    def _frame(self, inquiry: Inquiry) -> int:
+        """The weight of system prompt and tools, which stay the same from request to request."""
+        tools = inquiry.tools
+        told = json.dumps([inquiry.lead, tools], sort_keys=True, default=str).encode()
+        key = blake2b(told, digest_size=16).digest()
+        if key not in self._frames:
+            while len(self._frames) >= _FRAMES:
+                del self._frames[next(iter(self._frames))]
+            canonical = list(decode_tools(tools)) if inquiry.dialect == "anthropic" else tools
+            self._frames[key] = estimate_messages_tokens_rough(inquiry.lead) + estimate_tools_tokens(
+                canonical
+            )
+        return self._frames[key]
+
+    def _write(self, out: Outgoing) -> None:
+        """The bytes to send."""
+        inquiry = out.inquiry
+        if out.thread is None:
+            out.tokens_before = out.tokens_after = len(inquiry.raw) // _ROUGH
+        if out.is_translated:
+            self._translate(out)
+            return
+        body = inquiry.body
+        sight = out.sight
+        if sight is not None:
+            messages = sight.messages_for(inquiry.said, inquiry.dialect)
+            body = {**body, "messages": [*_lead(inquiry, sight.has_note), *messages]}
+            if inquiry.dialect == "anthropic" and sight.has_note:
+                body["system"] = with_note(inquiry.body.get("system"))
+            if inquiry.edits_itself:
+                body.pop("context_management")
+            if inquiry.has_markers:
+                body = keep_rolling(body, out.facts.policy.ttl)
+        if not inquiry.model and out.model:
+            body = {**body, "model": out.model}
+        if out.facts.policy.enabled and not inquiry.has_markers and not inquiry.is_switched_off:
+            body = self._marked(out, body)
+        out.body = inquiry.raw if body is inquiry.body else dump(body)
+
+    def _marked(self, out: Outgoing, body: dict[str, Any]) -> dict[str, Any]:
+        memory = out.thread.memory if out.thread else None
+        now = self._clock()
+        try:
+            if out.inquiry.dialect == "openai":
+                marked = mark_openai(body, out.facts, memory, now)
+            else:
+                lead = list(out.inquiry.lead)
+                if out.sight is not None and out.sight.has_note and lead:
+                    lead[-1] = with_block(lead[-1], NOTE)
+                marked = mark_anthropic(body, lead, out.facts, memory, now)
+        except (InvalidConversation, AttributeError, KeyError, TypeError):
+            return body  # not a conversation; the upstream says so in its own words
+        out.memory = marked.memory
+        return marked.body
+
+    def _translate(self, out: Outgoing) -> None:
+        """The request on the other wire."""
+        inquiry = out.inquiry
+        try:
+            decode = anthropic.decode_request if inquiry.dialect == "anthropic" else openai.decode_request
+            request = decode(inquiry.body)
+        except InvalidConversation as error:
+            raise Refused(400, "invalid_request_error", str(error)) from None
+        out.request = request
+        messages = list(request.messages)
+        if out.thread is not None and out.sight is not None:
+            messages = _view(inquiry, out.thread, out.sight)
+        if out.facts.policy.enabled and not inquiry.has_markers and not inquiry.is_switched_off:
+            memory = out.thread.memory if out.thread else None
+            chain, minimum = BlockChain(request.tools), out.facts.card.cache.minimum
+            marked = mark(messages, out.facts.policy, chain, memory, now=self._clock(), minimum=minimum)
+            messages, out.memory = marked.messages, marked.memory
+        limit = request.max_tokens
+        if limit is None and out.target.dialect == "anthropic":
+            # This wire wants a number where the other has none: as long as the model writes, within its window.
+            limit = min(out.facts.card.output_cap, out.facts.window // 4)
+        sent = replace(
+            request, model=out.model, messages=tuple(messages), max_tokens=limit, include_usage=True
+        )
+        encode = anthropic.encode_request if out.target.dialect == "anthropic" else openai.encode_request
+        out.body = dump(encode(sent))
+
+
+def _lead(inquiry: Inquiry, has_note: bool) -> list[dict[str, Any]]:
+    """The system messages at the start of OpenAI's list, the first with the note where there is one."""
+    lead: list[dict[str, Any]] = list(inquiry.body["messages"][: inquiry.lead_length])
+    return [with_block(lead[0], NOTE), *lead[1:]] if lead and has_note else lead
+
+
+def _view(inquiry: Inquiry, thread: Thread, sight: Sight) -> list[Message]:
+    """What the model sees, in canonical form, under the system prompt that the client sends now."""
+    lead = list(inquiry.lead)
+    if lead and sight.has_note:
+        lead[0] = with_block(lead[0], NOTE)
+    end = thread.ends[len(inquiry.said) - 1]
+    return [*lead, *sight.messages, *thread.log[sight.through : end]]

@@ -1,0 +1,127 @@
+"""A reply on its way to the client: its bytes where both sides speak one dialect, else translated as it comes.
+
+    upstream ── bytes ──────────────────────────────► client
+    upstream ── events ─► steps ─► events ──────────► client
+
+A stream that breaks off in the middle ends with an error event in the client's dialect.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+
+from plimsoll.dialects import Delta, Failure, Reply, SseEvent, SseParser, Usage, UsageReport, anthropic, openai
+from plimsoll.errors import BrokenReply, MalformedReply, ProviderError
+from plimsoll.gateway.dropin.planning import Outgoing
+from plimsoll.gateway.dropin.savings import closing_comment, opening_headers, whole_headers
+from plimsoll.gateway.dropin.usage_watch import UsageWatch, usage_in
+from plimsoll.gateway.edge.answers import EVENTS, JSON, dump, error_body, kind_of, send_whole
+from plimsoll.gateway.edge.body import Send
+from plimsoll.gateway.upstream.connection import Header
+from plimsoll.gateway.upstream.headers import returned_headers
+from plimsoll.gateway.upstream.pool import Answer
+
+
+async def relay(send: Send, out: Outgoing, answer: Answer, most: int) -> Usage | None:
+    """Hand a reply to the client; what it cost."""
+    if out.is_translated:
+        return await (_translated_stream if out.inquiry.is_stream else _translated_whole)(
+            send, out, answer, most
+        )
+    if _is_stream(answer.headers):
+        return await _stream(send, out, answer)
+    body = await answer.whole(most)
+    usage = usage_in(out.inquiry.dialect, body)
+    headers = [*returned_headers(answer.headers), *whole_headers(out, usage)]
+    await send_whole(send, answer.status, headers, body)
+    return usage
+
+
+async def _stream(send: Send, out: Outgoing, answer: Answer) -> Usage | None:
+    watch = UsageWatch(out.inquiry.dialect)
+    headers = [*returned_headers(answer.headers), *opening_headers(out)]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    try:
+        while piece := await answer.piece():
+            watch.feed(piece)
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        last = closing_comment(out, watch.usage())
+    except ProviderError as error:
+        last = broken_off(out, error)
+    await send({"type": "http.response.body", "body": last})
+    return watch.usage()
+
+
+async def _translated_whole(send: Send, out: Outgoing, answer: Answer, most: int) -> Usage | None:
+    body = await answer.whole(most)
+    upstream = anthropic if out.target.dialect == "anthropic" else openai
+    try:
+        reply: Reply = upstream.decode_reply(json.loads(body))
+    except (MalformedReply, ValueError, RecursionError) as error:
+        raise BrokenReply(f"The upstream's reply cannot be read: {error}", status=502) from None
+    if out.inquiry.dialect == "anthropic":
+        written = anthropic.encode_reply(reply)
+    else:
+        written = openai.encode_reply(reply, int(time.time()))
+    headers = [JSON, *_request_ids(answer.headers), *whole_headers(out, reply.usage)]
+    await send_whole(send, answer.status, headers, dump(written))
+    return reply.usage
+
+
+async def _translated_stream(send: Send, out: Outgoing, answer: Answer, most: int) -> Usage | None:
+    decoder = (anthropic if out.target.dialect == "anthropic" else openai).StreamDecoder()
+    encoder: anthropic.StreamEncoder | openai.StreamEncoder = anthropic.StreamEncoder()
+    if out.inquiry.dialect == "openai":
+        wanted = out.request is not None and out.request.include_usage
+        encoder = openai.StreamEncoder(created=int(time.time()), include_usage=wanted)
+    headers = [EVENTS, *_request_ids(answer.headers), *opening_headers(out)]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    usage: Usage | None = None
+
+    async def pass_on(deltas: Sequence[Delta]) -> None:
+        nonlocal usage
+        events: list[SseEvent] = []
+        for delta in deltas:
+            usage = delta.usage if isinstance(delta, UsageReport) else usage
+            events += encoder.encode(delta)
+        if events:
+            said = b"".join(event.encode() for event in events)
+            await send({"type": "http.response.body", "body": said, "more_body": True})
+
+    try:
+        if _is_stream(answer.headers):
+            parser = SseParser()
+            while piece := await answer.piece():
+                for event in parser.feed(piece):
+                    if event.data.strip():
+                        await pass_on(decoder.feed(event.event, event.decoded()))
+        else:
+            await pass_on(decoder.feed_whole(json.loads(await answer.whole(most))))
+        failure: Failure | None = decoder.failure
+        if failure is None and not decoder.complete:
+            raise BrokenReply("The upstream's reply was cut off before its end.", status=502)
+        ended = [] if failure else encoder.finish()
+        last = b"".join(event.encode() for event in ended) + closing_comment(out, usage)
+    except (ProviderError, MalformedReply, ValueError, RecursionError) as error:
+        last = broken_off(out, error)
+    await send({"type": "http.response.body", "body": last})
+    return usage
+
+
+def broken_off(out: Outgoing, error: Exception) -> bytes:
+    """The event that ends a stream which cannot go on."""
+    dialect = out.inquiry.dialect
+    if dialect == "anthropic":
+        event = SseEvent("error", error_body(dialect, 500, str(error), kind_of(dialect, 500)).decode())
+    else:
+        event = SseEvent(None, error_body(dialect, 500, str(error)).decode())
+    return event.encode()
+
+
+def _is_stream(headers: Sequence[Header]) -> bool:
+    return any(name == b"content-type" and b"event-stream" in value.lower() for name, value in headers)
+
+
+def _request_ids(headers: Sequence[Header]) -> list[Header]:
+    """What helps a person to find the request at its provider."""
+    return [(name, value) for name, value in headers if name in (b"request-id", b"x-request-id")]

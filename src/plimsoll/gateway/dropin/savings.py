@@ -1,0 +1,84 @@
+"""What the gateway did for a request, in headers that a client may read or ignore.
+
+    x-plimsoll-tokens-before   the whole history, as the client sent it
+    x-plimsoll-tokens-after    what was sent upstream
+    x-plimsoll-view            log: as the client sent it · compacted
+    x-plimsoll-session         the session of the archive, once it is stored
+    x-plimsoll-cache-read, x-plimsoll-cache-write, x-plimsoll-saved-usd
+
+The last three are known when the reply has ended: a stream has them in a comment behind its last event.
+"""
+
+import json
+
+from plimsoll.dialects import Usage
+from plimsoll.gateway.dropin.planning import Outgoing
+from plimsoll.gateway.upstream.connection import Header
+from plimsoll.models import ModelCard
+
+_PREFIX = "x-plimsoll-"
+
+
+def opening_headers(out: Outgoing) -> list[Header]:
+    """What is known when a reply begins."""
+    told = {
+        "tokens-before": str(out.tokens_before),
+        "tokens-after": str(out.tokens_after),
+        "view": "compacted" if out.sight is not None else "log",
+    }
+    if out.thread is not None and out.thread.stored_name:
+        told["session"] = out.thread.stored_name
+    return [((_PREFIX + name).encode(), value.encode()) for name, value in told.items()]
+
+
+def closing_numbers(out: Outgoing, usage: Usage | None) -> dict[str, float]:
+    """What is known when it has ended."""
+    if usage is None:
+        return {}
+    numbers: dict[str, float] = {
+        "cache-read": usage.cache_read_tokens or 0,
+        "cache-write": usage.cache_write_tokens or 0,
+    }
+    money = saved(out, usage)
+    return numbers if money is None else {**numbers, "saved-usd": round(money, 6)}
+
+
+def whole_headers(out: Outgoing, usage: Usage | None) -> list[Header]:
+    """All headers of a reply that came whole."""
+    if usage is not None:
+        spared = out.tokens_before - out.tokens_after
+        out.tokens_after = usage.prompt_tokens
+        out.tokens_before = usage.prompt_tokens + spared
+    later = closing_numbers(out, usage)
+    return [
+        *opening_headers(out),
+        *(((_PREFIX + name).encode(), f"{value:.10g}".encode()) for name, value in later.items()),
+    ]
+
+
+def closing_comment(out: Outgoing, usage: Usage | None) -> bytes:
+    """The same for a stream, as a comment that clients skip."""
+    numbers = closing_numbers(out, usage)
+    if usage is not None:
+        numbers = {"tokens": usage.prompt_tokens, **numbers}
+    return f": plimsoll {json.dumps(numbers, separators=(',', ':'))}\n\n".encode() if numbers else b""
+
+
+def saved(out: Outgoing, usage: Usage) -> float | None:
+    """USD that the input cost less than the whole history without a cache; None where prices are unknown."""
+    card = out.facts.card
+    prices = card.prices_for(out.tokens_before)
+    if not card.known or not prices.input:
+        return None
+    spared = max(0, out.tokens_before - out.tokens_after)
+    return (usage.prompt_tokens + spared) * prices.input / 1_000_000 - input_cost(card, usage)
+
+
+def input_cost(card: ModelCard, usage: Usage) -> float:
+    """USD of a reply's prompt."""
+    prices = card.prices_for(usage.prompt_tokens)
+    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+    hour = usage.cache_write_1h_tokens or 0
+    plain = max(0, usage.prompt_tokens - read - written)
+    cost = plain * prices.input + read * prices.cache_read
+    return (cost + (written - hour) * prices.write_5m + hour * prices.write_1h) / 1_000_000

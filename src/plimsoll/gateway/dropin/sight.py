@@ -1,0 +1,153 @@
+"""What the model sees of a conversation after a compaction, in the words of the client's wire.
+
+    archive    1' 2 3 [node: 4–8] 9 │ 10 11 …         items of the view, each knowing its place in the log
+    sight      0 · 1 · {summary} · 5 │ 6 7 …          places in the client's list, or messages of our own
+
+A message that the view holds unchanged is sent as the client has it, byte for byte, whatever fields it has;
+only what the compaction wrote is written here. So the upstream sees the same beginning each time although
+the client's list grows, and the client keeps the whole.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.archive import Item
+from plimsoll.context.markers import NOTE, has_note
+from plimsoll.dialects import encode_anthropic_conversation
+from plimsoll.dialects.anthropic import rules_for
+from plimsoll.messages import SYSTEM_ROLES, Message, text_of
+from plimsoll.providers.catalogue import Dialect
+
+Segment = int | dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A view that differs from the log. Everything behind `wire` and `through` follows as it was said."""
+
+    number: int  # of the view in the archive
+    lead: tuple[Message, ...]
+    messages: tuple[Message, ...]  # canonical, behind the lead
+    tokens: int  # of `messages`, estimated
+    through: int  # canonical messages of the log that it covers
+    wire: int  # messages of the client's list that it covers
+    segments: tuple[Segment, ...]
+    previous: "Sight | None" = None
+
+    @property
+    def has_note(self) -> bool:
+        """Whether the system prompt carries the note of a compaction."""
+        return any(map(has_note, self.lead))
+
+    def at(self, wire: int) -> "Sight | None":
+        """The newest sight that knows nothing of what comes after so many messages of the client."""
+        if self.wire <= wire:
+            return self
+        return self.previous.at(wire) if self.previous else None
+
+    def messages_for(self, said: Sequence[dict[str, Any]], dialect: Dialect) -> list[dict[str, Any]]:
+        """The messages to send, made from those that the client sent."""
+        opening = [said[segment] if isinstance(segment, int) else segment for segment in self.segments]
+        whole = [*opening, *said[self.wire :]]
+        return list(_settled(whole, len(opening))) if dialect == "anthropic" else whole
+
+
+def make_sight(
+    items: Sequence[Item],
+    ends: Sequence[int],
+    lead: int,
+    last: int,
+    *,
+    number: int,
+    dialect: Dialect,
+    model: str,
+    previous: Sight | None = None,
+) -> Sight:
+    """The sight of these items; `ends` are the canonical messages up to each wire message, `last` is their number.
+
+    `lead` is how many messages at the start of the log are the system prompt.
+    """
+    spoken = [item for item in items if item.node or item.sequence > lead]
+    segments = list(_segments(spoken, ends, lead, dialect, model))
+    wire = bisect_right(ends, last)
+    # What follows unchanged at the end belongs to the sight by itself, so that a fork there keeps it.
+    while segments and segments[-1] == wire - 1:
+        segments.pop()
+        wire -= 1
+    through = ends[wire - 1] if wire else 0
+    kept = spoken[: len(spoken) - (last - through)]
+    return Sight(
+        number=number,
+        lead=tuple(item.message for item in items if not item.node and item.sequence <= lead),
+        messages=tuple(item.message for item in kept),
+        tokens=sum(item.tokens for item in kept),
+        through=through,
+        wire=wire,
+        segments=tuple(segments),
+        previous=previous,
+    )
+
+
+def with_note(system: Any) -> list[dict[str, Any]]:
+    """Anthropic's `system` with the note of a compaction as a block of its own behind it."""
+    blocks = [{"type": "text", "text": system}] if isinstance(system, str) else list(system or ())
+    return [*blocks, {"type": "text", "text": NOTE}]
+
+
+def _segments(
+    items: Sequence[Item], ends: Sequence[int], lead: int, dialect: Dialect, model: str
+) -> Iterator[Segment]:
+    own: list[Message] = []
+    place = 0
+    while place < len(items):
+        wire, count = _whole(items, place, ends, lead)
+        if count == 0:
+            own.append(items[place].message)
+            place += 1
+            continue
+        yield from _written(own, dialect, model)
+        own = []
+        yield wire
+        place += count
+    yield from _written(own, dialect, model)
+
+
+def _whole(items: Sequence[Item], place: int, ends: Sequence[int], lead: int) -> tuple[int, int]:
+    """The wire message that stands unchanged at this place, and how many items it takes; 0 where none does."""
+    first = items[place].sequence - lead - 1
+    wire = bisect_right(ends, first)
+    start = ends[wire - 1] if wire else 0
+    if items[place].node or wire >= len(ends) or first != start:
+        return 0, 0
+    group = items[place : place + ends[wire] - start]
+    unchanged = all(
+        not item.node and not item.shortened and item.sequence - lead - 1 == start + nth
+        for nth, item in enumerate(group)
+    )
+    return (wire, len(group)) if unchanged and len(group) == ends[wire] - start else (0, 0)
+
+
+def _written(messages: Sequence[Message], dialect: Dialect, model: str) -> list[dict[str, Any]]:
+    """Canonical messages on the client's wire."""
+    if not messages or dialect == "openai":
+        return list(messages)
+    said = [_as_user(m) if m.get("role") in SYSTEM_ROLES else m for m in messages]
+    return encode_anthropic_conversation(said, rules_for(model))[1]
+
+
+def _settled(messages: Sequence[dict[str, Any]], opening: int) -> Iterator[dict[str, Any]]:
+    """The messages with every system message in the opening where the provider takes one: as a turn's last word."""
+    for index, message in enumerate(messages):
+        if index <= opening and message.get("role") in SYSTEM_ROLES:
+            before = messages[index - 1].get("role") if index else None
+            after = messages[index + 1].get("role") if index + 1 < len(messages) else "assistant"
+            if (before, after) != ("user", "assistant"):
+                yield {"role": "user", "content": [{"type": "text", "text": _as_user(message)["content"]}]}
+                continue
+        yield message
+
+
+def _as_user(message: Message) -> Message:
+    return {"role": "user", "content": f"<system-message>\n{text_of(message)}\n</system-message>"}

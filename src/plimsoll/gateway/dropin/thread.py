@@ -1,0 +1,93 @@
+"""One conversation that a client keeps, as far as the gateway must know it.
+
+    chain    h1  h2  h3  h4             one hash for each message of the client's list
+    ends     1   2   4   5              canonical messages up to each: the third holds two
+    log      m1  m2  m3 m4  m5          canonical, as the client sent them
+    sight    what the model sees of it, where that differs
+
+All of it can be made again from the next request and the archive.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.agent import Compactor
+from plimsoll.caching import CacheMemory
+from plimsoll.gateway.dropin.reading import canonical_of
+from plimsoll.gateway.dropin.sight import Sight
+from plimsoll.messages import Message
+from plimsoll.models import UsageAnchor, estimate_message_tokens
+from plimsoll.providers.catalogue import Dialect
+from plimsoll.sessions import ArchiveJournal
+
+
+@dataclass(slots=True, eq=False)
+class Thread:
+    """A conversation; one compaction of it at a time."""
+
+    dialect: Dialect
+    lead: tuple[Message, ...]  # the system prompt as it was first sent
+    chain: list[bytes] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    log: list[Message] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)  # of each message of the log, estimated
+    sight: Sight | None = None
+    anchor: UsageAnchor = field(default_factory=UsageAnchor)
+    memory: CacheMemory | None = None
+    compactor: Compactor | None = None
+    journal: ArchiveJournal | None = None  # where it is stored
+    parent: tuple[str, int] | None = None  # the stored session and message at which it left it
+    weight: int = 0  # bytes that it keeps in memory, about
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def stored_name(self) -> str:
+        """The session of the archive that holds it; empty where none does."""
+        return self.journal.session if self.journal else ""
+
+    def extend(self, said: Sequence[dict[str, Any]], chain: Sequence[bytes]) -> None:
+        """Take in the messages behind those that are known."""
+        for index in range(len(self.chain), len(said)):
+            for message in canonical_of(self.dialect, said, index):
+                self.log.append(message)
+                self.tokens.append(estimate_message_tokens(message))
+            self.ends.append(len(self.log))
+            self.chain.append(chain[index])
+
+    def view(self) -> list[Message]:
+        """What the model sees, in canonical form; the same objects each time."""
+        if self.sight is None:
+            return [*self.lead, *self.log]
+        return [*self.sight.lead, *self.sight.messages, *self.log[self.sight.through :]]
+
+    def view_tokens(self) -> int:
+        """The estimate of what the model sees, without the system prompt."""
+        if self.sight is None:
+            return sum(self.tokens)
+        return self.sight.tokens + sum(self.tokens[self.sight.through :])
+
+    def sequence_at(self, wire: int) -> int:
+        """The number in a stored log of the last message up to a place in the client's list."""
+        return len(self.lead) + (self.ends[wire - 1] if wire else 0)
+
+    def fork(self, wire: int) -> "Thread":
+        """A conversation that shares the first messages with this one and goes its own way."""
+        shared = self.ends[wire - 1] if wire else 0
+        at, parent = self.sequence_at(wire), self.parent
+        if self.journal is not None:
+            parent = (self.journal.session, min(at, self.journal.last))
+        elif parent is not None:
+            parent = (parent[0], min(at, parent[1]))
+        return Thread(
+            dialect=self.dialect,
+            lead=self.lead,
+            chain=self.chain[:wire],
+            ends=self.ends[:wire],
+            log=self.log[:shared],
+            tokens=self.tokens[:shared],
+            sight=self.sight.at(wire) if self.sight else None,
+            anchor=self.anchor,
+            parent=parent,
+        )

@@ -1,0 +1,69 @@
+"""The conversations that are known now, found by their hashes, the least used one forgotten first.
+
+    h41 ─┐
+    h42 ─┼─► Thread        a request's hashes are looked up from the newest to the oldest: the first that
+    h43 ─┘                 is known says which conversation it is, and how much of it is new
+
+Bounded by their number and by what they weigh. A forgotten one is found again in the archive.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from plimsoll.gateway.dropin.thread import Thread
+
+
+class Threads:
+    """What one process remembers."""
+
+    def __init__(self, most: int, most_bytes: int, forgotten: Callable[[Thread], None]) -> None:
+        self._most, self._most_bytes = most, most_bytes
+        self._forgotten = forgotten
+        self._by_hash: dict[bytes, Thread] = {}
+        self._used: OrderedDict[int, Thread] = OrderedDict()
+        self._weight = 0
+
+    def __len__(self) -> int:
+        return len(self._used)
+
+    @property
+    def weight(self) -> int:
+        """Bytes that all of them keep, about."""
+        return self._weight
+
+    def find(self, chain: Sequence[bytes]) -> tuple[Thread, int] | None:
+        """The conversation that shares most of its beginning with this chain, and how much."""
+        for place in range(len(chain), 0, -1):
+            thread = self._by_hash.get(chain[place - 1])
+            if thread is not None:
+                return thread, place
+        return None
+
+    def keep(self, thread: Thread, weight: int) -> None:
+        """Remember a conversation as it stands now; it was used last."""
+        key = id(thread)
+        known = self._used.pop(key, None)
+        self._weight += weight - (thread.weight if known is not None else 0)
+        thread.weight = weight
+        self._used[key] = thread
+        for digest in thread.chain:
+            self._by_hash.setdefault(digest, thread)
+        if thread.chain:
+            # Of several that end alike, the one that was used last goes on.
+            self._by_hash[thread.chain[-1]] = thread
+        while self._used and (len(self._used) > self._most or self._weight > self._most_bytes):
+            if next(iter(self._used)) == key and len(self._used) == 1:
+                break
+            self._forget(next(iter(self._used)))
+
+    def all(self) -> list[Thread]:
+        """Every conversation, the one used last at the end."""
+        return list(self._used.values())
+
+    def _forget(self, key: int) -> None:
+        thread = self._used.pop(key)
+        self._weight -= thread.weight
+        for digest in thread.chain:
+            if self._by_hash.get(digest) is thread:
+                del self._by_hash[digest]
+        self._forgotten(thread)

@@ -1,0 +1,67 @@
+"""The usage in a reply that passes by, read without holding it up.
+
+    data: {"type":"content_block_delta",…}      passed on unread
+    data: {"type":"message_delta","usage":{…}}   passed on, and read
+
+Only lines that speak of usage are parsed; a text that quotes the word has its quotes escaped.
+"""
+
+import json
+from typing import Any
+
+from plimsoll.dialects import Usage, usage_from_anthropic, usage_from_openai
+from plimsoll.providers.catalogue import Dialect
+
+_SIGN = b'"usage"'
+_LONGEST_LINE = 1_000_000  # of one event; a longer one speaks of other things
+
+
+class UsageWatch:
+    """Feed it the bytes of a stream; ask for the usage at the end."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._rest = b""
+        self._seen: dict[str, Any] = {}
+
+    def feed(self, piece: bytes) -> None:
+        """Look at more of the stream."""
+        if self._rest:
+            piece = self._rest + piece
+        cut = piece.rfind(b"\n") + 1
+        if _SIGN in piece[:cut]:
+            for line in piece[:cut].split(b"\n"):
+                if _SIGN in line and line.startswith(b"data:"):
+                    self._read(line[5:])
+        rest = piece[cut:]
+        self._rest = rest if len(rest) <= _LONGEST_LINE else b""
+
+    def usage(self) -> Usage | None:
+        """What the reply has cost, as far as it was said."""
+        reader = usage_from_anthropic if self._dialect == "anthropic" else usage_from_openai
+        return reader(self._seen) if self._seen else None
+
+    def _read(self, data: bytes) -> None:
+        try:
+            event = json.loads(data)
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(event, dict):
+            return
+        inner = event.get("message")
+        usage = event.get("usage") or (inner.get("usage") if isinstance(inner, dict) else None)
+        if isinstance(usage, dict):
+            # Later numbers replace earlier ones, field by field.
+            self._seen |= {key: value for key, value in usage.items() if value is not None}
+
+
+def usage_in(dialect: Dialect, body: bytes) -> Usage | None:
+    """The usage of a reply that came whole."""
+    if _SIGN not in body:
+        return None
+    try:
+        reply = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    raw = reply.get("usage") if isinstance(reply, dict) else None
+    return usage_from_anthropic(raw) if dialect == "anthropic" else usage_from_openai(raw)

@@ -1,0 +1,1 @@
+"""The edge to the client: bodies in, answers and errors out, whoever leaves early."""

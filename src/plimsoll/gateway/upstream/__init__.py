@@ -1,0 +1,1 @@
+"""Where requests go: which provider, with whose key, over which connection."""

@@ -1,0 +1,177 @@
+"""One HTTP/1.1 connection to an upstream: a request out, the head and the pieces of its answer back.
+
+    send ─► head() ─► piece() · piece() · … · b""        then it can carry the next request
+
+The parser is llhttp's. Reading stops while nobody takes the pieces, so that a slow client slows its own
+upstream and fills no memory. Whoever stops in the middle closes the connection.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import cast
+
+import httptools
+
+HIGH_WATER = 256 * 1024  # bytes that wait for the reader before the socket is left alone
+Header = tuple[bytes, bytes]
+
+
+class ConnectionBroken(Exception):
+    """The connection ended, or what came over it is not HTTP. `is_unused`: not a byte of an answer came."""
+
+    def __init__(self, words: str, *, is_unused: bool = False) -> None:
+        super().__init__(words)
+        self.is_unused = is_unused
+
+
+class Connection(asyncio.Protocol):
+    """A connection that is open; one request at a time."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+        self.uses = 0
+        self.status = 0
+        self.headers: list[Header] = []
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._parser: httptools.HttpResponseParser | None = None
+        self._pieces: deque[bytes] = deque()
+        self._waiting = 0  # bytes in `_pieces`
+        self._waiter: asyncio.Future[None] | None = None
+        self._has_head = self._is_whole = self._is_paused = False
+        self._ends_with_connection = self._is_kept = False
+        self._failure: ConnectionBroken | None = None
+
+    # What the pool and the relay call
+
+    def send(self, method: str, target: str, headers: Sequence[Header], body: bytes) -> None:
+        """Start a request; the answer is read with `head` and `piece`."""
+        if self._transport is None or self.is_closed:
+            raise ConnectionBroken("the connection was closed", is_unused=True)
+        self.uses += 1
+        self.status, self.headers = 0, []
+        self._pieces.clear()
+        self._waiting = 0
+        self._has_head = self._is_whole = self._ends_with_connection = self._is_kept = False
+        self._parser = httptools.HttpResponseParser(self)
+        lines = [f"{method} {target} HTTP/1.1".encode("ascii")]
+        lines += [name + b": " + value for name, value in headers]
+        if method != "GET":
+            lines.append(b"content-length: %d" % len(body))
+        self._transport.write(b"\r\n".join(lines) + b"\r\n\r\n" + body)
+
+    async def head(self, seconds: float) -> None:
+        """Wait for the status and the headers."""
+        while not self._has_head:
+            await self._wait(seconds)
+
+    async def piece(self, seconds: float) -> bytes:
+        """What has come of the body; empty at its end."""
+        while not self._pieces:
+            if self._is_whole:
+                return b""
+            await self._wait(seconds)
+        piece = self._pieces.popleft() if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        self._waiting = 0
+        if self._is_paused and self._transport is not None:
+            self._is_paused = False
+            self._transport.resume_reading()
+        return piece
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether the answer was read to its end and the other side keeps the connection."""
+        return (
+            self._is_whole
+            and not self.is_closed
+            and not self._ends_with_connection
+            and self._is_kept
+        )
+
+    def close(self) -> None:
+        """Close at once; what was not read is lost."""
+        self.is_closed = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What the event loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._parser is None or self._is_whole:
+            self.close()  # nobody asked for this
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(ConnectionBroken(f"the answer is not HTTP: {error}"))
+            self.close()
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_closed = True
+        if self._has_head and not self._is_whole and self._ends_with_connection and exc is None:
+            self._is_whole = True
+        elif not self._is_whole:
+            words = str(exc) if exc else "the connection was closed in the middle of the answer"
+            self._fail(ConnectionBroken(words, is_unused=not self._has_head))
+        self._wake()
+
+    # What the parser calls
+
+    def on_message_begin(self) -> None:
+        self.headers = []
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        assert self._parser is not None
+        status = self._parser.get_status_code()
+        if status < 200:
+            return  # an announcement; the answer follows
+        self.status, self._has_head = status, True
+        self._is_kept = bool(self._parser.should_keep_alive())  # it knows only here
+        named = {name for name, _ in self.headers}
+        self._ends_with_connection = not named & {b"content-length", b"transfer-encoding"}
+
+    def on_body(self, body: bytes) -> None:
+        self._pieces.append(body)
+        self._waiting += len(body)
+        if self._waiting > HIGH_WATER and not self._is_paused and self._transport is not None:
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    def on_message_complete(self) -> None:
+        if self._has_head:
+            self._is_whole = True
+
+    def _fail(self, failure: ConnectionBroken) -> None:
+        self._failure = self._failure or failure
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def _wait(self, seconds: float) -> None:
+        """Until something has happened; raises where nothing more can come, or nothing came in time."""
+        if self._failure is not None:
+            raise self._failure
+        if self.is_closed:
+            raise ConnectionBroken("the connection was closed", is_unused=not self._has_head)
+        waiter = self._waiter = self._loop.create_future()
+        late = self._loop.call_later(seconds, self._give_up, waiter)
+        try:
+            await waiter
+        finally:
+            late.cancel()
+            self._waiter = None
+
+    @staticmethod
+    def _give_up(waiter: "asyncio.Future[None]") -> None:
+        if not waiter.done():
+            waiter.set_exception(TimeoutError())

@@ -1,0 +1,75 @@
+"""Which headers of a client go upstream, which of an upstream's come back, and whose key is sent.
+
+    client ──► everything but its keys, its connection's own, and what is meant for the gateway ──► upstream
+    client ◄── everything but the connection's own and cookies ◄── upstream
+
+Between two dialects only the upstream's own headers are sent: the other provider's would mean nothing there.
+"""
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+
+from plimsoll.gateway.upstream.connection import Header
+from plimsoll.providers import Endpoint
+
+_CONNECTION = frozenset(
+    {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"}
+    | {b"trailer", b"transfer-encoding", b"upgrade", b"content-length", b"host", b"expect"}
+)
+_KEYS = frozenset({b"authorization", b"x-api-key"})
+# An answer is read on its way, so it must not be compressed.
+_NOT_SENT = (
+    _CONNECTION | _KEYS | {b"accept-encoding", b"content-encoding", b"cookie", b"x-session-id", b"forwarded"}
+)
+_NOT_RETURNED = _CONNECTION | {b"set-cookie", b"content-encoding", b"date", b"server", b"alt-svc"}
+_OURS = (b"x-plimsoll", b"x-forwarded-")
+
+
+def client_key(headers: Mapping[bytes, bytes]) -> str:
+    """The key that a client sent, however it sent it; empty where it sent none."""
+    own = headers.get(b"x-api-key", b"").decode("latin-1").strip()
+    scheme, _, bearer = headers.get(b"authorization", b"").decode("latin-1").strip().partition(" ")
+    return own or (bearer.strip() if scheme.lower() == "bearer" else "")
+
+
+def caller_of(headers: Mapping[bytes, bytes]) -> bytes:
+    """What tells callers apart without keeping their keys: nobody reads another's conversation."""
+    told = headers.get(b"x-api-key", b"") + b"\0" + headers.get(b"authorization", b"")
+    return blake2b(told, digest_size=16).digest()
+
+
+def sent_headers(endpoint: Endpoint, client: Iterable[Header], same_dialect: bool) -> tuple[Header, ...]:
+    """The headers of the request to an upstream."""
+    named = dict(client)
+    headers: dict[bytes, bytes] = {
+        name.lower().encode(): value.encode() for name, value in endpoint.request_headers().items()
+    }
+    if same_dialect:
+        betas = [value for value in (named.get(b"anthropic-beta"), headers.get(b"anthropic-beta")) if value]
+        headers |= {
+            name: value
+            for name, value in named.items()
+            if name not in _NOT_SENT and not name.startswith(_OURS)
+        }
+        if betas:
+            headers[b"anthropic-beta"] = b",".join(dict.fromkeys(betas))
+    if endpoint.key is None:
+        headers |= _client_keys(endpoint, named, same_dialect)
+    headers[b"accept-encoding"] = b"identity"
+    headers[b"content-type"] = b"application/json"
+    return tuple(headers.items())
+
+
+def returned_headers(upstream: Iterable[Header]) -> list[Header]:
+    """The headers of an upstream's answer that a client gets."""
+    return [(name, value) for name, value in upstream if name not in _NOT_RETURNED]
+
+
+def _client_keys(endpoint: Endpoint, client: Mapping[bytes, bytes], same_dialect: bool) -> dict[bytes, bytes]:
+    """The client's own key, as it sent it, or as the other dialect sends keys."""
+    if same_dialect:
+        return {name: client[name] for name in _KEYS if name in client}
+    key = client_key(client).encode("latin-1")
+    if not key:
+        return {}
+    return {b"x-api-key": key} if endpoint.dialect == "anthropic" else {b"authorization": b"Bearer " + key}

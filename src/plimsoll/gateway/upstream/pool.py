@@ -1,0 +1,195 @@
+"""Connections to the upstreams, kept for the next request.
+
+    ask ─► a kept connection, or a new one ─► answer ─► read to its end ─► kept again
+
+A kept connection may have been closed by the other side at the moment it is used; such a request, of which
+no byte was answered, is sent once more on a new connection. Every failure is a `ProviderError`.
+"""
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from plimsoll.errors import ProviderError
+from plimsoll.gateway.upstream.connection import Connection, ConnectionBroken, Header
+from plimsoll.providers import Timeouts, masked
+from plimsoll.providers.masking import one_line
+from plimsoll.providers.sentences import Said, error_for
+
+MOST_KEPT = 512  # per upstream
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Scheme, host and port."""
+
+    is_secure: bool
+    host: str
+    port: int
+
+    @property
+    def shown(self) -> str:
+        """The place as a person writes it."""
+        return f"{'https' if self.is_secure else 'http'}://{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to an upstream. `secrets` are kept out of every error."""
+
+    method: str
+    url: str
+    headers: tuple[Header, ...] = ()
+    body: bytes = b""
+    provider: str = ""
+    model: str = ""
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def place(self) -> Place:
+        """Where it goes."""
+        return _split(self.url)[0]
+
+    @property
+    def target(self) -> str:
+        """Path and query, as the request line has them."""
+        return _split(self.url)[1]
+
+
+@lru_cache(256)
+def _split(url: str) -> tuple[Place, str]:
+    parts = urlsplit(url)
+    is_secure = parts.scheme == "https"
+    place = Place(is_secure, parts.hostname or "", parts.port or (443 if is_secure else 80))
+    return place, f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+
+
+class Answer:
+    """An answer whose head has come. Take its pieces to the end, or close it."""
+
+    def __init__(self, pool: "Pool", call: Call, connection: Connection, timeouts: Timeouts) -> None:
+        self.call = call
+        self.status = connection.status
+        self.headers = connection.headers
+        self._pool, self._connection, self._timeouts = pool, connection, timeouts
+        self._is_closed = False
+
+    async def piece(self) -> bytes:
+        """What has come; empty at the end."""
+        if self._is_closed:
+            return b""
+        seconds = self._timeouts.between_chunks
+        try:
+            piece = await self._connection.piece(seconds)
+        except TimeoutError:
+            raise self._pool.error(self.call, "timeout", f"nothing came for {seconds:g} s") from None
+        except ConnectionBroken as error:
+            raise self._pool.error(self.call, "broken", str(error)) from None
+        if not piece:
+            self.close()
+        return piece
+
+    async def whole(self, most: int) -> bytes:
+        """All of the body; `BrokenReply` where it has more than `most` bytes."""
+        pieces, size = [], 0
+        while piece := await self.piece():
+            pieces.append(piece)
+            size += len(piece)
+            if size > most:
+                self.close()
+                raise self._pool.error(self.call, "broken", f"it is longer than {most:,} bytes")
+        return b"".join(pieces)
+
+    def close(self) -> None:
+        """Keep the connection if it was read to its end, else close it; once."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._pool.give_back(self.call.place, self._connection)
+
+
+class Pool:
+    """All connections of one process."""
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        self._timeouts = timeouts
+        self._kept: dict[Place, deque[Connection]] = {}
+        self._secure: ssl.SSLContext | None = None
+
+    async def ask(self, call: Call, first_byte: float | None = None) -> Answer:
+        """Send a request and wait for the head of its answer."""
+        seconds = self._timeouts.first_byte if first_byte is None else first_byte
+        while True:
+            connection = self._take(call.place) or await self._open(call)
+            was_kept = connection.uses > 0
+            try:
+                connection.send(call.method, call.target, self._headers(call), call.body)
+                await connection.head(seconds)
+                return Answer(self, call, connection, self._timeouts)
+            except ConnectionBroken as error:
+                connection.close()
+                if was_kept and error.is_unused:
+                    continue  # closed by the other side while it was kept; the next one may be too
+                raise self.error(call, "network", f"{call.place.shown}: {error}") from None
+            except TimeoutError:
+                connection.close()
+                raise self.error(call, "timeout", f"nothing came for {seconds:g} s") from None
+            except BaseException:  # the client has left: nobody waits for this answer any more
+                connection.close()
+                raise
+
+    def give_back(self, place: Place, connection: Connection) -> None:
+        """Keep a connection that can carry another request; close any other."""
+        kept = self._kept.setdefault(place, deque())
+        if connection.is_reusable and len(kept) < MOST_KEPT:
+            kept.append(connection)
+        else:
+            connection.close()
+
+    def close(self) -> None:
+        """Close every connection that is kept."""
+        for kept in self._kept.values():
+            while kept:
+                kept.pop().close()
+
+    def error(self, call: Call, kind: str, words: str) -> ProviderError:
+        """A failure as a sentence, without keys."""
+        return error_for(kind, Said(call.provider, call.model, words=one_line(masked(words, call.secrets))))
+
+    def _take(self, place: Place) -> Connection | None:
+        kept = self._kept.get(place)
+        while kept:
+            connection = kept.pop()  # the one used last is the likeliest to be open still
+            if not connection.is_closed:
+                return connection
+        return None
+
+    async def _open(self, call: Call) -> Connection:
+        place, loop = call.place, asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._timeouts.connect):
+                _, connection = await loop.create_connection(
+                    Connection, place.host, place.port, ssl=self._context() if place.is_secure else None
+                )
+        except TimeoutError:
+            told = f"no connection within {self._timeouts.connect:g} s"
+            raise self.error(call, "timeout", told) from None
+        except OSError as error:
+            raise self.error(call, "network", f"{place.shown}: {error.strerror or error}") from None
+        return connection
+
+    def _context(self) -> ssl.SSLContext:
+        if self._secure is None:
+            self._secure = ssl.create_default_context()
+        return self._secure
+
+    @staticmethod
+    def _headers(call: Call) -> Sequence[Header]:
+        place = call.place
+        usual = 443 if place.is_secure else 80
+        host = f"[{place.host}]" if ":" in place.host else place.host
+        named = host if place.port == usual else f"{host}:{place.port}"
+        return ((b"host", named.encode("idna" if not named.isascii() else "ascii")), *call.headers)

@@ -1,0 +1,132 @@
+"""Which upstream a client's request goes to, and with whose key.
+
+    configured (model.base_url, model.provider, model.name)   that one, for every client
+    nothing configured, and a key for the client's provider   Anthropic for Anthropic's dialect, OpenAI for
+      in the environment or in the client's request           OpenAI's
+    nothing at all                                            whoever answers in `plimsoll chat`
+
+The gateway's own key for an upstream outranks the client's. Where it has none, the key that the client sent
+goes there and nowhere else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from plimsoll.errors import MissingKey
+from plimsoll.models.settings import ModelSettings
+from plimsoll.providers import (
+    Endpoint,
+    ProviderFacts,
+    address_of,
+    connect,
+    find_key,
+    model_at,
+    provider_at,
+    providers,
+    resolve,
+)
+from plimsoll.providers.catalogue import Dialect
+
+_LISTS = {"openai": ("/chat/completions", "/models"), "anthropic": ("/messages", "/models")}
+
+
+@dataclass(frozen=True)
+class Target:
+    """An upstream. Its endpoint's model is what is asked where a client names none."""
+
+    endpoint: Endpoint
+
+    @cached_property
+    def url(self) -> str:
+        """Where it answers."""
+        return self.endpoint.url
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.endpoint.dialect
+
+    @property
+    def models_url(self) -> str:
+        """Where the upstream lists its models."""
+        ending, listed = _LISTS[self.dialect]
+        return self.endpoint.url.removesuffix(ending) + listed
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must never reach a client."""
+        return (self.endpoint.key,) if self.endpoint.key else ()
+
+
+class Targets:
+    """The upstreams of one gateway, each found once."""
+
+    def __init__(self, settings: ModelSettings, environ: Mapping[str, str], home: Path) -> None:
+        self._settings, self._environ, self._home = settings, environ, home
+        self._found: dict[str, Target] = {}
+
+    async def for_client(self, dialect: Dialect, brings_key: bool) -> Target:
+        """The upstream of a client that speaks this dialect."""
+        name = self._name(dialect, brings_key)
+        if name not in self._found:
+            self._found[name] = Target(await self._endpoint(name))
+        return self._found[name]
+
+    def _name(self, dialect: Dialect, brings_key: bool) -> str:
+        settings = self._settings
+        if settings.base_url is not None or settings.provider != "auto" or settings.name is not None:
+            return "configured"
+        own = providers()[dialect]
+        return own.name if brings_key or find_key(own, self._environ) else "whoever"
+
+    async def _endpoint(self, name: str) -> Endpoint:
+        if name not in ("configured", "whoever"):
+            return _without_key(providers()[name], self._settings, self._environ)
+        try:
+            found = (await resolve(self._settings, self._environ, home=self._home)).endpoint
+        except MissingKey:
+            facts = _facts(self._settings)
+            if facts is None:
+                return _at_address(self._settings)
+            return _without_key(facts, self._settings, self._environ)
+        if found.embedded:
+            client = await connect(found, home=self._home, context_length=self._settings.context_length)
+            await client.aclose()
+            return client.endpoint
+        return found
+
+
+def _facts(settings: ModelSettings) -> ProviderFacts | None:
+    """The provider that the settings mean."""
+    if settings.base_url is not None:
+        return provider_at(settings.base_url) or providers().get(settings.provider)
+    if settings.provider != "auto":
+        return providers()[settings.provider]
+    words = (settings.name or "").lower().replace("/", "-").split("-")
+    named = (facts for facts in providers().values() if words[0] in (facts.name, *facts.families))
+    return next(named, None)
+
+
+def _without_key(facts: ProviderFacts, settings: ModelSettings, environ: Mapping[str, str]) -> Endpoint:
+    """A provider's endpoint, with the key of the environment where there is one."""
+    key = find_key(facts, environ)
+    model, headers = model_at(facts.name, settings.name or facts.model or "")
+    return Endpoint(
+        provider=facts.name,
+        base_url=settings.base_url or address_of(facts, environ),
+        dialect=facts.dialect,
+        key=key.value if key else None,
+        model=model,
+        headers=(*facts.headers, *headers),
+        sent=key.sent if key else "bearer",
+    )
+
+
+def _at_address(settings: ModelSettings) -> Endpoint:
+    """An address of nobody's, to which clients bring their own keys."""
+    base_url = settings.base_url or ""
+    is_anthropic = base_url.rstrip("/").endswith(("/anthropic", "/v1/messages"))
+    name = settings.provider if settings.provider != "auto" else "custom"
+    endpoint = Endpoint(name, base_url, "openai", model=settings.name or "")
+    return replace(endpoint, dialect="anthropic") if is_anthropic else endpoint

@@ -1,0 +1,154 @@
+"""A plugin's package, loaded from its folder, with modules lent to it that nobody else can see.
+
+    import statement in the plugin ──► the plugin's own __import__ ──┬─► lent: agent, hermes_cli, …
+                                                                    └─► everything else, as usual
+    the same statement anywhere else ──► as if no plugin were there
+
+Each module of the package gets builtins of its own, in which only `__import__` differs.
+Python looks there whenever code of that module imports something: while it is loaded, later
+inside a function, and in any thread. `sys.modules` never holds a lent module, so a module
+of the user's own that is called `agent` is neither hidden nor touched.
+
+Only sources are compiled, in memory: what runs is what can be read in the folder.
+"""
+
+import builtins
+import importlib
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+PREFIX = "_plimsoll_plugin_"
+_LOCK = threading.RLock()
+_PACKAGES: dict[str, "Lent"] = {}  # the packages that are loaded, and what was lent to each
+
+
+class Lent:
+    """Modules by their full name, and which of them were asked for."""
+
+    def __init__(self, modules: Mapping[str, ModuleType]) -> None:
+        self.modules = dict(modules)
+        self.roots = frozenset(name.partition(".")[0] for name in modules)
+        self.used: set[str] = set()
+        self.builtins = {**vars(builtins), "__import__": self._import}
+        self._importlib = _Importlib(self)
+
+    def find(self, name: str) -> ModuleType | None:
+        """The lent module of this name; an error where its root is lent and it is not there."""
+        if name.partition(".")[0] not in self.roots:
+            return None
+        if name not in self.modules:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        self.used.add(name)
+        return self.modules[name]
+
+    def _import(
+        self,
+        name: str,
+        globals: Mapping[str, object] | None = None,
+        locals: Mapping[str, object] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> ModuleType:
+        found = self.find(name) if level == 0 else None
+        if found is None:
+            module = builtins.__import__(name, globals, locals, fromlist or (), level)
+            return self._importlib if module is importlib else module
+        if not fromlist:
+            return self.modules[name.partition(".")[0]]
+        for wanted in fromlist:
+            if f"{name}.{wanted}" in self.modules:
+                self.used.add(f"{name}.{wanted}")
+        return found
+
+
+class _Importlib(ModuleType):
+    """`importlib` as the plugin sees it: `import_module` finds what was lent."""
+
+    def __init__(self, lent: Lent) -> None:
+        super().__init__("importlib", importlib.__doc__)
+        self._lent = lent
+
+    def import_module(self, name: str, package: str | None = None) -> ModuleType:
+        """As everywhere, with the lent modules."""
+        return self._lent.find(name) or importlib.import_module(name, package)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib, name)
+
+
+class _Loader(SourceFileLoader):
+    """Runs a module's source with the package's own builtins."""
+
+    def __init__(self, name: str, path: str, lent: Lent) -> None:
+        super().__init__(name, path)
+        self._lent = lent
+
+    def get_code(self, fullname: str) -> CodeType:
+        # Straight from the source: a compiled file beside it could say something else.
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module)["__builtins__"] = self._lent.builtins
+        super().exec_module(module)
+
+
+class _Finder(MetaPathFinder):
+    """Finds the modules below a plugin's package; every other name is somebody else's."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        root, below, _ = fullname.partition(".")
+        if not below or root not in _PACKAGES:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _Loader(fullname, spec.loader.path, _PACKAGES[root])
+            spec.cached = None
+        return spec
+
+
+def load_package(
+    directory: Path, modules: Mapping[str, ModuleType], scope: str = ""
+) -> tuple[ModuleType, Lent]:
+    """The package in a folder and what was lent to it; loaded once for each folder and scope.
+
+    Whatever the plugin raises is raised, and then nothing of it stays behind.
+    """
+    real = directory.resolve()
+    mark = sha256(f"{real}\0{scope}".encode()).hexdigest()[:12]
+    name = PREFIX + "".join(c if c.isalnum() else "_" for c in real.name) + "_" + mark
+    with _LOCK:
+        if name in _PACKAGES:
+            return sys.modules[name], _PACKAGES[name]
+        if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+            sys.meta_path.insert(0, _Finder())
+        importlib.invalidate_caches()
+        lent = _PACKAGES[name] = Lent(modules)
+        init = str(real / "__init__.py")
+        spec = spec_from_file_location(
+            name, init, loader=_Loader(name, init, lent), submodule_search_locations=[str(real)]
+        )
+        assert spec is not None  # a loader was given
+        assert spec.loader is not None
+        module = sys.modules[name] = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            _forget(name)
+            raise
+        return module, lent
+
+
+def _forget(name: str) -> None:
+    del _PACKAGES[name]
+    for other in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+        del sys.modules[other]

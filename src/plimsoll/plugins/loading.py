@@ -1,0 +1,198 @@
+"""A plugin that was found is loaded: its code runs for the first time, and what it offers is collected.
+
+    Found ─► package (isolation) ─► register(ctx) ─► Plugin(engines, tools, hooks, commands)
+
+Whatever goes wrong is one sentence with the plugin's own error and its place; no traceback.
+A plugin without `register` offers the engine class that its `__init__.py` defines.
+"""
+
+import inspect
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from plimsoll.context import ContextEngine
+from plimsoll.context.redaction import redact
+from plimsoll.errors import PluginError
+from plimsoll.plugins.foreign import ForeignEngine
+from plimsoll.plugins.hermes import Services, hermes_modules, serving
+from plimsoll.plugins.isolation import Lent, load_package
+from plimsoll.plugins.offers import EngineContext, EngineOffer
+from plimsoll.plugins.places import Found
+from plimsoll.plugins.registration import PluginContext, Registered, RegisteredEngine
+
+_LONGEST_ERROR = 300
+# Threads that a plugin started itself belong to no conversation; the newest one's services answer them.
+_NEWEST: dict[tuple[Path, Path], Services] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A plugin whose code has run, and what it offers."""
+
+    found: Found
+    registered: Registered
+    for_hermes: bool = False
+
+    def offers(self) -> list[EngineOffer]:
+        """Its engines, each under its own name."""
+        return [
+            engine_offer(one, self.found.source, self.for_hermes, self.found)
+            for one in self.registered.engines
+        ]
+
+    def offer(self, name: str) -> EngineOffer | None:
+        """The engine of this name; where the plugin itself is called so, the one that it has."""
+        for one in self.registered.engines:
+            if one.name == name:
+                return engine_offer(one, self.found.source, self.for_hermes, self.found)
+        if self.found.name == name and len(self.registered.engines) == 1:
+            own = self.registered.engines[0]
+            renamed = RegisteredEngine(name, own.description, own.given)
+            return engine_offer(renamed, self.found.source, self.for_hermes, self.found)
+        return None
+
+
+def load_plugin(found: Found, services: Services) -> Plugin:
+    """Run a plugin's code and collect what it offers; `PluginError` where it may not run or fails."""
+    if found.obstacle:
+        raise PluginError(found.obstacle)
+    context = PluginContext(found.name, found.manifest, services.home)
+    lent = None
+    try:
+        with serving(services):
+            if found.entry is not None:
+                _register_entry(found.entry.load(), context)
+            elif found.path is not None:
+                modules = hermes_modules(_newest(found.path, services))
+                package, lent = load_package(found.path, modules, str(services.home))
+                _register_package(package, context)
+    except (Exception, SystemExit) as error:  # a plugin is foreign code: whatever it raises is told
+        raise PluginError(_told(found, error)) from None
+    return Plugin(found, context.registered, for_hermes=_is_for_hermes(lent))
+
+
+def engine_offer(
+    one: RegisteredEngine, source: str, as_text: bool, found: Found | None = None
+) -> EngineOffer:
+    """A plugin's engine as an offer; making it runs the plugin's constructor."""
+
+    def make(context: EngineContext) -> ContextEngine:
+        services = Services(context.home, context.summarizer)
+        try:
+            with serving(services):
+                inner = _made(one.given, context)
+            return _hosted(inner, one.name, services, context, as_text)
+        except (Exception, SystemExit) as error:  # a plugin is foreign code: whatever it raises is told
+            reason = f"{_words(error)}{_place(error, found.path if found else None)}"
+            raise PluginError(f"engine {one.name!r} cannot be made: {reason}.") from None
+
+    return EngineOffer(one.name, one.description, source, make)
+
+
+def _hosted(
+    inner: Any, name: str, services: Services, context: EngineContext, as_text: bool
+) -> ForeignEngine:
+    """The plugin's engine behind the contract, told of its window."""
+    compression = context.settings.compression
+    # What the engine does not decide itself is as the user configured it.
+    for attribute, value in (
+        ("threshold_percent", compression.threshold),
+        ("protect_last_n", compression.protect_last_n),
+    ):
+        if attribute not in getattr(inner, "__dict__", {attribute: None}) and _inherits(inner, attribute):
+            setattr(inner, attribute, value)
+    engine = ForeignEngine(
+        inner, name, services, window=context.window, threshold=compression.threshold, as_text=as_text
+    )
+    engine.update_model(context.model, context.window)
+    return engine
+
+
+def _newest(folder: Path, services: Services) -> Services:
+    shared = _NEWEST.setdefault((folder.resolve(), services.home), Services(services.home))
+    shared.summarizer = services.summarizer
+    return shared
+
+
+def _register_package(package: ModuleType, context: PluginContext) -> None:
+    register = getattr(package, "register", None)
+    if callable(register):
+        register(context)
+        return
+    engines = [
+        value
+        for value in vars(package).values()
+        if isinstance(value, type)
+        and issubclass(value, ContextEngine)
+        and not inspect.isabstract(value)
+        and value.__module__.partition(".")[0] == package.__name__
+    ]
+    if len(engines) != 1:
+        raise PluginError("__init__.py has no register(ctx) and does not define exactly one engine class")
+    context.register_context_engine(engines[0])
+
+
+def _register_entry(loaded: Any, context: PluginContext) -> None:
+    if isinstance(loaded, type) and issubclass(loaded, ContextEngine):
+        context.register_context_engine(loaded)
+        return
+    register = getattr(loaded, "register", None) if isinstance(loaded, ModuleType) else loaded
+    if not callable(register):
+        raise PluginError("its entry point is neither an engine class nor a register(ctx) function")
+    register(context)
+
+
+def _made(given: Any, context: EngineContext) -> Any:
+    """The engine itself: an object as it is, a class or function called with the context or with nothing."""
+    if not isinstance(given, type) and callable(getattr(given, "compress", None)):
+        return given
+    if not callable(given):
+        raise PluginError(f"{type(given).__name__} is neither an engine nor something that makes one")
+    return given(context) if _wants_context(given) else given()
+
+
+def _wants_context(make: Callable[..., Any]) -> bool:
+    """Whether a function must be given something; a class whose arguments have defaults stands by itself."""
+    parameters = list(inspect.signature(make).parameters.values())
+    if not parameters or parameters[0].kind not in (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    ):
+        return False
+    return parameters[0].default is inspect.Parameter.empty or parameters[0].name == "context"
+
+
+def _inherits(inner: Any, attribute: str) -> bool:
+    return isinstance(inner, ContextEngine) and not any(
+        attribute in vars(kind) for kind in type(inner).__mro__[: type(inner).__mro__.index(ContextEngine)]
+    )
+
+
+def _is_for_hermes(lent: Lent | None) -> bool:
+    return lent is not None and bool(lent.used)
+
+
+def _told(found: Found, error: BaseException) -> str:
+    return f"plugin {found.name!r} cannot be loaded: {_words(error)}{_place(error, found.path)}."
+
+
+def _words(error: BaseException) -> str:
+    # A plugin's words go to a terminal: nothing that it would act on, nothing secret, one line.
+    printable = "".join(c if c.isprintable() else " " for c in str(error))
+    said = redact(" ".join(printable.split()))[:_LONGEST_ERROR].rstrip(".")
+    return said if isinstance(error, PluginError) else f"{type(error).__name__}: {said}".rstrip(": ")
+
+
+def _place(error: BaseException, folder: Path | None) -> str:
+    """The last line of the plugin that the error came through."""
+    if folder is None:
+        return ""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({Path(error.filename).name}, line {error.lineno})" if "line" not in str(error) else ""
+    root = str(folder.resolve())
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(root)]
+    return f" ({Path(lines[-1].filename).relative_to(root)}, line {lines[-1].lineno})" if lines else ""

@@ -1,0 +1,81 @@
+"""`plugin.yaml`: what a plugin says about itself, read without running any of it.
+
+    name: keep-ends
+    version: 1.0.0
+    description: Keeps both ends of a conversation.
+    author: You
+    kind: context_engine
+    requires_env: [KEEP_ENDS_KEY]
+    provides_tools: [keep_grep]
+
+Every key may be missing, and so may the file. Keys that are not known here are left alone:
+a plugin may be written for other hosts too.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from plimsoll.errors import PluginError
+
+FILE_NAMES = ("plugin.yaml", "plugin.yml")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a plugin says about itself."""
+
+    name: str = ""
+    version: str = ""
+    description: str = ""
+    author: str = ""
+    kind: str = ""
+    requires_env: tuple[str, ...] = ()
+    provides_tools: tuple[str, ...] = ()
+
+    def missing(self, environ: Mapping[str, str]) -> list[str]:
+        """The variables that it needs and that are not set."""
+        return [name for name in self.requires_env if not environ.get(name)]
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """The manifest in a directory, empty where there is none; `PluginError` where it cannot be read."""
+    path = next((directory / name for name in FILE_NAMES if (directory / name).is_file()), None)
+    if path is None:
+        return Manifest()
+    try:
+        read = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, YAMLError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise PluginError(
+            f"{path} cannot be read: {reason}. Correct it; every key may be left out."
+        ) from None
+    if read is None:
+        return Manifest()
+    if not isinstance(read, dict):
+        raise PluginError(f"{path} holds no keys. Write `name:`, `version:` and so on, one a line.")
+    return Manifest(
+        **{key: _text(read.get(key)) for key in ("name", "version", "description", "author", "kind")},
+        requires_env=_names(path, "requires_env", read.get("requires_env")),
+        provides_tools=_names(path, "provides_tools", read.get("provides_tools")),
+    )
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else " ".join(str(value).split())
+
+
+def _names(path: Path, key: str, value: Any) -> tuple[str, ...]:
+    """A list of names; an entry may also be a mapping that has a `name`."""
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, Sequence):
+        raise PluginError(f"{path}: {key} is not a list of names. Write `{key}: [ONE, TWO]`.")
+    names = [entry.get("name") if isinstance(entry, Mapping) else entry for entry in value]
+    return tuple(str(name) for name in names if name)

@@ -1,0 +1,51 @@
+"""What an engine is made from, and how it is offered: the door through which built-ins and plugins come.
+
+    EngineOffer("mine", …, make)  ──►  make(EngineContext(settings, window, summarizer, archive, …))  ──►  engine
+
+An offer is a name, a sentence and a function. Nothing is made before the user's
+configuration names it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from plimsoll.archive import Archive
+from plimsoll.context import ContextEngine, SummaryWriter
+from plimsoll.context.settings import CompressionSettings
+
+COMPRESSOR = "compressor"
+
+
+class EngineSettings(Protocol):
+    """The part of the settings that every engine may read; the whole `Settings` fits."""
+
+    @property
+    def compression(self) -> CompressionSettings: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineContext:
+    """What the host lends to the engine of one conversation."""
+
+    settings: EngineSettings
+    window: int
+    home: Path = field(default_factory=Path)  # where the engine may keep files of its own
+    model: str = ""
+    summarizer: SummaryWriter | None = None
+    archive: Archive | None = None
+    session_id: str = ""
+
+
+EngineFactory = Callable[[EngineContext], ContextEngine]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOffer:
+    """An engine that can be named in `context.engine`."""
+
+    name: str
+    description: str
+    source: str
+    make: EngineFactory

@@ -1,0 +1,125 @@
+"""`ctx`: what a plugin's `register(ctx)` is given, and what it has offered when it returns.
+
+    def register(ctx):
+        ctx.register_context_engine(MyEngine)             an engine that `context.engine` may name
+        ctx.register_tool(my_tool)                        a tool for the model
+        ctx.register_hook("pre_compact", before)          asked before, told after a compaction
+        ctx.register_command("notes", "show notes", f)    /notes in the chat
+
+Offering is all that happens here: nothing is used before the host decides to. Forms that Hermes
+Agent knows are understood too; what Plimsoll has no place for is noted and left alone.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from plimsoll.errors import PluginError
+from plimsoll.plugins.manifest import Manifest
+from plimsoll.tools import Arguments, Definition, FunctionTool, Tool, ToolContext, ToolResult
+
+HOOKS = ("pre_compact", "post_compact")
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredEngine:
+    """An engine as the plugin gave it: an object, a class or a function that makes one."""
+
+    name: str
+    description: str
+    given: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PluginCommand:
+    """A slash command of a plugin: what stands behind its name goes in, what is shown comes out."""
+
+    name: str
+    description: str
+    run: Callable[[str], str]
+
+
+@dataclass(slots=True)
+class Registered:
+    """Everything that one plugin has offered."""
+
+    engines: list[RegisteredEngine] = field(default_factory=list)
+    tools: list[Tool] = field(default_factory=list)
+    hooks: list[tuple[str, Callable[..., Any]]] = field(default_factory=list)
+    commands: list[PluginCommand] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+
+
+class PluginContext:
+    """What a plugin may offer."""
+
+    def __init__(self, name: str, manifest: Manifest, home: Path) -> None:
+        self.name = name
+        self.manifest = manifest
+        self.home = home
+        self.registered = Registered()
+
+    def register_context_engine(self, engine: Any, name: str | None = None, description: str = "") -> None:
+        """An engine: an object, or a class or function that is called with an `EngineContext`, or with nothing."""
+        called = name or _name_of(engine) or self.name
+        self.registered.engines.append(
+            RegisteredEngine(called, description or self.manifest.description, engine)
+        )
+
+    def register_tool(self, tool: Tool | str | None = None, **given: Any) -> None:
+        """A `Tool`; or name, schema and handler, where the handler is called with the arguments."""
+        if isinstance(tool, Tool):
+            self.registered.tools.append(tool)
+            return
+        name, handler = tool or given.get("name"), given.get("handler")
+        schema = given.get("schema")
+        if not isinstance(name, str) or not callable(handler) or not isinstance(schema, Mapping):
+            raise PluginError(
+                f"plugin {self.name!r}: register_tool needs a Tool, or name, schema and handler."
+            )
+        self.registered.tools.append(_tool(name, schema, handler, str(given.get("description") or "")))
+
+    def register_hook(self, name: str, function: Callable[..., Any]) -> None:
+        """A function around compactions: `pre_compact` or `post_compact`."""
+        if name in HOOKS:
+            self.registered.hooks.append((name, function))
+        else:
+            self.registered.ignored.append(f"hook {name}")
+
+    def register_command(self, name: str, *given: Any, description: str = "", **named: Any) -> None:
+        """A slash command: its name, a sentence, and a function from the text behind it to what is shown."""
+        function = next((one for one in (*given, *named.values()) if callable(one)), None)
+        sentence = description or next((one for one in given if isinstance(one, str)), "")
+        if function is None:
+            raise PluginError(f"plugin {self.name!r}: /{name} has no function. Give one that takes the text.")
+        self.registered.commands.append(PluginCommand(name.lstrip("/").lower(), sentence, function))
+
+    def __getattr__(self, name: str) -> Any:
+        # A plugin for another host may offer what Plimsoll has no place for; the rest of it still works.
+        if not name.startswith("register_"):
+            raise AttributeError(f"a plugin's context has no {name!r}")
+        what = name.removeprefix("register_").replace("_", " ")
+        return lambda *_arguments, **_options: self.registered.ignored.append(what)
+
+
+def _name_of(engine: Any) -> str:
+    # Of a class, `name` is a property and says nothing yet.
+    name = getattr(engine, "name", None)
+    return name if isinstance(name, str) else ""
+
+
+def _tool(name: str, schema: Mapping[str, Any], handler: Callable[..., Any], about: str) -> Tool:
+    inner = schema.get("function", schema)
+    parameters = inner.get("parameters") or {"type": "object", "properties": {}}
+
+    async def run(arguments: Arguments, _context: ToolContext) -> ToolResult | str:
+        if inspect.iscoroutinefunction(handler):
+            result = await handler(arguments)
+        else:
+            result = await asyncio.to_thread(handler, arguments)
+        return result if isinstance(result, ToolResult) else str(result)
+
+    return FunctionTool(Definition(name, str(inner.get("description") or about), parameters), run)

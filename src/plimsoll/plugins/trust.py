@@ -1,0 +1,105 @@
+"""Which plugins of projects may run: a person said so, for exactly these contents.
+
+    plimsoll plugins trust PATH ──► $PLIMSOLL_HOME/plugins/trusted.json  {"/the/path": "sha256 of its files"}
+
+A cloned repository must not run code, so nothing in a project is imported before its
+folder was trusted. When any file in it changes, the trust is gone until it is given
+again. Compiled files in `__pycache__` are not counted, and never run either.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from plimsoll.errors import PluginError, advice_on
+
+State = Literal["trusted", "changed", "unknown"]
+_CACHE = "__pycache__"
+
+
+def fingerprint(directory: Path) -> str:
+    """A hash of every name and every byte below a directory."""
+    digest = hashlib.sha256()
+    try:
+        for path in sorted(_files(directory)):
+            name = path.relative_to(directory).as_posix().encode()
+            data = path.read_bytes()
+            digest.update(f"{len(name)} {len(data)} ".encode() + name + data)
+    except OSError as error:
+        raise PluginError(f"{directory} cannot be read: {error.strerror}. {advice_on(error)}") from None
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class TrustFile:
+    """The folders that a person trusted, by their real path."""
+
+    path: Path
+
+    @classmethod
+    def under(cls, home: Path) -> "TrustFile":
+        """The file below a home."""
+        return cls(home / "plugins" / "trusted.json")
+
+    def state(self, directory: Path) -> State:
+        """Whether a folder may run, as it is now."""
+        known = self._read().get(str(directory.resolve()))
+        if known is None:
+            return "unknown"
+        return "trusted" if known == fingerprint(directory.resolve()) else "changed"
+
+    def trust(self, directory: Path) -> None:
+        """Let a folder run as long as its contents stay what they are."""
+        real = directory.resolve()
+        self._write({**self._read(), str(real): fingerprint(real)})
+
+    def untrust(self, directory: Path) -> bool:
+        """Take it back; whether there was anything to take back. The folder may be gone."""
+        known = self._read()
+        if known.pop(str(directory.resolve()), None) is None:
+            return False
+        self._write(known)
+        return True
+
+    def _read(self) -> dict[str, str]:
+        try:
+            read = json.loads(self.path.read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise PluginError(f"{self.path} cannot be read: {error}. Remove it and trust again.") from None
+        if not isinstance(read, dict):
+            raise PluginError(f"{self.path} is not a list of trusted folders. Remove it and trust again.")
+        return {str(path): str(value) for path, value in read.items()}
+
+    def _write(self, known: dict[str, str]) -> None:
+        text = json.dumps(known, indent=2, sort_keys=True) + "\n"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=".trusted.")
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(name).replace(self.path)
+        except OSError as error:
+            raise PluginError(
+                f"{self.path} cannot be written: {error.strerror}. {advice_on(error)}"
+            ) from None
+
+
+def _files(directory: Path) -> list[Path]:
+    found = []
+    for folder, names, files in os.walk(directory):
+        here = Path(folder)
+        names[:] = [name for name in names if name != _CACHE]
+        for name in names:
+            if (here / name).is_symlink():
+                # What lies behind it could change without changing anything here.
+                raise PluginError(
+                    f"{here / name} is a link to another folder. Copy that folder in its place."
+                )
+        found += [here / name for name in files]
+    return found

@@ -1,0 +1,52 @@
+"""What survives a compaction, measured without a model: needed facts, stated facts, validity, fabrications. Pure."""
+
+from plimsoll.quality.cuts import (
+    CONTINUATION,
+    LEAST_TOKENS,
+    first_and_last,
+    recency_window,
+    spread,
+    turns_of,
+)
+from plimsoll.quality.fabricated import fabrications
+from plimsoll.quality.figures import THIRDS, Figures, figures, share, shares, third_of
+from plimsoll.quality.measure import Measured, Prepared, measure, prepare
+from plimsoll.quality.needed import Grade, Needed, grade, needed_facts
+from plimsoll.quality.stated import WEIGHTS, Stated, kept, stated_facts, weighted
+from plimsoll.quality.terms import Reading, places_of, terms_in
+from plimsoll.quality.texts import joined, read_text, tokens
+
+__all__ = [
+    "CONTINUATION",
+    "LEAST_TOKENS",
+    "THIRDS",
+    "WEIGHTS",
+    "Figures",
+    "Grade",
+    "Measured",
+    "Needed",
+    "Prepared",
+    "Reading",
+    "Stated",
+    "fabrications",
+    "figures",
+    "first_and_last",
+    "grade",
+    "joined",
+    "kept",
+    "measure",
+    "needed_facts",
+    "places_of",
+    "prepare",
+    "read_text",
+    "recency_window",
+    "share",
+    "shares",
+    "spread",
+    "stated_facts",
+    "terms_in",
+    "third_of",
+    "tokens",
+    "turns_of",
+    "weighted",
+]

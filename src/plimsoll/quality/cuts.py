@@ -1,0 +1,59 @@
+"""Where a conversation is cut for measuring, and the plain windows that everything is compared with.
+
+    system  user  …  user │ assistant  tool  assistant  …
+    └──── history ──────┘   └─ continuation: hidden from the compactor ─┘
+
+A cut stands behind something that a person said, once the history is long enough and something follows.
+"""
+
+from collections.abc import Sequence
+
+from plimsoll.messages import SYSTEM_ROLES, Message, is_harness_text
+from plimsoll.quality.texts import CHARACTERS_PER_TOKEN, characters
+
+CONTINUATION = 40  # messages behind a cut that are looked at
+LEAST_BEHIND = 5
+LEAST_TOKENS = 30_000
+
+
+def is_said_by_a_person(message: Message) -> bool:
+    """Whether a person wrote this, and not a program in the user's place."""
+    return message.get("role") == "user" and not is_harness_text(message)
+
+
+def turns_of(messages: Sequence[Message], least_tokens: int = LEAST_TOKENS) -> list[int]:
+    """Every place for a cut: the number of messages that the history then has."""
+    found, size = [], 0
+    for position, message in enumerate(messages):
+        size += characters(message)
+        enough = size >= least_tokens * CHARACTERS_PER_TOKEN and position + LEAST_BEHIND < len(messages)
+        if enough and is_said_by_a_person(message):
+            found.append(position + 1)
+    return found
+
+
+def spread(places: Sequence[int], most: int) -> list[int]:
+    """At most so many of the places, evenly spread, the last one among them."""
+    if len(places) <= most:
+        return list(places)
+    return [places[(number + 1) * len(places) // most - 1] for number in range(most)]
+
+
+def recency_window(messages: Sequence[Message], most_tokens: int) -> list[Message]:
+    """The system prompt and as many of the newest messages as fit."""
+    system = [message for message in messages if message.get("role") in SYSTEM_ROLES]
+    room = most_tokens * CHARACTERS_PER_TOKEN - sum(map(characters, system))
+    kept: list[Message] = []
+    for message in reversed(messages):
+        if message.get("role") in SYSTEM_ROLES:
+            continue
+        room -= characters(message)
+        if room < 0:
+            break
+        kept.append(message)
+    return system + kept[::-1]
+
+
+def first_and_last(messages: Sequence[Message], first: int = 3, last: int = 20) -> list[Message]:
+    """The usual cheap way: the first exchange and the newest messages."""
+    return [*messages[:first], *messages[max(first, len(messages) - last) :]]

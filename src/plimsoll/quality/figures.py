@@ -1,0 +1,101 @@
+"""Many measured compactions as a few figures.
+
+Shares are over all facts of all cuts, so that a cut with many facts counts for more; `stated` is the weighted mean
+over kinds. Thirds divide a history by its characters: what was last said in the first third is early.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from plimsoll.quality.measure import Measured
+from plimsoll.quality.needed import Grade
+from plimsoll.quality.stated import Stated, weighted
+
+THIRDS = ("early", "middle", "late")
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a row of a table says; a share of nothing is None."""
+
+    cuts: int
+    tokens_before: float
+    tokens: float
+    far_facts: int
+    far_present: float | None
+    far_grounded: float | None
+    near_facts: int
+    near_present: float | None
+    near_grounded: float | None
+    stated: float | None
+    kinds: dict[str, float]
+    counts: dict[str, int]
+    thirds_stated: dict[str, float]
+    thirds_grounded: dict[str, float]
+    valid: float
+    fabrications: int
+
+
+def figures(measured: Sequence[Measured]) -> Figures:
+    """The figures of several cuts."""
+    grades = [grade for one in measured for grade in one.grades]
+    far = [grade for grade in grades if grade.fact.is_far]
+    near = [grade for grade in grades if not grade.fact.is_far]
+    stated = [pair for one in measured for pair in one.stated]
+    kinds = shares(stated)
+    count = len(measured) or 1
+    return Figures(
+        cuts=len(measured),
+        tokens_before=sum(one.prepared.tokens for one in measured) / count,
+        tokens=sum(one.tokens for one in measured) / count,
+        far_facts=len(far),
+        far_present=share(grade.is_present for grade in far),
+        far_grounded=share(grade.is_grounded for grade in far),
+        near_facts=len(near),
+        near_present=share(grade.is_present for grade in near),
+        near_grounded=share(grade.is_grounded for grade in near),
+        stated=weighted(kinds) if kinds else None,
+        kinds=kinds,
+        counts=_counts(stated),
+        thirds_stated=_thirds_stated(stated),
+        thirds_grounded=_thirds_grounded(far),
+        valid=sum(not one.violations for one in measured) / count,
+        fabrications=sum(len(one.fabricated) for one in measured),
+    )
+
+
+def share(found: Iterable[bool]) -> float | None:
+    """How many of these are true; None where there are none."""
+    every = list(found)
+    return sum(every) / len(every) if every else None
+
+
+def shares(stated: Iterable[tuple[Stated, bool]]) -> dict[str, float]:
+    """By kind, the share that was kept."""
+    found: dict[str, list[bool]] = defaultdict(list)
+    for fact, is_kept in stated:
+        found[fact.kind].append(is_kept)
+    return {kind: sum(every) / len(every) for kind, every in sorted(found.items())}
+
+
+def third_of(at: float) -> str:
+    """In which third of a history a place lies."""
+    return THIRDS[min(2, int(at * 3))]
+
+
+def _counts(stated: Iterable[tuple[Stated, bool]]) -> dict[str, int]:
+    found: dict[str, int] = defaultdict(int)
+    for fact, _ in stated:
+        found[fact.kind] += 1
+    return dict(sorted(found.items()))
+
+
+def _thirds_stated(stated: Sequence[tuple[Stated, bool]]) -> dict[str, float]:
+    parts = {name: [pair for pair in stated if third_of(pair[0].at) == name] for name in THIRDS}
+    return {name: weighted(shares(part)) for name, part in parts.items() if part}
+
+
+def _thirds_grounded(far: Sequence[Grade]) -> dict[str, float]:
+    parts = {name: share(g.is_grounded for g in far if third_of(g.fact.last_at) == name) for name in THIRDS}
+    return {name: part for name, part in parts.items() if part is not None}

@@ -1,0 +1,92 @@
+"""Needed facts: what the recorded agent typed from memory behind a cut.
+
+    history:       … the fix is in `parse_config` …   parse_config is named here
+    continuation:  assistant types parse_config       before anybody showed it again ──► a needed fact
+
+The continuation is hidden from the compactor, so a good score cannot be had by copying this file. A fact is *present*
+where its term stands in the compacted context, and *grounded* where the context says something about it: within 120
+characters stand two plain words that also stood within 200 characters of the term in the original. A bare list of
+names is present, and grounded hardly anywhere.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plimsoll.messages import Message
+from plimsoll.quality.terms import Reading, places_of, terms_in
+from plimsoll.quality.texts import read_text
+
+NEAR_MESSAGES = 20
+AROUND_ORIGINAL = 200
+AROUND_RESULT = 120
+LEAST_WORDS = 2
+_MOST_PLACES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """A term that the agent needed, and what stood around it in the original."""
+
+    term: str
+    is_far: bool  # absent from the last 20 messages before the cut
+    last_at: float  # where in the history it was last named: 0 the beginning, 1 the end
+    words: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What became of a needed fact."""
+
+    fact: Needed
+    is_present: bool
+    is_grounded: bool
+
+
+def needed_facts(
+    history: Sequence[Message], continuation: Sequence[Message], generic: frozenset[str] = frozenset()
+) -> list[Needed]:
+    """The facts of the history that the continuation took from memory, in alphabetical order."""
+    texts = [read_text(message) for message in history]
+    wanted = _from_memory(continuation) - generic
+    if not wanted:
+        return []
+    known = terms_in("\n".join(texts))
+    near = terms_in("\n".join(texts[-NEAR_MESSAGES:]))
+    original = Reading("\n".join(texts))
+    return [_needed(term, term not in near, original) for term in sorted(wanted & known)]
+
+
+def _from_memory(continuation: Sequence[Message]) -> set[str]:
+    """The terms that the agent typed before any message of the continuation showed them."""
+    shown: set[str] = set()
+    typed: set[str] = set()
+    for message in continuation:
+        terms = terms_in(read_text(message))
+        if message.get("role") == "assistant":
+            typed |= terms - shown
+        shown |= terms
+    return typed
+
+
+def _needed(term: str, is_far: bool, original: Reading) -> Needed:
+    words: set[str] = set()
+    places = list(places_of(term, original.text))
+    for place in places[-_MOST_PLACES:]:
+        words |= original.words_around(place, len(term), AROUND_ORIGINAL)
+    last = places[-1] if places else original.text.rfind(term)
+    return Needed(term, is_far, last / max(1, len(original.text)), frozenset(words))
+
+
+def grade(facts: Sequence[Needed], context: Reading) -> list[Grade]:
+    """What of the facts the compacted context holds, and says something about."""
+    return [_graded(fact, context) for fact in facts]
+
+
+def _graded(fact: Needed, context: Reading) -> Grade:
+    is_present = False
+    for place in places_of(fact.term, context.text):
+        is_present = True
+        around = context.words_around(place, len(fact.term), AROUND_RESULT)
+        if len(around & fact.words) >= LEAST_WORDS:
+            return Grade(fact, True, True)
+    return Grade(fact, is_present, False)

@@ -1,0 +1,269 @@
+"""Stated facts: what a conversation said outright, by kind, found by simple rules in the messages themselves.
+
+    kind        where it is found                                             it is kept where the context has
+    edited      path argument of a call whose tool edits or writes            the last two parts of the path
+    read        path or address argument of a call whose tool reads           the same
+    command     `command` argument; not one that only looks and went well     its first 40 characters, and behind them
+                                                                              that it failed, if it did
+    test        the newest command that runs tests                            the same
+    error       the first line of a failed result that speaks of an error     the sentence
+    id          tickets, commits, codes in what people and the agent wrote    the id
+    number      numbers with a unit or currency, same place                   the number and its unit
+    ask         the first sentence of each message of a person                the sentence
+    constraint  a person's sentences with must, never, don't, only, …         the sentence
+    decision    the agent's sentences with decided, root cause, instead of, … the sentence
+    todo        items of the newest list that are not done                    the sentence
+
+A path counts without its folder's folders, a command without `cd … &&`. "The sentence" means 70 % of its plain words
+within a stretch of twice its length, or its first 60 characters word for word. English alone is understood. Nothing
+here is shared with what the engine itself extracts.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.messages import Message, answers, call_name, text_of, tool_calls
+from plimsoll.quality.cuts import is_said_by_a_person
+from plimsoll.quality.terms import Reading
+from plimsoll.quality.texts import characters, decoded
+from plimsoll.quality.todos import open_items
+
+WEIGHTS: Mapping[str, int] = {
+    "edited": 3, "read": 1, "command": 2, "test": 3, "error": 2, "id": 2, "number": 1, "ask": 3, "constraint": 3,
+    "decision": 2, "todo": 3,
+}  # fmt: skip
+HEAD = 40  # characters by which a command is known
+_PATH_KEYS = ("file_path", "path", "notebook_path", "filename", "target_file", "file", "url")
+_EDITS = re.compile(r"edit|write|patch|replace|insert", re.IGNORECASE)
+_READS = re.compile(r"read|view|open|visit|inspect|fetch", re.IGNORECASE)
+_MOVES = re.compile(r"^(?:cd \S+ && )+")
+_EXIT = re.compile(
+    r"exit(?:ed)?[ _-]?(?:code|status|with)?[\"':\s]*(?:code )?(-?\d+)|returncode[\"':=\s]*(-?\d+)", re.I
+)
+_OPENS_BADLY = re.compile(r"\W*(?:tool_use_)?(?:error|fatal|traceback|exception|failed)\b", re.IGNORECASE)
+_ERROR = re.compile(
+    r"error|exception|fail|panic|fatal|denied|not found|cannot|can't|undefined|invalid|unexpected|missing",
+    re.I,
+)
+_LOOKS = re.compile(
+    r"(?:ls|cat|head|tail|less|grep|rg|find|fd|tree|wc|pwd|which|echo|sed -n|stat|file|env|ps|du|df|date|sleep|git"
+    r" (?:status|log|diff|show|branch|blame|rev-parse|remote|ls-files|fetch))(?:\s|$)"
+)
+_TESTS = re.compile(
+    r"\b(?:pytest|unittest|tox|jest|vitest|rspec|phpunit|ctest|(?:go|cargo|npm|yarn|pnpm|bun|make|mvn|gradle)"
+    r"(?: run)? test|mise run test)\b"
+)
+_ID = re.compile(
+    r"\b[A-Z][A-Z0-9]+-\d+\b|(?<!\w)#\d{2,}\b|\b(?=\w*\d)(?=\w*[a-f])[0-9a-f]{7,40}\b"
+    r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z0-9]{6,8}\b|\b[a-z]+_[a-z]+_\d{3,}\b"
+)
+_NUMBER = re.compile(
+    r"\$\d+(?:,\d{3})*(?:\.\d+)?|\b\d+(?:,\d{3})*(?:\.\d+)?\s?(?:%|(?:ms|s|seconds?|minutes?|hours?|days?|weeks?|[KMG]B|bytes|tokens?"
+    r"|lines?|files?|tests?|commits?|messages?|bags?|passengers?|miles|km|kg|USD|dollars)\b)"
+)
+_CONSTRAINT = re.compile(
+    r"\b(?:must|never|always|only|avoid|don'?t|do not|should(?: not|n'?t)?|make sure|prefer|no longer|without"
+    r"|rather than|instead of|at most|at least|not allowed|need to keep)\b",
+    re.IGNORECASE,
+)
+_DECISION = re.compile(
+    r"\b(?:decided|decision|root cause|going with|instead of|rather than|opted|chose|turns out|the (?:fix|problem"
+    r"|issue|cause|bug|solution) (?:is|was))\b",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_SHORTEST, _LONGEST = 20, 300
+_SHORTEST_ASK = 12  # less than that, as in "yes", is found anywhere
+_LITERAL = 60
+_MOST_OF = 0.7
+_LEAST_WORDS = 3
+_LEAST_STRETCH = 200
+_BEHIND = 300
+_FAILED = re.compile(r"exit|fail|error|✗|panic|not found", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """One fact: what to look for, and where in the history it was last said (0 the beginning, 1 the end)."""
+
+    kind: str
+    text: str
+    at: float
+    has_failed: bool = False  # a command whose failure has to be told too
+    size: int = 0  # characters of a whole command
+
+
+def stated_facts(history: Sequence[Message]) -> list[Stated]:
+    """Every fact once, at the last place where it was said."""
+    ends = list(_ends(history))
+    whole = max(1, ends[-1]) if ends else 1
+    found: dict[tuple[str, str], Stated] = {}
+    for place, fact in _all(history):
+        at = ends[place] / whole
+        found.pop((fact.kind, fact.text), None)
+        found[fact.kind, fact.text] = Stated(fact.kind, fact.text, at, fact.has_failed, fact.size)
+    return list(found.values())
+
+
+def _ends(history: Sequence[Message]) -> Iterator[int]:
+    size = 0
+    for message in history:
+        yield size
+        size += characters(message)
+
+
+def _all(history: Sequence[Message]) -> Iterator[tuple[int, Stated]]:
+    results = {(one.call_at, id(one.call)): text_of(history[one.result_at]) for one in answers(history)}
+    newest_test: tuple[int, Stated] | None = None
+    for place, message in enumerate(history):
+        role = message.get("role")
+        if is_said_by_a_person(message):
+            yield from ((place, fact) for fact in _said_by_a_person(text_of(message)))
+        elif role == "assistant":
+            yield from ((place, fact) for fact in _said_by_the_agent(text_of(message)))
+        for call in tool_calls(message):
+            for fact in _done(call_name(call), decoded(call), results.get((place, id(call)), "")):
+                yield place, fact
+                if fact.kind == "command" and _TESTS.search(_command(decoded(call)) or ""):
+                    newest_test = place, fact
+    if newest_test:
+        place, fact = newest_test
+        yield place, Stated("test", fact.text, 0, fact.has_failed, fact.size)
+    yield from ((place, Stated("todo", text, 0)) for place, text in open_items(history))
+
+
+def _said_by_a_person(text: str) -> Iterator[Stated]:
+    sentences = _sentences(text)
+    first = next((s for s in sentences if len(Reading(s).words) >= _LEAST_WORDS), text.strip())
+    if len(first) >= _SHORTEST_ASK:
+        yield Stated("ask", first[:_LONGEST], 0)
+    for sentence in sentences:
+        if _SHORTEST <= len(sentence) <= _LONGEST and _CONSTRAINT.search(sentence):
+            yield Stated("constraint", sentence, 0)
+    yield from _values(text)
+
+
+def _said_by_the_agent(text: str) -> Iterator[Stated]:
+    for sentence in _sentences(text):
+        is_heading = sentence.startswith("#")
+        if _SHORTEST <= len(sentence) <= _LONGEST and not is_heading and _DECISION.search(sentence):
+            yield Stated("decision", sentence, 0)
+    yield from _values(text)
+
+
+def _values(text: str) -> Iterator[Stated]:
+    for pattern, kind in ((_ID, "id"), (_NUMBER, "number")):
+        for value in dict.fromkeys(pattern.findall(text)):
+            yield Stated(kind, _collapsed(value), 0)
+
+
+def _done(tool: str, arguments: Any, result: str) -> Iterator[Stated]:
+    """What one tool call did."""
+    failed = _is_failure(result)
+    command, path = _command(arguments), _path(arguments)
+    if command:
+        short = _MOVES.sub("", _collapsed(command))
+        if failed or not _LOOKS.match(short):
+            yield Stated("command", short[:HEAD], 0, failed, len(command))
+    elif path and _EDITS.search(tool):
+        yield Stated("edited", path, 0)
+    elif path and _READS.search(tool):
+        yield Stated("read", path, 0)
+    if failed:
+        lines = (line.strip() for line in result.splitlines())
+        line = next((one for one in lines if _ERROR.search(one) and not _EXIT.fullmatch(one)), "")
+        if line:
+            yield Stated("error", line[:_LONGEST], 0)
+
+
+def _command(arguments: Any) -> str | None:
+    command = arguments.get("command", arguments.get("cmd")) if isinstance(arguments, dict) else None
+    if isinstance(command, list):
+        command = " ".join(map(str, command))
+    return command if isinstance(command, str) and command.strip() else None
+
+
+def _path(arguments: Any) -> str | None:
+    """The last two parts of the path that a call names, or the address without its query."""
+    if not isinstance(arguments, dict):
+        return None
+    value = next((arguments[key] for key in _PATH_KEYS if isinstance(arguments.get(key), str)), "")
+    if "://" in value:
+        return value.partition("?")[0].rstrip("/")
+    return "/".join([part for part in value.split("/") if part][-2:]) or None
+
+
+def _is_failure(result: str) -> bool:
+    code = _EXIT.search(result[:200])
+    if code:
+        return (code[1] or code[2]) != "0"
+    return _OPENS_BADLY.match(result) is not None
+
+
+def _sentences(text: str) -> list[str]:
+    return [_collapsed(piece) for piece in _SENTENCE_END.split(text) if piece.strip()]
+
+
+def _collapsed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def kept(facts: Sequence[Stated], context: Reading) -> list[bool]:
+    """For each fact whether the compacted context still holds it."""
+    flat, places = _collapsed(context.text), context.word_places()
+    return [_is_kept(fact, flat, places) for fact in facts]
+
+
+def _is_kept(fact: Stated, flat: str, places: Mapping[str, Sequence[int]]) -> bool:
+    if fact.kind in ("command", "test"):
+        return _has_command(fact, flat)
+    if fact.kind in ("edited", "read", "id", "number"):
+        return re.search(rf"(?<!\w){re.escape(fact.text)}(?!\w)", flat) is not None
+    return _has_sentence(fact.text, flat, places)
+
+
+def _has_command(fact: Stated, flat: str) -> bool:
+    place = flat.find(fact.text)
+    while place >= 0:
+        if not fact.has_failed or _FAILED.search(flat, place + len(fact.text), place + fact.size + _BEHIND):
+            return True
+        place = flat.find(fact.text, place + 1)
+    return False
+
+
+def _has_sentence(sentence: str, flat: str, places: Mapping[str, Sequence[int]]) -> bool:
+    if sentence[:_LITERAL] in flat:
+        return True
+    words = set(Reading(sentence).words)
+    if len(words) < _LEAST_WORDS:
+        return False
+    needed = max(_LEAST_WORDS, -int(-len(words) * _MOST_OF // 1))
+    return _stand_together(words, needed, max(_LEAST_STRETCH, 2 * len(sentence)), places)
+
+
+def _stand_together(
+    words: Iterable[str], needed: int, stretch: int, places: Mapping[str, Sequence[int]]
+) -> bool:
+    """Whether so many different of the words stand within one stretch of the text."""
+    every = sorted((place, word) for word in words for place in places.get(word, ()))
+    inside: dict[str, int] = {}
+    first = 0
+    for place, word in every:
+        inside[word] = inside.get(word, 0) + 1
+        while place - every[first][0] > stretch:
+            left = every[first][1]
+            inside[left] -= 1
+            if not inside[left]:
+                del inside[left]
+            first += 1
+        if len(inside) >= needed:
+            return True
+    return False
+
+
+def weighted(shares: Mapping[str, float]) -> float:
+    """The shares of the kinds that occur, as one figure."""
+    total = sum(WEIGHTS[kind] for kind in shares)
+    return sum(WEIGHTS[kind] * share for kind, share in shares.items()) / total if total else 1.0

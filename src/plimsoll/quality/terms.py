@@ -1,0 +1,120 @@
+"""Terms: exact words that nobody guesses again; plain words: what a reader needs around them.
+
+    "fixed in src/app.py by load_config, ticket PLM-4711, see the parser notes"
+     terms   src/app.py · load_config · PLM-4711
+     plain   fixed · ticket · parser · notes
+
+This is a ruler. It shares no code with what it measures: an engine that reads a conversation with the same eyes that
+judge it would be measured by its own opinion.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+_CANDIDATE = re.compile(
+    r"""https?://[^\s"'<>)\]`\\…]+       # an address
+      | [\w.@~+-]*(?:/[\w.@~+-]+)+       # a path
+      | [\w@-]+(?:\.[\w-]+)*\.[A-Za-z]\w{0,4}\b   # a file, a chain of names
+      | \b[A-Z][A-Z0-9]*-\d+\b           # a ticket
+      | \b[A-Za-z_]\w*                   # a symbol
+      | \b[0-9a-f]{7,40}\b               # a commit
+      | \b\d{5,}\b                       # a long number""",
+    re.VERBOSE,
+)
+_TICKET = re.compile(r"[A-Z][A-Z0-9]*-\d+")
+_COMMIT = re.compile(r"[0-9a-f]{7,40}")
+_ABBREVIATION = re.compile(r"[A-Za-z]\.[A-Za-z]\.?")
+_CODE = re.compile(r"(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6,10}")
+_SHORTEST, _LONGEST = 4, 200
+# A word of four letters or more that is part of nothing else: no path, no call, no name with a dot or a dash.
+_PLAIN = re.compile(r"(?<![\w./@~$-])[A-Za-z][a-z]{3,}(?![\w/@~$(=-]|\.\w)|[^\W\d_a-zA-Z]{2,}")
+STOP_WORDS = frozenset({
+    "about", "also", "been", "both", "could", "does", "done", "down", "each", "from", "have", "here", "into",
+    "just", "might", "more", "most", "only", "other", "over", "same", "should", "some", "such", "than",
+    "that", "their", "then", "there", "these", "they", "this", "those", "under", "very", "were", "what",
+    "when", "where", "which", "will", "with", "would", "your", "func", "return", "string", "error", "type",
+    "const", "import", "package", "true", "false", "null", "none", "self", "bool", "class", "public",
+    "private", "static", "void", "struct", "else", "elif", "case", "switch", "break", "while", "async",
+    "await", "export", "function",
+})  # fmt: skip
+
+
+def terms_in(text: str) -> set[str]:
+    """The paths, file names, symbols, ids, addresses and long numbers of a text."""
+    found = set()
+    for candidate in set(_CANDIDATE.findall(text)):
+        is_address = candidate.startswith("http")
+        term = candidate.rstrip(".,;:") if is_address else candidate.strip(".-+").lstrip("/~.")
+        if _is_term(term):
+            found.add(term)
+    return found
+
+
+def _is_term(term: str) -> bool:
+    """Whether a candidate can be told from ordinary words by its shape."""
+    if not _SHORTEST <= len(term) <= _LONGEST:
+        return False
+    if term.startswith("http"):
+        return len(term) > len("https://x.y")
+    if "/" in term:
+        return re.search(r"[A-Za-z]{2}", term) is not None
+    if _TICKET.fullmatch(term):
+        return True
+    if "." in term:
+        return re.search(r"[A-Za-z]", term) is not None and not _ABBREVIATION.fullmatch(term)
+    if _COMMIT.fullmatch(term) and not term.isdigit():
+        return any(sign.isdigit() for sign in term)
+    return term.isdigit() or "_" in term.strip("_") or _is_mixed(term)
+
+
+def _is_mixed(term: str) -> bool:
+    """`camelCase`, or letters and digits of some length."""
+    if re.search(r"[a-z][A-Z]", term) or _CODE.fullmatch(term):
+        return True
+    return len(term) >= 6 and re.search(r"[A-Za-z]\d|\d[A-Za-z]", term) is not None
+
+
+def places_of(term: str, text: str) -> Iterator[int]:
+    """Where a term stands as a whole: `app.py` does not stand in `myapp.py`."""
+    size, place = len(term), text.find(term)
+    while place >= 0:
+        before = text[place - 1 : place] if place else ""
+        behind = text[place + size : place + size + 1]
+        joins_before = before.isalnum() and term[0].isalnum()
+        joins_behind = behind.isalnum() and term[-1].isalnum()
+        if not joins_before and not joins_behind:
+            yield place
+        place = text.find(term, place + 1)
+
+
+class Reading:
+    """A text with its plain words by place, so that those around a term are found at once."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self.words: list[str] = []
+        for match in _PLAIN.finditer(text):
+            word = match[0].lower()
+            if word not in STOP_WORDS:
+                self._starts.append(match.start())
+                self._ends.append(match.end())
+                self.words.append(word)
+
+    def word_places(self) -> dict[str, list[int]]:
+        """Where each plain word stands, in order."""
+        places: dict[str, list[int]] = {}
+        for word, start in zip(self.words, self._starts, strict=True):
+            places.setdefault(word, []).append(start)
+        return places
+
+    def words_between(self, start: int, end: int) -> list[str]:
+        """The plain words that stand wholly between two places, in order."""
+        return self.words[bisect_left(self._starts, start) : bisect_right(self._ends, end)]
+
+    def words_around(self, place: int, size: int, distance: int) -> set[str]:
+        """The plain words within a distance of what stands at a place, its own not among them."""
+        before = self.words_between(place - distance, place)
+        return {*before, *self.words_between(place + size, place + size + distance)}

@@ -1,0 +1,1 @@
+"""`plimsoll plugins`: look at plugins, choose an engine, check one, trust one."""

@@ -1,0 +1,150 @@
+"""`plimsoll plugins`: a screen in a terminal; list, use, info, new, check, trust and untrust anywhere.
+
+plimsoll plugins                    Provider Plugins → Context Engine
+plimsoll plugins use NAME           the same without a screen
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+from rich.console import Console
+
+from plimsoll.errors import PluginError, UserError
+from plimsoll.plugins import TrustFile, plugin_at
+from plimsoll.terminal.plugins.desk import Desk
+from plimsoll.terminal.plugins.listing import as_json, facts, lists
+from plimsoll.terminal.plugins.menu import Menu
+from plimsoll.terminal.plugins.scaffold import write_plugin
+from plimsoll.terminal.plugins.screen import run_screen
+from plimsoll.terminal.tables import plain
+
+BROKEN = 1
+PIPED_WIDTH = 160  # a file has no edge to fit into
+
+
+def complete_engine(
+    _ctx: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Engines that begin with what was typed."""
+    return [
+        CompletionItem(one.name, help=one.description)
+        for one in Desk().catalogue.engines
+        if one.name.startswith(incomplete)
+    ]
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def plugins(ctx: click.Context) -> None:
+    """Look at plugins and choose the context engine. Without a subcommand: a screen, or the list in a pipe."""
+    if ctx.invoked_subcommand is not None:
+        return
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        run_screen(Menu(Desk()))
+    else:
+        _show_list()
+
+
+@plugins.command("list")
+@click.option("--json", "in_json", is_flag=True, help="Print JSON.")
+def list_command(in_json: bool) -> None:
+    """List engines and plugins: ● in use, ○ can be used, × cannot. No code of a plugin is run."""
+    desk = Desk()
+    if in_json:
+        click.echo(json.dumps(as_json(desk.catalogue, desk.active), indent=2, ensure_ascii=False))
+    else:
+        _show_list()
+
+
+@plugins.command()
+@click.argument("name", shell_complete=complete_engine)
+def use(name: str) -> None:
+    """Make NAME the context engine: it is tried, then named in config.yaml."""
+    for sentence in Desk().use(name):
+        click.echo(plain(sentence))
+
+
+@plugins.command()
+@click.argument("name", shell_complete=complete_engine)
+def info(name: str) -> None:
+    """Say what is known about a plugin or an engine; none of its code is run."""
+    desk = Desk()
+    found = desk.catalogue
+    named = [one for one in (*found.engines, *found.general) if one.name == name]
+    if not named:
+        raise PluginError(f"Nothing is called {name!r}. `plimsoll plugins list` shows what there is.")
+    using = found.find(desk.active)
+    for one in dict.fromkeys(named):
+        click.echo(plain(one.name))
+        for fact, text in facts(one, using):
+            click.echo(f"  {fact + ':':<13}{plain(text)}")
+
+
+@plugins.command()
+@click.argument("name")
+def new(name: str) -> None:
+    """Write a small engine called NAME to begin with; it works as it is."""
+    folder = write_plugin(name, Desk().home)
+    click.echo(f"{folder / '__init__.py'} is yours to change.")
+    click.echo(f"`plimsoll plugins check {name}` tries it, `plimsoll plugins use {name}` makes it serve.")
+
+
+@plugins.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--examples", default=100, show_default=True, type=click.IntRange(1), help="Conversations to try."
+)
+def check(path: Path, examples: int) -> int:
+    """Run the engine contract on the plugin in PATH, which runs its code; exit 1 where a property is broken.
+
+    PATH is a folder, or the name of an engine.
+    """
+    try:
+        from plimsoll.terminal.plugins.checking import verdicts
+    except ModuleNotFoundError as error:
+        if error.name != "hypothesis":
+            raise
+        raise UserError("`plugins check` needs hypothesis: pip install 'plimsoll[testing]'") from None
+    with tempfile.TemporaryDirectory(prefix="plimsoll-check-") as home:
+        found = verdicts(_folder(path), examples, Path(home))
+    for verdict in found:
+        click.echo(plain(str(verdict)))
+    kept = sum(verdict.kept for verdict in found)
+    click.echo(f"{kept} of {len(found)} properties kept in {examples} conversations")
+    return 0 if kept == len(found) else BROKEN
+
+
+@plugins.command()
+@click.argument("path", type=click.Path(path_type=Path))
+def trust(path: Path) -> None:
+    """Let the plugin of a project in PATH run, as long as none of its files changes."""
+    desk = Desk()
+    plugin_at(path, {})
+    TrustFile.under(desk.home).trust(path)
+    click.echo(f"{path.resolve()} is trusted until one of its files changes.")
+
+
+@plugins.command()
+@click.argument("path", type=click.Path(path_type=Path))
+def untrust(path: Path) -> None:
+    """Take the trust in PATH back."""
+    if not TrustFile.under(Desk().home).untrust(path):
+        raise PluginError(f"{path.resolve()} was not trusted.")
+    click.echo(f"{path.resolve()} is not trusted any more.")
+
+
+def _folder(path: Path) -> Path:
+    """A folder as it was named; of an engine's name, the folder that it lies in."""
+    named = [one for one in Desk().catalogue.engines if one.name == str(path) and not one.obstacle]
+    folders = [Path(one.source) for one in named if Path(one.source).is_dir()]
+    return path if path.exists() or not folders else folders[0]
+
+
+def _show_list() -> None:
+    desk = Desk()
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    console.print(lists(desk.catalogue, desk.active))

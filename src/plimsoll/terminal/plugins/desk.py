@@ -1,0 +1,55 @@
+"""What every subcommand needs: the settings that hold, what there is, and choosing an engine.
+
+use("keep-ends") ─► tried out ─► context.engine in config.yaml, everything else in the file as it was
+"""
+
+import os
+from pathlib import Path
+
+from plimsoll.assembly import plugin_problems, plugin_surroundings
+from plimsoll.config import FILE_NAME, Loaded, load_settings, plimsoll_home, set_value
+from plimsoll.errors import PluginError
+from plimsoll.plugins import Catalogue, Surroundings, catalogue
+
+KEY = "context.engine"
+
+
+class Desk:
+    """One person's settings and plugins, read anew after each change."""
+
+    def __init__(self) -> None:
+        self.home = plimsoll_home()
+        self.project = Path.cwd()
+
+    @property
+    def loaded(self) -> Loaded:
+        return load_settings()
+
+    @property
+    def surroundings(self) -> Surroundings:
+        return plugin_surroundings(self.loaded.settings, os.environ, self.home, self.project)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        return catalogue(self.surroundings)
+
+    @property
+    def active(self) -> str:
+        """The engine that the settings name."""
+        return self.loaded.settings.context.engine
+
+    def use(self, name: str) -> tuple[str, ...]:
+        """Name an engine in the file, once it was tried; what to tell the person."""
+        settings = self.loaded.settings
+        wanted = settings.model_copy(update={"context": settings.context.model_copy(update={"engine": name})})
+        for problem in plugin_problems(wanted, os.environ, self.home, self.project):
+            if problem.startswith(KEY):
+                why = problem.partition(", but ")[2].partition(" The built-in compressor serves")[0]
+                raise PluginError(f"{name!r} was not chosen: {why} Nothing was changed.")
+        path = self.home / FILE_NAME
+        set_value(path, KEY, name)
+        told = [f"{KEY} = {name} in {path}; new conversations use it."]
+        source = self.loaded.source(KEY)
+        if source.kind != "file":
+            told.append(f"{source} overrides it here: {self.active}.")
+        return tuple(told)

@@ -1,0 +1,82 @@
+"""How plugins look in a list, and one of them in detail."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll.plugins import Catalogue, Entry
+from plimsoll.terminal.tables import plain
+
+ACTIVE, USABLE, BARRED = "●", "○", "×"
+
+
+def lists(found: Catalogue, active: str) -> Group:
+    """Engines, then general plugins, each with where it comes from and what it does."""
+    using = found.find(active)
+    parts: list[RenderableType] = [Text("Context engines", "bold"), _table(found.engines, using)]
+    if using is None:
+        parts.append(Text(f"{BARRED} {plain(active)} is named in context.engine and not there", "yellow"))
+    parts += [Text(""), Text("General plugins", "bold")]
+    parts.append(_table(found.general, None) if found.general else Text("none", "dim"))
+    return Group(*parts)
+
+
+def mark_of(entry: Entry, using: Entry | None) -> str:
+    """Active, usable, or not usable."""
+    if entry == using or entry.is_enabled:
+        return BARRED if entry.obstacle else ACTIVE
+    return BARRED if entry.obstacle else USABLE
+
+
+def _table(entries: Sequence[Entry], using: Entry | None) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for entry in entries:
+        mark = mark_of(entry, using)
+        title = Text(f"{mark} {plain(entry.name)}", "bold" if mark == ACTIVE else "")
+        about = Text(plain(entry.description) or "no description")
+        about.append(f"\n{plain(entry.source)}", "dim")
+        if entry.obstacle:
+            about.append(f"\n{plain(entry.obstacle)}", "yellow")
+        table.add_row(title, about)
+    return table
+
+
+def facts(entry: Entry, using: Entry | None) -> Iterator[tuple[str, str]]:
+    """One entry in detail."""
+    manifest = entry.manifest
+    yield "description", entry.description or "none"
+    yield "source", entry.source
+    state = "active" if entry == using else "enabled" if entry.is_enabled else "not in use"
+    yield "state", f"cannot be used: {entry.obstacle}" if entry.obstacle else state
+    known = (("version", manifest.version), ("author", manifest.author), ("kind", manifest.kind))
+    yield from ((name, value) for name, value in known if value)
+    if manifest.requires_env:
+        yield "needs", ", ".join(manifest.requires_env)
+    if manifest.provides_tools:
+        yield "tools", ", ".join(manifest.provides_tools)
+
+
+def as_json(found: Catalogue, active: str) -> dict[str, Any]:
+    """The same for programs."""
+    using = found.find(active)
+
+    def entry(one: Entry) -> dict[str, Any]:
+        return {
+            "name": one.name,
+            "description": one.description,
+            "source": one.source,
+            "version": one.manifest.version,
+            "in_use": (one == using or one.is_enabled) and not one.obstacle,
+            "obstacle": one.obstacle,
+        }
+
+    return {
+        "context_engine": active,
+        "engines": [entry(one) for one in found.engines],
+        "general": [entry(one) for one in found.general],
+    }

@@ -1,0 +1,135 @@
+"""The pages of `plimsoll plugins` and where a person is in them. Knows no terminal.
+
+    Plugins ─┬─ Provider Plugins ── Context Engine ── compressor, lcm, yours …     Enter chooses
+             └─ General Plugins ─── what is installed, enabled or not
+
+Going back leads one page up; back from the first page leaves.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from plimsoll.errors import UserError
+from plimsoll.plugins import Entry
+from plimsoll.terminal.plugins.desk import Desk
+from plimsoll.terminal.plugins.listing import mark_of
+from plimsoll.terminal.tables import plain
+
+HOW = "↑ ↓ move · Enter choose · Esc back"
+HOW_TO_READ = "↑ ↓ move · Esc back · plugins.enabled in config.yaml names those that are used"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line that can be chosen, what stands below it, and what choosing does."""
+
+    title: str
+    about: tuple[str, ...] = ()
+    choose: Callable[[], None] | None = None
+
+
+@dataclass(slots=True)
+class Page:
+    """A list of items, made anew whenever it is shown."""
+
+    name: str
+    make: Callable[[], list[Item]]
+    how: str = HOW
+    place: int = 0
+
+
+@dataclass(slots=True)
+class Menu:
+    """The way from the first page to the one that is shown."""
+
+    desk: Desk
+    way: list[Page] = field(default_factory=list)
+    told: str = ""
+
+    def __post_init__(self) -> None:
+        self.way = [Page("Plugins", self._first)]
+
+    @property
+    def page(self) -> Page:
+        return self.way[-1]
+
+    def items(self) -> list[Item]:
+        """What the page shows now."""
+        items = self.page.make()
+        self.page.place = max(0, min(self.page.place, len(items) - 1))
+        return items
+
+    def move(self, steps: int) -> None:
+        """Up or down, as far as there is anything."""
+        last = len(self.items()) - 1
+        self.page.place = max(0, min(self.page.place + steps, last))
+
+    def enter(self) -> None:
+        """Do what the item is for; a mistake is a sentence."""
+        self.told = ""
+        items = self.items()
+        choose = items[self.page.place].choose if items else None
+        if choose is None:
+            return
+        try:
+            choose()
+        except UserError as error:
+            self.told = str(error)
+
+    def back(self) -> bool:
+        """One page up; False where there is none."""
+        self.told = ""
+        if len(self.way) == 1:
+            return False
+        self.way.pop()
+        return True
+
+    def _open(self, page: Page) -> Callable[[], None]:
+        return lambda: self.way.append(page)
+
+    def _first(self) -> list[Item]:
+        general = self.desk.catalogue.general
+        used = sum(one.is_enabled for one in general)
+        return [
+            Item(
+                "Provider Plugins",
+                ("of each kind, one serves",),
+                self._open(Page("Provider Plugins", self._providers)),
+            ),
+            Item(
+                "General Plugins",
+                (f"{len(general)} installed, {used} enabled",),
+                self._open(Page("General Plugins", self._general, HOW_TO_READ)),
+            ),
+        ]
+
+    def _providers(self) -> list[Item]:
+        page = Page("Context Engine", self._engines)
+        about = ("keeps a conversation within its window", f"active: {plain(self.desk.active)}")
+        return [Item("Context Engine", about, self._open(page))]
+
+    def _engines(self) -> list[Item]:
+        found, active = self.desk.catalogue, self.desk.active
+        using = found.find(active)
+        return [
+            Item(f"{mark_of(one, using)} {plain(one.name)}", _about(one), self._use(one))
+            for one in found.engines
+        ]
+
+    def _general(self) -> list[Item]:
+        return [
+            Item(f"{mark_of(one, None)} {plain(one.name)}", _about(one))
+            for one in self.desk.catalogue.general
+        ]
+
+    def _use(self, entry: Entry) -> Callable[[], None]:
+        def use() -> None:
+            self.told = " ".join(self.desk.use(entry.name))
+
+        return use
+
+
+def _about(entry: Entry) -> tuple[str, ...]:
+    version = f" · {entry.manifest.version}" if entry.manifest.version else ""
+    lines = (plain(entry.description) or "no description", plain(entry.source + version))
+    return (*lines, plain(entry.obstacle)) if entry.obstacle else lines

@@ -1,0 +1,47 @@
+"""The net under a promise: no request tells a model how full its window is.
+
+    "You have 4,000 tokens left." · "82 % of your context is used" · "context window is nearly full"
+
+Models that read such a sentence give up early on complex work. Looked at is every
+word on the wire: system prompt, tool definitions, tool results, summaries.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+_AROUND = 40  # characters on either side of what was found
+_WINDOW = r"(?:context(?: window| length| space| budget)?|token (?:budget|limit)|window)"
+_PRESSURE = re.compile(
+    rf"""
+      \d\s*%\s+(?:of\s+)?(?:the\s+|your\s+|its\s+)?(?:{_WINDOW}\b|full\b)
+    | (?:tokens?|context|room)\s+(?:are\s+|is\s+)?(?:left|remaining|remain)\b
+    | (?:remaining|left[- ]over)\s+(?:context|tokens?)\b
+    | {_WINDOW}\s+(?:is|are|has)\s+(?:\w+\s+){{0,3}}?(?:full|filling|filled|used|exhausted|left|\d)
+    | {_WINDOW}\s+usage\b
+    | running\s+(?:out\s+of|low\s+on)\s+(?:{_WINDOW}|tokens?|space|room)\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def told_how_full(bodies: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Every place in the requests that speaks of how full the window is, each once, with the words around it."""
+    found: dict[str, None] = {}
+    looked_at: set[int] = set()  # requests repeat what was sent before
+    for body in bodies:
+        for part in _parts(body):
+            words = json.dumps(part, ensure_ascii=False)
+            if hash(words) in looked_at:
+                continue
+            looked_at.add(hash(words))
+            for match in _PRESSURE.finditer(words):
+                found[words[max(0, match.start() - _AROUND) : match.end() + _AROUND]] = None
+    return list(found)
+
+
+def _parts(body: Mapping[str, Any]) -> Iterator[Any]:
+    messages = body.get("messages")
+    yield {name: value for name, value in body.items() if name != "messages"}
+    yield from messages if isinstance(messages, list) else (messages,)

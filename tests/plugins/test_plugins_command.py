@@ -1,0 +1,193 @@
+"""`plimsoll plugins` without a terminal: list, use, info, check, trust, untrust."""
+
+import json
+from pathlib import Path
+
+import pytest
+from plugin_folders import leaves_a_trace
+
+COMMENTED = """\
+# my settings
+compression:
+  threshold: 0.4   # early
+
+context:           # which engine
+  engine: compressor   # the default
+# the end
+"""
+
+
+def test_list_shows_what_there_is_what_is_active_and_what_cannot_be_used(place):
+    place.engine("mine", manifest="description: Keeps both ends.\nversion: 1.2.0\n")
+    place.engine("theirs", project=True)
+    place.general("notes", "x = 1\n", manifest="description: Takes notes.\n")
+    place.config("context:\n  engine: mine\nplugins:\n  enabled: [notes]\n")
+    shown = place.run("plugins", "list").stdout
+    assert "● mine" in shown
+    assert "Keeps both ends." in shown
+    assert "○ compressor" in shown
+    assert "× theirs" in shown
+    assert "plimsoll plugins trust" in shown
+    assert "● notes" in shown
+    assert place.run("plugins").stdout == shown  # a pipe is no terminal
+
+
+def test_list_as_json(place):
+    place.engine("mine")
+    found = json.loads(place.run("plugins", "list", "--json").stdout)
+    assert found["context_engine"] == "compressor"
+    assert {one["name"]: one["in_use"] for one in found["engines"]} == {"compressor": True, "mine": False}
+
+
+def test_an_engine_that_is_named_and_missing_is_seen_in_the_list(place):
+    place.config("context:\n  engine: gone\n")
+    assert "× gone is named in context.engine and not there" in place.run("plugins", "list").stdout
+
+
+def test_use_changes_one_word_of_the_file(place):
+    place.engine("mine")
+    place.config(COMMENTED)
+    done = place.run("plugins", "use", "mine")
+    assert done.returncode == 0, done.stderr
+    assert (place.home / "config.yaml").read_text() == COMMENTED.replace("engine: compressor", "engine: mine")
+    assert place.run("plugins", "use", "compressor").returncode == 0
+    assert (place.home / "config.yaml").read_text() == COMMENTED
+
+
+def test_use_writes_the_file_where_there_is_none(place):
+    place.engine("mine")
+    assert place.run("plugins", "use", "mine").returncode == 0
+    assert (place.home / "config.yaml").read_text() == "context:\n  engine: mine\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("mime", "Did you mean mine?"),
+        ("broken", "No module named 'nowhere'"),
+        ("theirs", "not trusted"),
+        ("../x", "no engine is called so"),
+    ],
+)
+def test_use_refuses_what_does_not_work_and_changes_nothing(place, name, sentence):
+    place.engine("mine")
+    place.engine("broken", code="import nowhere\n")
+    place.engine("theirs", project=True)
+    place.config(COMMENTED)
+    done = place.run("plugins", "use", name)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Nothing was changed." in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (place.home / "config.yaml").read_text() == COMMENTED
+
+
+def test_use_says_where_a_variable_outranks_the_file(place):
+    place.engine("mine")
+    done = place.run("plugins", "use", "mine", PLIMSOLL_CONTEXT__ENGINE="compressor")
+    assert "PLIMSOLL_CONTEXT__ENGINE overrides it here: compressor." in done.stdout
+
+
+def test_info_tells_what_the_manifest_says(place):
+    place.engine(
+        "mine",
+        manifest="""\
+        name: mine
+        version: 0.1
+        description: Keeps both ends.
+        author: Somebody
+        kind: context_engine
+        requires_env: [{name: HARBOUR_KEY, description: x}]
+        provides_tools: [mine_grep]
+        """,
+    )
+    shown = place.run("plugins", "info", "mine").stdout
+    for piece in ("Keeps both ends.", "0.1", "Somebody", "HARBOUR_KEY", "mine_grep", "cannot be used"):
+        assert piece in shown
+    missing = place.run("plugins", "info", "nothing")
+    assert missing.returncode == 2
+    assert "plugins list" in missing.stderr
+
+
+def test_trust_lets_a_projects_engine_run_and_untrust_ends_it(place, tmp_path):
+    folder = place.engine("theirs", before=leaves_a_trace(tmp_path / "trace"), project=True)
+    named = folder.relative_to(place.project)
+    assert place.run("plugins", "use", "theirs").returncode == 2
+    assert not (tmp_path / "trace").exists()
+    assert place.run("plugins", "trust", str(named)).returncode == 0
+    assert not (tmp_path / "trace").exists()  # trusting runs nothing
+    assert place.run("plugins", "use", "theirs").returncode == 0
+    assert (tmp_path / "trace").exists()
+    assert place.run("plugins", "untrust", str(named)).returncode == 0
+    assert place.run("config", "check").returncode == 2
+    assert "was not trusted" in place.run("plugins", "untrust", str(named)).stderr
+
+
+def test_trust_needs_a_plugin(place):
+    for path, sentence in (("nowhere", "is not a folder"), (".", "holds no __init__.py")):
+        done = place.run("plugins", "trust", path)
+        assert done.returncode == 2
+        assert sentence in done.stderr
+
+
+def test_check_names_every_property_and_shows_what_breaks_one(place):
+    folder = place.engine("mine")
+    done = place.run("plugins", "check", str(folder), "--examples", "10")
+    assert done.returncode == 1
+    assert "kept    input is untouched" in done.stdout
+    assert "BROKEN  newest request stays word for word" in done.stdout
+    assert "messages: " in done.stdout
+    assert " of 11 properties kept in 10 conversations" in done.stdout
+    assert sorted(path.name for path in place.home.iterdir()) == ["plugins"]
+
+
+def test_check_passes_an_engine_that_keeps_the_contract(place):
+    code = """\
+    from plimsoll import ContextCompressor
+
+    def register(ctx):
+        ctx.register_context_engine(make)
+
+    def make(context):
+        return ContextCompressor("", context.window, protect_last_n=context.settings.compression.protect_last_n)
+    """
+    done = place.run("plugins", "check", str(place.engine("mine", code=code)), "--examples", "10")
+    assert done.returncode == 0, done.stdout
+    assert "11 of 11 properties kept in 10 conversations" in done.stdout
+
+
+def test_check_of_what_cannot_be_loaded_is_a_sentence(place):
+    done = place.run("plugins", "check", str(place.engine("mine", code="import nowhere\n")))
+    assert done.returncode == 2
+    assert "No module named 'nowhere' (__init__.py, line 1)" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_new_writes_an_engine_that_serves_as_it_is(place):
+    made = place.run("plugins", "new", "keep-ends")
+    assert made.returncode == 0, made.stderr
+    assert place.run("plugins", "use", "keep-ends").returncode == 0
+    checked = place.run("plugins", "check", "keep-ends", "--examples", "10")
+    assert checked.returncode == 0, checked.stdout
+    for name, sentence in (
+        ("keep-ends", "is there already"),
+        ("compressor", "cannot be called"),
+        ("a/b", "cannot"),
+    ):
+        done = place.run("plugins", "new", name)
+        assert done.returncode == 2
+        assert sentence in done.stderr
+
+
+@pytest.mark.slow
+def test_the_engine_that_new_writes_keeps_the_contract(place):
+    place.run("plugins", "new", "keep-ends")
+    done = place.run("plugins", "check", "keep-ends", "--examples", "150")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_engine_in_the_documentation_is_the_one_that_new_writes(place):
+    place.run("plugins", "new", "keep-ends")
+    written = (place.home / "plugins" / "context_engine" / "keep-ends" / "__init__.py").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text("utf-8")
+    assert f"```python\n{written}```" in page
