@@ -7,10 +7,10 @@ BIN    := $(VENV)/bin
 QUESTION := "Answer in one short sentence: what is a load line on a ship?"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench docs clean
+.PHONY: help run test lint format bench bench-quality docs clean
 
 help:  ## show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
 
 run: $(VENV)/.run  ## compress the bundled example, then chat: with your key's model, or the one that comes along
 	@$(BIN)/plimsoll compress --example --no-model
@@ -30,6 +30,11 @@ format: $(VENV)/.dev  ## put the code into its standard form
 
 bench: $(VENV)/.dev  ## measure speed, memory and counting against limits and a peer
 	$(BIN)/python bench/run.py
+
+bench-quality: $(VENV)/.dev  ## measure what compactions keep, against peers, on recorded conversations
+	$(BIN)/python bench/quality/peers/install.py
+	-$(BIN)/python bench/quality/run.py
+	$(BIN)/python bench/quality/page.py
 
 docs: $(VENV)/.dev  ## write the generated parts of docs/ anew
 	$(BIN)/python -m plimsoll.config.docs > docs/configuration.md

@@ -23,7 +23,11 @@ _REPLY = json.dumps(
         "created": 1_700_000_000,
         "model": "gpt-4.1",
         "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": "Pier four. " * 8}, "finish_reason": "stop"}
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "Pier four. " * 8},
+                "finish_reason": "stop",
+            }
         ],
         "usage": _USAGE,
     }
@@ -104,10 +108,15 @@ def request(port: int, number: int, *, stream: bool = False, size: int = 1_500) 
     """A request as bytes; each number is a conversation of its own."""
     messages = [
         {"role": "system", "content": "You know every ship in the harbour."},
-        {"role": "user", "content": f"Ship {number}: where does it lie? " + "It came in with the tide. " * (size // 26)},
+        {
+            "role": "user",
+            "content": f"Ship {number}: where does it lie? " + "It came in with the tide. " * (size // 26),
+        },
     ]
     body = json.dumps({"model": "gpt-4.1", "messages": messages, "stream": stream}).encode()
-    head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
+    )
     return f"{head}authorization: Bearer {KEY}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
 
 

@@ -22,14 +22,14 @@ ROWS = [
     {"providers"},
     {"agent"},
     {"sessions"},
-    {"testing"},
+    {"testing", "quality"},
     {"plugins", "config", "transcripts"},
     {"assembly"},
     {"gateway", "terminal"},
 ]
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 NO_CODE = {"examples"}  # data only
-PURE = {"errors", "messages", "sections", "models", "caching", "context", "dialects"}
+PURE = {"errors", "messages", "sections", "models", "caching", "context", "dialects", "quality"}
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 IO_MODULES = {
     "asyncio", "http", "httpx", "os", "pathlib", "random", "requests", "shutil", "socket", "sqlite3", "subprocess",

@@ -1,8 +1,9 @@
 """Plimsoll as it is measured: settings for a budget, and the recorded summaries in the place of a model.
 
-    budget 11 000 ──► largest protect_last_n that can go so low ──► bisect target_ratio ──► mean of the sample ≤ 11 000
+    budget 11 000 ──► largest protect_last_n that can go so low ──► search target_ratio ──► mean size ≤ 11 000
 
-A budget is a mean over a sample of cuts, in characters / 4, at a window of 64 000 tokens. The search is kept as long as
+A budget is a mean over all cuts, in characters / 4, at a window of 64 000 tokens. The search runs on a sample of
+them, whose means are corrected by how much larger all cuts are than the sample at defaults. It is kept as long as
 the engine's source stays the same.
 """
 
@@ -19,23 +20,11 @@ from corpus import ROOT, Cut
 from peer_runs import CACHE
 
 from plimsoll import ContextCompressor
-from plimsoll.quality import tokens
+from plimsoll.quality import Knobs, fit, tokens
 
 WINDOW = 64_000
 BUDGETS = (8_000, 11_000, 16_000, 20_000, 32_000)
-PROTECTED = (20, 12, 8, 5, 3, 1)
-LEAST_RATIO, MOST_RATIO = 0.10, 0.80
-STEPS = 7
-NEAR_ENOUGH = 0.015
 Message = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Knobs:
-    """The settings that a budget becomes."""
-
-    target_ratio: float = 0.20
-    protect_last_n: int = 20
 
 
 @dataclass(slots=True)
@@ -88,12 +77,12 @@ def under_headings(summary: str) -> str:
     """
     body = summary.rpartition("\nSummary:")[2]
     marks = list(_NUMBERED.finditer(body))
+    if not marks:
+        return f"## Goal\n{body.strip()[:600]}\n\n## Progress\n### Done\n{body.strip()}"
     ends = [mark.start() for mark in marks[1:]] + [len(body)]
     parts = [
         (mark["title"].lower(), body[mark.end() : end].strip()) for mark, end in zip(marks, ends, strict=True)
     ]
-    if not parts:
-        return f"## Goal\n{body.strip()[:600]}\n\n## Progress\n### Done\n{body.strip()}"
     lines = []
     for heading, names in _PLACES:
         said = "\n".join(text for title, text in parts if title.startswith(names))
@@ -101,21 +90,24 @@ def under_headings(summary: str) -> str:
     return "\n\n".join(lines)
 
 
-def calibrated(sample: Sequence[Cut], pool: Executor, tick: Callable[[], None]) -> dict[int, Knobs]:
-    """Settings for every budget; `tick` is called after each."""
+def calibrated(every: Sequence[Cut], most: int, pool: Executor, tick: Callable[[], None]) -> dict[int, Knobs]:
+    """Settings for every budget, searched on so many of the cuts; `tick` is called after each."""
     place = CACHE / "calibration.json"
-    key = f"{engine_digest()}-{len(sample)}"
+    sample = every[:most]
+    key = f"{engine_digest()}-{len(sample)}-{len(every)}"
     known = json.loads(place.read_text("utf-8")) if place.exists() else {}
     if known.get("key") == key:
         for _ in BUDGETS:
             tick()
         return {int(budget): Knobs(**knobs) for budget, knobs in known["knobs"].items()}
     means: dict[Knobs, float] = {}
+    sizes = list(pool.map(partial(_size, Knobs()), [cut.history for cut in every]))
+    larger = (sum(sizes) / len(sizes)) / (sum(sizes[:most]) / len(sample))
 
     def mean(knobs: Knobs) -> float:
         if knobs not in means:
-            sizes = list(pool.map(partial(_size, knobs), [cut.history for cut in sample]))
-            means[knobs] = sum(sizes) / len(sizes)
+            found = list(pool.map(partial(_size, knobs), [cut.history for cut in sample]))
+            means[knobs] = larger * sum(found) / len(found)
         return means[knobs]
 
     found = {}
@@ -125,23 +117,6 @@ def calibrated(sample: Sequence[Cut], pool: Executor, tick: Callable[[], None]) 
     CACHE.mkdir(parents=True, exist_ok=True)
     place.write_text(json.dumps({"key": key, "knobs": {b: asdict(k) for b, k in found.items()}}), "utf-8")
     return found
-
-
-def fit(mean: Callable[[Knobs], float], budget: int) -> Knobs:
-    """The settings whose mean comes nearest to the budget from below; the smallest there are where none does."""
-    protected = next((n for n in PROTECTED if mean(Knobs(LEAST_RATIO, n)) <= budget), PROTECTED[-1])
-    low, high = LEAST_RATIO, MOST_RATIO
-    if mean(Knobs(high, protected)) <= budget:
-        return Knobs(high, protected)
-    for _ in range(STEPS):
-        if mean(Knobs(low, protected)) >= budget * (1 - NEAR_ENOUGH):
-            break
-        middle = round((low + high) / 2, 4)
-        if mean(Knobs(middle, protected)) <= budget:
-            low = middle
-        else:
-            high = middle
-    return Knobs(low, protected)
 
 
 def _size(knobs: Knobs, history: list[Message]) -> int:

@@ -79,7 +79,7 @@ def fill(name: str, wanted: Sequence[Cut], minutes: float) -> Iterator[tuple[Cut
         for cut in wanted:
             done = True
             for budget in BUDGETS:
-                if kept(name, cut, budget) is not None:
+                if place_of(name, cut, budget).exists():
                     continue
                 if time.monotonic() > ends:
                     done = False

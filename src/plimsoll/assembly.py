@@ -4,6 +4,7 @@
               ├─► thresholds, window, plugins ────────────────┴─► engine ────────────┐
               ├─► who answers, and why ─► Line ──────────────────────────────────────┼─► Conversation
               └─► tools, MCP servers ─► ToolBox ─────────────────────────────────────┘
+                  └─────────── Shared by all conversations of a process ────────────┘
 
 Nothing is connected before it is used: resolving looks at the environment and,
 where it matters, asks for 200 ms whether Ollama is there. MCP servers are connected
@@ -26,12 +27,13 @@ from plimsoll.context import ContextCompressor, SummaryWriter
 from plimsoll.errors import UserError
 from plimsoll.models import ModelCard, unknown_model_notice
 from plimsoll.plugins import COMPRESSOR, EngineContext, Outfit, Surroundings, make_compressor, outfit
-from plimsoll.providers import Endpoint, Resolution, connect, resolve
+from plimsoll.providers import Client, Endpoint, Resolution, connect, resolve
 from plimsoll.providers.auxiliary import Auxiliary, AuxiliaryResolution, resolve_auxiliary
 from plimsoll.providers.auxiliary.traits import window_at
 from plimsoll.providers.local import embedded_model, model_path
 from plimsoll.providers.local.model import DEFAULT_CONTEXT
-from plimsoll.sessions import Conversation, Equipment
+from plimsoll.sessions import Conversation, Equipment, Hygiene
+from plimsoll.sessions.turns import LEASE_SECONDS
 from plimsoll.tools import Tool, ToolBox, ToolContext, Workplace, standard_tools
 from plimsoll.tools.mcp import NEEDS_PACKAGE, McpServers
 
@@ -82,6 +84,42 @@ def plugin_problems(
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """What the conversations of one process have in common: who answers and why, the line's client, MCP servers."""
+
+    settings: Settings
+    environ: Mapping[str, str]
+    home: Path
+    archive: Archive
+    place: Path  # the directory where tools work
+    resolution: Resolution
+    summaries: AuxiliaryResolution
+    client: Client
+    servers: McpServers
+    server_tools: tuple[Tool, ...] = ()
+
+    @property
+    def talks_only(self) -> bool:
+        """Whether the model does not know tools: the one that comes along; its prompt would only grow."""
+        return is_embedded(self.resolution.endpoint, self.home)
+
+    async def close(self) -> None:
+        """Let go of the servers and of the model."""
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.client.aclose)
+            await self.servers.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How a process behaves in a session that others may have open too."""
+
+    patience: float = 30.0  # seconds to wait while another process answers
+    lease: float = LEASE_SECONDS  # seconds for which a session is held after this process was killed
+    hygiene: Hygiene | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Opened:
     """A conversation that is open, who answers in it and why, and what a person should know about it."""
 
@@ -89,9 +127,9 @@ class Opened:
     resolution: Resolution
     summaries: AuxiliaryResolution
     auxiliary: Auxiliary | None
-    servers: McpServers
     plugins: Outfit
     notices: tuple[str, ...] = ()
+    own: Shared | None = None  # what is closed with it, because no other conversation uses it
 
     @property
     def policy(self) -> CachingPolicy:
@@ -99,12 +137,36 @@ class Opened:
         return self.conversation.agent.line.policy
 
     async def close(self) -> None:
-        """Leave the conversation and let go of everything that it used."""
+        """Leave the conversation and let go of everything that it used alone."""
         async with AsyncExitStack() as stack:
+            if self.own is not None:
+                stack.push_async_callback(self.own.close)
             if self.auxiliary is not None:
                 stack.push_async_callback(asyncio.to_thread, self.auxiliary.close)
-            stack.push_async_callback(self.servers.close)
             await self.conversation.close()
+
+
+async def open_shared(
+    settings: Settings,
+    environ: Mapping[str, str],
+    home: Path,
+    *,
+    archive: Archive,
+    resolution: Resolution,
+    place: Path,
+) -> Shared:
+    """What conversations with the model that was resolved use together; a model that runs here is started."""
+    card = card_of(settings, resolution.endpoint, home)
+    summaries = await resolve_auxiliary(settings.auxiliary.compression, settings.model, environ, home=home)
+    client = await connect(resolution.endpoint, home=home, context_length=card.window)
+    talks_only = is_embedded(resolution.endpoint, home)
+    servers = McpServers({} if talks_only else settings.mcp_servers, environ)
+    shared = Shared(settings, environ, home, archive, place, resolution, summaries, client, servers)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(shared.close)
+        shared = replace(shared, server_tools=tuple(await servers.tools()))
+        stack.pop_all()  # from here on whoever asked for it closes it
+    return shared
 
 
 async def open_conversation(
@@ -119,56 +181,85 @@ async def open_conversation(
     system_prompt: str,
     session: str | None = None,
 ) -> Opened:
-    """The session of this id, or a new one, with the model that was resolved.
+    """The session of this id, or a new one, with the model that was resolved, sharing nothing.
 
     `place` is the directory where tools work, `holder` names this process in turns and leases and is never used
     twice. A session that has begun keeps its system prompt.
     """
-    card = card_of(settings, resolution.endpoint, home)
+    shared = await open_shared(settings, environ, home, archive=archive, resolution=resolution, place=place)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(shared.close)
+        opened = await join_conversation(shared, holder, system_prompt, session)
+        stack.pop_all()
+    opened.conversation.agent.line.is_shared = False
+    return replace(opened, own=shared)
+
+
+async def join_conversation(
+    shared: Shared,
+    holder: str,
+    system_prompt: str,
+    session: str | None = None,
+    manners: Manners | None = None,
+) -> Opened:
+    """The session of this id, or a new one, with what all conversations share."""
+    settings, archive, home, manners = shared.settings, shared.archive, shared.home, manners or Manners()
+    card = card_of(settings, shared.resolution.endpoint, home)
     found = await archive.session(session) if session else await archive.create_session(model=card.name)
-    line = await open_line(settings, resolution, home, found.id)
-    summaries = await resolve_auxiliary(settings.auxiliary.compression, settings.model, environ, home=home)
-    auxiliary = open_auxiliary(summaries, home)
-    line.on_reply = auxiliary.sent if auxiliary else None
+    auxiliary = open_auxiliary(shared.summaries, home)
+    line = _line(settings, shared.resolution, home, found.id, shared.client)
+    line.is_shared, line.on_reply = True, auxiliary.sent if auxiliary else None
     worn = outfit(
         settings.context.engine,
-        plugin_surroundings(settings, environ, home, place),
+        plugin_surroundings(settings, shared.environ, home, shared.place),
         EngineContext(settings, card.prompt_limit, home, card.name, auxiliary, archive, found.id),
     )
     await archive.update_session(found.id, model=card.name, engine=worn.engine.name)
-    # The model that comes along does not know tools; its prompt would only grow.
-    talks_only = is_embedded(resolution.endpoint, home)
-    servers = McpServers({} if talks_only else settings.mcp_servers, environ)
+    box = ToolBox() if shared.talks_only else standard_tools(settings.tools.timeout)
+    box = box.with_tools(shared.server_tools)
+    box = box.with_tools([] if shared.talks_only else _plugin_tools(worn, box))
+    candidates = shared.summaries.candidates
     equipment = Equipment(
         line=line,
         engine=worn.engine,
         rules=CompactionRules(settings.compression.enabled, settings.compression.background),
-        toolbox=ToolBox() if talks_only else standard_tools(settings.tools.timeout),
-        tool_context=ToolContext(Workplace(place, environment=dict(environ)), settings.tools.output_limit),
+        toolbox=box,
+        tool_context=_tool_context(shared),
         clock=time.time,
         limits=settings.agent.limits(),
-        summary_model=summaries.candidates[0].endpoint.model if summaries.candidates else "",
-        offers_recall=not talks_only,
+        summary_model=candidates[0].endpoint.model if candidates else "",
+        offers_recall=not shared.talks_only,
         hooks=Hooks(worn.hooks_named("pre_compact"), worn.hooks_named("post_compact")),
         fallback=build_compressor(settings, auxiliary, window=card.prompt_limit),
+        patience=manners.patience,
+        lease=manners.lease,
+        hygiene=manners.hygiene,
     )
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(servers.close)
-        if session is None:  # somebody who does not wait for the servers leaves no empty session behind
+        if session is None:  # somebody who does not wait for the engine leaves no empty session behind
             stack.push_async_callback(archive.delete, found.id)
-        box = equipment.toolbox.with_tools(await servers.tools())
-        box = box.with_tools([] if talks_only else _plugin_tools(worn, box))
-        conversation = await Conversation.open(archive, found.id, holder, replace(equipment, toolbox=box))
+        conversation = await Conversation.open(archive, found.id, holder, equipment)
         await conversation.begin(system_prompt)
-        stack.pop_all()  # from here on they are closed with the conversation
-    taken = [tool for tool in worn.tools if not talks_only and tool not in box]
+        stack.pop_all()  # from here on everything is closed with the conversation
+    taken = [tool for tool in worn.tools if not shared.talks_only and tool not in box]
     notices = (*worn.problems, *_taken_notices(taken), *_notices(settings, card))
-    notices += tuple(_server_notices(servers.problems))
-    return Opened(conversation, resolution, summaries, auxiliary, servers, worn, notices)
+    notices += tuple(_server_notices(shared.servers.problems))
+    return Opened(conversation, shared.resolution, shared.summaries, auxiliary, worn, notices)
+
+
+def _tool_context(shared: Shared) -> ToolContext:
+    workplace = Workplace(shared.place, environment=dict(shared.environ))
+    return ToolContext(workplace, shared.settings.tools.output_limit)
 
 
 async def open_line(settings: Settings, resolution: Resolution, home: Path, conversation: str) -> Line:
     """The line to the model that was resolved; one that runs here is started."""
+    card = card_of(settings, resolution.endpoint, home)
+    client = await connect(resolution.endpoint, home=home, context_length=card.window)
+    return _line(settings, resolution, home, conversation, client)
+
+
+def _line(settings: Settings, resolution: Resolution, home: Path, conversation: str, client: Client) -> Line:
     endpoint = resolution.endpoint
     card = card_of(settings, endpoint, home)
     caching = settings.prompt_caching
@@ -183,7 +274,7 @@ async def open_line(settings: Settings, resolution: Resolution, home: Path, conv
         policy = replace(policy, reason=policy.reason.replace(endpoint.model, card.name))
     extras = request_extras(policy, conversation)
     return Line(
-        client=await connect(endpoint, home=home, context_length=card.window),
+        client=client,
         card=card,
         policy=policy,
         clock=time.time,

@@ -9,6 +9,7 @@
     │   ├── LocalModelError      the embedded model cannot be fetched or started
     │   ├── ArchiveError         the archive cannot be opened, read or written; what it holds stays as it is
     │   ├── UnknownSession       no session has this id; the nearest ones are named
+    │   ├── QueueFull            too many messages wait in a session; later there is room again
     │   └── PluginError          a plugin is unknown, not trusted, or broken; its own error is told
     ├── ProviderError            a model was asked and did not answer; carries provider, model, status
     │   ├── ContextOverflow      the request is larger than the window; carries the provider's numbers
@@ -24,6 +25,8 @@
     │   ├── ProviderTimeout      no answer in time
     │   └── BrokenReply          an answer came, cut off or garbled
     │       └── EmptyReply       an answer came, with nothing in it
+    ├── PlatformFailed           a chat platform did not do what it was asked; later it may
+    │   └── PlatformRefused      it will not; asking again changes nothing
     ├── Conflict                 another writer was there first; nothing was written, read again
     │   └── StaleLease           the lease was taken over by somebody else in the meantime
     ├── InvalidConversation      a message list breaks a rule of the wire format it is meant for
@@ -75,6 +78,10 @@ class ArchiveError(UserError):
 
 class UnknownSession(UserError):
     """No session has this id, or several begin like it."""
+
+
+class QueueFull(UserError):
+    """As many messages wait in a session as may. Nothing was stored; send it again later."""
 
 
 class PluginError(UserError):
@@ -164,6 +171,18 @@ class BrokenReply(ProviderError):
 
 class EmptyReply(BrokenReply):
     """The provider's answer holds neither text nor a tool call."""
+
+
+class PlatformFailed(PlimsollError):
+    """A chat platform did not do what it was asked. The text never holds a token."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after  # seconds that the platform asks to wait
+
+
+class PlatformRefused(PlatformFailed):
+    """A chat platform will not do what it was asked, however often."""
 
 
 class Conflict(PlimsollError):

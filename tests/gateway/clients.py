@@ -1,4 +1,4 @@
-"""Clients that keep their whole history, as agents do, on either wire, and a model that answers what it really sees."""
+"""Clients that keep their whole history, as agents do, and a model that answers what it really sees."""
 
 import json
 from collections.abc import Callable
@@ -30,7 +30,11 @@ def model(request: ChatRequest) -> Answer:
         return say(f"The register says: {said[:60]}")
     names = [tool.get("function", tool).get("name") for tool in request.tools]
     word = said.split(":", 1)[0]
-    return say(f"Let me see {word}.") + call(LOOKUP, key=word) if LOOKUP in names else say(f"No tools for {word}.")
+    return (
+        say(f"Let me see {word}.") + call(LOOKUP, key=word)
+        if LOOKUP in names
+        else say(f"No tools for {word}.")
+    )
 
 
 def run_tool(key: str) -> str:
@@ -84,7 +88,10 @@ class OpenAIClient:
         self.history: list[dict[str, Any]] = [{"role": "system", "content": system}]
         self.body = {"model": "gpt-4.1", "max_tokens": 300, **body}
         self.tools = [
-            {"type": "function", "function": {"name": LOOKUP, "description": "Look it up.", "parameters": _SCHEMA}}
+            {
+                "type": "function",
+                "function": {"name": LOOKUP, "description": "Look it up.", "parameters": _SCHEMA},
+            }
         ]
         self.headers = {"authorization": "Bearer client-key"}
         self.last: httpx.Response | None = None
@@ -116,7 +123,9 @@ class OpenAIClient:
 
 def converse(client: AnthropicClient | OpenAIClient, turns: int, first: int = 0) -> list[str]:
     """So many turns; the answers."""
-    return [client.say(f"ship{number}: where does it lie? {FILLER * 3}") for number in range(first, first + turns)]
+    return [
+        client.say(f"ship{number}: where does it lie? {FILLER * 3}") for number in range(first, first + turns)
+    ]
 
 
 def same_without_gateway(

@@ -71,7 +71,13 @@ def run(program: str, url: str, folder: Path) -> list[str]:
         command = [program, "-p", f"Please count on from {number * STEPS}.", "--model", MODEL]
         command += ["--output-format", "json", "--allowedTools", "Bash", *(["--continue"] if number else [])]
         done = subprocess.run(
-            command, env=environment, cwd=work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
+            command,
+            env=environment,
+            cwd=work,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         results.append(str(json.loads(done.stdout)["result"]))

@@ -15,6 +15,11 @@ SMALL = {"model": {"context_length": WINDOW}, "compression": {"protect_last_n": 
 CLIENTS = {"anthropic": AnthropicClient, "openai": OpenAIClient}
 
 
+def view_of(client: AnthropicClient | OpenAIClient) -> str:
+    assert client.last is not None
+    return client.last.headers["x-plimsoll-view"]
+
+
 def prompts(server: ScriptedServer) -> list[int]:
     return [seen.usage.prompt_tokens for seen in server.requests if seen.usage]
 
@@ -34,7 +39,9 @@ def test_answers_are_the_same_and_the_window_is_never_exceeded(
         answers = converse(client, 24)
         assert client.last is not None
         assert client.last.headers["x-plimsoll-view"] == "compacted"
-        before, after = (int(client.last.headers[f"x-plimsoll-tokens-{name}"]) for name in ("before", "after"))
+        before, after = (
+            int(client.last.headers[f"x-plimsoll-tokens-{name}"]) for name in ("before", "after")
+        )
         assert before > WINDOW > after
     assert all(seen.status == 200 for seen in server.requests)
     assert max(prompts(server)) <= WINDOW
@@ -44,7 +51,7 @@ def test_answers_are_the_same_and_the_window_is_never_exceeded(
 def test_after_a_compaction_the_prefix_is_read_from_the_cache_within_two_turns(tmp_path: Path) -> None:
     with (
         ScriptedServer(model, model="claude-sonnet-4-5", window=20_000) as server,
-        RunningGateway(settings_for(server, **{"model": {"context_length": 20_000}}), tmp_path) as gateway,
+        RunningGateway(settings_for(server, model={"context_length": 20_000}), tmp_path) as gateway,
     ):
         converse(AnthropicClient(gateway.url, system="Be brief. " * 900), 60)
     usages = [seen.usage for seen in server.requests if seen.usage]
@@ -81,7 +88,9 @@ def test_a_client_that_edits_a_late_message_forks_behind_the_compaction(tmp_path
         client.ask()
     edited = server.requests[-1].body
     assert edited is not None
-    shared = [a for a, b in zip(compacted["messages"], edited["messages"], strict=False) if _plain(a) == _plain(b)]
+    shared = [
+        a for a, b in zip(compacted["messages"], edited["messages"], strict=False) if _plain(a) == _plain(b)
+    ]
     assert len(shared) >= len(edited["messages"]) - 2
     assert "brig" in json.dumps(edited["messages"][-1])
 
@@ -94,11 +103,36 @@ def test_a_client_that_goes_back_to_its_beginning_is_not_shown_what_came_later(t
     ):
         client = AnthropicClient(gateway.url)
         converse(client, 30)
-        client.history = [*client.history[:12], {"role": "user", "content": "sloop: and this one? " + "x " * 9_000}]
+        client.history = [
+            *client.history[:12],
+            {"role": "user", "content": "sloop: and this one? " + "x " * 9_000},
+        ]
         client.ask()
     sent = json.dumps(server.requests[-1].body)
     assert "ship2" in sent
     assert "ship20" not in sent
+
+
+@pytest.mark.rewrites_history("the client goes back, which is what the test is about")
+@pytest.mark.parametrize("turns", [2, 10, 12, 17, 24, 33])
+def test_a_client_that_goes_back_sees_what_reaches_no_further_and_can_be_compacted_anew(
+    turns: int, tmp_path: Path
+) -> None:
+    with (
+        ScriptedServer(model, window=WINDOW) as server,
+        RunningGateway(settings_for(server, **SMALL), tmp_path) as gateway,
+    ):
+        client = AnthropicClient(gateway.url)
+        converse(client, 36)
+        client.history = client.history[: 4 * turns]
+        answers = converse(client, 14, first=100)
+        assert view_of(client) == "compacted"
+    asked = [seen for seen in server.requests if seen.body and seen.body.get("tools")]
+    back = json.dumps((asked[-28].body or {})["messages"])
+    assert "ship0" in back
+    assert f"ship{turns}:" not in back
+    assert all(seen.status == 200 for seen in server.requests)
+    assert answers[-1].startswith("The register says: ship113")
 
 
 def _plain(message: Any) -> str:

@@ -1,5 +1,6 @@
 """Real clients, in long conversations with tools: the same answers as without the gateway, within a small window."""
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,9 +31,13 @@ def with_openai_sdk(url: str) -> list[str]:
         for question in QUESTIONS:
             history.append({"role": "user", "content": question})
             while True:
-                with client.chat.completions.stream(model="gpt-4.1", messages=history, tools=[TOOL]) as stream:
+                with client.chat.completions.stream(
+                    model="gpt-4.1", messages=history, tools=[TOOL]
+                ) as stream:
                     message = stream.get_final_completion().choices[0].message
-                history.append(message.model_dump(include={"role", "content", "tool_calls"}, exclude_none=True))
+                history.append(
+                    message.model_dump(include={"role", "content", "tool_calls"}, exclude_none=True)
+                )
                 if not message.tool_calls:
                     break
                 for one in message.tool_calls:
@@ -51,7 +56,11 @@ def with_anthropic_sdk(url: str) -> list[str]:
             history.append({"role": "user", "content": question})
             while True:
                 with client.messages.stream(
-                    model="claude-sonnet-4-5", max_tokens=300, system="Be brief.", messages=history, tools=[tool]
+                    model="claude-sonnet-4-5",
+                    max_tokens=300,
+                    system="Be brief.",
+                    messages=history,
+                    tools=[tool],
                 ) as stream:
                     message = stream.get_final_message()
                 history.append({"role": "assistant", "content": message.content})
@@ -94,7 +103,9 @@ def with_langchain_openai(url: str) -> list[str]:
 
 
 def with_langchain_anthropic(url: str) -> list[str]:
-    langchain_anthropic = pytest.importorskip("langchain_anthropic", reason="langchain-anthropic is not installed")
+    langchain_anthropic = pytest.importorskip(
+        "langchain_anthropic", reason="langchain-anthropic is not installed"
+    )
     return with_langchain(
         langchain_anthropic.ChatAnthropic(
             base_url=url, api_key="any", model="claude-sonnet-4-5", max_tokens=300, max_retries=0
@@ -103,7 +114,9 @@ def with_langchain_anthropic(url: str) -> list[str]:
 
 
 @pytest.fixture(params=["anthropic", "openai"])
-def upstream(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[ScriptedServer, RunningGateway]]:
+def upstream(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[tuple[ScriptedServer, RunningGateway]]:
     with (
         ScriptedServer(model, window=WINDOW) as server,
         RunningGateway(settings_for(server, request.param, **SMALL), tmp_path) as gateway,
@@ -127,4 +140,4 @@ def test_a_real_client_gets_the_same_answers_within_a_small_window(
     usages = [seen.usage for seen in server.requests if seen.usage]
     assert len(usages) == len(server.requests), [seen.refusal for seen in server.requests if seen.refusal]
     assert max(usage.prompt_tokens for usage in usages) <= WINDOW
-    assert any(b.prompt_tokens < a.prompt_tokens for a, b in zip(usages, usages[1:], strict=False))
+    assert any(b.prompt_tokens < a.prompt_tokens for a, b in itertools.pairwise(usages))

@@ -83,7 +83,9 @@ def test_another_caller_with_the_same_words_has_a_conversation_of_its_own(tmp_pa
         named.headers = {**named.headers, "x-session-id": "quiet-harbour"}
         for client in (mine, other, named):
             converse(client, 18)
-        sessions = {client.last.headers["x-plimsoll-session"] for client in (mine, other, named) if client.last}
+        sessions = {
+            client.last.headers["x-plimsoll-session"] for client in (mine, other, named) if client.last
+        }
     assert len(sessions) == 3
     assert all("x-session-id" not in seen.headers for seen in server.requests)
 
@@ -125,8 +127,10 @@ def test_a_compaction_that_a_person_takes_back_is_taken_back_for_the_client(tmp_
                 await archive.undo(session)
 
         asyncio.run(undo())
-        # The whole history is there again, and where that is too much it is compacted anew.
+        # What a person has taken back is not done again at the next chance.
         converse(client, 1, first=number)
+        assert view_of(client) == "log"
+        assert len((server.requests[-1].body or {})["messages"]) == len(client.history) - 1
     assert all(seen.status == 200 for seen in server.requests)
 
 

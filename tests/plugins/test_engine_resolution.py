@@ -214,6 +214,16 @@ def test_an_enabled_plugin_that_is_not_there_is_told(place):
     assert "plugins.enabled: no plugin is called 'nope'" in chosen(place, "compressor", "nope").problems[0]
 
 
+def test_an_engine_that_is_enabled_instead_of_named_is_told(place):
+    place.engine("mine")
+    assert "`plimsoll plugins use mine`" in chosen(place, "compressor", "mine").problems[0]
+
+
+def test_a_plugins_words_cannot_drive_the_terminal(place):
+    place.engine("mine", code="raise ValueError('a\\x1b[31mb\\nc')\n")
+    assert "ValueError: a [31mb c (__init__.py, line 1)" in chosen(place, "mine").problems[0]
+
+
 def test_a_class_is_made_with_the_context_where_it_wants_it(place):
     made = []
 

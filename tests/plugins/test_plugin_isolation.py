@@ -1,6 +1,7 @@
 """A plugin sees modules that were lent to it; everybody else sees what was there before."""
 
 import importlib
+import logging
 import py_compile
 import sys
 import threading
@@ -9,6 +10,7 @@ from types import ModuleType
 import pytest
 from plugin_folders import write
 
+from plimsoll import ContextEngine
 from plimsoll.plugins.hermes import Services, hermes_modules, serving
 from plimsoll.plugins.isolation import load_package
 
@@ -57,7 +59,7 @@ def plugin(tmp_path):
 
 def test_lent_modules_are_found_at_the_top_lazily_and_by_name(plugin, tmp_path):
     package, lent = plugin
-    assert package.ContextEngine.__module__ == "plimsoll.context.engine"
+    assert issubclass(package.ContextEngine, ContextEngine)
     assert package.home() == tmp_path
     assert package.hermes_cli.config.get_hermes_home() == tmp_path
     assert package.later.lazily() is package.later.dynamically() is package.auxiliary_client.call_llm
@@ -162,3 +164,10 @@ def test_secrets_do_not_reach_the_model(plugin):
     secret = "sk-ant-api03-" + "a1B2" * 10
     answer = plugin[0].later.lazily()(messages=[{"role": "user", "content": f"ANTHROPIC_API_KEY={secret}"}])
     assert secret not in answer.choices[0].message.content
+
+
+def test_what_a_plugin_logs_is_not_written_into_the_chat(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    write(tmp_path / "guest", "import logging\nlogging.getLogger(__name__).warning('storm')\n")
+    load_package(tmp_path / "guest", {})
+    assert capfd.readouterr().err == ""

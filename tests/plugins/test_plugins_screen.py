@@ -11,6 +11,8 @@ from uuid import uuid4
 import pytest
 from plugin_folders import PLIMSOLL
 
+from plimsoll.plugins import built_in_engines
+
 PATIENCE = 60.0
 CONFIG = "# my settings\ncontext:\n  engine: compressor  # for now\n# the end\n"
 
@@ -63,6 +65,13 @@ class Screen:
         return done
 
 
+def go_to(screen, name, before):
+    """Down to an engine, past the built-in ones and those that come before it."""
+    for _ in range(len(built_in_engines()) + before):
+        screen.press("Down")
+    return screen.wait_for(f"› ○ {name}")
+
+
 def open_engines(screen):
     screen.wait_for("› Provider Plugins")
     screen.press("Enter")
@@ -80,8 +89,7 @@ def test_an_engine_chosen_by_keys_is_in_the_file_and_its_comments_too(place):
         assert "› ● compressor" in shown
         assert "○ mine" in shown
         assert "Keeps both ends of a conversation." in shown
-        screen.press("Down")
-        screen.wait_for("› ○ mine")
+        go_to(screen, "mine", 0)
         screen.press("Enter")
         screen.wait_for("› ● mine")
         screen.wait_for("context.engine = mine")
@@ -99,8 +107,7 @@ def test_one_that_does_not_work_says_why_and_changes_nothing(place):
     place.config(CONFIG)
     with Screen(place, NO_COLOR="1") as screen:
         open_engines(screen)
-        screen.press("Down")
-        screen.wait_for("› ○ broken")
+        go_to(screen, "broken", 0)
         screen.press("Enter")
         screen.wait_for("No module named 'nowhere'")
         assert screen.colours() == set()
@@ -115,9 +122,7 @@ def test_more_engines_than_lines_scroll(place):
         place.engine(f"engine-{number:02}", manifest=f"description: Number {number}.\n")
     with Screen(place, size=(60, 16)) as screen:
         open_engines(screen)
-        for _ in range(12):
-            screen.press("Down")
-        shown = screen.wait_for("› ○ engine-11")
+        shown = go_to(screen, "engine-11", 11)
         assert "Plugins › Provider Plugins › Context Engine" in shown
         assert "Enter choose" in shown
         screen.press("C-c")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.errors import PluginError
-from plimsoll.plugins import TrustFile, fingerprint
+from plimsoll.plugins import TrustFile, fingerprint, outfit
 
 
 @pytest.fixture
@@ -76,6 +76,33 @@ def test_a_file_of_trust_that_is_garbled_is_told(trust, folder):
     trust.path.write_text("{")
     with pytest.raises(PluginError, match="Remove it and trust again"):
         trust.state(folder)
+
+
+LAZY = """
+from plimsoll import ContextEngine
+from .early import base
+
+class Engine(ContextEngine):
+    name = "lazy"
+    def update_from_response(self, usage): ...
+    def should_compress(self, prompt_tokens=None): return False
+    def compress(self, messages, **later):
+        from .late import words
+        return [{"role": "user", "content": words}]
+"""
+
+
+def test_a_file_that_changes_while_the_plugin_runs_is_not_run(place):
+    folder = place.engine("lazy", code=LAZY, project=True)
+    (folder / "early.py").write_text("base = 1\n")
+    (folder / "late.py").write_text("words = 'as trusted'\n")
+    TrustFile.under(place.home).trust(folder)
+    engine = outfit("lazy", place.surroundings(), place.context()).engine
+    (folder / "late.py").write_text("words = 'something else'\n")
+    with pytest.raises(ImportError, match="has changed since it was trusted"):
+        engine.compress([])
+    (folder / "late.py").write_text("words = 'as trusted'\n")
+    assert engine.compress([])[0]["content"] == "as trusted"
 
 
 names = st.text("abc", min_size=1, max_size=3)

@@ -18,8 +18,8 @@ from plimsoll.config import set_value
 from plimsoll.context import Cleared
 from plimsoll.errors import SettingError
 from plimsoll.models import card_for
+from plimsoll.terminal.amounts import SMALLEST_WINDOW
 from plimsoll.terminal.batch import Plan, compact_all
-from plimsoll.terminal.compress import SMALLEST_WINDOW
 from plimsoll.terminal.main import plimsoll
 from plimsoll.terminal.tables import cleared_list
 from plimsoll.transcripts import Transcript, read_example

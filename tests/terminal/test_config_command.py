@@ -141,7 +141,7 @@ def test_check_fails_for_an_engine_that_is_not_installed(home: Path) -> None:
     (home / "config.yaml").write_text("context:\n  engine: nothing\n")
     result = run("config", "check")
     assert result.exit_code == 2
-    assert "Installed: compressor." in result.stderr
+    assert "Installed: compressor" in result.stderr
 
 
 def test_explain_tells_value_range_default_source_and_what_it_overrides(

@@ -1,6 +1,6 @@
 """One user turn: prepare → ask → run tools → repeat; and the one place that decides when to compact."""
 
-from plimsoll.agent.agent import INTERRUPTED, UNANSWERED, Agent
+from plimsoll.agent.agent import INTERRUPTED, LEFT, UNANSWERED, Agent
 from plimsoll.agent.asking import Emit, Line
 from plimsoll.agent.compaction import Attempt, CompactionRules, Compactor
 from plimsoll.agent.engine_tools import engine_tools
@@ -13,6 +13,7 @@ from plimsoll.agent.limits import Limits
 
 __all__ = [
     "INTERRUPTED",
+    "LEFT",
     "UNANSWERED",
     "Agent",
     "Attempt",

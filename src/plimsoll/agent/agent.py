@@ -10,8 +10,8 @@ next turn can begin. The model is never told how full its window is.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from plimsoll.agent.accounts import record_of
 from plimsoll.agent.asking import Emit, Line
@@ -26,13 +26,16 @@ from plimsoll.archive import CompactionEvent
 from plimsoll.context.ledger import call_line, outcome_of
 from plimsoll.dialects import Reply, Usage, drop_bound_thinking
 from plimsoll.errors import ContextOverflow, OutputCapExceeded, PayloadTooLarge, ProviderError, UserError
-from plimsoll.messages import Message, text_of, tool_calls
-from plimsoll.tools import Approve, Outcome, ToolBox, ToolContext
+from plimsoll.messages import Message, call_name, text_of, tool_calls
+from plimsoll.tools import Approve, Outcome, ToolBox, ToolContext, failed
 
 INTERRUPTED = "[interrupted by the user]"
 UNANSWERED = "[no answer came: the request failed]"
+LEFT = "[no answer came: the process that answered has ended]"
+LOST = "the process that ran it has ended; whether it took effect is not known."
 _MOST_CURES = 6  # of one request: each makes it smaller, so more would not help
 _SMALLEST_ANSWER = 16
+_ENGINE_SHARE = 0.6  # of a deadline
 _LONGEST_LINE = 200  # characters of a result that a person sees
 
 
@@ -61,10 +64,26 @@ class Agent:
 
     async def turn(self, said: Message, emit: Emit, approve: Approve | None = None) -> Message:
         """Answer one user message; the last message of the turn."""
+        await self.hear(said, emit)
+        return await self.answer(emit, approve)
+
+    async def hear(self, said: Message, emit: Emit) -> None:
+        """Take down a user message; it is safe from here on, whatever becomes of its answer."""
         self.tell(emit)
         await self._add([said])
+
+    async def answer(
+        self, emit: Emit, approve: Approve | None = None, first: Callable[[], Awaitable[None]] | None = None
+    ) -> Message:
+        """Answer what was heard, also where another process began with it; `first` is done before anything else.
+
+        Calls that the other process left without a result are not run again: nobody knows what they have done.
+        """
         turn = Turn(self.line.clock())
         try:
+            await self._give_up_calls()
+            if first is not None:
+                await first()
             return await self._answer(turn, emit, approve)
         except asyncio.CancelledError:
             await asyncio.shield(self._leave_valid(INTERRUPTED))
@@ -73,9 +92,32 @@ class Agent:
             await self._leave_valid(UNANSWERED)
             raise
 
-    async def compact(self, emit: Emit, trigger: str, focus: str | None = None) -> CompactionEvent:
-        """Make the view lighter now, whoever asked for it; the event says what came of it."""
-        attempt = await self.compactor.compact(self.view, self.line.tokens(self.view), trigger, focus)
+    async def give_up(self) -> None:
+        """End a turn that another process left unfinished, so that the next one is in order."""
+        await self._give_up_calls()
+        await self._leave_valid(LEFT)
+
+    async def compact(
+        self,
+        emit: Emit,
+        trigger: str,
+        focus: str | None = None,
+        *,
+        why: str = "",
+        deadline: float | None = None,
+    ) -> CompactionEvent:
+        """Make the view lighter now, whoever asked for it; the event says what came of it.
+
+        `why` stands in the event. `TimeoutError` where there is no lighter view within the deadline; the engine
+        gets most of it, so that the built-in can stand in for one that hangs.
+        """
+        tokens, share = self.line.tokens(self.view), deadline and deadline * _ENGINE_SHARE
+        async with asyncio.timeout(deadline):
+            attempt = await self.compactor.compact(self.view, tokens, trigger, focus, share)
+        if why:
+            reasons = (why, attempt.event.reason)
+            event = replace(attempt.event, reason="; ".join(reason for reason in reasons if reason))
+            attempt = replace(attempt, event=event)
         event = await carried_through(self._commit(attempt))
         emit(Compacted(event))
         await self.compactor.finished(event)
@@ -245,6 +287,13 @@ class Agent:
         await self.journal.add(messages, shown)
         self.view.extend(shown.get(place, message) for place, message in enumerate(messages))
         return messages[-1]
+
+    async def _give_up_calls(self) -> None:
+        calls = tool_calls(self.view[-1]) if self.view else []
+        if calls:
+            await self._add(
+                [failed(LOST).message(str(call.get("id", "")), call_name(call)) for call in calls]
+            )
 
     async def _leave_valid(self, said: str) -> None:
         """After a turn that broke off: the newest word is not the user's, so that the next turn is in order.

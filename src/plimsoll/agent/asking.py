@@ -40,6 +40,7 @@ class Line:
     anchor: UsageAnchor = field(default_factory=UsageAnchor)
     # Told of every request that was answered, exactly as it was sent: what a warm summary builds on.
     on_reply: Callable[[ChatRequest, Usage | None], None] | None = None
+    is_shared: bool = False  # by the lines of other conversations, so that none of them closes the client
     # What of the last reply has arrived, until it stands in the history: what a person saw is not lost.
     unfinished: Message | None = None
     _chain: BlockChain | None = None
@@ -81,6 +82,11 @@ class Line:
         if reply.usage and reply.usage.prompt_tokens:
             self.anchor = self.anchor.observe(reply.usage.prompt_tokens, self._estimate(view))
         return reply
+
+    async def aclose(self) -> None:
+        """Close the client, unless others use it."""
+        if not self.is_shared:
+            await self.client.aclose()
 
     def money(self, usage: Usage) -> float | None:
         """What a reply cost in USD; None where the card has no prices."""

@@ -145,9 +145,17 @@ class Compactor:
         self._prepared = _Prepared(source, guidance, task)
 
     async def compact(
-        self, view: Sequence[Message], tokens: int, trigger: str, focus: str | None = None
+        self,
+        view: Sequence[Message],
+        tokens: int,
+        trigger: str,
+        focus: str | None = None,
+        deadline: float | None = None,
     ) -> Attempt:
-        """Make the view lighter now: by what was prepared, by the engine, or by the built-in one."""
+        """Make the view lighter now: by what was prepared, by the engine, or by the built-in one.
+
+        `deadline` is how many seconds each of them may take, where the rules allow more.
+        """
         started = self._clock()
         event = CompactionEvent(
             trigger=trigger, engine=self.engine.name, messages_before=len(view), tokens_before=tokens
@@ -161,7 +169,8 @@ class Compactor:
         if guidance.veto:
             self._vain = _Vain(tokens, self._clock())
             return Attempt(None, replace(event, outcome="refused", reason=f"vetoed by {guidance.veto}"))
-        found, why = await self._candidate(list(view), tokens, guidance.focus, prepared)
+        seconds = min(self.rules.deadline, deadline or self.rules.deadline)
+        found, why = await self._candidate(list(view), tokens, guidance.focus, prepared, seconds)
         waited = self._clock() - started
         spent = self.take_spent()
         event = replace(event, seconds=waited, waited=waited, reason=why, money=total_of(spent))
@@ -224,11 +233,11 @@ class Compactor:
             self.host.notice(fault, fault)
 
     async def _candidate(
-        self, view: list[Message], tokens: int, focus: str | None, prepared: _Prepared | None
+        self, view: list[Message], tokens: int, focus: str | None, prepared: _Prepared | None, seconds: float
     ) -> tuple[Lighter | None, str]:
         """A lighter list that passes the gate, from the best source that gives one, and what went wrong before."""
         faults: list[str] = []
-        sources = self._sources(view, tokens, focus, prepared)
+        sources = self._sources(view, tokens, focus, prepared, seconds)
         for name, source in sources:
             try:
                 found = await source()
@@ -237,7 +246,7 @@ class Compactor:
                 faults.append(f"{name}: {hung}")
                 if name != "prepared" and self.host.is_built_in and len(sources) < _MOST_SOURCES:
                     # Only a model can have taken so long.
-                    sources.append(self._plain(self.host.without_model(), view, tokens, focus))
+                    sources.append(self._plain(self.host.without_model(), view, tokens, focus, seconds))
                 continue
             except (
                 Exception
@@ -259,7 +268,7 @@ class Compactor:
         return prepared
 
     def _sources(
-        self, view: list[Message], tokens: int, focus: str | None, prepared: _Prepared | None
+        self, view: list[Message], tokens: int, focus: str | None, prepared: _Prepared | None, seconds: float
     ) -> list[tuple[str, Source]]:
         """Where a lighter list may come from, best first."""
         engine = self.engine
@@ -267,15 +276,15 @@ class Compactor:
         if prepared:
             later = view[len(prepared.source) :]
             sources.append(("prepared", lambda: _with_later(prepared, later)))
-        sources.append((engine.name, lambda: self._run(engine, view, tokens, focus)))
+        sources.append((engine.name, lambda: self._run(engine, view, tokens, focus, seconds)))
         if not self.host.is_built_in:
-            sources.append(self._plain(self.host.fallback(), view, tokens, focus))
+            sources.append(self._plain(self.host.fallback(), view, tokens, focus, seconds))
         return sources
 
     def _plain(
-        self, engine: ContextCompressor, view: list[Message], tokens: int, focus: str | None
+        self, engine: ContextCompressor, view: list[Message], tokens: int, focus: str | None, seconds: float
     ) -> tuple[str, Source]:
-        return "the built-in", lambda: self._run(engine, view, tokens, focus)
+        return "the built-in", lambda: self._run(engine, view, tokens, focus, seconds)
 
     async def _run_guided(
         self, guidance: "asyncio.Task[Guidance]", view: list[Message], tokens: int
@@ -284,19 +293,16 @@ class Compactor:
         spoken = await asyncio.shield(guidance)
         if spoken.veto:
             return Lighter(view, None, 0.0)
-        return await self._run(self.engine, view, tokens, spoken.focus)
+        return await self._run(self.engine, view, tokens, spoken.focus, self.rules.deadline)
 
     async def _run(
-        self, engine: ContextEngine, view: list[Message], tokens: int, focus: str | None
+        self, engine: ContextEngine, view: list[Message], tokens: int, focus: str | None, seconds: float
     ) -> Lighter:
-        """The engine in a thread of its own, within the deadline."""
+        """The engine in a thread of its own, within so many seconds."""
         started = self._clock()
-        messages = await self.host.compress(
-            engine, view, self.rules.deadline, current_tokens=tokens, focus_topic=focus
-        )
+        messages = await self.host.compress(engine, view, seconds, current_tokens=tokens, focus_topic=focus)
         report = getattr(engine, "last_report", None)
-        seconds = self._clock() - started
-        return Lighter(messages, report if isinstance(report, Report) else None, seconds)
+        return Lighter(messages, report if isinstance(report, Report) else None, self._clock() - started)
 
 
 async def _with_later(prepared: _Prepared, later: Sequence[Message]) -> Lighter:

@@ -19,7 +19,7 @@ from plimsoll.archive.encoding import digest_of
 from plimsoll.archive.ids import node_id
 from plimsoll.archive.records import Node, NodeLink, Source, Span
 from plimsoll.archive.views import Draft, Item, Reference, Shortened, View, merged
-from plimsoll.messages import SYSTEM_ROLES, Message, answered_id, call_ids, handle_of
+from plimsoll.messages import STUB_RESULT, SYSTEM_ROLES, Message, answered_id, call_ids, handle_of
 from plimsoll.models import estimate_message_tokens
 
 # Where a stub or an excerpt ends. A handle inside of a text is only spoken of.
@@ -71,8 +71,10 @@ def _found_again(before: Sequence[Item], after: Sequence[Message]) -> list[int |
         front += 1
     places: dict[bytes | Mark, list[int]] = {}
     for place in range(front, len(before)):
-        keys: list[bytes | Mark] = [digests[place], *marks[place]]
-        for key in keys:
+        digest = digests[place]
+        # Two equal results become equal stubs: words that are not the original's own prove little.
+        words: bytes | Mark = ("shortened", digest.hex()) if before[place].shortened else digest
+        for key in (words, *marks[place]):
             places.setdefault(key, []).append(place)
     bound = len(before)
     for index in range(len(after) - 1, front - 1, -1):
@@ -83,13 +85,13 @@ def _found_again(before: Sequence[Item], after: Sequence[Message]) -> list[int |
 
 
 def _latest(places: Mapping[bytes | Mark, list[int]], message: Message, bound: int) -> int | None:
-    """The last place before `bound` where this message stood, equal if possible, else in other words."""
-    keys: list[bytes | Mark] = [digest_of(message), *_marks(message)]
-    for key in keys:
-        fitting = [place for place in places.get(key, ()) if place < bound]
-        if fitting:
-            return fitting[-1]
-    return None
+    """The last place before `bound` where this message stood: equal if possible, else in other words."""
+    digest = digest_of(message)
+    equal = [place for place in places.get(digest, ()) if place < bound]
+    if equal:
+        return equal[-1]
+    marks = [("shortened", digest.hex()), *_marks(message)]
+    return max((place for mark in marks for place in places.get(mark, ()) if place < bound), default=None)
 
 
 def _same(item: Item, marks: Sequence[Mark], message: Message) -> bool:
@@ -99,6 +101,9 @@ def _same(item: Item, marks: Sequence[Mark], message: Message) -> bool:
 def _marks(message: Message) -> list[Mark]:
     """By what a message is known when its words have changed, the surest first."""
     role, content = str(message.get("role")), message.get("content")
+    if content == STUB_RESULT:
+        # Put in by a repair. Where ids repeat, an earlier result would take it for its own words.
+        return []
     marks = [("call", one) for one in call_ids(message)]
     answered = answered_id(message)
     if answered is not None:

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
+from plimsoll.archive.keys import KeyStore
+from plimsoll.archive.mail import Mailbox
 from plimsoll.archive.query import SearchPage, SearchQuery
 from plimsoll.archive.records import (
     Appended,
@@ -45,19 +47,36 @@ class Archive(ABC):
     async def close(self) -> None:
         """Finish what is being written and let go of the store."""
 
+    @property
+    @abstractmethod
+    def keys(self) -> KeyStore:
+        """Who may use a gateway on this archive."""
+
+    @property
+    @abstractmethod
+    def mail(self) -> Mailbox:
+        """Messages from chat platforms until they are answered."""
+
     # Sessions
 
     @abstractmethod
-    async def create_session(self, *, title: str = "", model: str = "", engine: str = "") -> Session:
-        """A new session with an id of its own."""
+    async def create_session(
+        self, *, title: str = "", model: str = "", engine: str = "", owner: str | None = None
+    ) -> Session:
+        """A new session with an id of its own; `owner` is the access key that it belongs to."""
 
     @abstractmethod
-    async def session(self, id: str) -> Session:
-        """The session of this id or of this unique beginning; `UnknownSession` names the nearest otherwise."""
+    async def session(self, id: str, *, owner: str | None = None) -> Session:
+        """The session of this id or of this unique beginning; `UnknownSession` names the nearest otherwise.
+
+        With an owner, those of all others do not exist.
+        """
 
     @abstractmethod
-    async def sessions(self, *, limit: int = 50, offset: int = 0, prefix: str = "") -> list[Session]:
-        """Sessions whose id begins so, the one that was last written to first."""
+    async def sessions(
+        self, *, limit: int = 50, offset: int = 0, prefix: str = "", owner: str | None = None
+    ) -> list[Session]:
+        """Sessions whose id begins so, the one that was last written to first; with an owner, only his."""
 
     @abstractmethod
     async def update_session(
@@ -210,3 +229,7 @@ class Archive(ABC):
     @abstractmethod
     async def check(self) -> list[str]:
         """Everything that is wrong with the store, a sentence each; empty: sound."""
+
+    @abstractmethod
+    async def mend_search(self) -> int:
+        """Make messages findable that search has lost; how many these were."""

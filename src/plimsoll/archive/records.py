@@ -37,6 +37,7 @@ class Session:
     parent: str | None = None
     forked_at: int = 0  # the last message shared with the parent
     state: State = "active"
+    owner: str | None = None  # the id of the access key it belongs to; None: whoever has the archive
 
 
 @dataclass(frozen=True, slots=True)

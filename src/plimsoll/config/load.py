@@ -24,7 +24,7 @@ from plimsoll.config.schema import Setting, Settings, path_of, setting_at
 from plimsoll.config.sources import DEFAULT, Given, KeyPath, Problem, Source, setting_error
 from plimsoll.errors import SettingError
 
-BUILT_IN_ENGINES = ("compressor",)
+BUILT_IN_ENGINES = ("compressor", "lcm")
 
 FILE_NAME = "config.yaml"
 _SWITCHES = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}

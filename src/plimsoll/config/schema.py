@@ -9,6 +9,7 @@
               ├─ agent           agent/settings.py
               ├─ plugins         context/settings.py
               ├─ tools           tools/settings.py
+              ├─ gateway         config/gateway.py
               └─ mcp_servers     tools/settings.py
 
 `all_keys()` is what messages, completion and the documentation are made from, so
@@ -28,6 +29,7 @@ from pydantic.fields import FieldInfo
 from plimsoll.agent.settings import AgentSettings
 from plimsoll.archive.settings import ArchiveSettings
 from plimsoll.caching.settings import PromptCachingSettings
+from plimsoll.config.gateway import GatewaySection
 from plimsoll.config.sources import KeyPath
 from plimsoll.context.settings import (
     AuxiliarySettings,
@@ -54,6 +56,7 @@ class Settings(Section):
     agent: AgentSettings = Field(default_factory=AgentSettings)
     plugins: PluginSettings = Field(default_factory=PluginSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
+    gateway: GatewaySection = Field(default_factory=GatewaySection)
     mcp_servers: Mapping[str, McpServerSettings] = Field(
         default_factory=dict,
         description="MCP servers, by a name of your choice.",

@@ -11,6 +11,7 @@ SUMMARY_RATIO = 0.20
 MIN_SUMMARY_TOKENS = 2_000
 SUMMARY_CEILING = 12_000
 SUMMARY_WINDOW_SHARE = 0.05
+TARGET_SHARE = 0.38
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Budget:
     window: int
     threshold: float = 0.50
     target_ratio: float = 0.20
+    target: int | None = None  # tokens of the compacted conversation, where somebody names them
 
     def __post_init__(self) -> None:
         if self.window < 1:
@@ -33,6 +35,11 @@ class Budget:
     def threshold_tokens(self) -> int:
         """The hard line: compaction is due at this many prompt tokens."""
         return int(self.window * self.threshold)
+
+    @property
+    def target_tokens(self) -> int:
+        """What a compacted conversation should weigh: by default a third of the threshold."""
+        return min(self.target or int(self.threshold_tokens * TARGET_SHARE), self.threshold_tokens)
 
     @property
     def tail_tokens(self) -> int:

@@ -3,9 +3,10 @@
 import argparse
 import sys
 
+from plimsoll.config import load_settings
 from plimsoll.errors import UserError
 from plimsoll.gateway.serving import serve
-from plimsoll.gateway.settings import HOST, PORT, GatewaySettings
+from plimsoll.gateway.settings import gateway_settings
 
 MISTAKE = 2
 
@@ -13,12 +14,13 @@ MISTAKE = 2
 def main() -> int:
     """Serve until a signal ends it; the exit code."""
     parser = argparse.ArgumentParser(prog="plimsoll gateway")
-    parser.add_argument("--host", default=HOST)
-    parser.add_argument("--port", default=PORT, type=int)
-    parser.add_argument("--workers", default=1, type=int)
+    parser.add_argument("--host")
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--workers", type=int)
     options = parser.parse_args()
     try:
-        serve(GatewaySettings(host=options.host, port=options.port, workers=options.workers))
+        section = load_settings().settings.gateway
+        serve(gateway_settings(section, host=options.host, port=options.port, workers=options.workers))
     except UserError as error:
         print(f"plimsoll: {error}", file=sys.stderr)
         return MISTAKE

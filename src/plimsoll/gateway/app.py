@@ -3,6 +3,8 @@
     /v1/chat/completions        OpenAI's dialect    ─┐
     /v1/messages                Anthropic's dialect ─┼─► dropin ─► upstream
     /v1/messages/count_tokens · /v1/models          ─┘
+    /sessions · /search · /openapi.json             ──► sessions ─► the agent
+    rooms and chats of people                       ──► messaging ─► sessions
 
 Nothing is opened before the application starts, and everything is closed when it ends.
 """
@@ -13,6 +15,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -22,9 +25,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from plimsoll.agent import CompactionRules
+from plimsoll.archive import Archive
+from plimsoll.archive.keys import Spent
 from plimsoll.archive.opening import open_archive
 from plimsoll.assembly import build_compressor, card_of, open_auxiliary
 from plimsoll.config import Settings, load_settings, plimsoll_home
+from plimsoll.errors import UserError
+from plimsoll.gateway.access.door import Door
+from plimsoll.gateway.access.front import front
 from plimsoll.gateway.dropin.desk import Desk
 from plimsoll.gateway.dropin.endpoint import Endpoint
 from plimsoll.gateway.dropin.index import FILE_NAME, ChainIndex
@@ -38,9 +46,15 @@ from plimsoll.gateway.dropin.threads import Threads
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.edge.answers import dialect_of, error_body
 from plimsoll.gateway.edge.body import Send
-from plimsoll.gateway.settings import GatewaySettings
+from plimsoll.gateway.messaging.opening import Messaging, open_messaging
+from plimsoll.gateway.sessions.desk import SessionDesk
+from plimsoll.gateway.sessions.endpoint import refused, session_routes
+from plimsoll.gateway.settings import GatewaySettings, gateway_settings
 from plimsoll.gateway.upstream.pool import Pool
 from plimsoll.gateway.upstream.target import Targets
+from plimsoll.gateway.watch.health import Readiness, watch_routes
+from plimsoll.gateway.watch.lines import Log, start_log
+from plimsoll.gateway.watch.opening import open_watching
 from plimsoll.providers.auxiliary import resolve_auxiliary
 
 
@@ -51,8 +65,14 @@ class Gateway:
         self, settings: Settings, gateway: GatewaySettings, environ: Mapping[str, str], home: Path
     ) -> None:
         self.settings, self.gateway, self.environ, self.home = settings, gateway, environ, home
+        self.door = Door(gateway.host, settings.gateway.keys, settings.gateway.allowed_origins)
+        self.watching = open_watching(settings.gateway, self._spend)
         self.desk: Desk | None = None
+        self.session_desk: SessionDesk | None = None
+        self.messaging: Messaging | None = None
         self.threads: Threads | None = None
+        self.archive: Archive | None = None
+        self.log: Log | None = None
 
     @asynccontextmanager
     async def opened(self, _app: object = None) -> AsyncIterator[None]:
@@ -60,6 +80,8 @@ class Gateway:
         async with AsyncExitStack() as stack:
             await self._open(stack)
             yield
+        if self.log is not None:
+            self.log.stop()  # a worker is ended by a signal, behind which nothing runs
 
     async def answer(self, inquiry: Inquiry, send: Send) -> None:
         """Answer a request for an answer."""
@@ -75,9 +97,19 @@ class Gateway:
         assert self.desk is not None, "the application has not started"
         return self.desk
 
+    @property
+    def open_session_desk(self) -> SessionDesk:
+        """The desk of sessions; there is one while the application runs."""
+        assert self.session_desk is not None, "the application has not started"
+        return self.session_desk
+
     async def _open(self, stack: AsyncExitStack) -> None:
         settings, home = self.settings, self.home
+        stack.callback(self.watching.close)
         archive = await stack.enter_async_context(await open_archive(settings.archive.url, home))
+        self.archive = archive
+        await self.door.open(archive.keys)
+        stack.push_async_callback(self.door.close)
         keeper = Keeper(
             archive, await ChainIndex.open(home / FILE_NAME), f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
         )
@@ -104,6 +136,25 @@ class Gateway:
         targets = Targets(settings.model, self.environ, home)
         self.desk = Desk(self.gateway, targets, pool, planner, keeper, lightener, windows)
         stack.push_async_callback(self._end)
+        self.session_desk = SessionDesk.open(settings, self.environ, home, archive, self.gateway.sessions)
+        stack.push_async_callback(self.session_desk.close, self.gateway.shutdown_seconds)
+        self.messaging = open_messaging(settings.gateway, self.environ, home, archive, self.session_desk)
+        stack.push_async_callback(self.messaging.close, self.gateway.shutdown_seconds)
+        self.messaging.start()
+
+    def _spend(self, key: str, spent: Spent) -> None:
+        if self.door.ring is not None:
+            self.door.ring.spent(key, spent)
+
+    async def archive_answers(self) -> None:
+        """Raises where the archive does not answer."""
+        if self.archive is None:
+            raise UserError("The archive is not open yet.")
+        await self.archive.sessions(limit=1)
+
+    async def upstream_is_known(self) -> None:
+        """Raises where nobody can be asked; asks nobody."""
+        await self.open_desk.targets.known()
 
     async def _end(self) -> None:
         """Finish what runs beside the requests, and give up what is being prepared."""
@@ -123,7 +174,7 @@ def build_app(
     home: Path | None = None,
 ) -> Starlette:
     """The application; `environ` and `home` are the process's own where they are not given."""
-    gateway = gateway or GatewaySettings()
+    gateway = gateway or gateway_settings(settings.gateway)
     within = Gateway(settings, gateway, os.environ if environ is None else environ, home or plimsoll_home())
     limits = gateway.limits
 
@@ -134,10 +185,16 @@ def build_app(
         Route("/v1/messages/count_tokens", Endpoint("anthropic", limits, within.count), methods=["POST"]),
         Route("/v1/models", listed, methods=["GET"]),
         Route("/v1/models/{name:path}", listed, methods=["GET"]),
+        *session_routes(lambda: within.open_session_desk, limits),
+        *watch_routes(
+            Readiness({"archive": within.archive_answers, "upstream": within.upstream_is_known}),
+            within.watching.figures,
+        ),
     ]
     app = Starlette(
         routes=routes,
         lifespan=within.opened,
+        middleware=front(within.door, within.watching.board, settings.gateway, gateway.host),
         exception_handlers={HTTPException: _refused, Exception: _broke},
     )
     app.state.gateway = within
@@ -146,7 +203,13 @@ def build_app(
 
 def app_from_config(gateway: GatewaySettings) -> Starlette:
     """The application of a process that reads the person's own configuration."""
-    return build_app(load_settings().settings, gateway)
+    settings = load_settings().settings
+    log = start_log(settings.gateway.log)
+    # For an application that does not start: this runs at the end of a worker too, which no `atexit` does.
+    Finalize(None, log.stop, exitpriority=0)
+    app = build_app(settings, gateway)
+    app.state.gateway.log = log
+    return app
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -156,14 +219,16 @@ async def _refused(request: Request, error: Exception) -> Response:
         404: f"There is nothing at {request.url.path}.",
         405: f"{request.url.path} does not take {request.method}.",
     }
-    body = error_body(dialect, status, told.get(status, str(error)))
-    return Response(body, status, media_type="application/json")
+    detail = told.get(status, str(error))
+    body = error_body(dialect, status, detail)
+    return refused(request.url.path, status, detail) or Response(body, status, media_type="application/json")
 
 
 async def _broke(request: Request, _error: Exception) -> Response:
     dialect = dialect_of(request.url.path, request.headers.raw)
-    body = error_body(dialect, 500, "The gateway failed on this request; its log says why.")
-    return Response(body, 500, media_type="application/json")
+    detail = "The gateway failed on this request; its log says why."
+    body = error_body(dialect, 500, detail)
+    return refused(request.url.path, 500, detail) or Response(body, 500, media_type="application/json")
 
 
 def _let_go(thread: Thread) -> None:

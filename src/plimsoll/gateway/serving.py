@@ -1,20 +1,39 @@
-"""The gateway's processes: one socket, as many workers as asked for, an end that lets requests finish."""
+"""The gateway's processes: one socket, as many workers as asked for, an end that lets requests finish.
 
+Whether it may start at all is asked before it listens: a worker that may not would be started for ever.
+"""
+
+import asyncio
+import os
+import signal
 import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import NoReturn
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
+from plimsoll.archive.opening import open_archive
+from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.errors import UserError, advice_on
+from plimsoll.gateway.access.door import Door
 from plimsoll.gateway.app import app_from_config
+from plimsoll.gateway.messaging.opening import configured
 from plimsoll.gateway.settings import GatewaySettings
+from plimsoll.gateway.watch.figures import FOLDER_VARIABLE
 
 _BACKLOG = 2_048
+_HEALTH_SECONDS = 60
 
 
 def serve(settings: GatewaySettings) -> None:
     """Serve until a signal ends it."""
+    asyncio.run(_may_start(settings, load_settings().settings))
     listening = _listening(settings)
     config = uvicorn.Config(
         partial(app_from_config, settings),
@@ -25,15 +44,42 @@ def serve(settings: GatewaySettings) -> None:
         server_header=False,
         limit_concurrency=settings.limits.connections,
         timeout_graceful_shutdown=int(settings.shutdown_seconds),
+        # A machine that is busy with other work must not cost a worker, and its streams, their life.
+        timeout_worker_healthcheck=_HEALTH_SECONDS,
         backlog=_BACKLOG,
     )
     try:
         if settings.workers > 1:
-            Multiprocess(config, sockets=[listening]).run()
+            with _figures_of_all():
+                Multiprocess(config, sockets=[listening]).run()
         else:
+            # When all is finished uvicorn raises the signal again that ended it; that is no failure.
+            for each in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(each, _ended)
             uvicorn.Server(config).run([listening])
     finally:
         listening.close()
+
+
+def _ended(_number: int, _frame: FrameType | None) -> NoReturn:
+    sys.exit(0)
+
+
+async def _may_start(gateway: GatewaySettings, settings: Settings) -> None:
+    """`UserError` where the gateway must not start: nobody has a key and strangers could reach it, or a platform
+    on which it answers people is not set up."""
+    configured(settings.gateway, os.environ)
+    door = Door(gateway.host, settings.gateway.keys, settings.gateway.allowed_origins)
+    async with await open_archive(settings.archive.url, plimsoll_home()) as archive:
+        await door.open(archive.keys)
+
+
+@contextmanager
+def _figures_of_all() -> Iterator[None]:
+    """A folder in which every process keeps its figures, so that whichever is asked has all of them."""
+    with TemporaryDirectory(prefix="plimsoll-gateway-") as folder:
+        os.environ.setdefault(FOLDER_VARIABLE, folder)
+        yield
 
 
 def _listening(settings: GatewaySettings) -> socket.socket:

@@ -2,11 +2,12 @@
 
     plimsoll gateway --host 127.0.0.1 --port 8787 --workers 2
 
-Everything about models, thresholds and caching stands in `config.yaml`, as for every other command.
+What a person may choose stands in `config.yaml` under `gateway`; the flags of the command outrank it.
 """
 
 from dataclasses import dataclass, field
 
+from plimsoll.config.gateway import GatewaySection
 from plimsoll.providers import Timeouts
 
 HOST = "127.0.0.1"
@@ -27,6 +28,17 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """How sessions are shared by those who speak in them, and by the processes that answer."""
+
+    waiting: int = 16  # messages that wait in one session, per process; more are told to come back later
+    open: int = 200  # sessions that stay open while nobody speaks in them, per process
+    patience: float = 600.0  # seconds to wait while another process answers in a session
+    lease: float = 60.0  # seconds for which a session is held after the process that answered was killed
+    hygiene_seconds: float = 90.0  # that a message may wait while its session is made lighter
+
+
+@dataclass(frozen=True, slots=True)
 class GatewaySettings:
     """Where the gateway listens and what it takes."""
 
@@ -34,5 +46,24 @@ class GatewaySettings:
     port: int = PORT
     workers: int = 1
     limits: Limits = field(default_factory=Limits)
+    sessions: SessionLimits = field(default_factory=SessionLimits)
     timeouts: Timeouts = field(default_factory=Timeouts)
     shutdown_seconds: float = 30.0  # for requests that are under way when it ends
+
+
+def gateway_settings(
+    section: GatewaySection, *, host: str | None = None, port: int | None = None, workers: int | None = None
+) -> GatewaySettings:
+    """What `config.yaml` says of the gateway, and what the command says instead."""
+    return GatewaySettings(
+        host=host or section.host,
+        port=port or section.port,
+        workers=workers or section.workers,
+        limits=Limits(
+            body_bytes=section.body_limit,
+            body_seconds=section.receive_seconds,
+            depth=section.depth_limit,
+            connections=section.connections,
+        ),
+        shutdown_seconds=section.shutdown_seconds,
+    )

@@ -1,9 +1,14 @@
 """The engines that come with Plimsoll, offered as a plugin would offer its own."""
 
+import time
+
+from plimsoll.archive.blocking import BlockingArchive
 from plimsoll.context import ContextCompressor
+from plimsoll.context.lcm import LcmEngine, Memory, OwnMemory, StoredMemory
 from plimsoll.plugins.offers import COMPRESSOR, EngineContext, EngineOffer
 
 SOURCE = "built in"
+LCM = "lcm"
 
 
 def built_in_engines() -> tuple[EngineOffer, ...]:
@@ -14,6 +19,12 @@ def built_in_engines() -> tuple[EngineOffer, ...]:
             "Clears old tool results and summarises the middle; works without a model too.",
             SOURCE,
             make_compressor,
+        ),
+        EngineOffer(
+            LCM,
+            "Keeps everything: a tree of summaries over the whole log, with tools to search and read it back.",
+            SOURCE,
+            make_lcm,
         ),
     )
 
@@ -28,4 +39,22 @@ def make_compressor(context: EngineContext) -> ContextCompressor:
         target_ratio=compression.target_ratio,
         protect_last_n=compression.protect_last_n,
         summarizer=context.summarizer,
+    )
+
+
+def make_lcm(context: EngineContext) -> LcmEngine:
+    """The lossless engine as configured, on the archive of the conversation where there is one."""
+    compression = context.settings.compression
+    memory: Memory = OwnMemory(time.time)
+    if context.archive is not None and context.session_id:
+        memory = StoredMemory(BlockingArchive.here(context.archive), context.session_id)
+    return LcmEngine(
+        model=context.model,
+        context_length=context.window,
+        threshold=compression.threshold,
+        target_ratio=compression.target_ratio,
+        protect_last_n=compression.protect_last_n,
+        summarizer=context.summarizer,
+        memory=memory,
+        clock=time.monotonic,
     )

@@ -1,6 +1,6 @@
 """The modules of Hermes Agent that its context plugins import, on top of what Plimsoll has.
 
-    agent.context_engine      ContextEngine           our own contract; the interface is the same
+    agent.context_engine      ContextEngine           our own contract, with the one default that differs there
     agent.auxiliary_client    call_llm(…)             whoever writes summaries under the user's settings
     hermes_cli.config         get_hermes_home()       $PLIMSOLL_HOME
     hermes_constants          get_hermes_home()       the same
@@ -23,6 +23,13 @@ from plimsoll.context.redaction import redact
 from plimsoll.messages import Message, text_of
 
 DEFAULT_ANSWER = 2_000  # tokens, where the plugin does not say how long the answer may be
+
+
+class HermesContextEngine(ContextEngine):
+    """The base class of Hermes engines: there is always something to compress, unless the engine says otherwise."""
+
+    def has_content_to_compress(self, messages: list[Message]) -> bool:
+        return True
 
 
 @dataclass(slots=True)
@@ -69,7 +76,7 @@ def hermes_modules(fallback: Services) -> dict[str, ModuleType]:
         )
 
     modules = [
-        _module("agent.context_engine", ContextEngine=ContextEngine),
+        _module("agent.context_engine", ContextEngine=HermesContextEngine),
         _module("agent.auxiliary_client", call_llm=call_llm),
         _module("hermes_cli.config", get_hermes_home=get_hermes_home),
         _module("hermes_constants", get_hermes_home=get_hermes_home),

@@ -14,6 +14,7 @@ Only sources are compiled, in memory: what runs is what can be read in the folde
 
 import builtins
 import importlib
+import logging
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -33,8 +34,9 @@ _PACKAGES: dict[str, "Lent"] = {}  # the packages that are loaded, and what was 
 class Lent:
     """Modules by their full name, and which of them were asked for."""
 
-    def __init__(self, modules: Mapping[str, ModuleType]) -> None:
+    def __init__(self, modules: Mapping[str, ModuleType], allowed: Mapping[str, str] | None = None) -> None:
         self.modules = dict(modules)
+        self._allowed = allowed
         self.roots = frozenset(name.partition(".")[0] for name in modules)
         self.used: set[str] = set()
         self.builtins = {**vars(builtins), "__import__": self._import}
@@ -48,6 +50,11 @@ class Lent:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         self.used.add(name)
         return self.modules[name]
+
+    def approve(self, path: str, data: bytes) -> None:
+        """Refuse a file that is not the one that was trusted, however late it is imported."""
+        if self._allowed is not None and self._allowed.get(path) != sha256(data).hexdigest():
+            raise ImportError(f"{path} has changed since it was trusted", path=path)
 
     def _import(
         self,
@@ -93,7 +100,9 @@ class _Loader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         # Straight from the source: a compiled file beside it could say something else.
-        return self.source_to_code(self.get_data(self.path), self.path)
+        source = self.get_data(self.path)
+        self._lent.approve(self.path, source)
+        return self.source_to_code(source, self.path)
 
     def exec_module(self, module: ModuleType) -> None:
         vars(module)["__builtins__"] = self._lent.builtins
@@ -113,15 +122,21 @@ class _Finder(MetaPathFinder):
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
             spec.loader = _Loader(fullname, spec.loader.path, _PACKAGES[root])
             spec.cached = None
+        elif spec is not None and spec.has_location and spec.origin:
+            _PACKAGES[root].approve(spec.origin, Path(spec.origin).read_bytes())
         return spec
 
 
 def load_package(
-    directory: Path, modules: Mapping[str, ModuleType], scope: str = ""
+    directory: Path,
+    modules: Mapping[str, ModuleType],
+    scope: str = "",
+    allowed: Mapping[str, str] | None = None,
 ) -> tuple[ModuleType, Lent]:
     """The package in a folder and what was lent to it; loaded once for each folder and scope.
 
-    Whatever the plugin raises is raised, and then nothing of it stays behind.
+    With `allowed`, only files with these hashes run, now and later. Whatever the plugin raises is raised, and
+    then nothing of it stays behind.
     """
     real = directory.resolve()
     mark = sha256(f"{real}\0{scope}".encode()).hexdigest()[:12]
@@ -132,7 +147,9 @@ def load_package(
         if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
             sys.meta_path.insert(0, _Finder())
         importlib.invalidate_caches()
-        lent = _PACKAGES[name] = Lent(modules)
+        # What a plugin logs is for whoever listens; without a listener Python would write into the chat.
+        logging.getLogger(name).addHandler(logging.NullHandler())
+        lent = _PACKAGES[name] = Lent(modules, allowed)
         init = str(real / "__init__.py")
         spec = spec_from_file_location(
             name, init, loader=_Loader(name, init, lent), submodule_search_locations=[str(real)]

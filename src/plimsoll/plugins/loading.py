@@ -23,6 +23,7 @@ from plimsoll.plugins.isolation import Lent, load_package
 from plimsoll.plugins.offers import EngineContext, EngineOffer
 from plimsoll.plugins.places import Found
 from plimsoll.plugins.registration import PluginContext, Registered, RegisteredEngine
+from plimsoll.plugins.trust import TrustFile
 
 _LONGEST_ERROR = 300
 # Threads that a plugin started itself belong to no conversation; the newest one's services answer them.
@@ -68,7 +69,9 @@ def load_plugin(found: Found, services: Services) -> Plugin:
                 _register_entry(found.entry.load(), context)
             elif found.path is not None:
                 modules = hermes_modules(_newest(found.path, services))
-                package, lent = load_package(found.path, modules, str(services.home))
+                trust = TrustFile.under(services.home)
+                allowed = trust.trusted_files(found.path) if found.where == "project" else None
+                package, lent = load_package(found.path, modules, str(services.home), allowed)
                 _register_package(package, context)
     except (Exception, SystemExit) as error:  # a plugin is foreign code: whatever it raises is told
         raise PluginError(_told(found, error)) from None

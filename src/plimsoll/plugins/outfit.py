@@ -10,7 +10,7 @@ broken is a sentence in `problems`; the conversation has an engine in any case.
 """
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,18 +92,22 @@ class _Search:
     def load_enabled(self) -> None:
         """Every plugin that `plugins.enabled` names."""
         for name in dict.fromkeys(self.surroundings.enabled):
-            named = [
-                one for one in self.found if name in (one.name, one.manifest.name) and one.kind == "general"
-            ]
-            usable = next((one for one in named if not one.obstacle), None)
-            if usable is None:
-                why = named[0].obstacle if named else f"no plugin is called {name!r}. {self._near(name)}"
-                self.problems.append(f"plugins.enabled: {why}")
-                continue
+            named = [one for one in self.found if name in (one.name, one.manifest.name)]
+            general = [one for one in named if one.kind == "general"]
+            usable = next((one for one in general if not one.obstacle), None)
             try:
+                if usable is None:
+                    raise PluginError(self._why_not(name, named, general))
                 self.plugins.append(self._load(usable))
             except PluginError as error:
                 self.problems.append(f"plugins.enabled: {error}")
+
+    def _why_not(self, name: str, named: Sequence[Found], general: Sequence[Found]) -> str:
+        if general:
+            return general[0].obstacle
+        if named:
+            return f"{name!r} is an engine. Name it in context.engine instead: `plimsoll plugins use {name}`."
+        return f"no plugin is called {name!r}. {self._near(name)}"
 
     def engine(self, name: str) -> tuple[ContextEngine, str]:
         """The engine of this name, or the built-in one and a problem that says why."""
@@ -173,4 +177,4 @@ class _Search:
     def _near(self, name: str) -> str:
         names = engine_names(self.surroundings)
         near = difflib.get_close_matches(name, names, n=1)
-        return f"Did you mean {near[0]}?" if near else f"There are: {', '.join(sorted(names))}."
+        return f"Did you mean {near[0]}?" if near else f"Installed: {', '.join(sorted(names))}."

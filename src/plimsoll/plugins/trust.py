@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -21,17 +22,24 @@ State = Literal["trusted", "changed", "unknown"]
 _CACHE = "__pycache__"
 
 
-def fingerprint(directory: Path) -> str:
-    """A hash of every name and every byte below a directory."""
-    digest = hashlib.sha256()
+def contents(directory: Path) -> dict[str, str]:
+    """The hash of every file below a directory, by its path in it."""
     try:
-        for path in sorted(_files(directory)):
-            name = path.relative_to(directory).as_posix().encode()
-            data = path.read_bytes()
-            digest.update(f"{len(name)} {len(data)} ".encode() + name + data)
+        return {
+            path.relative_to(directory).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(_files(directory))
+        }
     except OSError as error:
         raise PluginError(f"{directory} cannot be read: {error.strerror}. {advice_on(error)}") from None
-    return digest.hexdigest()
+
+
+def fingerprint(directory: Path) -> str:
+    """One hash of every name and every byte below a directory."""
+    return _fingerprint(contents(directory))
+
+
+def _fingerprint(files: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +55,22 @@ class TrustFile:
 
     def state(self, directory: Path) -> State:
         """Whether a folder may run, as it is now."""
-        known = self._read().get(str(directory.resolve()))
+        return self._state_of(directory.resolve())[0]
+
+    def trusted_files(self, directory: Path) -> dict[str, str]:
+        """The hash of every file of a trusted folder, by its real path: what may run, and nothing else."""
+        real = directory.resolve()
+        state, files = self._state_of(real)
+        if state != "trusted":
+            raise PluginError(f"{directory} is not trusted as it is now. Read it, then trust it again.")
+        return {str(real / name): digest for name, digest in files.items()}
+
+    def _state_of(self, real: Path) -> tuple[State, dict[str, str]]:
+        known = self._read().get(str(real))
         if known is None:
-            return "unknown"
-        return "trusted" if known == fingerprint(directory.resolve()) else "changed"
+            return "unknown", {}
+        files = contents(real)
+        return ("trusted" if known == _fingerprint(files) else "changed"), files
 
     def trust(self, directory: Path) -> None:
         """Let a folder run as long as its contents stay what they are."""

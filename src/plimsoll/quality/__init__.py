@@ -10,6 +10,7 @@ from plimsoll.quality.cuts import (
 )
 from plimsoll.quality.fabricated import fabrications
 from plimsoll.quality.figures import THIRDS, Figures, figures, share, shares, third_of
+from plimsoll.quality.fitting import Knobs, fit
 from plimsoll.quality.measure import Measured, Prepared, measure, prepare
 from plimsoll.quality.needed import Grade, Needed, grade, needed_facts
 from plimsoll.quality.stated import WEIGHTS, Stated, kept, stated_facts, weighted
@@ -23,6 +24,7 @@ __all__ = [
     "WEIGHTS",
     "Figures",
     "Grade",
+    "Knobs",
     "Measured",
     "Needed",
     "Prepared",
@@ -31,6 +33,7 @@ __all__ = [
     "fabrications",
     "figures",
     "first_and_last",
+    "fit",
     "grade",
     "joined",
     "kept",

@@ -36,7 +36,7 @@ WEIGHTS: Mapping[str, int] = {
 }  # fmt: skip
 HEAD = 40  # characters by which a command is known
 _PATH_KEYS = ("file_path", "path", "notebook_path", "filename", "target_file", "file", "url")
-_EDITS = re.compile(r"edit|write|patch|replace|insert", re.IGNORECASE)
+_EDITS = re.compile(r"edit|write|patch|replace|insert|create", re.IGNORECASE)
 _READS = re.compile(r"read|view|open|visit|inspect|fetch", re.IGNORECASE)
 _MOVES = re.compile(r"^(?:cd \S+ && )+")
 _EXIT = re.compile(
@@ -131,12 +131,12 @@ def _all(history: Sequence[Message]) -> Iterator[tuple[int, Stated]]:
     if newest_test:
         place, fact = newest_test
         yield place, Stated("test", fact.text, 0, fact.has_failed, fact.size)
-    yield from ((place, Stated("todo", text, 0)) for place, text in open_items(history))
+    yield from ((place, Stated("todo", _collapsed(text), 0)) for place, text in open_items(history))
 
 
 def _said_by_a_person(text: str) -> Iterator[Stated]:
     sentences = _sentences(text)
-    first = next((s for s in sentences if len(Reading(s).words) >= _LEAST_WORDS), text.strip())
+    first = next((s for s in sentences if len(Reading(s).words) >= _LEAST_WORDS), _collapsed(text))
     if len(first) >= _SHORTEST_ASK:
         yield Stated("ask", first[:_LONGEST], 0)
     for sentence in sentences:
@@ -172,7 +172,7 @@ def _done(tool: str, arguments: Any, result: str) -> Iterator[Stated]:
     elif path and _READS.search(tool):
         yield Stated("read", path, 0)
     if failed:
-        lines = (line.strip() for line in result.splitlines())
+        lines = map(_collapsed, result.splitlines())
         line = next((one for one in lines if _ERROR.search(one) and not _EXIT.fullmatch(one)), "")
         if line:
             yield Stated("error", line[:_LONGEST], 0)

@@ -1,8 +1,10 @@
 """A conversation that outlives the process: the agent on the archive."""
 
 from plimsoll.sessions.conversation import Conversation, Equipment
+from plimsoll.sessions.exchange import Exchange
+from plimsoll.sessions.hygiene import Hygiene
 from plimsoll.sessions.journal import ArchiveJournal
 from plimsoll.sessions.pins import with_pins
 from plimsoll.sessions.recall import recall_tool
 
-__all__ = ["ArchiveJournal", "Conversation", "Equipment", "recall_tool", "with_pins"]
+__all__ = ["ArchiveJournal", "Conversation", "Equipment", "Exchange", "Hygiene", "recall_tool", "with_pins"]

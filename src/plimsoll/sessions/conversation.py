@@ -8,7 +8,7 @@ with what was said since.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -26,10 +26,12 @@ from plimsoll.agent import (
 from plimsoll.archive import Archive, CompactionEvent, Session
 from plimsoll.context import ContextCompressor, ContextEngine, SummaryWriter
 from plimsoll.messages import Message
+from plimsoll.sessions.exchange import Exchange, exchange_at
+from plimsoll.sessions.hygiene import Hygiene, clean
 from plimsoll.sessions.journal import ArchiveJournal
 from plimsoll.sessions.pins import with_pins
 from plimsoll.sessions.recall import recall_tool
-from plimsoll.sessions.turns import turn_of
+from plimsoll.sessions.turns import LEASE_SECONDS, turn_of
 from plimsoll.tools import Approve, ToolBox, ToolContext
 
 
@@ -51,20 +53,23 @@ class Equipment:
     hooks: Hooks = field(default_factory=Hooks)
     fallback: ContextCompressor | None = None  # serves where another engine fails
     patience: float = 30.0  # seconds to wait while another process answers in the same session
+    lease: float = LEASE_SECONDS  # seconds for which the session is held after this process was killed
+    hygiene: Hygiene | None = None  # None where nothing but the agent looks after the weight of the session
 
 
 class Conversation:
     """One open session; one turn at a time."""
 
     def __init__(
-        self, archive: Archive, session: Session, agent: Agent, journal: ArchiveJournal, patience: float
+        self, archive: Archive, session: Session, agent: Agent, journal: ArchiveJournal, equipment: Equipment
     ) -> None:
         self.archive = archive
         self.session = session
         self.agent = agent
         self._journal = journal
-        self._patience = patience
+        self._patience, self._lease, self._hygiene = equipment.patience, equipment.lease, equipment.hygiene
         self._view = -1  # the number of the view that was read
+        self._pins: list[int] = []
         self._turn = asyncio.Lock()
 
     @classmethod
@@ -84,7 +89,7 @@ class Conversation:
             hide=line.hide,
         )
         agent = Agent(line, compactor, equipment.toolbox, equipment.tool_context, journal, equipment.limits)
-        conversation = cls(archive, session, agent, journal, equipment.patience)
+        conversation = cls(archive, session, agent, journal, equipment)
         await conversation._begin_engine()
         if equipment.offers_recall:
             await conversation._offer_tools()
@@ -95,8 +100,70 @@ class Conversation:
 
     async def say(self, message: Message, emit: Emit, approve: Approve | None = None) -> Message:
         """One turn; its last message. `Conflict` where another process answers for too long."""
+        return (await self.exchange(message, emit, approve)).answer
+
+    async def exchange(
+        self,
+        message: Message,
+        emit: Emit,
+        approve: Approve | None = None,
+        *,
+        key: str = "",
+        heard: Callable[[int], None] = lambda _number: None,
+    ) -> Exchange:
+        """One turn, and where it stands in the log. `heard` is told the message's number once it is stored.
+
+        A message with a key is run once, whoever sends it again, to whichever process: then the answer that was
+        given is returned, and a turn that a process left unfinished when it ended goes on.
+        """
         async with self._alone():
-            return await self.agent.turn(message, emit, approve)
+            first = await self._journal.place_of(key) if key else None
+            if first is None:
+                await self.agent.give_up()
+                self._journal.key = key
+                await self.agent.hear(message, emit)
+                first = self._journal.last
+            else:
+                known = await exchange_at(self.archive, self.session.id, first, message)
+                if known.ending != "unfinished":
+                    heard(first)
+                    return known
+            heard(first)
+            answer = await self.agent.answer(emit, approve, lambda: self._clean(emit, first))
+            return Exchange(self.session.id, first, self._journal.last, answer)
+
+    async def exchange_all(
+        self,
+        said: Sequence[tuple[str, Message]],
+        emit: Emit,
+        approve: Approve | None = None,
+        *,
+        heard: Callable[[int], None] = lambda _count: None,
+    ) -> tuple[Exchange, int]:
+        """One turn for several messages, each with its key, and how many of them it answers, from the first on.
+
+        All are answered together, unless a process that ended had begun to answer some of them: then these are.
+        `heard` is told how many it is once they are stored.
+        """
+        async with self._alone():
+            numbers = [await self._journal.place_of(key) for key, _ in said]
+            known = [number for number in numbers if number is not None]
+            count = len(known)
+            if known:
+                before = await exchange_at(self.archive, self.session.id, known[-1], said[count - 1][1])
+                if before.ending != "unfinished":
+                    heard(count)
+                    return before, count
+            else:
+                await self.agent.give_up()
+            if not known or known[-1] == self._journal.last:  # nothing of the answer is there: the others join in
+                for key, message in said[count:]:
+                    self._journal.key = key
+                    await self.agent.hear(message, emit)
+                    known.append(self._journal.last)
+            heard(len(known))
+            answer = await self.agent.answer(emit, approve, lambda: self._clean(emit, known[-1]))
+            return Exchange(self.session.id, known[0], self._journal.last, answer), len(known)
 
     async def begin(self, system_prompt: str) -> None:
         """The system prompt of a new session; a session that has begun keeps its own."""
@@ -142,7 +209,7 @@ class Conversation:
             old = agent.line
             agent.line = replace(line, tools=old.tools)
             compactor.host.hide, compactor.wire = line.hide, line.client.endpoint.dialect
-            await old.client.aclose()
+            await old.aclose()
             if writer is not None:
                 compactor.write_with(*writer)
             await compactor.host.ask("update_model", None, **line.facts(line.card.prompt_limit))
@@ -162,18 +229,24 @@ class Conversation:
         """Leave the session; it can be opened again."""
         await self.agent.compactor.close()
         await self.agent.settle()
-        await self.agent.line.client.aclose()
+        await self.agent.line.aclose()
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
         """One turn at a time, in this process and in all others, on the session as it is now."""
-        async with self._turn, turn_of(self._journal, self._patience):
+        async with self._turn, turn_of(self._journal, self._patience, self._lease):
             now = await self.archive.session(self.session.id)
             if (now.messages, now.view) != (self._journal.last, self._view):
                 self._journal.last = now.messages
                 await self._reload()
+            elif await self.archive.pins(self.session.id) != self._pins:
+                await self._reload_pins()
             yield
             self._view = (await self.archive.session(self.session.id)).view
+
+    async def _clean(self, emit: Emit, incoming: int) -> None:
+        if self._hygiene is not None:
+            await clean(self.archive, self.session.id, self.agent, emit, incoming, self._hygiene)
 
     async def _begin_engine(self) -> None:
         host, line = self.agent.compactor.host, self.agent.line
@@ -199,7 +272,8 @@ class Conversation:
 
     async def _reload_pins(self) -> None:
         """Find the pinned messages in the view; those that left it before they were pinned stay in the log."""
-        pinned = set(await self.archive.pins(self.session.id))
+        self._pins = await self.archive.pins(self.session.id)
+        pinned = set(self._pins)
         items = await self.archive.items(self.session.id) if pinned else []
         words = [item.message for item in items if item.sequence in pinned]
 

@@ -19,13 +19,15 @@ class ArchiveJournal:
         self.holder = holder
         self.last = last  # the newest message that this process knows
         self.lease: Lease | None = None  # of the turn that is under way
+        self.key = ""  # names what is added next, once: a message that is sent again is known by it
 
     async def add(self, messages: Sequence[Message], shown: Mapping[int, Message] | None = None) -> None:
+        key, self.key = self.key, ""
         stored = await self.archive.append(
             self.session,
             messages,
             # Named by its place, so that saving it again after a lost answer stores it once.
-            turn=f"after.{self.last}",
+            turn=_name(key) if key else f"after.{self.last}",
             after=self.last,
             tokens=[estimate_message_tokens(message) for message in messages],
             lease=self.lease,
@@ -33,10 +35,17 @@ class ArchiveJournal:
         )
         self.last = stored.last
 
+    async def place_of(self, key: str) -> int | None:
+        """The number of the message that was stored under a key; None where there is none."""
+        # Adding nothing to a turn tells where it is.
+        found = await self.archive.append(self.session, [], turn=_name(key), lease=self.lease)
+        return found.first if found.first <= found.last else None
+
     async def compacted(
         self, before: Sequence[Message], after: Sequence[Message], event: CompactionEvent
     ) -> CompactionEvent:
-        lease = await self._lease()
+        # Whoever has the turn is alone; what a process that was killed held for its compaction is no obstacle.
+        lease = self.lease or await self._lease()
         try:
             view = await self.archive.view(self.session)
             items = await self.archive.items(self.session, view)
@@ -46,7 +55,8 @@ class ArchiveJournal:
             draft = draft_of(self.session, view, items, after, author)
             await self.archive.commit_compaction(self.session, draft, event, lease=lease)
         finally:
-            await self.archive.release(lease)
+            if lease is not self.lease:
+                await self.archive.release(lease)
         return (await self.archive.compactions(self.session, limit=1))[-1]
 
     async def refused(self, event: CompactionEvent) -> CompactionEvent:
@@ -64,3 +74,7 @@ class ArchiveJournal:
         if lease is None:
             raise Conflict(f"Another process is compacting session {self.session} right now.")
         return lease
+
+
+def _name(key: str) -> str:
+    return f"key.{key}"

@@ -4,7 +4,8 @@
     B       waits · · · · · ·└─ reads what A said ┴── turn ──┘
 
 A turn holds a lease and renews it while it lasts. Whoever is killed in the middle loses
-it after a minute, and what he then still wants to write is refused.
+it when it runs out, after a minute unless told otherwise, and what he then still wants to
+write is refused.
 """
 
 import asyncio
@@ -12,34 +13,40 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from plimsoll.archive import Lease
-from plimsoll.errors import Conflict, StaleLease
+from plimsoll.errors import ArchiveError, Conflict, StaleLease, UnknownSession
 from plimsoll.sessions.journal import ArchiveJournal
 
 PURPOSE = "turn"
 LEASE_SECONDS = 60.0
-_RENEW_SECONDS = 15.0
+_RENEWALS = 4  # in the time of one lease
 _LOOK_SECONDS = 0.1  # between two looks whether the other one has finished
 
 
 @asynccontextmanager
-async def turn_of(journal: ArchiveJournal, patience: float) -> AsyncIterator[None]:
-    """Hold the session for one turn; `Conflict` where another process answers in it for longer than that."""
-    lease = await _acquired(journal, patience)
+async def turn_of(
+    journal: ArchiveJournal, patience: float, seconds: float = LEASE_SECONDS
+) -> AsyncIterator[None]:
+    """Hold the session for one turn; `Conflict` where another process answers in it for longer than `patience`.
+
+    `seconds` is how long the session is held after this process has died.
+    """
+    lease = await _acquired(journal, patience, seconds)
     journal.lease = lease
-    renewing = asyncio.create_task(_renewed(journal, lease))
+    renewing = asyncio.create_task(_renewed(journal, lease, seconds))
     try:
         yield
     finally:
         journal.lease = None
         renewing.cancel()
-        await asyncio.shield(journal.archive.release(lease))
+        with suppress(ArchiveError, UnknownSession):  # what cannot be given back runs out
+            await asyncio.shield(journal.archive.release(lease))
 
 
-async def _acquired(journal: ArchiveJournal, patience: float) -> Lease:
+async def _acquired(journal: ArchiveJournal, patience: float, seconds: float) -> Lease:
     loop = asyncio.get_running_loop()
     ends = loop.time() + patience
     while True:
-        lease = await journal.archive.acquire(journal.session, journal.holder, LEASE_SECONDS, purpose=PURPOSE)
+        lease = await _asked(journal, seconds)
         if lease is not None:
             return lease
         if loop.time() >= ends:
@@ -47,9 +54,24 @@ async def _acquired(journal: ArchiveJournal, patience: float) -> Lease:
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-async def _renewed(journal: ArchiveJournal, lease: Lease) -> None:
+async def _asked(journal: ArchiveJournal, seconds: float) -> Lease | None:
+    """The lease, if it is free; whoever is cancelled while he asks does not keep it."""
+    archive = journal.archive
+    asking = asyncio.ensure_future(archive.acquire(journal.session, journal.holder, seconds, purpose=PURPOSE))
+    try:
+        return await asyncio.shield(asking)
+    except asyncio.CancelledError:
+        await asyncio.wait({asking})
+        lease = None if asking.cancelled() or asking.exception() else asking.result()
+        if lease is not None:
+            await archive.release(lease)
+        raise
+
+
+async def _renewed(journal: ArchiveJournal, lease: Lease, seconds: float) -> None:
     # One that was taken over is noticed by the next write, which is refused.
-    with suppress(StaleLease):
+    with suppress(StaleLease, UnknownSession):
         while True:
-            await asyncio.sleep(_RENEW_SECONDS)
-            lease = await journal.archive.renew(lease, LEASE_SECONDS)
+            await asyncio.sleep(seconds / _RENEWALS)
+            with suppress(ArchiveError):  # a store that is away for a moment; there are more chances
+                lease = await journal.archive.renew(lease, seconds)

@@ -10,7 +10,6 @@ progress bar to standard error.
 
 import json
 import os
-import re
 import shlex
 import sys
 from collections import Counter
@@ -30,6 +29,7 @@ from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.models import DEFAULT_WINDOW, shipped_cards
 from plimsoll.plugins import COMPRESSOR
 from plimsoll.providers.auxiliary import Auxiliary
+from plimsoll.terminal.amounts import tokens_option
 from plimsoll.terminal.batch import Outcome, Plan, compact_all
 from plimsoll.terminal.nearest import nearest_model
 from plimsoll.terminal.tables import before_after, cleared_lines, cleared_list, many, plain, summary_panel
@@ -44,28 +44,10 @@ from plimsoll.transcripts import (
 )
 
 EXAMPLE_WINDOW = 64_000
-SMALLEST_WINDOW = 1024
 STANDARD = "-"
 STANDARD_INPUT = "standard input"
 NO_MODEL_SUMMARY = "no model summary"  # how a report says that the model failed
 PIPED_WIDTH = 160  # a file has no edge to fit into
-_TOKENS = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([kKmM]?)")
-
-
-def _tokens(_ctx: click.Context, _option: click.Parameter, value: str | None) -> int | None:
-    """A number of tokens as people write it: 32000, 200_000, 8K, 1M."""
-    if value is None:
-        return None
-    found = _TOKENS.fullmatch(value.strip())
-    if found is None:
-        raise click.BadParameter(f"{value!r} is no number of tokens; write 32000, 200_000, 8K or 1M.")
-    number = float(found[1].replace("_", "").replace(",", ""))
-    tokens = round(number * {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()])
-    if tokens < SMALLEST_WINDOW:
-        raise click.BadParameter(
-            f"{value!r} is too small a window; it takes at least {SMALLEST_WINDOW} tokens."
-        )
-    return tokens
 
 
 def _complete_model(_ctx: click.Context, _option: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -80,7 +62,9 @@ def _complete_model(_ctx: click.Context, _option: click.Parameter, incomplete: s
 @click.command()
 @click.argument("paths", metavar="FILE...", nargs=-1, type=click.Path(path_type=str, allow_dash=True))
 @click.option("--example", is_flag=True, help="Compact the conversation that comes with Plimsoll.")
-@click.option("--window", metavar="TOKENS", callback=_tokens, help="Context window: 32000, 200_000, 8K, 1M.")
+@click.option(
+    "--window", metavar="TOKENS", callback=tokens_option, help="Context window: 32000, 200_000, 8K, 1M."
+)
 @click.option(
     "--model",
     metavar="NAME",

@@ -5,10 +5,12 @@
               ├─ compress     plimsoll/terminal/compress.py
               ├─ recall       plimsoll/terminal/recall.py
               ├─ cost         plimsoll/terminal/cost.py
+              ├─ bench        plimsoll/terminal/bench.py
               ├─ models       plimsoll/terminal/models.py
               ├─ gateway      plimsoll/terminal/gateway.py
               ├─ config       plimsoll/terminal/config.py
               ├─ plugins      plimsoll/terminal/plugins/
+              ├─ lcm          plimsoll/terminal/lcm.py
               └─ completion   here
 
 `--help` and `--version` import nothing but click. A mistake of the person is one
@@ -52,13 +54,18 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "recall": ("plimsoll.terminal.recall:recall", "Bring back what a compaction cleared."),
     "cost": ("plimsoll.terminal.cost:cost", "Say what a conversation costs under each caching strategy."),
+    "bench": ("plimsoll.terminal.bench:bench", "Measure what a compaction keeps of your own sessions."),
     "models": ("plimsoll.terminal.models:models", "List known models, fetch the embedded one, ask one."),
-    "gateway": ("plimsoll.terminal.gateway:gateway", "Serve OpenAI's and Anthropic's APIs to other programs."),
+    "gateway": (
+        "plimsoll.terminal.gateway:gateway",
+        "Serve OpenAI's and Anthropic's APIs to other programs.",
+    ),
     "config": ("plimsoll.terminal.config:config", "Show, check, explain and change settings."),
     "plugins": (
         "plimsoll.terminal.plugins.command:plugins",
         "Choose the context engine; list, check and trust plugins.",
     ),
+    "lcm": ("plimsoll.terminal.lcm:lcm", "Check and mend what the lossless engine keeps."),
 }
 
 

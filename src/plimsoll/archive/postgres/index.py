@@ -22,6 +22,7 @@ class PostgresIndex(Index):
     """`has_grams` says whether the database has an index of three-character pieces."""
 
     unfindable = "SELECT (SELECT count(*) FROM messages) - (SELECT count(*) FROM texts)"
+    lost = "SELECT id, body FROM messages WHERE id NOT IN (SELECT id FROM texts) ORDER BY id"
 
     def __init__(self, has_grams: bool) -> None:
         self.has_grams = has_grams

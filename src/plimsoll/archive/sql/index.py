@@ -40,6 +40,9 @@ class Scope:
             each = ["(m.session = ? AND m.sequence BETWEEN ? AND ?)" for _ in self.segments]
             parts.append(f"({' OR '.join(each)})")
             values += [value for s in self.segments for value in (s.key, s.first, s.last)]
+        if self.query.owner is not None:
+            parts.append("m.session IN (SELECT key FROM sessions WHERE owner = ?)")
+            values.append(self.query.owner)
         limits = {"role =": self.query.role, "time >=": self.query.since, "time <": self.query.before}
         for what, value in limits.items():
             if value is not None:
@@ -52,6 +55,7 @@ class Index(ABC):
     """What search asks of a store."""
 
     unfindable: str  # a statement that counts the messages which the index does not know
+    lost: str  # a statement that gives the id and the body of each of them
 
     @abstractmethod
     async def add(self, db: Connection, ids: Sequence[int], texts: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ from plimsoll.errors import UnknownSession
 
 _COLUMNS = (
     "s.key, s.id, s.title, s.model, s.engine, s.created, s.updated, s.messages, s.tokens, s.view, "
-    "p.id, s.forked_at, s.state, s.parent"
+    "p.id, s.forked_at, s.state, s.owner, s.parent"
 )
 SELECT = f"SELECT {_COLUMNS} FROM sessions s LEFT JOIN sessions p ON p.key = s.parent AND p.state = 'active'"
 NEAREST = 3
@@ -49,28 +49,35 @@ def row_of(values: Sequence[Any]) -> Row:
     return Row(key, Session(*fields), parent)
 
 
-async def find(db: Connection, id: str, *, to_write: bool = False) -> Row:
-    """The session of this id, or of this unique beginning of one; `to_write` makes other writers wait."""
+async def find(db: Connection, id: str, *, to_write: bool = False, owner: str | None = None) -> Row:
+    """The session of this id, or of this unique beginning of one; `to_write` makes other writers wait.
+
+    With an owner, those of others do not exist.
+    """
     lock = db.for_update if to_write else ""
-    exact = await db.row(f"{SELECT} WHERE s.id = ? AND s.state = 'active'{lock}", (id,))
+    own, whose = (" AND s.owner = ?", [owner]) if owner is not None else ("", [])
+    exact = await db.row(f"{SELECT} WHERE s.id = ? AND s.state = 'active'{own}{lock}", (id, *whose))
     if exact:
         return row_of(exact)
     rows = await db.rows(
-        f"{SELECT} WHERE s.id >= ? AND s.id < ? AND s.state = 'active' ORDER BY s.id DESC LIMIT ?",
-        (id, id + "\U0010ffff", NEAREST + 1),
+        f"{SELECT} WHERE s.id >= ? AND s.id < ? AND s.state = 'active'{own} ORDER BY s.id DESC LIMIT ?",
+        (id, id + "\U0010ffff", *whose, NEAREST + 1),
     )
     if len(rows) == 1 and id not in ("", rows[0][1]):
-        return await find(db, rows[0][1], to_write=to_write)
-    raise UnknownSession(await _unknown(db, id, [row[1] for row in rows] if id else []))
+        return await find(db, rows[0][1], to_write=to_write, owner=owner)
+    raise UnknownSession(await _unknown(db, id, [row[1] for row in rows] if id else [], own, whose))
 
 
-async def _unknown(db: Connection, id: str, fitting: list[str]) -> str:
+async def _unknown(
+    db: Connection, id: str, fitting: list[str], own: str, whose: Sequence[str]
+) -> str:
     if fitting:
         named = ", ".join(fitting[:NEAREST])
         more = ", …" if len(fitting) > NEAREST else ""
         return f"Several sessions begin with {id!r}: {named}{more}. Type more of it."
     known = await db.rows(
-        "SELECT id FROM sessions WHERE state = 'active' ORDER BY updated DESC LIMIT ?", (_COMPARED,)
+        f"SELECT s.id FROM sessions s WHERE s.state = 'active'{own} ORDER BY s.updated DESC LIMIT ?",
+        (*whose, _COMPARED),
     )
     if not known:
         return f"There is no session {id!r}; the archive holds none yet."

@@ -118,6 +118,13 @@ async def search(db: Connection, index: Index, query: SearchQuery, monotonic: Mo
     return SearchPage(tuple(hits), following if is_more else None, complete=not look.is_late)
 
 
+async def mend(db: Connection, index: Index) -> int:
+    """Add to the index what it has lost; how many messages that were."""
+    lost = await db.rows(index.lost)
+    await index.add(db, [id for id, _ in lost], [searchable(json.loads(body)) for _, body in lost])
+    return len(lost)
+
+
 async def _scope(db: Connection, index: Index, query: SearchQuery) -> Scope | None:
     """The rows that may be hits; None where there can be none."""
     low, high = await index.range(db, query)

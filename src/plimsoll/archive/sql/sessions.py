@@ -10,8 +10,8 @@ from plimsoll.archive.sql.lineage import SELECT, Row, clipped, find, row_of, seg
 from plimsoll.archive.sql.log import require_message
 
 _INSERT = (
-    "INSERT INTO sessions (id, title, model, engine, parent, forked_at, created, updated, messages, tokens, view) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
+    "INSERT INTO sessions (id, title, model, engine, parent, forked_at, owner, created, updated, messages, tokens, "
+    "view) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
 )
 # The views that the forks of a session can still go back to, the nodes that these stand on, and the tree over the
 # messages that stay.
@@ -32,7 +32,8 @@ WITH RECURSIVE
     UNION SELECT e.node FROM edges e JOIN beyond b ON e.source = b.id),
   kept_nodes (id) AS (
     SELECT id FROM nodes WHERE session = (SELECT key FROM gone) AND kind IN ('leaf', 'condensed')
-      AND EXISTS (SELECT 1 FROM heirs) AND id NOT IN (SELECT id FROM beyond)
+      AND EXISTS (SELECT 1 FROM heirs) AND EXISTS (SELECT 1 FROM edges WHERE node = nodes.id)
+      AND id NOT IN (SELECT id FROM beyond)
     UNION
     SELECT node FROM view_references
       WHERE (view IN (SELECT id FROM kept_views) OR view IN
@@ -54,9 +55,11 @@ _SWEEP = (
 _OWN = ("pins", "events", "usage", "leases")
 
 
-async def create(db: Connection, title: str, model: str, engine: str, random: Random) -> Session:
+async def create(
+    db: Connection, title: str, model: str, engine: str, owner: str | None, random: Random
+) -> Session:
     """A session without messages."""
-    return await _new(db, (title, model, engine, None, 0), (0, 0, 0), random)
+    return await _new(db, (title, model, engine, None, 0, owner), (0, 0, 0), random)
 
 
 async def fork(db: Connection, row: Row, at: int | None, title: str | None, random: Random) -> Session:
@@ -65,7 +68,8 @@ async def fork(db: Connection, row: Row, at: int | None, title: str | None, rand
     point = parent.messages if at is None else at
     if point:
         require_message(row, point)
-    facts = (parent.title if title is None else title, parent.model, parent.engine, row.key, point)
+    named = parent.title if title is None else title
+    facts = (named, parent.model, parent.engine, row.key, point, parent.owner)
     state = (point, await total_at(db, row, point), await view_at(db, row, point))
     child = await _new(db, facts, state, random)
     await db.run(
@@ -78,7 +82,7 @@ async def fork(db: Connection, row: Row, at: int | None, title: str | None, rand
 
 async def _new(
     db: Connection,
-    facts: tuple[str, str, str, int | None, int],
+    facts: tuple[str, str, str, int | None, int, str | None],
     state: tuple[int, int, int],
     random: Random,
 ) -> Session:
@@ -110,12 +114,15 @@ async def view_at(db: Connection, row: Row, sequence: int) -> int:
     return 0
 
 
-async def newest_first(db: Connection, limit: int, offset: int, prefix: str) -> list[Session]:
-    """Sessions by their last change."""
+async def newest_first(
+    db: Connection, limit: int, offset: int, prefix: str, owner: str | None
+) -> list[Session]:
+    """Sessions by their last change; of one owner, where one is named."""
+    own, whose = ("AND s.owner = ? ", [owner]) if owner is not None else ("", [])
     rows = await db.rows(
-        f"{SELECT} WHERE s.state = 'active' AND s.id >= ? AND s.id < ? "
+        f"{SELECT} WHERE s.state = 'active' AND s.id >= ? AND s.id < ? {own}"
         "ORDER BY s.updated DESC, s.id DESC LIMIT ? OFFSET ?",
-        (prefix, prefix + "\U0010ffff", limit, offset),
+        (prefix, prefix + "\U0010ffff", *whose, limit, offset),
     )
     return [row_of(values).session for values in rows]
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from plimsoll.archive.encoding import encode_all
 from plimsoll.archive.interface import Archive
+from plimsoll.archive.keys import KeyStore
+from plimsoll.archive.mail import Mailbox
 from plimsoll.archive.query import SearchPage, SearchQuery
 from plimsoll.archive.records import (
     Appended,
@@ -25,7 +27,9 @@ from plimsoll.archive.records import (
 from plimsoll.archive.sql import check, events, leases, log, nodes, search, sessions, views
 from plimsoll.archive.sql.connection import Connection, Database, Result
 from plimsoll.archive.sql.index import Index
+from plimsoll.archive.sql.keys import SqlKeys
 from plimsoll.archive.sql.lineage import Row, find
+from plimsoll.archive.sql.mail import SqlMailbox
 from plimsoll.archive.sql.nodes import add as add_nodes
 from plimsoll.archive.views import Draft, Item, View
 from plimsoll.messages import Message
@@ -40,6 +44,16 @@ class SqlArchive(Archive):
         self._database = database
         self._index = index
         self._random = random
+        self._keys = SqlKeys(database)
+        self._mail = SqlMailbox(database)
+
+    @property
+    def keys(self) -> KeyStore:
+        return self._keys
+
+    @property
+    def mail(self) -> Mailbox:
+        return self._mail
 
     async def close(self) -> None:
         await self._database.close()
@@ -60,14 +74,20 @@ class SqlArchive(Archive):
 
         return await self._database.write(guarded, repeatable=repeatable)
 
-    async def create_session(self, *, title: str = "", model: str = "", engine: str = "") -> Session:
-        return await self._database.write(lambda db: sessions.create(db, title, model, engine, self._random))
+    async def create_session(
+        self, *, title: str = "", model: str = "", engine: str = "", owner: str | None = None
+    ) -> Session:
+        return await self._database.write(
+            lambda db: sessions.create(db, title, model, engine, owner, self._random)
+        )
 
-    async def session(self, id: str) -> Session:
-        return (await self._database.read(lambda db: find(db, id))).session
+    async def session(self, id: str, *, owner: str | None = None) -> Session:
+        return (await self._database.read(lambda db: find(db, id, owner=owner))).session
 
-    async def sessions(self, *, limit: int = 50, offset: int = 0, prefix: str = "") -> list[Session]:
-        return await self._database.read(lambda db: sessions.newest_first(db, limit, offset, prefix))
+    async def sessions(
+        self, *, limit: int = 50, offset: int = 0, prefix: str = "", owner: str | None = None
+    ) -> list[Session]:
+        return await self._database.read(lambda db: sessions.newest_first(db, limit, offset, prefix, owner))
 
     async def update_session(
         self, id: str, *, title: str | None = None, model: str | None = None, engine: str | None = None
@@ -196,3 +216,6 @@ class SqlArchive(Archive):
             return [wrong async for wrong in check.faults(db, self._index)]
 
         return await self._database.read(work)
+
+    async def mend_search(self) -> int:
+        return await self._database.write(lambda db: search.mend(db, self._index), repeatable=True)

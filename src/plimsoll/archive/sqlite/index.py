@@ -16,6 +16,7 @@ class SqliteIndex(Index):
     """Words and three-character pieces of every message; the text itself is in the log alone."""
 
     unfindable = "SELECT (SELECT count(*) FROM messages) - (SELECT count(*) FROM words_docsize)"
+    lost = "SELECT id, body FROM messages WHERE id NOT IN (SELECT id FROM words_docsize) ORDER BY id"
 
     async def add(self, db: Connection, ids: Sequence[int], texts: Sequence[str]) -> None:
         for id, text in zip(ids, map(storable, texts), strict=True):

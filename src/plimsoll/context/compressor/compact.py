@@ -11,11 +11,12 @@ never touched.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from plimsoll.context.budget import Budget
+from plimsoll.context.budget import MIN_SUMMARY_TOKENS, SUMMARY_RATIO, Budget
 from plimsoll.context.compressor.assemble import assemble, summary_message
 from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries
 from plimsoll.context.compressor.ladder import SMALLEST_SUMMARY, Plan, fit
 from plimsoll.context.compressor.prune import clearable, prune_old_tool_results
+from plimsoll.context.compressor.spend import spend_tail
 from plimsoll.context.compressor.summarise import Job, Summary, deterministic_summary, summarise
 from plimsoll.context.gate import refusal
 from plimsoll.context.markers import summary_body
@@ -85,6 +86,7 @@ def _parts_are_whole(plan: Plan) -> bool:
 
 def _lightened(plan: Plan, rules: Rules, limit: int, focus: str | None) -> tuple[Plan, Summary | None]:
     """Summarise, and where the result is too heavy go down the ladder."""
+    plan = spend_tail(plan, rules.budget.tail_tokens)
     summary = _summary(plan, rules, focus) if plan.bounds.summary_role else None
     # The ladder may make a middle where there was none; its summary will weigh something too.
     fitted = fit(plan, limit, _weight(summary) or SMALLEST_SUMMARY)
@@ -93,21 +95,24 @@ def _lightened(plan: Plan, rules: Rules, limit: int, focus: str | None) -> tuple
     room = limit - fitted.size(_weight(Summary("", "deterministic")))
     if summary and room > 0 and fitted.size(_weight(summary)) > limit:
         # What the ladder shortened is summarised from the originals all the same.
-        job = _job(replace(plan, bounds=fitted.bounds), max(0, min(room, _budget(fitted, rules))), focus)
+        job = _job(replace(plan, bounds=fitted.bounds), rules, focus, ledger=room)
         summary = replace(summary, text=deterministic_summary(job), source="deterministic")
     return fitted, summary
 
 
 def _summary(plan: Plan, rules: Rules, focus: str | None) -> Summary:
-    return summarise(_job(plan, _budget(plan, rules), focus), rules.summarizer)
+    return summarise(_job(plan, rules, focus), rules.summarizer)
 
 
-def _job(plan: Plan, budget: int, focus: str | None) -> Job:
+def _job(plan: Plan, rules: Rules, focus: str | None, ledger: int | None = None) -> Job:
     runs = plan.bounds.middle
+    budget = _budget(plan, rules)
     return Job(
         middle=_middle(plan.messages, plan.bounds),
         middle_tokens=_middle_tokens(plan),
-        budget=budget,
+        budget=min(budget, rules.budget.max_summary_tokens),
+        ledger=_ledger_budget(plan, rules) if ledger is None else ledger,
+        kept=plan.stays(),
         opening=_opening(plan),
         previous=_previous(plan),
         focus=focus,
@@ -124,7 +129,7 @@ def _extended(
         return None
     # The originals are summarised, not the stubs that the ladder made of them.
     original = Plan(plan.messages, plan.tokens, fitted.bounds)
-    job = _job(original, _budget(original, rules), focus)
+    job = _job(original, rules, focus)
     if summary is None:
         return summarise(job, rules.summarizer)
     if summary.source == "deterministic":
@@ -154,6 +159,15 @@ def _budget(plan: Plan, rules: Rules) -> int:
     previous = estimate_tokens(_previous(plan))
     wanted = rules.budget.summary_tokens(_middle_tokens(plan) + previous)
     return min(max(wanted, previous), rules.budget.max_summary_tokens)
+
+
+def _ledger_budget(plan: Plan, rules: Rules) -> int:
+    """What code may say about the middle: what the rest leaves free of the target, and never next to nothing."""
+    previous = estimate_tokens(_previous(plan))
+    most = max(int(_middle_tokens(plan) * SUMMARY_RATIO), MIN_SUMMARY_TOKENS, previous)
+    least = min(_budget(plan, rules), max(most // 2, MIN_SUMMARY_TOKENS, previous))
+    free = rules.budget.target_tokens - plan.size(0) - SMALLEST_SUMMARY
+    return max(least, min(free, most))
 
 
 def _opening(plan: Plan) -> str:

@@ -51,6 +51,12 @@ class Plan:
         stays += sum(self.tokens[bounds.kept.start : bounds.kept.stop])
         return stays + (summary_tokens + NOTE_TOKENS if bounds.summary_role else 0)
 
+    def stays(self) -> list[Message]:
+        """The messages that stand beside the summary."""
+        bounds = self.bounds
+        kept = self.messages[bounds.kept.start : bounds.kept.stop]
+        return [*self.messages[: bounds.head_end], *kept, *self.messages[bounds.tail_start :]]
+
     def with_messages(self, changed: dict[int, Message]) -> "Plan":
         """The plan with some messages replaced by shorter ones."""
         messages, tokens = list(self.messages), list(self.tokens)

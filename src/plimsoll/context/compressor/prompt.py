@@ -86,6 +86,11 @@ def as_text(message: Message) -> str:
     return "\n".join(lines)
 
 
+def all_text(message: Message) -> str:
+    """Everything that a message says, whole."""
+    return "\n".join((text_of(message), *map(arguments_text, tool_calls(message))))
+
+
 def _named(message: Message, position: int) -> str:
     """A message as the model can find it: its number, who speaks, how it begins."""
     words = " ".join(redact(text_of(message)).split())

@@ -10,17 +10,25 @@ the model does, a usable summary comes out, and no secret is in it.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from plimsoll.context.compressor.prompt import Frame, as_text, pack
+from plimsoll.context.compressor.prompt import Frame, all_text, as_text, pack
 from plimsoll.context.ledger import (
+    Facts,
     Sections,
-    fill_missing,
+    checked_lines,
+    completed,
+    for_model,
     has_goal_and_progress,
+    kept_terms,
+    pairs_of,
     parse_sections,
+    plain_words,
     read_facts,
     render_sections,
+    terms_in,
+    without_model_lines,
     write_sections,
 )
 from plimsoll.context.redaction import redact
@@ -52,7 +60,9 @@ class Job:
 
     middle: Sequence[Message]
     middle_tokens: int
-    budget: int
+    budget: int  # of what a model writes
+    ledger: int  # of what code adds to it, or writes without it
+    kept: Sequence[Message] = ()  # what stays in the context beside the summary
     opening: str = ""  # the request that the conversation began with, where the middle does not hold it
     previous: str = ""
     focus: str | None = None
@@ -84,9 +94,10 @@ def summarise(job: Job, writer: SummaryWriter | None = None) -> Summary:
 
 def deterministic_summary(job: Job) -> str:
     """The summary written from the conversation itself, at most half of what it replaces."""
-    room = min(job.budget, job.replaced_tokens // 2)
+    room = min(job.ledger, job.replaced_tokens // 2)
     facts = read_facts(job.middle, job.opening)
-    return _rendered(write_sections(facts, parse_sections(job.previous), room, job.focus))
+    earlier = parse_sections(job.previous)
+    return _rendered(write_sections(facts, earlier, room, job.focus, kept_terms(job.kept)))
 
 
 def _rendered(sections: Sections) -> str:
@@ -96,12 +107,29 @@ def _rendered(sections: Sections) -> str:
 
 def _by_model(summarizer: Summarizer, job: Job) -> str:
     texts = [as_text(message) for message in job.middle]
-    sections = _ask_in_place(summarizer, job, texts) or _ask_in_pieces(summarizer, job, texts)
-    room = job.budget - estimate_tokens(render_sections(sections))
-    written = _rendered(fill_missing(sections, read_facts(job.middle, job.opening), room))
+    asked = replace(job, previous=for_model(job.previous, job.budget))
+    sections = _ask_in_place(summarizer, asked, texts) or _ask_in_pieces(summarizer, asked, texts)
+    facts = read_facts(job.middle, job.opening)
+    kept = kept_terms(job.kept)
+    sections = _true_lines(sections, job, facts, kept)
+    # What a model wrote before, it has just rewritten; code carries on only with its own lines.
+    earlier = parse_sections(without_model_lines(job.previous))
+    room = min(job.ledger, job.replaced_tokens // 2)
+    ledger = write_sections(facts, earlier, room, job.focus, kept, said=render_sections(sections))
+    written = _rendered(completed(sections, ledger))
     if estimate_tokens(written) >= job.replaced_tokens:
         raise SummaryFailed("the summary is not smaller than what it replaces")
     return written
+
+
+def _true_lines(sections: Sections, job: Job, facts: Facts, kept: set[str]) -> Sections:
+    """The model's lines that can be from this conversation, and only if they still make a summary."""
+    shown = "\n".join((job.previous, job.opening, job.focus or "", *map(all_text, job.middle)))
+    known = kept | facts.evidence.uses.keys() | set(terms_in("\n".join((job.previous, job.opening))))
+    true = checked_lines(sections, known, pairs_of(plain_words(shown)), shown)
+    if not has_goal_and_progress(true):
+        raise SummaryFailed("what is true in the answer has no Goal and Progress")
+    return true
 
 
 def _ask_in_place(summarizer: Summarizer, job: Job, texts: Sequence[str]) -> Sections | None:

@@ -144,7 +144,14 @@ class OwnMemory:
             text = searchable(one.message)
             places = [matcher(text, query.deadline) for matcher in matchers]
             if all(places):
-                yield hit(OWN, one.sequence, one.role, one.time, text, sorted(sum(places, [])))
+                yield hit(
+                    OWN,
+                    one.sequence,
+                    one.role,
+                    one.time,
+                    text,
+                    sorted(place for found in places for place in found),
+                )
 
 
 def _begins_with(messages: Sequence[Message], known: Sequence[tuple[Message, int]]) -> bool:

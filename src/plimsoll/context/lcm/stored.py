@@ -55,9 +55,7 @@ class StoredMemory:
         return self._archive.run(self._archive.archive.search(query))
 
     def by_handle(self, handle: str) -> StoredMessage | None:
-        found = self._archive.run(
-            self._archive.archive.find_by_handle(handle, id=self._session, limit=1)
-        )
+        found = self._archive.run(self._archive.archive.find_by_handle(handle, id=self._session, limit=1))
         return found[0] if found else None
 
 

@@ -30,7 +30,9 @@ class Tree:
     leaves: tuple[Node, ...] = ()  # that count, in the order of the log
     roots: tuple[Node, ...] = ()
     parents: Mapping[str, str] = field(default_factory=dict)
-    replaced: Mapping[str, str] = field(default_factory=dict)  # an earlier text by the one that took its place
+    replaced: Mapping[str, str] = field(
+        default_factory=dict
+    )  # an earlier text by the one that took its place
 
     def current(self, id: str) -> str:
         """The node that stands in the place of this one now; itself where it was never written again."""

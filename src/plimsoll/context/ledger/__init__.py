@@ -1,5 +1,12 @@
 """What a conversation established, read by code: the source of every summary that no model writes."""
 
+from plimsoll.context.ledger.complete import (
+    checked_lines,
+    completed,
+    for_model,
+    pairs_of,
+    without_model_lines,
+)
 from plimsoll.context.ledger.facts import Facts, read_facts
 from plimsoll.context.ledger.outcome import Outcome, call_line, outcome_of
 from plimsoll.context.ledger.template import (
@@ -10,7 +17,8 @@ from plimsoll.context.ledger.template import (
     parse_sections,
     render_sections,
 )
-from plimsoll.context.ledger.write import fill_missing, write_sections
+from plimsoll.context.ledger.terms import plain_words, terms_in
+from plimsoll.context.ledger.write import kept_terms, write_sections
 
 __all__ = [
     "NONE",
@@ -19,11 +27,18 @@ __all__ = [
     "Outcome",
     "Sections",
     "call_line",
-    "fill_missing",
+    "checked_lines",
+    "completed",
+    "for_model",
     "has_goal_and_progress",
+    "kept_terms",
     "outcome_of",
+    "pairs_of",
     "parse_sections",
+    "plain_words",
     "read_facts",
     "render_sections",
+    "terms_in",
+    "without_model_lines",
     "write_sections",
 ]

@@ -18,8 +18,9 @@ from plimsoll.models import estimate_tokens
 # Of a term's worth, the share that only a line with plain words around it brings.
 _SAID_SHARE = 0.45
 _MUST_SHARE = 0.6
-_NAMES_SHARE = 0.12  # for names that no quoted line brings
-_MOST_NAMES = 14
+_LINES_FIRST = 3_500
+_NAMES_SHARE = 0.5  # of what is left, for names that no quoted line brings
+_MOST_NAMES = 24
 _LEAST_LIKELY = 0.02
 _LAST = 1 << 40  # behind all quotes
 _RECENT = (80.0, 300.0)  # messages after which the two parts of recency have faded to a third
@@ -68,7 +69,8 @@ def choose(
     basket.fill(list(first), min(first_budget, budget))
     needed = sorted((entry for entry in entries if entry.value >= MUST), key=lambda entry: -entry.value)
     basket.fill(needed, basket.used + int((budget - basket.used) * _MUST_SHARE))
-    basket.fill_best(entries, budget - int(budget * _NAMES_SHARE))
+    # In a small budget every token goes to lines that say something.
+    basket.fill_best(entries, budget - int(max(0, budget - _LINES_FIRST) * _NAMES_SHARE))
     basket.fill(_names(entries, weights, basket), budget)
     basket.fill_best(entries, budget)
     return basket.chosen
@@ -85,12 +87,14 @@ def _names(entries: Sequence[Entry], weights: Mapping[str, float], basket: "_Bas
     told: set[str] = set()
     lines: list[tuple[float, Entry]] = []
     for parent, found in missing.items():
-        names = sorted((term for term in found if term not in told), key=lambda term: -weights[term])[:_MOST_NAMES]
+        names = sorted((term for term in found if term not in told), key=lambda term: -weights[term])[
+            :_MOST_NAMES
+        ]
         item = basket.item(parent)
         if len(names) < 2 or item is None:
             continue
         told.update(names)
-        text = f"{QUOTE}also has {', '.join(names)}"
+        text = f"{QUOTE}also names {', '.join(names)}"
         worth = sum(weights[name] for name in names) / len(text)
         lines.append((worth, Entry(item.section, text, _LAST, 0.0, tuple(names), False, parent=parent)))
     return (entry for _, entry in sorted(lines, key=lambda line: -line[0]))
@@ -170,7 +174,9 @@ class _Basket:
 
     def _cost(self, entry: Entry) -> int:
         item = self._items.get(entry.parent)
-        return self._tokens(entry) + (self._tokens(item) if item is not None and item not in self.chosen else 0)
+        return self._tokens(entry) + (
+            self._tokens(item) if item is not None and item not in self.chosen else 0
+        )
 
     def _tokens(self, entry: Entry) -> int:
         known = self._costs.get(entry.text)

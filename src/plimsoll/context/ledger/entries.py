@@ -16,6 +16,7 @@ from plimsoll.context.ledger.facts import Event, Facts, FileFact
 from plimsoll.context.ledger.outcome import one_line
 from plimsoll.context.ledger.template import SECTIONS, section_lines
 from plimsoll.context.ledger.terms import plain_words, terms_in
+from plimsoll.context.redaction import redact
 
 QUOTE = "  · "
 # What must survive every compaction has at least this value.
@@ -23,10 +24,15 @@ MUST = 3.0
 _OF_THE_MOMENT = ("- Asked:", "- Last said:", "- Go on with:")
 _OPEN = ("pending", "in_progress", "open", "todo")
 _FINISHED = ("completed", "done")
-_FILE_LINE = re.compile(r"^- `(?P<path>[^`]+)`(?: — (?P<actions>\w+ \d+×(?:, \w+ \d+×)*))?(?:: (?P<note>.+))?$")
-_RUN_LINE = re.compile(r"^- (?:[^`]*: )?(?P<shown>`.+?`|\S.*?) → (?P<status>ok|done|exit -?\d+|error|interrupted)\b")
+_FILE_LINE = re.compile(
+    r"^- `(?P<path>[^`]+)`(?: — (?P<actions>\w+ \d+×(?:, \w+ \d+×)*))?(?:: (?P<note>.+))?$"
+)
+_RUN_LINE = re.compile(
+    r"^- (?:[^`]*: )?(?P<shown>`.+?`|\S.*?) → (?P<status>ok|done|exit -?\d+|error|interrupted)\b"
+)
 _SHOWN = {True: 160, False: 110}  # characters of a call that failed, and of one that did not
 _SHORT_RESULT = 60
+_FIRST_ASKED, _LAST_ASKED = 20, 300  # requests that are considered; no summary could hold more
 _COUNTED = re.compile(r"(\w+) (\d+)×")
 # What an entry is worth beside the terms in it, in the unit of a term that is certainly needed.
 _VALUES = {
@@ -54,6 +60,7 @@ class Entry:
     says: bool
     key: str = ""
     parent: str = ""
+    line: Line | None = None  # the line that is quoted
 
 
 class Entries:
@@ -65,7 +72,15 @@ class Entries:
         self._longest = longest
         self._seen: set[str] = set()
 
-    def add(self, section: str, text: str, order: int, value: float | None = None, key: str = "") -> None:
+    def add(
+        self,
+        section: str,
+        text: str,
+        order: int,
+        value: float | None = None,
+        key: str = "",
+        line: Line | None = None,
+    ) -> None:
         """An item; one that was said already is not said again."""
         text = text if len(text) <= self._longest else text[: self._longest - 1] + "…"
         if text in self._seen or key in self.items:
@@ -73,9 +88,8 @@ class Entries:
         self._seen.add(text)
         worth = _VALUES[section] if value is None else value
         key = key or f"item:{len(self.all)}"
-        entry = Entry(
-            section, text, order, worth, tuple(dict.fromkeys(terms_in(text))), len(plain_words(text)) >= 2, key
-        )
+        terms = tuple(dict.fromkeys(terms_in(text)))
+        entry = Entry(section, text, order, worth, terms, len(plain_words(text)) >= 2, key, line=line)
         self.items[key] = entry
         self.all.append(entry)
 
@@ -83,10 +97,12 @@ class Entries:
         """A line under its item, or by itself where it has none."""
         item = self.items.get(parent)
         if item is None:
-            self.add("Critical Context", f"- {line.text}", line.position, value=0.0)
+            self.add("Critical Context", f"- {line.text}", line.position, value=0.0, line=line)
         elif line.text not in item.text:
             text = QUOTE + line.text
-            self.all.append(Entry(item.section, text, line.number, 0.0, line.terms, line.says, parent=item.key))
+            self.all.append(
+                Entry(item.section, text, line.number, 0.0, line.terms, line.says, parent=item.key, line=line)
+            )
 
 
 def entries_of(facts: Facts, previous: Mapping[str, str], longest: int) -> list[Entry]:
@@ -125,11 +141,13 @@ def _add_requests(entries: Entries, facts: Facts, earlier: list[tuple[str, list[
         entries.add("Goal", line, number - len(earlier), MUST if number == 0 else None)
     asked = [text for text in (facts.opening, *facts.requests) if text]
     for number, text in enumerate(asked):
+        if _FIRST_ASKED <= number < len(asked) - _LAST_ASKED:
+            continue
         first = number == 0 and not earlier
         newest = number == len(asked) - 1
         limit = 600 if first or newest else 240
         value = MUST if first else 2.0 if newest else None
-        entries.add("Goal", f"- {one_line(text, limit)}", number, value, key=f"{ASKED}:{number}")
+        entries.add("Goal", f"- {one_line(redact(text), limit)}", number, value, key=f"{ASKED}:{number}")
 
 
 def _add_progress(entries: Entries, facts: Facts) -> None:
@@ -141,8 +159,8 @@ def _add_progress(entries: Entries, facts: Facts) -> None:
         elif status in _OPEN:
             entries.add("Next Steps", f"- {item}", 0)
     if facts.last_said:
-        entries.add("In Progress", f"- Last said: {one_line(facts.last_said, 400)}", 1, 1.0)
-    asked = facts.requests[-1] if facts.requests else facts.opening
+        entries.add("In Progress", f"- Last said: {one_line(redact(facts.last_said), 400)}", 1, 1.0)
+    asked = redact(facts.requests[-1] if facts.requests else facts.opening)
     if asked:
         entries.add("In Progress", f"- Asked: {one_line(asked, 300)}", 2, 2.0)
         if not any(status in _OPEN for status in facts.todos.values()):
@@ -194,19 +212,20 @@ def _add_files(entries: Entries, files: Mapping[str, FileFact], earlier: list[tu
         for action, count in _COUNTED.findall(match["actions"] or ""):
             fact.actions[action] = fact.actions.get(action, 0) + int(count)
         fact.note = fact.note or match["note"] or ""
-        quotes += ((f"file:{match['path']}", _earlier_line(text, number)) for number, text in enumerate(quoted, -len(quoted)))
+        quotes += (
+            (f"file:{match['path']}", _earlier_line(text, number))
+            for number, text in enumerate(quoted, -len(quoted))
+        )
     for path, fact in merged.items():
         changed = bool(fact.actions.keys() - {"read"})
         actions = ", ".join(f"{action} {count}×" for action, count in fact.actions.items())
         text = f"- `{path}`" + (f" — {actions}" if actions else "") + (f": {fact.note}" if fact.note else "")
         entries.add("Relevant Files", text, fact.last, MUST if changed else None, f"file:{path}")
-    for parent, line in quotes:
-        entries.quote(line, parent)
+    for parent, quoted_line in quotes:
+        entries.quote(quoted_line, parent)
 
 
-def _add_earlier(
-    entries: Entries, facts: Facts, earlier: Mapping[str, list[tuple[str, list[str]]]]
-) -> None:
+def _add_earlier(entries: Entries, facts: Facts, earlier: Mapping[str, list[tuple[str, list[str]]]]) -> None:
     """What an earlier summary said, unless something newer is known of the same thing."""
     open_items = {f"- {item}" for item in facts.todos}
     newer = {*(f"`{line}`" for line in facts.commands), *facts.actions}
@@ -217,7 +236,9 @@ def _add_earlier(
             run = _RUN_LINE.match(line)
             if run and (run["shown"] in newer or _overcome(line, facts)):
                 continue
-            if line.startswith(_OF_THE_MOMENT) or (title in ("In Progress", "Next Steps") and line in open_items):
+            if line.startswith(_OF_THE_MOMENT) or (
+                title in ("In Progress", "Next Steps") and line in open_items
+            ):
                 continue
             key = f"earlier:{title}:{number}"
             entries.add(title, line, number - 1_000_000, key=key)

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll.context.ledger.terms import plain_words, terms_in
+from plimsoll.context.redaction import redact
 
 SAID, ASKED, TOLD = "said", "asked", "told"  # sources that are no file and no command; told: by a program
-_JOINT = " / "  # between two neighbouring lines that only together say something
+JOINT = " / "  # between two neighbouring lines that only together say something
 _LONGEST = 150
 _SHORTEST = 6
 # Of a giant result its beginning and end are read; both are where tools say what matters.
@@ -49,6 +50,7 @@ class Line:
     text: str
     terms: tuple[str, ...]
     says: bool
+    origin: int = -1  # the text that it was cut from, among those of the evidence
 
 
 @dataclass(slots=True)
@@ -57,9 +59,20 @@ class Evidence:
 
     uses: dict[str, Use] = field(default_factory=dict)
     lines: dict[str, Line] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+
+    def tells_secret(self, line: Line) -> bool:
+        """Whether a line holds what would have been taken out of its text: half a key does not look like one."""
+        if line.origin < 0:
+            return False
+        text = self.texts[line.origin]
+        safe = redact(text)
+        # A piece of a long line has a mark at its cut ends.
+        return safe != text and not all(part.strip("…") in safe for part in line.text.split(JOINT))
 
     def add(self, text: str, kind: str, source: str, position: int) -> None:
         """Read one text: `kind` is the way it counts (typed, said, asked, shown)."""
+        self.texts.append(text)
         counted: set[str] = set()
         before = ""
         alone: Line | None = None  # the line before, where its terms stand without plain words
@@ -72,19 +85,19 @@ class Evidence:
             counted.update(terms)
             says = known.says if known else len(plain_words(line)) >= 2
             if alone is not None and says:
-                self._keep(f"{alone.text}{_JOINT}{line}", (*alone.terms, *terms), True, source, position)
+                self._keep(f"{alone.text}{JOINT}{line}", (*alone.terms, *terms), True, source, position)
             alone = None
             if known is None and terms:
                 found = self._keep(line, terms, says, source, position)
                 if not says and len(plain_words(before)) >= 2:
-                    self._keep(f"{before}{_JOINT}{line}", terms, True, source, position)
+                    self._keep(f"{before}{JOINT}{line}", terms, True, source, position)
                 elif not says:
                     alone = found
             before = line
         self._count(counted, kind, position)
 
     def _keep(self, text: str, terms: tuple[str, ...], says: bool, source: str, position: int) -> Line:
-        line = Line(position, len(self.lines), source, text, terms, says)
+        line = Line(position, len(self.lines), source, text, terms, says, len(self.texts) - 1)
         self.lines[text] = line
         return line
 
@@ -109,13 +122,21 @@ def lines_of(text: str) -> Iterator[str]:
     """The text in lines that can be quoted: sentences, lines of code, pieces of very long lines."""
     if len(text) > _READ_FIRST + _READ_LAST:
         text = f"{text[:_READ_FIRST]}\n{text[-_READ_LAST:]}"
-    for line in _SENTENCE.split(text):
-        bare = _NUMBERED.sub("", line).strip()
+    numbered = _NUMBERED.match(text) is not None
+    for line in _SENTENCE.split(_unescaped(text)):
+        bare = (_NUMBERED.sub("", line) if numbered else line).strip()
         if len(bare) <= _LONGEST:
             if len(bare) >= _SHORTEST:
                 yield bare
         else:
             yield from _pieces(bare)
+
+
+def _unescaped(text: str) -> str:
+    """Text inside of JSON has its line ends written out; as one line it could not be quoted."""
+    if text.count("\\n") <= text.count("\n"):
+        return text
+    return text.replace("\\n", "\n").replace("\\t", " ").replace('\\"', '"')
 
 
 def argument_texts(arguments: Any) -> Iterator[str]:
@@ -128,8 +149,6 @@ def argument_texts(arguments: Any) -> Iterator[str]:
     elif isinstance(arguments, list):
         for value in arguments:
             yield from argument_texts(value)
-    elif isinstance(arguments, int | float) and not isinstance(arguments, bool):
-        yield str(arguments)
 
 
 def _pieces(line: str) -> Iterator[str]:

@@ -24,6 +24,7 @@ from plimsoll.context.ledger.outcome import (
     outcome_of,
 )
 from plimsoll.context.ledger.terms import plain_words
+from plimsoll.context.redaction import redact
 from plimsoll.messages import (
     Message,
     answered_id,
@@ -130,7 +131,7 @@ class Facts:
 
 
 def read_facts(messages: Sequence[Message], opening: str = "") -> Facts:
-    """The facts of `messages`; the cost of reading tools is bounded, the user is read in full.
+    """The facts of `messages`, without secrets; the cost of reading tools is bounded, the user is read in full.
 
     `opening` is the request that the conversation began with, where `messages` do not hold it.
     """
@@ -140,12 +141,13 @@ def read_facts(messages: Sequence[Message], opening: str = "") -> Facts:
     for position, message in enumerate(messages):
         role = message.get("role")
         if role == "user":
-            _read_user(facts, message, position)
+            _read_user(facts, message, position, position >= deep_from)
         elif position < deep_from:
             continue
         elif role == "assistant":
             _read_assistant(facts, message, position)
-            note = _note_of(text_of(message))
+            said = text_of(message)
+            note = _note_of(redact(said)) if said else ""
             for call in tool_calls(message):
                 waiting[str(call.get("id"))] = (call, note)
                 _read_call(facts, call, position)
@@ -162,25 +164,32 @@ def _note_of(said: str) -> str:
     return one_line(lines[-1].strip(" :*#-"), _LONGEST_NOTE) if lines else ""
 
 
+def _safe_to_cut(text: str, limit: int) -> str:
+    """A text without secrets if it will be cut: what remains of one might not look like one."""
+    return redact(text) if len(text) > limit else text
+
+
 def _first_telling(text: str) -> str:
     """The first of a text's leading lines in which plain words say something."""
     lines = islice(lines_of(text[:_LEADING]), 12)
     return one_line(next((line for line in lines if len(plain_words(line)) >= 2), ""), _LONGEST_NOTE)
 
 
-def _read_user(facts: Facts, message: Message, position: int) -> None:
+def _read_user(facts: Facts, message: Message, position: int, deep: bool) -> None:
     text = text_of(message).strip()
     if not text:
         return
     if is_harness_text(message):
-        facts.evidence.add(text, "shown", TOLD, position)
+        if deep:
+            facts.evidence.add(text, "shown", TOLD, position)
         return
     facts.requests.append(text)
-    # The opening request counts as the first one where it is known apart.
-    number = len(facts.requests) - (0 if facts.opening else 1)
-    facts.evidence.add(text, "asked", f"{ASKED}:{number}", position)
+    if deep:
+        # The opening request counts as the first one where it is known apart.
+        number = len(facts.requests) - (0 if facts.opening else 1)
+        facts.evidence.add(text, "asked", f"{ASKED}:{number}", position)
     if not _CONSTRAINT_WORDS.isdisjoint(_words(text)) or _has_sign(text):
-        for sentence in _SENTENCE.split(text[:4_000]):
+        for sentence in _SENTENCE.split(redact(text[:4_000])):
             if 8 <= len(sentence) <= 300 and _demands(sentence):
                 _latest(facts.constraints, sentence.strip())
 
@@ -210,7 +219,7 @@ def _read_assistant(facts: Facts, message: Message, position: int) -> None:
         for mark, item in _CHECKBOX.findall(text):
             facts.todos[item.strip()] = "pending" if mark == " " else "completed"
     if not _DECISION_WORDS.isdisjoint(_words(text)):
-        for sentence in _SENTENCE.split(text[:4_000]):
+        for sentence in _SENTENCE.split(redact(text[:4_000])):
             if (
                 40 <= len(sentence) <= 300
                 and _DECISION.search(sentence.lower())
@@ -253,7 +262,10 @@ def _read_result(facts: Facts, call: dict[str, Any], note: str, result: str, pos
     errors = tuple(error_lines(result)) if outcome.failed else ()
     if command is not None:
         called = one_line(_first_text(arguments, ("description",)) or "", _LONGEST_NOTE)
-        _record(facts.commands, Event(position, one_line(command, 240), outcome, errors, note=called))
+        _record(
+            facts.commands,
+            Event(position, one_line(_safe_to_cut(command, 240), 240), outcome, errors, note=called),
+        )
         return
     touched = _files_touched(call_name(call), arguments)
     if outcome.failed or not touched:

@@ -30,13 +30,14 @@ _LOUD = frozenset({
     "PASSED", "FAILED", "SELECT", "WHERE", "INSERT", "UPDATE", "DELETE", "NEVER", "ALWAYS",
 })  # fmt: skip
 _STOP_WORDS = frozenset({
-    "the", "and", "for", "with", "that", "this", "from", "are", "was", "were", "has", "have", "had", "all", "its", "our",
-    "your", "their", "how", "what", "when", "where", "which", "who", "why", "not", "but", "you", "can", "could", "should",
-    "would", "will", "may", "might", "into", "than", "then", "there", "here", "also", "only", "just", "more", "most",
-    "some", "any", "each", "very", "been", "being", "does", "did", "done", "about", "these", "those", "they", "them",
-    "func", "return", "string", "error", "type", "const", "import", "package", "true", "false", "null", "none", "self",
-    "var", "let", "int", "bool", "def", "class", "public", "private", "static", "void", "struct", "else", "elif", "case",
-    "switch", "break", "while", "async", "await", "export", "function", "nil", "err",
+    "the", "and", "for", "with", "that", "this", "from", "are", "was", "were", "has", "have", "had", "all",
+    "its", "our", "your", "their", "how", "what", "when", "where", "which", "who", "why", "not", "but", "you",
+    "can", "could", "should", "would", "will", "may", "might", "into", "than", "then", "there", "here", "also",
+    "only", "just", "more", "most", "some", "any", "each", "very", "been", "being", "does", "did", "done",
+    "about", "these", "those", "they", "them", "func", "return", "string", "error", "type", "const", "import",
+    "package", "true", "false", "null", "none", "self", "var", "let", "int", "bool", "def", "class", "public",
+    "private", "static", "void", "struct", "else", "elif", "case", "switch", "break", "while", "async", "await",
+    "export", "function", "nil", "err",
 })  # fmt: skip
 
 
@@ -75,7 +76,12 @@ def _is_time(token: str) -> bool:
 def _terms(part: str) -> tuple[str, ...]:
     """The term of a part; a chain of symbols counts by those of its links that tell something apart."""
     term = _term(part)
-    if "." in term and "/" not in term and _SYMBOL.fullmatch(term) and len(term.rsplit(".", 1)[1]) > _EXTENSION:
+    if (
+        "." in term
+        and "/" not in term
+        and _SYMBOL.fullmatch(term)
+        and len(term.rsplit(".", 1)[1]) > _EXTENSION
+    ):
         return tuple(link for link in map(_term, term.split(".")) if link) or (term,)
     return (term,) if term else ()
 
@@ -114,4 +120,6 @@ def _is_number_to_keep(bare: str) -> bool:
 
 def _mixes(bare: str) -> bool:
     """Letters and digits in one word, as in ids and flight numbers."""
-    return bool(re.search(r"[A-Za-z]\d|\d[A-Za-z]", bare)) and bare.replace("-", "").isalnum() and len(bare) >= 5
+    return (
+        bool(re.search(r"[A-Za-z]\d|\d[A-Za-z]", bare)) and bare.replace("-", "").isalnum() and len(bare) >= 5
+    )

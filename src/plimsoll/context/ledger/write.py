@@ -13,7 +13,7 @@ from plimsoll.context.ledger.choose import choose, term_weights
 from plimsoll.context.ledger.entries import Entry, entries_of
 from plimsoll.context.ledger.evidence import argument_texts
 from plimsoll.context.ledger.facts import Facts
-from plimsoll.context.ledger.template import NONE, SECTIONS, Sections, render_sections, section_lines
+from plimsoll.context.ledger.template import SECTIONS, Sections, render_sections
 from plimsoll.context.ledger.terms import terms_in
 from plimsoll.messages import Message, arguments_of, text_of, tool_calls
 from plimsoll.models import estimate_tokens
@@ -31,17 +31,22 @@ def write_sections(
     budget: int,
     focus: str | None = None,
     kept: AbstractSet[str] = frozenset(),
+    said: str = "",
 ) -> Sections:
-    """The sections of a summary of at most about `budget` tokens; `kept` are terms that stay in the context anyway."""
+    """The sections of a summary of at most about `budget` tokens.
+
+    `kept` are terms that stay in the context anyway, `said` is what a model wrote: neither is said again.
+    """
     # A line may take a fifth of the budget at the most, so that a small window still gets several.
     longest = max(60, min(600, budget * 4 // 5))
-    entries = entries_of(facts, previous, longest)
+    entries = [entry for entry in entries_of(facts, previous, longest) if not _is_said(entry, said)]
     room = budget - estimate_tokens(render_sections({}))
     if room <= 0:
         return dict.fromkeys(SECTIONS, "")
-    weights = _weights(facts, entries, kept)
+    weights = _weights(facts, entries, kept | set(terms_in(said)) if said else kept)
     first = _touching(entries, focus) if focus else []
     chosen = choose(entries, weights, room, first, int(room * FOCUS_SHARE))
+    chosen = {entry for entry in chosen if not (entry.line and facts.evidence.tells_secret(entry.line))}
     return {title: _rendered([entry for entry in chosen if entry.section == title]) for title in SECTIONS}
 
 
@@ -56,14 +61,13 @@ def kept_terms(messages: Iterable[Message]) -> set[str]:
     return found
 
 
-def fill_missing(written: Mapping[str, str], facts: Facts, budget: int) -> Sections:
-    """What a model wrote, with each section that it left out filled from the facts, as far as `budget` goes."""
-    missing = [title for title in SECTIONS if not section_lines(written.get(title, ""))]
-    extracted = write_sections(facts, {}, max(0, budget)) if missing else {}
-    return {
-        title: (extracted.get(title, "") if title in missing else written[title]) or NONE
-        for title in SECTIONS
-    }
+def _is_said(entry: Entry, said: str) -> bool:
+    """Whether a model said this line already, or named the file that it is about."""
+    if not said or entry.parent:
+        return False
+    if entry.section == "Relevant Files" and entry.key.startswith("file:"):
+        return False  # the model may name a file; only the ledger counts what happened to it
+    return entry.text.removeprefix("- ") in said
 
 
 def _weights(facts: Facts, entries: Sequence[Entry], kept: AbstractSet[str]) -> dict[str, float]:

@@ -35,7 +35,24 @@ def chain_of(root: bytes, said: Iterable[dict[str, Any]]) -> list[bytes]:
 def _bytes(message: dict[str, Any]) -> bytes:
     plain = unmarked(message)
     content = plain.get("content")
-    if isinstance(content, str):
-        plain = {**plain, "content": [{"text": content, "type": "text"}]}
-    text = json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    if isinstance(content, list) and len(content) == 1 and _is_text(content[0]):
+        content = content[0]["text"]
+    if not isinstance(content, str):
+        return _written(plain)
+    rest = (
+        _written({key: value for key, value in plain.items() if key != "content"}) if len(plain) > 2 else b""
+    )
+    # Most messages are a role and a text, and a long history has thousands of them.
+    role = str(plain.get("role")).encode("utf-8", "surrogatepass")
+    return b"%d:%b%d:%b%b" % (len(role), role, len(rest), rest, content.encode("utf-8", "surrogatepass"))
+
+
+def _is_text(block: Any) -> bool:
+    if not isinstance(block, dict) or block.keys() != {"type", "text"}:
+        return False
+    return block["type"] == "text" and isinstance(block["text"], str)
+
+
+def _written(value: Any) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass")

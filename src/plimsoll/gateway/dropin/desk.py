@@ -12,7 +12,14 @@ from typing import Any
 
 from plimsoll.archive import UsageRecord
 from plimsoll.dialects import Usage
-from plimsoll.errors import ContextOverflow, PlimsollError, ProviderError, ProviderTimeout, UserError
+from plimsoll.errors import (
+    Conflict,
+    ContextOverflow,
+    PlimsollError,
+    ProviderError,
+    ProviderTimeout,
+    UserError,
+)
 from plimsoll.gateway.dropin.inquiry import Inquiry
 from plimsoll.gateway.dropin.keeping import Keeper
 from plimsoll.gateway.dropin.lightening import Lightener, log
@@ -26,6 +33,7 @@ from plimsoll.gateway.settings import GatewaySettings
 from plimsoll.gateway.upstream.headers import client_key, returned_headers, sent_headers
 from plimsoll.gateway.upstream.pool import Answer, Call, Pool
 from plimsoll.gateway.upstream.target import Target, Targets
+from plimsoll.gateway.watch.facts import note_upstream, note_usage
 from plimsoll.providers import classify, masked
 
 _ERROR_BYTES = 1_000_000
@@ -66,13 +74,18 @@ class Desk:
             if refused is not None:
                 await self._refuse(send, out, answer, refused)
                 return
-            usage = await relay(send, out, answer, self.settings.limits.reply_bytes)
+            used = record_of(out, None)  # whoever leaves early pays for what was asked
+            try:
+                usage = await relay(send, out, answer, self.settings.limits.reply_bytes)
+                used = record_of(out, usage)
+            finally:
+                note_usage(used)
         except ProviderError as error:
             await send_error(send, inquiry.dialect, error.status or status_of(error), str(error))
             return
         finally:
             answer.close()
-        self._after(out, usage)
+        self._after(out, usage, used)
 
     async def target(self, inquiry: Inquiry) -> Target:
         """The upstream of a client."""
@@ -101,6 +114,7 @@ class Desk:
         for is_second in (False, True):
             call = self.call(out.inquiry, out.target, out.target.url, out.body)
             first_byte = None if out.inquiry.is_stream else self.settings.timeouts.whole_reply
+            note_upstream(time.perf_counter(), call.provider, out.model, call.place.host, out.target.dialect)
             answer = await self.pool.ask(call, first_byte)
             if answer.status < 300:
                 return answer, None
@@ -136,37 +150,29 @@ class Desk:
             now=time.time(),
         )
 
-    def _after(self, out: Outgoing, usage: Usage | None) -> None:
+    def _after(self, out: Outgoing, usage: Usage | None, used: UsageRecord) -> None:
         """Learn from a reply, beside whatever comes next."""
         thread = out.thread
         if thread is None:
             return
         if out.memory is not None:
             thread.memory = out.memory
-        estimated = out.frame + thread.view_tokens()
         if usage is not None and usage.prompt_tokens:
-            thread.anchor = thread.anchor.observe(usage.prompt_tokens, estimated)
+            thread.anchor = thread.anchor.observe(usage.prompt_tokens, out.estimated)
             self.windows.note_ratio(out.model, thread.anchor.ratio)
         if not out.inquiry.edits_itself and self._lightener.is_enabled:
-            self._lightener.prepare(thread, thread.anchor.predict(estimated), out.facts)
+            self._lightener.prepare(thread, thread.anchor.predict(out.estimated), out.facts)
         if usage is not None and thread.journal is not None:
-            self._run_beside(self._note(out, usage))
+            self._run_beside(self._note(out, used))
 
-    async def _note(self, out: Outgoing, usage: Usage) -> None:
+    async def _note(self, out: Outgoing, record: UsageRecord) -> None:
         assert out.thread is not None
-        card, read, written = out.facts.card, usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
-        output = usage.completion_tokens * card.prices_for(usage.prompt_tokens).output / 1_000_000
-        record = UsageRecord(
-            model=out.model,
-            input=max(0, usage.prompt_tokens - read - written),
-            cache_read=read,
-            cache_write=written,
-            output=usage.completion_tokens,
-            money=input_cost(card, usage) + output if card.known else None,
-        )
         async with out.thread.lock:
             try:
                 await self._keeper.used(out.thread, record)
+            except Conflict as error:
+                # Another process has the next request already; what is missing is stored with it.
+                log.debug("a request was noted by another process: %s", error)
             except PlimsollError as error:
                 log.warning("a request was not noted in the archive: %s", error)
 
@@ -175,6 +181,21 @@ class Desk:
         self._beside.add(task)
         done: Callable[[asyncio.Task[None]], None] = self._beside.discard
         task.add_done_callback(done)
+
+
+def record_of(out: Outgoing, usage: Usage | None) -> UsageRecord:
+    """What a request used and cost; where the upstream did not say, the prompt as it was estimated."""
+    card, usage = out.facts.card, usage or Usage(out.tokens_after, 0)
+    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+    output = usage.completion_tokens * card.prices_for(usage.prompt_tokens).output / 1_000_000
+    return UsageRecord(
+        model=out.model,
+        input=max(0, usage.prompt_tokens - read - written),
+        cache_read=read,
+        cache_write=written,
+        output=usage.completion_tokens,
+        money=input_cost(card, usage) + output if card.known else None,
+    )
 
 
 def without_keys(body: bytes, secrets: tuple[str, ...]) -> bytes:

@@ -7,6 +7,7 @@ from plimsoll.gateway.dropin.inquiry import Inquiry
 from plimsoll.gateway.edge.answers import send_error
 from plimsoll.gateway.edge.body import ClientLeft, Receive, Refused, Scope, Send, left, parse_body, read_body
 from plimsoll.gateway.settings import Limits
+from plimsoll.gateway.watch.facts import note_refusal
 from plimsoll.providers.catalogue import Dialect
 
 Serve = Callable[[Inquiry, Send], Awaitable[None]]
@@ -20,13 +21,20 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = tuple(scope["headers"])
+        named = dict(headers)
         try:
-            raw = await read_body(receive, dict(headers).get(b"content-length"), self._limits)
+            if b"origin" in named:
+                # Any page that a person opens could spend the gateway's keys otherwise.
+                raise Refused(
+                    403, "permission_error", "Pages in a browser are not served; ask from a program."
+                )
+            raw = await read_body(receive, named.get(b"content-length"), self._limits)
             inquiry = Inquiry(
                 self._dialect, raw, parse_body(raw, self._limits), headers, scope.get("query_string", b"")
             )
             await self._until_left(inquiry, receive, send)
         except Refused as error:
+            note_refusal(error.kind)
             await send_error(send, self._dialect, error.status, error.message, kind=error.kind)
         except ClientLeft:
             return

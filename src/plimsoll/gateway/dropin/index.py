@@ -7,6 +7,7 @@ again. Losing the file loses no conversation: the next compaction begins a new s
 """
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -89,6 +90,7 @@ class ChainIndex:
         return self._db
 
     def _open(self) -> None:
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         self._db = sqlite3.connect(
             self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )

@@ -113,14 +113,16 @@ class Inquiry:
 
 def unmarked(message: dict[str, Any]) -> dict[str, Any]:
     """A message without its cache markers; the same object where it has none."""
-    changed = {key: value for key, value in message.items() if key != MARKER}
-    same = len(changed) == len(message)
-    for name in _ITEMS:
-        items = message.get(name)
-        if isinstance(items, list) and any(isinstance(item, dict) and MARKER in item for item in items):
-            same = False
-            changed[name] = [_without_marker(item) for item in items]
-    return message if same else changed
+    marked = [
+        name
+        for name in _ITEMS
+        if isinstance(items := message.get(name), list)
+        and any(isinstance(item, dict) and MARKER in item for item in items)
+    ]
+    if not marked and MARKER not in message:
+        return message
+    plain = {key: value for key, value in message.items() if key != MARKER}
+    return plain | {name: [_without_marker(item) for item in message[name]] for name in marked}
 
 
 def _without_marker(item: Any) -> Any:

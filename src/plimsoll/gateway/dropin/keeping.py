@@ -9,11 +9,12 @@ its past without copying it.
 
 from collections.abc import Sequence
 
-from plimsoll.archive import Archive, CompactionEvent, Item, UsageRecord, View, title_of
+from plimsoll.archive import Archive, CompactionEvent, Item, UsageRecord, title_of
 from plimsoll.errors import UnknownSession
 from plimsoll.gateway.dropin.index import ChainIndex, Known
 from plimsoll.gateway.dropin.sight import Sight, make_sight
 from plimsoll.gateway.dropin.thread import Thread
+from plimsoll.gateway.watch.facts import current_owner
 from plimsoll.messages import Message
 from plimsoll.models import UsageAnchor
 from plimsoll.sessions import ArchiveJournal
@@ -27,15 +28,21 @@ class Keeper:
 
     async def recall(self, thread: Thread, model: str) -> None:
         """Bring a conversation up to what the archive knows of it, whoever wrote that."""
-        if thread.journal is None:
-            known = await self._index.find(thread.chain)
-            if known is None or known.lead != len(thread.lead):
+        known = await self._index.find(thread.chain)
+        journal = thread.journal
+        if journal is not None:
+            if (
+                known is None
+                or known.session == journal.session
+                or known.wire <= _stored(thread, journal.last)
+            ):
+                await self._refresh(thread, journal, model)
                 return
-            if thread.parent is not None and thread.parent[0] == known.session:
-                return  # it left that session, and has what it needs of it
+            thread.journal = None  # another process went on with it in a session of its own
+        if known is not None and known.lead == len(thread.lead):
             await self._adopt(thread, known, model)
-        else:
-            await self._refresh(thread, thread.journal, model)
+        elif thread.parent is not None:
+            await self._look_back(thread, thread.parent, model)
 
     async def commit(
         self, thread: Thread, lighter: Sequence[Message], event: CompactionEvent, model: str
@@ -92,7 +99,9 @@ class Keeper:
             session, at = thread.parent
             forked = await self._archive.fork(session, at=at)
             return ArchiveJournal(self._archive, forked.id, self._holder, forked.messages)
-        made = await self._archive.create_session(title=title_of(thread.log), model=model, engine=engine)
+        made = await self._archive.create_session(
+            title=title_of(thread.log), model=model, engine=engine, owner=current_owner()
+        )
         return ArchiveJournal(self._archive, made.id, self._holder, 0)
 
     async def _adopt(self, thread: Thread, known: Known, model: str) -> None:
@@ -108,14 +117,27 @@ class Keeper:
             # A client may have changed its system prompt since; the log has the one that it began with.
             stored_lead = await self._archive.messages(session.id, 1, known.lead)
             thread.lead = tuple(one.message for one in stored_lead)
-        thread.sight = await self._sight(thread, session.id, known.wire, model)
+        if thread.sight is None or thread.sight.number != session.view:
+            thread.sight = await self._sight(thread, session.id, known.wire, model)
+        thread.past = await self._archive.compactions(session.id, limit=1)
         stored = await self._agrees(thread, session.id, at, session.messages)
         if stored:
             thread.journal = ArchiveJournal(self._archive, session.id, self._holder, stored)
+            thread.parent = None
         else:
             thread.parent = (session.id, at)
         if thread.anchor.reported is None and known.reported:
             thread.anchor = UsageAnchor(ratio=known.ratio).observe(known.reported, known.estimated)
+
+    async def _look_back(self, thread: Thread, parent: tuple[str, int], model: str) -> None:
+        """What the session saw that this conversation left, as long ago as it left it."""
+        if thread.sight is not None:
+            return
+        session, at = parent
+        try:
+            thread.sight = await self._sight(thread, session, _stored(thread, at), model)
+        except UnknownSession:
+            thread.parent = None  # a person deleted it
 
     async def _refresh(self, thread: Thread, journal: ArchiveJournal, model: str) -> None:
         """Another process may have written to the session, or a person taken a compaction back."""
@@ -131,8 +153,8 @@ class Keeper:
             else:
                 thread.journal, thread.parent = None, (session.id, journal.last)
         if session.view != (thread.sight.number if thread.sight else 0):
-            wire = sum(len(thread.lead) + end <= journal.last for end in thread.ends)
-            thread.sight = await self._sight(thread, session.id, wire, model)
+            thread.sight = await self._sight(thread, session.id, _stored(thread, journal.last), model)
+            thread.past = await self._archive.compactions(session.id, limit=1)
 
     async def _agrees(self, thread: Thread, session: str, at: int, last: int) -> int:
         """`last` where a stored log goes on behind message `at` as this conversation does; else 0."""
@@ -153,12 +175,6 @@ class Keeper:
         if not view.number:
             return None
         items = _up_to(await self._archive.items(session, view), at)
-        return self._made(thread, items, view, at, model)
-
-    def _made(self, thread: Thread, items: list[Item], view: View, at: int, model: str) -> Sight:
-        before = thread.sight
-        while before is not None and before.number >= view.number:
-            before = before.previous
         return make_sight(
             items,
             thread.ends,
@@ -167,9 +183,13 @@ class Keeper:
             number=view.number,
             dialect=thread.dialect,
             model=model,
-            previous=before,
         )
 
 
 def _up_to(items: Sequence[Item], at: int) -> list[Item]:
     return [item for item in items if item.node or item.sequence <= at]
+
+
+def _stored(thread: Thread, last: int) -> int:
+    """How many messages of the client's list a log of `last` messages holds."""
+    return sum(len(thread.lead) + end <= last for end in thread.ends)

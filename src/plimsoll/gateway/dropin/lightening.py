@@ -16,6 +16,7 @@ from plimsoll.errors import PlimsollError
 from plimsoll.gateway.dropin.keeping import Keeper
 from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.dropin.windows import ModelFacts
+from plimsoll.gateway.watch.facts import note_compaction, note_usage
 
 log = logging.getLogger(__name__)
 
@@ -41,12 +42,15 @@ class Lightener:
 
     def is_due(self, thread: Thread, tokens: int, facts: ModelFacts) -> bool:
         """Whether the conversation must be lighter before a request of so many tokens."""
-        return tokens >= facts.soft_line and self._compactor(thread, facts).is_due(tokens)
+        return tokens >= facts.soft_line and self._compactor(thread, facts, tokens).is_due(tokens)
 
     async def lighten(self, thread: Thread, tokens: int, facts: ModelFacts, trigger: str, model: str) -> bool:
         """Make it lighter now; whether it is. What the archive cannot take changes nothing."""
-        compactor, view = self._compactor(thread, facts), thread.view()
+        compactor, view = self._compactor(thread, facts, tokens), thread.view()
         attempt = await compactor.compact(view, tokens, trigger)
+        note_compaction(attempt.event)
+        for record in attempt.spent:
+            note_usage(record)
         try:
             if attempt.messages is None:
                 if thread.journal is not None:
@@ -67,9 +71,9 @@ class Lightener:
     def prepare(self, thread: Thread, tokens: int, facts: ModelFacts) -> None:
         """Begin with the next view, where it will soon be due."""
         if tokens >= facts.soft_line and not thread.lock.locked():
-            self._compactor(thread, facts).prepare(thread.view(), tokens)
+            self._compactor(thread, facts, tokens).prepare(thread.view(), tokens)
 
-    def _compactor(self, thread: Thread, facts: ModelFacts) -> Compactor:
+    def _compactor(self, thread: Thread, facts: ModelFacts, tokens: int) -> Compactor:
         compactor = thread.compactor
         if compactor is None:
             engine = self._engine_for(facts.window)
@@ -77,4 +81,8 @@ class Lightener:
             thread.compactor = compactor
         elif compactor.engine.context_length != facts.window:
             compactor.engine.update_model(facts.card.name, facts.window)
+        if thread.past:
+            # What was tried in vain, or taken back by a person, is not done again at the next chance.
+            compactor.remember(thread.past, tokens)
+            thread.past = ()
         return compactor

@@ -51,6 +51,7 @@ class Outgoing:
     request: ChatRequest | None = None  # where it is translated: what the client asked for
     thread: Thread | None = None
     frame: int = 0  # estimated tokens of system prompt and tools
+    estimated: int = 0  # of all that is sent
     tokens_before: int = 0  # of the whole history, as the client sent it
     tokens_after: int = 0  # of what is sent
     memory: CacheMemory | None = None
@@ -64,7 +65,7 @@ class Outgoing:
         """What the model sees of it, where that is not what the client sent."""
         sight = self.thread.sight if self.thread else None
         # Another request of the same conversation may have gone further meanwhile.
-        return sight.at(len(self.inquiry.said)) if sight else None
+        return sight if sight and sight.holds_at(len(self.inquiry.said)) else None
 
 
 class Planner:
@@ -143,14 +144,18 @@ class Planner:
         out.thread = thread
         out.frame = self._frame(inquiry)
         async with thread.lock:
-            try:
-                await self._keeper.recall(thread, out.model)
-            except PlimsollError as error:
-                log.warning("a conversation was not looked up: %s", error)
+            if found is None or thread.is_stored or self._tokens(out, thread) >= out.facts.soft_line:
+                await self._recall(thread, out.model)
             tokens = self._tokens(out, thread)
             if act and not inquiry.edits_itself and self._lightener.is_due(thread, tokens, out.facts):
                 await self._lightener.lighten(thread, tokens, out.facts, "threshold", out.model)
             self._weigh(out, thread)
+
+    async def _recall(self, thread: Thread, model: str) -> None:
+        try:
+            await self._keeper.recall(thread, model)
+        except PlimsollError as error:
+            log.warning("a conversation was not looked up: %s", error)
 
     def _chain(self, inquiry: Inquiry) -> list[bytes]:
         return chain_of(root_of(caller_of(inquiry.named), inquiry.dialect, inquiry.session), inquiry.said)
@@ -159,6 +164,7 @@ class Planner:
         return thread.anchor.predict(out.frame + thread.view_tokens())
 
     def _weigh(self, out: Outgoing, thread: Thread) -> None:
+        out.estimated = out.frame + thread.view_tokens()
         out.tokens_after = self._tokens(out, thread)
         saved = sum(thread.tokens) - thread.view_tokens()
         out.tokens_before = out.tokens_after + max(0, round(thread.anchor.ratio * saved))

@@ -10,7 +10,17 @@ import json
 import time
 from collections.abc import Sequence
 
-from plimsoll.dialects import Delta, Failure, Reply, SseEvent, SseParser, Usage, UsageReport, anthropic, openai
+from plimsoll.dialects import (
+    Delta,
+    Failure,
+    Reply,
+    SseEvent,
+    SseParser,
+    Usage,
+    UsageReport,
+    anthropic,
+    openai,
+)
 from plimsoll.errors import BrokenReply, MalformedReply, ProviderError
 from plimsoll.gateway.dropin.planning import Outgoing
 from plimsoll.gateway.dropin.savings import closing_comment, opening_headers, whole_headers
@@ -20,6 +30,8 @@ from plimsoll.gateway.edge.body import Send
 from plimsoll.gateway.upstream.connection import Header
 from plimsoll.gateway.upstream.headers import returned_headers
 from plimsoll.gateway.upstream.pool import Answer
+
+_LONGEST_EVENT = 1_000_000  # bytes that wait for the end of their event
 
 
 async def relay(send: Send, out: Outgoing, answer: Answer, most: int) -> Usage | None:
@@ -41,11 +53,14 @@ async def _stream(send: Send, out: Outgoing, answer: Answer) -> Usage | None:
     watch = UsageWatch(out.inquiry.dialect)
     headers = [*returned_headers(answer.headers), *opening_headers(out)]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    rest = b""
     try:
         while piece := await answer.piece():
             watch.feed(piece)
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-        last = closing_comment(out, watch.usage())
+            whole, rest = _whole_events(rest + piece if rest else piece)
+            if whole:
+                await send({"type": "http.response.body", "body": whole, "more_body": True})
+        last = rest + closing_comment(out, watch.usage())
     except ProviderError as error:
         last = broken_off(out, error)
     await send({"type": "http.response.body", "body": last})
@@ -116,6 +131,16 @@ def broken_off(out: Outgoing, error: Exception) -> bytes:
     else:
         event = SseEvent(None, error_body(dialect, 500, str(error)).decode())
     return event.encode()
+
+
+def _whole_events(piece: bytes) -> tuple[bytes, bytes]:
+    """What can be passed on and what waits: half an event would make an error behind it unreadable."""
+    if piece.endswith(b"\n\n"):
+        return piece, b""
+    cut = max(piece.rfind(b"\n\n") + 2, piece.rfind(b"\r\n\r\n") + 4)
+    if cut < 4 or len(piece) - cut > _LONGEST_EVENT:
+        return (piece, b"") if len(piece) > _LONGEST_EVENT else (b"", piece)
+    return piece[:cut], piece[cut:]
 
 
 def _is_stream(headers: Sequence[Header]) -> bool:

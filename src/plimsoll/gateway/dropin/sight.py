@@ -34,18 +34,15 @@ class Sight:
     through: int  # canonical messages of the log that it covers
     wire: int  # messages of the client's list that it covers
     segments: tuple[Segment, ...]
-    previous: "Sight | None" = None
 
     @property
     def has_note(self) -> bool:
         """Whether the system prompt carries the note of a compaction."""
         return any(map(has_note, self.lead))
 
-    def at(self, wire: int) -> "Sight | None":
-        """The newest sight that knows nothing of what comes after so many messages of the client."""
-        if self.wire <= wire:
-            return self
-        return self.previous.at(wire) if self.previous else None
+    def holds_at(self, wire: int) -> bool:
+        """Whether it knows nothing of what comes after so many messages of the client."""
+        return self.wire <= wire
 
     def messages_for(self, said: Sequence[dict[str, Any]], dialect: Dialect) -> list[dict[str, Any]]:
         """The messages to send, made from those that the client sent."""
@@ -63,7 +60,6 @@ def make_sight(
     number: int,
     dialect: Dialect,
     model: str,
-    previous: Sight | None = None,
 ) -> Sight:
     """The sight of these items; `ends` are the canonical messages up to each wire message, `last` is their number.
 
@@ -86,7 +82,6 @@ def make_sight(
         through=through,
         wire=wire,
         segments=tuple(segments),
-        previous=previous,
     )
 
 

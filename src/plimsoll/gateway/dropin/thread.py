@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll.agent import Compactor
+from plimsoll.archive import CompactionEvent
 from plimsoll.caching import CacheMemory
 from plimsoll.gateway.dropin.reading import canonical_of
 from plimsoll.gateway.dropin.sight import Sight
@@ -39,8 +40,14 @@ class Thread:
     compactor: Compactor | None = None
     journal: ArchiveJournal | None = None  # where it is stored
     parent: tuple[str, int] | None = None  # the stored session and message at which it left it
+    past: Sequence[CompactionEvent] = ()  # what the archive told and the compactor has not heard yet
     weight: int = 0  # bytes that it keeps in memory, about
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the archive holds it, or what it left."""
+        return self.journal is not None or self.parent is not None
 
     @property
     def stored_name(self) -> str:
@@ -87,7 +94,7 @@ class Thread:
             ends=self.ends[:wire],
             log=self.log[:shared],
             tokens=self.tokens[:shared],
-            sight=self.sight.at(wire) if self.sight else None,
+            sight=self.sight if self.sight and self.sight.holds_at(wire) else None,
             anchor=self.anchor,
             parent=parent,
         )

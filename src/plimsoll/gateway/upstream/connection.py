@@ -83,12 +83,7 @@ class Connection(asyncio.Protocol):
     @property
     def is_reusable(self) -> bool:
         """Whether the answer was read to its end and the other side keeps the connection."""
-        return (
-            self._is_whole
-            and not self.is_closed
-            and not self._ends_with_connection
-            and self._is_kept
-        )
+        return self._is_whole and not self.is_closed and not self._ends_with_connection and self._is_kept
 
     def close(self) -> None:
         """Close at once; what was not read is lost."""

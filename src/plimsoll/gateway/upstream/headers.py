@@ -9,6 +9,7 @@ Between two dialects only the upstream's own headers are sent: the other provide
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
+from plimsoll.gateway.access.caller import HEADER
 from plimsoll.gateway.upstream.connection import Header
 from plimsoll.providers import Endpoint
 
@@ -34,7 +35,9 @@ def client_key(headers: Mapping[bytes, bytes]) -> str:
 
 def caller_of(headers: Mapping[bytes, bytes]) -> bytes:
     """What tells callers apart without keeping their keys: nobody reads another's conversation."""
-    told = headers.get(b"x-api-key", b"") + b"\0" + headers.get(b"authorization", b"")
+    own = headers.get(b"x-api-key", b"") + b"\0" + headers.get(b"authorization", b"")
+    # Whoever has a key of the gateway is told by that; its secret is not among the headers any more.
+    told = own + b"\0" + headers[HEADER] if HEADER in headers else own
     return blake2b(told, digest_size=16).digest()
 
 

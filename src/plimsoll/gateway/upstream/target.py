@@ -73,6 +73,12 @@ class Targets:
             self._found[name] = Target(await self._endpoint(name))
         return self._found[name]
 
+    async def known(self) -> None:
+        """Raises where the configured upstream cannot be told; others are found when a client asks."""
+        name = self._name("openai", False)
+        if name != "whoever":
+            await self.for_client("openai", False)
+
     def _name(self, dialect: Dialect, brings_key: bool) -> str:
         settings = self._settings
         if settings.base_url is not None or settings.provider != "auto" or settings.name is not None:

@@ -1,0 +1,101 @@
+"""Settings of the gateway: where it listens, whom it lets in, how much it takes, what it tells.
+
+    gateway:
+      host: 127.0.0.1        anything else needs keys
+      keys: auto             plimsoll gateway keys add NAME
+      log: json
+
+They stand here because the gateway is built on top of the configuration.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from plimsoll.config.messaging import MatrixSection, TelegramSection
+from plimsoll.sections import Section
+
+KeyRule = Literal["auto", "required", "off"]
+LogForm = Literal["json", "text", "off"]
+
+
+def _origin(value: str) -> str:
+    parts = urlsplit(value)
+    if value != "*" and (not parts.scheme or not parts.netloc or value != f"{parts.scheme}://{parts.netloc}"):
+        raise PydanticCustomError(
+            "origin", "it must be written as https://host or https://host:port, or be *", {}
+        )
+    return value
+
+
+def _collector(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.username is not None:
+        raise PydanticCustomError(
+            "endpoint", "it must be written as http://host:port, without a password", {}
+        )
+    return value
+
+
+class GatewaySection(Section):
+    """The gateway. Its keys are no settings: `plimsoll gateway keys` makes and ends them."""
+
+    host: Annotated[str, StringConstraints(min_length=1)] = Field(
+        default="127.0.0.1",
+        description="The address to listen on. Any but this machine's own needs keys.",
+        json_schema_extra={"allowed": "an address of this machine; 0.0.0.0 for all of them"},
+    )
+    port: int = Field(default=8787, ge=1, le=65_535, description="The port to listen on.")
+    workers: int = Field(default=1, ge=1, le=64, description="Processes that share the port.")
+    keys: KeyRule = Field(
+        default="auto",
+        description=(
+            "Whether callers need a key. auto: on any address but this machine's own, and as soon as there is one. "
+            "off is refused on any other address."
+        ),
+    )
+    allowed_origins: Sequence[Annotated[str, AfterValidator(_origin)]] = Field(
+        default=[],
+        description="Web pages that may use the gateway from a browser (CORS). * needs keys.",
+        json_schema_extra={"allowed": "a list of origins such as https://chat.example.org"},
+    )
+    body_limit: int = Field(default=64_000_000, ge=1_000, description="Bytes that a request may have.")
+    depth_limit: int = Field(
+        default=96,
+        ge=4,
+        le=500,
+        description="Objects and lists inside of each other that a request may have.",
+    )
+    receive_seconds: float = Field(
+        default=60.0, gt=0, description="Seconds for a client to send its whole request."
+    )
+    send_seconds: float = Field(
+        default=120.0,
+        gt=0,
+        description="Seconds for a client to take a piece of its answer, before it is cut off.",
+    )
+    connections: int = Field(
+        default=2_000, ge=1, description="Connections of one process; more are told to come back later."
+    )
+    shutdown_seconds: float = Field(
+        default=30.0, ge=1, description="Seconds for requests under way to finish when the gateway is ended."
+    )
+    metrics: bool = Field(default=True, description="Whether /metrics shows figures for Prometheus.")
+    log: LogForm = Field(
+        default="json",
+        description="How each request is told on standard error: a JSON object a line, a sentence, or not at all.",
+    )
+    log_contents: bool = Field(
+        default=False,
+        description="Whether the log has requests and replies too, without what looks like a secret.",
+    )
+    traces: Annotated[str, AfterValidator(_collector)] | None = Field(
+        default=None,
+        description="An OpenTelemetry collector that gets a trace of each request (extra `otel`).",
+        json_schema_extra={"allowed": "http://host:4318, or null"},
+    )
+    matrix: MatrixSection = Field(default_factory=MatrixSection)
+    telegram: TelegramSection = Field(default_factory=TelegramSection)

@@ -1,0 +1,114 @@
+"""Before the summary: spend the tail's budget on what is needed, not only on what is recent.
+
+Only results of more than a quarter of the tail's budget are looked at:
+
+    an output that comes again later     once, at its newest place
+    a file that is read again later      the older reading goes
+    any other                            the lines that later turns used, its beginning and its end
+
+Each keeps its handle. What the model has not answered yet is never touched, and results
+of ordinary size stay word for word.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from plimsoll.context.compressor.ladder import Plan
+from plimsoll.context.compressor.prune import KEEP_CHARACTERS, cleared_message, describe, is_large
+from plimsoll.context.ledger.outcome import error_lines, is_command
+from plimsoll.context.ledger.terms import terms_in
+from plimsoll.context.ledger.write import kept_terms
+from plimsoll.messages import (
+    Answer,
+    Message,
+    align_backward,
+    answers,
+    arguments_text,
+    call_name,
+    original_handle,
+    text_of,
+    with_text,
+)
+from plimsoll.models import estimate_message_tokens, estimate_tokens
+
+BIG_SHARE = 0.25  # of the tail's budget
+_LEFT_SHARE = 0.125
+_EDGE_LINES = 3
+_GAP = "…"
+
+
+def spend_tail(plan: Plan, tail_tokens: int) -> Plan:
+    """The plan with results of head and tail that nobody needs whole made small."""
+    bounds, unseen = plan.bounds, align_backward(plan.messages, len(plan.messages) - 1)
+    tail = _answers_in(plan.messages, range(bounds.tail_start, unseen))
+    found = [*_answers_in(plan.messages, range(min(bounds.head_end, unseen))), *tail]
+    limit = int(tail_tokens * BIG_SHARE)
+    changed = {at: stub for at, stub in _repeated(plan.messages, tail) if plan.tokens[at] > limit}
+    for answer in found:
+        if answer.result_at not in changed and plan.tokens[answer.result_at] > limit:
+            changed[answer.result_at] = _used_part(plan.messages, answer, int(tail_tokens * _LEFT_SHARE))
+    smaller = {
+        position: message
+        for position, message in changed.items()
+        if estimate_message_tokens(message) < plan.tokens[position]
+    }
+    if not smaller:
+        return plan
+    lighter = plan.with_messages(smaller)
+    return replace(lighter, steps=(*plan.steps, f"shortened {len(smaller)} results to what was used"))
+
+
+def _answers_in(messages: list[Message], part: range) -> list[Answer]:
+    """The answers in a part of the conversation, by their place in the whole."""
+    return [
+        Answer(answer.call_at + part.start, answer.result_at + part.start, answer.call)
+        for answer in answers(messages[part.start : part.stop])
+    ]
+
+
+def _repeated(messages: list[Message], found: list[Answer]) -> Iterator[tuple[int, Message]]:
+    """Results whose text, or whose file, comes again later in the tail."""
+    texts: set[str] = set()
+    calls: set[str] = set()
+    for answer in reversed(found):
+        message = messages[answer.result_at]
+        text, call = text_of(message), _same_call(answer.call)
+        if is_large(message) and (text in texts or call in calls):
+            item = describe(message, answer.result_at, answer.call)
+            yield answer.result_at, cleared_message(message, item)
+        if len(text) > KEEP_CHARACTERS:
+            texts.add(text)
+            calls.add(call)
+
+
+def _same_call(call: dict[str, Any]) -> str:
+    """What tells that a later call shows the same thing anew; a command may show something else each time."""
+    return f"{call_name(call)} {arguments_text(call)}" if not is_command(call) else str(call.get("id"))
+
+
+def _used_part(messages: list[Message], answer: Answer, limit: int) -> Message:
+    """The beginning, the end, errors, and the lines with terms that the agent used afterwards."""
+    message = messages[answer.result_at]
+    later = kept_terms(m for m in messages[answer.result_at + 1 :] if m.get("role") == "assistant")
+    lines = text_of(message).splitlines()
+    wanted = [*range(min(_EDGE_LINES, len(lines))), *range(max(0, len(lines) - _EDGE_LINES), len(lines))]
+    bad = set(error_lines(text_of(message)))
+    wanted += (n for n, line in enumerate(lines) if line.strip() in bad)
+    wanted += (n for n, line in enumerate(lines) if not later.isdisjoint(terms_in(line)))
+    shown: set[int] = set()
+    left = limit
+    for number in dict.fromkeys(wanted):
+        left -= estimate_tokens(lines[number]) + 1
+        if left >= 0:
+            shown.add(number)
+    parts: list[str] = []
+    for number in sorted(shown):
+        if number and number - 1 not in shown:
+            parts.append(_GAP)
+        parts.append(lines[number])
+    size = f"{len(text_of(message)):,} characters"
+    tail = (
+        f"[shortened from {size} to what later turns used; full text under handle {original_handle(message)}]"
+    )
+    return with_text(message, "\n".join([*parts, tail]))

@@ -1,0 +1,98 @@
+"""`LcmEngine`: the lossless engine behind the engine contract.
+
+    below the soft line   nothing but the log
+    above it              the host lets `compress` work in the background: leaves, condensed nodes
+    at the hard line      one publication; between two of them every request extends the one before
+
+Everything that the engine knows is in its memory, the host's archive or lists of its own, so it
+can be made anew at any time. It never tells the model how full the window is.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from plimsoll.context.compressor import ContextCompressor
+from plimsoll.context.lcm.memory import OWN, Memory, OwnMemory
+from plimsoll.context.lcm.publish import Publication, Rules, publish
+from plimsoll.context.lcm.scribe import Scribe
+from plimsoll.context.lcm.stored import StoredMemory
+from plimsoll.context.lcm.tools import answer, schemas
+from plimsoll.context.lcm.tree import tree_of
+from plimsoll.context.summarizer import SummaryWriter
+from plimsoll.messages import Message
+
+_FAR_BELOW = 0.85  # a publication that ends above this share of the threshold has not got far below it
+_GROWTH = 1.10  # then the prompt must grow this much, or leave the line and cross it again
+
+
+class LcmEngine(ContextCompressor):
+    """Head, nodes, tail. Thresholds, counting and waiting are the compressor's."""
+
+    def __init__(
+        self,
+        model: str = "",
+        context_length: int | None = None,
+        threshold: float = 0.50,
+        target_ratio: float = 0.20,
+        protect_last_n: int = 20,
+        summarizer: SummaryWriter | None = None,
+        memory: Memory | None = None,
+        clock: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """`clock` gives seconds; with it, no summary is begun that the host would not wait for."""
+        super().__init__(model, context_length, threshold, target_ratio, protect_last_n, summarizer)
+        self.memory: Memory = memory or OwnMemory()
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        return "lcm"
+
+    def compress(
+        self,
+        messages: list[Message],
+        current_tokens: int | None = None,
+        focus_topic: str | None = None,
+        **later: Any,
+    ) -> list[Message]:
+        """The lighter list; `last_report` says what was done and why."""
+        scribe = Scribe(self.summarizer, focus_topic, self._clock)
+        rules = Rules(self.budget, self.protect_last_n, scribe)
+        done = publish(messages, self.memory, rules, current_tokens)
+        self._note(done)
+        return done.messages
+
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        return copy.deepcopy(list(schemas()))
+
+    def handle_tool_call(self, name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        return answer(name, args, self.memory, Scribe(self.summarizer, None, self._clock))
+
+    def on_session_start(self, session_id: str, **kwargs: Any) -> None:
+        if isinstance(self.memory, StoredMemory) and session_id and session_id != self.memory.session:
+            self.memory = self.memory.of(session_id)
+
+    def on_session_reset(self) -> None:
+        """A new conversation begins; what an archive holds of the old one stays there."""
+        super().on_session_reset()
+        if self.memory.session == OWN:
+            self.memory = OwnMemory()
+
+    def get_status(self) -> dict[str, Any]:
+        tree = tree_of(self.memory.nodes())
+        waiting = sum(node.degraded for node in tree.known.values() if node.id not in tree.replaced)
+        return {
+            **super().get_status(),
+            "nodes": len(tree.known),
+            "leaves": len(tree.leaves),
+            "to_redo": waiting,
+        }
+
+    def _note(self, done: Publication) -> None:
+        report = self.last_report = done.report
+        if report.outcome == "compacted":
+            self.compression_count += 1
+            self.last_prompt_tokens = report.tokens_after
+        near = report.tokens_after > self.threshold_tokens * _FAR_BELOW
+        self._waits_for = int(max(report.tokens_after, self.threshold_tokens) * _GROWTH) if near else None

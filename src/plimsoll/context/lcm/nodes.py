@@ -1,0 +1,168 @@
+"""Nodes as values: a leaf from messages, a condensed node from nodes, and what each carries.
+
+    text · first and last message · when · how many of which role · tokens · topics · the ledger of all below
+
+The ledger is read by code from the messages themselves, so it holds whatever wrote the text.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, zip_longest
+from typing import Any
+
+from plimsoll.archive import Node, NodeLink, Source, Span, StoredMessage
+from plimsoll.archive.ids import node_id
+from plimsoll.context.lcm.scribe import Scribe, Written
+from plimsoll.context.lcm.tree import REPLACES
+from plimsoll.context.ledger import Facts, read_facts
+from plimsoll.context.redaction import redact
+from plimsoll.messages import Message
+from plimsoll.models import estimate_message_tokens
+
+MODEL = "model"  # who wrote the text is known to the host; here it matters only that somebody did
+_MOST = {"constraints": 12, "files": 24, "commands": 16, "errors": 8, "commits": 12, "decisions": 8}
+_TOPICS = 10
+_GIST = 64  # characters of a request
+_NAMED = 48  # characters of a file or command
+Ledger = dict[str, list[str]]
+
+
+def leaf(
+    session: str, said: Sequence[StoredMessage], scribe: Scribe, opening: str, old: Node | None = None
+) -> Node:
+    """The leaf over these messages, which follow each other in the log."""
+    messages = [one.message for one in said]
+    tokens = sum(one.tokens for one in said)
+    facts = read_facts(messages)
+    details = {
+        "first": said[0].sequence,
+        "last": said[-1].sequence,
+        "since": said[0].time,
+        "until": said[-1].time,
+        "messages": len(said),
+        "roles": _counted(one.role for one in said),
+        "tokens": tokens,
+        "topics": topics_of(facts),
+        "ledger": ledger_of(facts),
+    }
+    sources = (Span(said[0].sequence, said[-1].sequence),)
+    return _node(
+        session, scribe.write(messages, tokens, lambda: facts, opening=opening), sources, 0, details, old
+    )
+
+
+def condensed(
+    session: str, below: Sequence[Node], originals: Sequence[Message], scribe: Scribe, old: Node | None = None
+) -> Node:
+    """The node that stands for some of one depth; `originals` are the messages that facts can be read from."""
+    parts = [node.details for node in below]
+    tokens = sum(node.tokens for node in below)
+    # As the user's words: they are excerpted least of all.
+    texts: list[Message] = [
+        {"role": "user", "content": f"[{node.id}]\n{node.message['content']}"} for node in below
+    ]
+    details = {
+        "first": min(one["first"] for one in parts),
+        "last": max(one["last"] for one in parts),
+        "since": min(one["since"] for one in parts),
+        "until": max(one["until"] for one in parts),
+        "messages": sum(one["messages"] for one in parts),
+        "roles": _summed(one["roles"] for one in parts),
+        "tokens": sum(one["tokens"] for one in parts),
+        "topics": merged_topics([one["topics"] for one in parts]),
+        "ledger": merged_ledger([one["ledger"] for one in parts]),
+    }
+    sources = tuple(NodeLink(node.id) for node in below)
+    written = scribe.write(texts, tokens, lambda: read_facts(originals), quotes=False)
+    return _node(session, written, sources, below[0].depth + 1, details, old)
+
+
+def ledger_of(facts: Facts) -> Ledger:
+    """What a stretch of conversation established, a few lines of each kind."""
+    commands = [f"{line} · {event.outcome.status}" for line, event in facts.commands.items()]
+    errors = [
+        error for event in (*facts.commands.values(), *facts.actions.values()) for error in event.errors
+    ]
+    found = {
+        "constraints": list(facts.constraints),
+        "files": [f"{path} ({', '.join(fact.actions)})" for path, fact in facts.files.items()],
+        "commands": commands,
+        "errors": errors,
+        "commits": list(facts.commits),
+        "decisions": list(facts.decisions),
+    }
+    return _bounded({kind: [redact(line) for line in lines] for kind, lines in found.items()})
+
+
+def merged_ledger(ledgers: Sequence[Ledger]) -> Ledger:
+    """The lines of several, oldest first, the newest of each kind where they are too many."""
+    return _bounded({kind: [line for one in ledgers for line in one.get(kind, [])] for kind in _MOST})
+
+
+def topics_of(facts: Facts) -> list[str]:
+    """By what a reader can tell whether to look inside: what was asked, what was touched."""
+    asked = [_short(text, _GIST) for text in (*facts.requests[:1], *facts.requests[1:][-2:])]
+    touched = sorted(facts.files, key=lambda path: -sum(facts.files[path].actions.values()))
+    ran = [line for line, event in facts.commands.items() if event.outcome.failed] or list(facts.commands)
+    other = [_short(line, _NAMED) for line in facts.actions][-2:]
+    pieces = [
+        *asked,
+        *(path[-_NAMED:] for path in touched[:5]),
+        *(_short(line, _NAMED) for line in ran[-2:]),
+        *other,
+    ]
+    if not pieces and facts.last_said:
+        pieces = [_short(facts.last_said, _GIST)]
+    return [redact(piece) for piece in dict.fromkeys(pieces)][:_TOPICS]
+
+
+def merged_topics(topics: Sequence[Sequence[str]]) -> list[str]:
+    """Some of each, the first ones first."""
+    mixed = (piece for piece in chain.from_iterable(zip_longest(*topics)) if piece)
+    return list(dict.fromkeys(mixed))[:_TOPICS]
+
+
+def _node(
+    session: str,
+    written: Written,
+    sources: tuple[Source, ...],
+    depth: int,
+    details: dict[str, Any],
+    old: Node | None,
+) -> Node:
+    message: Message = {"role": "assistant", "content": written.text}
+    return Node(
+        id=node_id(session, message, sources),
+        message=message,
+        sources=sources,
+        kind="leaf" if depth == 0 else "condensed",
+        depth=depth,
+        tokens=estimate_message_tokens(message),
+        model=MODEL if written.by_model else "",
+        degraded=not written.by_model,
+        details=details | ({REPLACES: old.id} if old else {}),
+    )
+
+
+def _bounded(ledger: Mapping[str, Sequence[str]]) -> Ledger:
+    newest = {kind: list(dict.fromkeys(reversed(lines)))[: _MOST[kind]] for kind, lines in ledger.items()}
+    return {kind: lines[::-1] for kind, lines in newest.items() if lines}
+
+
+def _short(text: str, limit: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _counted(roles: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for role in roles:
+        counts[role] = counts.get(role, 0) + 1
+    return counts
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for one in counts:
+        for role, count in one.items():
+            total[role] = total.get(role, 0) + count
+    return total

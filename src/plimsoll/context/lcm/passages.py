@@ -1,0 +1,132 @@
+"""Finding passages: candidates from the archive's index, the piece of each that says most, best first.
+
+    pattern ──► messages that hold it ──► the window with most of the words ──► grouped by leaf
+
+Tool-call arguments are searched like everything else that was said. Where no message holds
+all words of a query, those that hold most of them come first.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from plimsoll.archive import SearchHit, SearchQuery, StoredMessage
+from plimsoll.archive.encoding import searchable
+from plimsoll.archive.query import has_words, terms_of
+from plimsoll.context.lcm.memory import Memory
+
+WIDTH = 300  # characters of a passage
+_CANDIDATES = 60  # messages that are looked at closely
+_WORDS = 8  # of a query, when no message holds all
+_PLACES = 200  # of one word in one message
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a message, and how many words of the query stand in it."""
+
+    session: str
+    sequence: int
+    role: str
+    time: float
+    text: str
+    score: float
+
+
+def passages(memory: Memory, query: SearchQuery, count: int, width: int = WIDTH) -> list[Passage]:
+    """At least `count` passages where there are so many, best first; for a pattern the newest first."""
+    if query.mode == "words" and has_words(query.text):
+        found = [_passage(memory, one, query.text, width) for one in _by_words(memory, query, count)]
+        # Python sorts stably: among equals the order of the index stays.
+        return sorted(found, key=lambda one: -one.score)
+    plain = query if query.mode == "regex" else replace(query, mode="substring")
+    hits = list(_pages(memory, replace(plain, order="newest"), count))
+    return [_matching(memory, one, width) for one in hits]
+
+
+def best_window(text: str, words: Sequence[str], width: int) -> tuple[str, float]:
+    """The piece of a text in which most of the words stand, and how well they are represented there."""
+    places = sorted(
+        (match.start(), n)
+        for n, word in enumerate(words)
+        for match in _first(re.finditer(re.escape(word), text, re.IGNORECASE))
+    )
+    if not places:
+        return _cut(text, 0, width), 0.0
+    # Words that stand everywhere say little about where to look.
+    weight = [1.0 / (1 + sum(1 for _, other in places if other == n)) + 1.0 for n in range(len(words))]
+    best, best_score, start = (places[0][0], places[0][0]), 0.0, 0
+    for end, (last, _) in enumerate(places):
+        while places[start][0] < last - width * 2 // 3:
+            start += 1
+        score = sum(weight[n] for n in {n for _, n in places[start : end + 1]})
+        if score > best_score:
+            best, best_score = (places[start][0], last), score
+    middle = (best[0] + best[1]) // 2
+    return _cut(text, max(0, middle - width // 2), width), best_score
+
+
+def _by_words(memory: Memory, query: SearchQuery, count: int) -> list[SearchHit]:
+    """Messages that hold all words; where these are too few, then those that hold some."""
+    ranked = replace(query, order="relevance", limit=_CANDIDATES)
+    hits = {(one.session, one.sequence): one for one in memory.search(ranked).hits}
+    words = sorted((term.text for term in terms_of(query.text)), key=len, reverse=True)[:_WORDS]
+    if len(hits) >= count or len(words) < 2:
+        return list(hits.values())
+    some: dict[tuple[str, int], list[SearchHit]] = {}
+    for word in words:
+        for one in memory.search(replace(ranked, text=_quoted(word), limit=_CANDIDATES)).hits:
+            some.setdefault((one.session, one.sequence), []).append(one)
+    more = sorted(some, key=lambda key: -len(some[key]))[:_CANDIDATES]
+    return [*hits.values(), *(some[key][0] for key in more if key not in hits)]
+
+
+def _pages(memory: Memory, query: SearchQuery, count: int) -> Iterator[SearchHit]:
+    """Hits until there are enough, page by page."""
+    found, page = 0, memory.search(replace(query, limit=max(1, count)))
+    while True:
+        yield from page.hits
+        found += len(page.hits)
+        if found >= count or page.next is None or not page.complete:
+            return
+        page = memory.search(replace(query, limit=count - found, cursor=page.next))
+
+
+def _passage(memory: Memory, one: SearchHit, text: str, width: int) -> Passage:
+    words = [token for term in terms_of(text) for token in term.tokens]
+    whole = _text(memory, one)
+    piece, score = best_window(whole, words, width)
+    return Passage(one.session, one.sequence, one.role, one.time, piece, score)
+
+
+def _matching(memory: Memory, one: SearchHit, width: int) -> Passage:
+    """The piece around the first match, which the archive has marked in its own shorter piece."""
+    whole = _text(memory, one)
+    marked = one.snippet[slice(*one.marks[0])] if one.marks else ""
+    # The snippet has blanks for line breaks; so a match that spans lines is looked for the same way.
+    at = whole.replace("\n", " ").replace("\t", " ").find(marked)
+    middle = max(0, at) + len(marked) // 2
+    piece = _cut(whole, max(0, middle - width // 2), width)
+    return Passage(one.session, one.sequence, one.role, one.time, piece, 1.0)
+
+
+def _text(memory: Memory, one: SearchHit) -> str:
+    found: list[StoredMessage] = memory.messages(one.sequence, one.sequence, one.session)
+    return searchable(found[0].message) if found else one.snippet
+
+
+def _first(matches: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
+    for n, match in enumerate(matches):
+        if n == _PLACES:
+            return
+        yield match
+
+
+def _cut(text: str, start: int, width: int) -> str:
+    end = min(len(text), start + width)
+    start = max(0, min(start, end - width))
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"' if '"' not in word else word

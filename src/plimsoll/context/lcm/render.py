@@ -1,0 +1,110 @@
+"""What the model sees of the tree: every root with its id, oldest first, and the facts of all that left.
+
+    [n:3f2a9c1b7d · depth 1 · messages 4–120 · 2026-11-15 06:22 – 07:10 UTC]
+    what a model wrote about them, where one did
+    Expand for details about: …
+
+    ## Goal …                     the ledger, read by code from the originals
+
+A node is rendered from what is stored and from nothing else, so its bytes are the same in
+every publication. Where room is short the older texts go first, then topics, then the
+times; the ledger keeps its share in any case.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from plimsoll.archive import Node
+from plimsoll.models import estimate_tokens
+
+INTRODUCTION = (
+    "Every message that left is kept in full. Each node below stands for a run of them: lcm_expand brings a node "
+    "back word for word, lcm_grep searches all of them."
+)
+TEXT_SHARE = 0.55  # of the room, for what models wrote
+LIST_SHARE = 0.30  # of the room, for ids, spans and topics
+_TOPICS = 180  # characters
+
+
+def rendered_nodes(roots: Sequence[Node], room: int) -> str:
+    """The roots in at most their share of `room` tokens; empty where not even their ids fit."""
+    if not roots:
+        return ""
+    for form in (brief, header, bare):
+        lines = [form(node) for node in roots]
+        if _weight(lines) <= room * LIST_SHARE:
+            return "\n\n".join([INTRODUCTION, "\n".join(_with_texts(roots, lines, form, room))])
+    ids = "Nodes: " + ", ".join(f"{node.id} ({span_text(node)})" for node in roots)
+    return ids if estimate_tokens(ids) <= room * LIST_SHARE else ""
+
+
+def full(node: Node) -> str:
+    """A node with its text."""
+    return f"{header(node)}\n{node.message['content']}\n{expand_line(node)}"
+
+
+def brief(node: Node) -> str:
+    """A node without its text."""
+    return f"{header(node)}\n{expand_line(node)}"
+
+
+def header(node: Node) -> str:
+    """What a node is: id, depth, messages, time."""
+    return f"[{node.id} · depth {node.depth} · messages {span_text(node)}{_when(node)}]"
+
+
+def bare(node: Node) -> str:
+    """The least that leads back to the messages."""
+    return f"[{node.id} · {span_text(node)}]"
+
+
+def expand_line(node: Node) -> str:
+    """By what a reader can tell whether to look inside."""
+    pieces: list[str] = []
+    for piece in node.details.get("topics", ()):
+        if pieces and len("; ".join([*pieces, piece])) > _TOPICS:
+            break
+        pieces.append(piece)
+    return f"Expand for details about: {'; '.join(pieces) or 'the messages themselves'}"
+
+
+def span_text(node: Node) -> str:
+    """The messages of a node, by their numbers."""
+    first, last = node.details.get("first"), node.details.get("last")
+    return f"{first}" if first == last else f"{first}–{last}"
+
+
+def _with_texts(roots: Sequence[Node], lines: list[str], form: Callable[[Node], str], room: int) -> list[str]:
+    """The lines with the newest texts that models wrote in place of their short forms, as far as the room goes."""
+    left = room * TEXT_SHARE
+    if form is not brief:
+        return lines
+    for place in range(len(roots) - 1, -1, -1):
+        if roots[place].degraded:
+            continue
+        text = full(roots[place])
+        left -= estimate_tokens(text) - estimate_tokens(lines[place])
+        if left < 0:
+            break
+        lines[place] = text
+    return lines
+
+
+def _weight(lines: Sequence[str]) -> int:
+    return estimate_tokens(INTRODUCTION) + sum(map(estimate_tokens, lines))
+
+
+def _when(node: Node) -> str:
+    since, until = node.details.get("since", 0.0), node.details.get("until", 0.0)
+    if not since:
+        return ""
+    begins, ends = moment(since), moment(until)
+    if begins == ends:
+        return f" · {begins} UTC"
+    same_day = begins[:10] == ends[:10]
+    return f" · {begins} – {ends[11:] if same_day else ends} UTC"
+
+
+def moment(time: float) -> str:
+    """A time to the minute, in UTC."""
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M")

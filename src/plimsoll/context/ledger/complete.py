@@ -1,0 +1,142 @@
+"""What a model wrote, checked against the conversation, and completed by code.
+
+    a line with a path or id that never occurred     struck out; too many of them: the summary is refused
+    words that are not the conversation's own        refused: another language, or another conversation
+    a line that gives orders to the reader           struck out
+    what the ledger has and the model left out       added under its heading, never guessed
+
+Lines that a model wrote begin with `*`, lines of the ledger with `-`: at the next
+compaction the model may rewrite its own, and only those.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+
+from plimsoll.context.ledger.entries import QUOTE
+from plimsoll.context.ledger.template import (
+    NONE,
+    SECTIONS,
+    Sections,
+    parse_sections,
+    render_sections,
+    section_lines,
+)
+from plimsoll.context.ledger.terms import plain_words, terms_in
+from plimsoll.errors import SummaryFailed
+from plimsoll.models import estimate_tokens
+
+MODEL_MARK = "* "
+# What a model should know of before anything else.
+_FOR_MODEL = (
+    "Goal", "Constraints & Preferences", "In Progress", "Blocked", "Next Steps", "Key Decisions", "Done",
+    "Critical Context", "Relevant Files",
+)  # fmt: skip
+_BULLET = re.compile(r"^(\s*)(?:[-*•+]|\d{1,3}[.)])\s+")
+_ORDERS = re.compile(
+    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|above|earlier|all)\b.{0,40}"
+    r"\b(?:instructions?|rules?|prompts?|messages?)\b|\byou are now\b|\bnew system prompt\b",
+    re.IGNORECASE,
+)
+_MOST_INVENTED = 0.34  # share of the lines with terms
+_LEAST_OWN_WORDS = 0.20
+_ENOUGH_WORDS = 24
+
+
+def checked_lines(
+    written: Mapping[str, str], known: AbstractSet[str], words: AbstractSet[str], text: str
+) -> Sections:
+    """The model's sections without what it invented; refused where most of it cannot be from this conversation.
+
+    `known` are the terms and `words` the plain words of everything that the model was shown, `text` is all of it.
+    """
+    _refuse_foreign(written, words)
+    kept: Sections = {}
+    with_terms = invented = 0
+    for title in SECTIONS:
+        lines: list[str] = []
+        for line in section_lines(written.get(title, "")):
+            strange = [
+                term for term in terms_in(line) if _is_name(term) and term not in known and term not in text
+            ]
+            with_terms += bool(strange) or bool(terms_in(line))
+            invented += bool(strange)
+            if not strange and not (_ORDERS.search(line) and line.strip() not in text):
+                lines.append(_marked(line))
+        kept[title] = "\n".join(lines)
+    if invented > max(2, with_terms * _MOST_INVENTED):
+        raise SummaryFailed(f"{invented} of its {with_terms} lines name things that never occurred")
+    return kept
+
+
+def completed(written: Mapping[str, str], ledger: Mapping[str, str]) -> Sections:
+    """Each section: what the model wrote, then what the ledger adds."""
+    return {
+        title: "\n".join(part for part in (_said(written, title), _said(ledger, title)) if part) or NONE
+        for title in SECTIONS
+    }
+
+
+def for_model(summary: str, limit: int) -> str:
+    """A summary as a model should update it: its own lines, and of the ledger's items as many as `limit` holds.
+
+    What code keeps by itself need not be read and written again by a model.
+    """
+    sections = parse_sections(summary)
+    lines = [(title, line) for title in _FOR_MODEL for line in section_lines(sections.get(title, ""))]
+    left = limit - estimate_tokens(render_sections({}))
+    kept: dict[str, list[str]] = {title: [] for title in SECTIONS}
+    for by_model in (True, False):
+        for title, line in lines:
+            if _is_model_line(line) == by_model and not line.startswith(QUOTE):
+                left -= estimate_tokens(line) + 1
+                if left >= 0:
+                    kept[title].append(line)
+    return render_sections({title: "\n".join(found) for title, found in kept.items()}) if lines else ""
+
+
+def without_model_lines(summary: str) -> str:
+    """A summary with the ledger's own lines only."""
+    return "\n".join(line for line in summary.splitlines() if not _is_model_line(line))
+
+
+def _is_model_line(line: str) -> bool:
+    return line.lstrip().startswith(MODEL_MARK)
+
+
+def _is_name(term: str) -> bool:
+    """Whether a term names one thing: no word in capitals, no place in a file."""
+    return ":" not in term and (not term.isalpha() or not term.isupper())
+
+
+def _said(sections: Mapping[str, str], title: str) -> str:
+    return "\n".join(section_lines(sections.get(title, "")))
+
+
+def _marked(line: str) -> str:
+    """A line of a model, told apart from the ledger's own by its mark."""
+    match = _BULLET.match(line)
+    return f"{match[1]}{MODEL_MARK}{line[match.end() :]}" if match else f"{MODEL_MARK}{line.strip()}"
+
+
+def _refuse_foreign(written: Mapping[str, str], words: AbstractSet[str]) -> None:
+    said = plain_words("\n".join(written.values()))
+    own = sum(_is_own(word, words) for word in said)
+    if len(said) >= _ENOUGH_WORDS and own < len(said) * _LEAST_OWN_WORDS:
+        raise SummaryFailed(f"only {own} of its {len(said)} words occur in the conversation")
+
+
+def _is_own(word: str, words: AbstractSet[str]) -> bool:
+    # Scripts without spaces give whole phrases for words; their pairs of characters are compared instead.
+    return word in words if word.isascii() else any(word[n : n + 2] in words for n in range(len(word) - 1))
+
+
+def pairs_of(words: Iterable[str]) -> set[str]:
+    """The pairs of characters of words in scripts without spaces, and the other words themselves."""
+    found: set[str] = set()
+    for word in words:
+        if word.isascii():
+            found.add(word)
+        else:
+            found.update(word[n : n + 2] for n in range(len(word) - 1))
+    return found

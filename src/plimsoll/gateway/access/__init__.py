@@ -1,0 +1,1 @@
+"""The door: keys, limits, and who owns what."""

@@ -1,0 +1,166 @@
+"""In front of every path: who asks, and whether they may.
+
+    no key needed   a browser's request from a foreign page or under a foreign name: 403, else in
+    key needed      none or a wrong one: 401 · a limit reached: 429 with Retry-After · else in
+
+    Authorization: Bearer plim-…   ·   x-api-key: plim-…   ·   x-plimsoll-key: plim-… beside the client's own
+
+A key of the gateway is taken out here and never reaches an upstream. What goes on behind the guard finds who
+asks in `scope["state"]["caller"]` and in a header that only the guard writes.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from urllib.parse import urlsplit
+
+from plimsoll.archive.keytext import is_key
+from plimsoll.errors import PlimsollError
+from plimsoll.gateway.access.caller import HEADER, NOBODY, Caller
+from plimsoll.gateway.access.door import Door, is_loopback
+from plimsoll.gateway.access.ring import KeyRing, TooMuch
+from plimsoll.gateway.edge.answers import dialect_of, send_error
+from plimsoll.gateway.edge.body import Receive, Scope, Send
+from plimsoll.gateway.sessions.problems import PROBLEM_PATHS, Problem, send_problem
+from plimsoll.gateway.upstream.connection import Header
+from plimsoll.gateway.watch.facts import current, note_refusal
+
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+KEY_HEADER = b"x-plimsoll-key"
+_KEY_HEADERS = (KEY_HEADER, b"x-api-key", b"authorization")
+_TAKEN_OUT = (HEADER, b"origin")  # what only the guard may say; what was judged here and is nothing to an upstream
+_ASKED = (
+    "This gateway needs a key of its own: send `Authorization: Bearer plim-…` or `x-api-key: plim-…`. Whoever runs "
+    "it makes one with `plimsoll gateway keys add NAME`."
+)
+_WRONG = "The key is not known to this gateway, or was revoked. `plimsoll gateway keys list` shows those that hold."
+_BEARER: tuple[Header, ...] = ((b"www-authenticate", b"Bearer"),)
+_SOON: tuple[Header, ...] = ((b"retry-after", b"2"),)
+_TITLES = {401: "No key", 403: "Not from here", 429: "Too much", 503: "Not now"}
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class _Refusal(Exception):
+    """A request that does not come in: what the client is told, and a word for the figures."""
+
+    def __init__(
+        self, status: int, word: str, message: str, code: str | None = None, headers: Sequence[Header] = ()
+    ) -> None:
+        super().__init__(message)
+        self.status, self.word, self.message, self.code, self.headers = status, word, message, code, headers
+
+
+class Guard:
+    """ASGI middleware. `origins` are the web pages that may use the gateway."""
+
+    def __init__(self, app: App, door: Door, host: str, origins: Sequence[str] = ()) -> None:
+        self._app, self._door, self._host = app, door, host.lower()
+        self._origins = frozenset(origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        key, headers = without_gateway_key(scope["headers"])
+        try:
+            caller = await self._caller(scope, key)
+        except _Refusal as why:
+            note_refusal(why.word)
+            await _send(scope, send, why)
+            return
+        if caller.owner is not None:
+            headers.append((HEADER, caller.owner.encode()))
+        facts = current()
+        if facts is not None:
+            facts.caller = caller
+        # In place, so that whoever is in front of the guard sees what became of the request.
+        scope["headers"] = headers
+        scope.setdefault("state", {})["caller"] = caller
+        await self._app(scope, receive, send)
+
+    async def _caller(self, scope: Scope, key: str) -> Caller:
+        if scope["path"] in OPEN_PATHS:
+            return NOBODY
+        if self._door.ring is None:
+            raise _Refusal(503, "starting", "The gateway is starting. Try again in a moment.", headers=_SOON)
+        if not self._door.is_keyed:
+            self._refuse_browsers(scope)
+            return NOBODY
+        return await self._with_key(key, self._door.ring)
+
+    async def _with_key(self, text: str, ring: KeyRing) -> Caller:
+        if not text:
+            raise _Refusal(401, "key", _ASKED, "invalid_api_key", _BEARER)
+        try:
+            key = await ring.find(text)
+            if key is None:
+                raise _Refusal(401, "key", _WRONG, "invalid_api_key", _BEARER)
+            too_much = await ring.admit(key)
+        except PlimsollError as error:
+            told = (
+                "The gateway cannot tell who may use it: its archive does not answer. Try again in a moment."
+            )
+            raise _Refusal(503, "archive", told, headers=_SOON) from error
+        if too_much is not None:
+            raise _for_now(too_much)
+        return Caller(key.id, key.name)
+
+    def _refuse_browsers(self, scope: Scope) -> None:
+        """Without keys no page may lead a browser here, neither from its own origin nor under its own name."""
+        named = {name: value for name, value in scope["headers"] if name in (b"host", b"origin")}
+        host = named.get(b"host", b"").decode("latin-1")
+        if host and not self._is_own(host):
+            told = f"The gateway does not answer under the name {host!r} without keys. Set gateway.keys to required."
+            raise _Refusal(403, "host", told)
+        origin = named.get(b"origin", b"").decode("latin-1")
+        if origin and origin not in self._origins:
+            told = (
+                f"Pages of {origin!r} may not use this gateway. gateway.allowed_origins names those that may."
+            )
+            raise _Refusal(403, "origin", told)
+
+    def _is_own(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return name == self._host or is_loopback(name)
+
+
+async def _send(scope: Scope, send: Send, why: _Refusal) -> None:
+    """A refusal as the clients of this path read errors."""
+    path = scope["path"]
+    if path.startswith(PROBLEM_PATHS):
+        await send_problem(send, Problem(why.status, _TITLES[why.status], why.message, tuple(why.headers)))
+        return
+    dialect = dialect_of(path, scope["headers"])
+    await send_error(send, dialect, why.status, why.message, code=why.code, headers=why.headers)
+
+
+def _for_now(why: TooMuch) -> _Refusal:
+    headers = [(b"retry-after", str(why.seconds).encode())]
+    if why.limit == "requests":
+        return _Refusal(429, why.limit, why.message, "rate_limit_exceeded", headers)
+    # SDKs look for this before they try again by themselves, which is of no use before tomorrow.
+    headers.append((b"x-should-retry", b"false"))
+    return _Refusal(429, why.limit, why.message, "insufficient_quota", headers)
+
+
+def without_gateway_key(headers: Iterable[Header]) -> tuple[str, list[Header]]:
+    """The key for the gateway, and the headers without it and without what ends at the guard."""
+    kept: list[Header] = []
+    found: dict[bytes, str] = {}
+    for name, value in headers:
+        if name in _KEY_HEADERS:
+            text = _credential(value)
+            if is_key(text) or name == KEY_HEADER:
+                found.setdefault(name, text)
+                continue
+        elif name in _TAKEN_OUT:
+            continue
+        kept.append((name, value))
+    return next((found[name] for name in _KEY_HEADERS if name in found), ""), kept
+
+
+def _credential(value: bytes) -> str:
+    text = value.decode("latin-1").strip()
+    scheme, _, rest = text.partition(" ")
+    return rest.strip() if scheme.lower() == "bearer" else text

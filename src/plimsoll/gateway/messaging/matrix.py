@@ -1,0 +1,191 @@
+"""Matrix: an account on a homeserver, read with /sync.
+
+    sync(since) ─┬─ invitations ─► joined, where whoever invites is allowed
+                 └─ rooms ─► timeline ─┐
+                    limited: /messages ┴─► letters       what a long absence left out is fetched, page by page
+
+A room that was joined is answered from the invitation on. Edits, notices and our own words are
+not answered. Encrypted rooms cannot be read, and whoever writes in one is told so.
+"""
+
+import json
+import logging
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import aiohttp
+from nio import (  # type: ignore[import-untyped, import-not-found, unused-ignore]
+    AsyncClient,
+    AsyncClientConfig,
+    ErrorResponse,
+    MessageDirection,
+)
+
+from plimsoll.archive.mail import Letter
+from plimsoll.errors import PlatformFailed, PlatformRefused
+from plimsoll.gateway.messaging.adapter import Adapter, Allowed, Batch, plain
+from plimsoll.providers.masking import masked, one_line
+
+_PAGE = 100
+_TYPING_MS = 30_000
+_FILTER = {
+    "presence": {"not_types": ["*"]},
+    "account_data": {"not_types": ["*"]},
+    "room": {
+        "timeline": {"limit": _PAGE},
+        "ephemeral": {"not_types": ["*"]},
+        "account_data": {"not_types": ["*"]},
+        "state": {"lazy_load_members": True},
+    },
+}
+_REFUSED = frozenset({
+    "M_BAD_JSON", "M_BAD_STATE", "M_FORBIDDEN", "M_INVALID_PARAM", "M_MISSING_TOKEN", "M_NOT_FOUND", "M_TOO_LARGE",
+    "M_UNKNOWN_TOKEN", "M_USER_DEACTIVATED",
+})  # fmt: skip
+_READABLE = frozenset({"m.text", "m.emote"})
+_log = logging.getLogger(__name__)
+
+
+class MatrixAdapter(Adapter):
+    """One account. `wait` is how many seconds a request for messages may stay open."""
+
+    platform: ClassVar[str] = "matrix"
+    longest: ClassVar[int] = 40_000  # bytes of JSON; the whole event may have 65 536
+    typing_seconds: ClassVar[float] = 20.0
+
+    def __init__(self, homeserver: str, token: str, allowed: Allowed, *, wait: int = 25) -> None:
+        self._server, self._token, self._allowed, self._wait = homeserver.rstrip("/"), token, allowed, wait
+        self._client: Any = None  # nio has no types
+        self._user = ""
+
+    async def connect(self) -> None:
+        if self._client is None:
+            # Waiting and trying again are the caller's affair, who has letters to look after meanwhile.
+            config = AsyncClientConfig(max_limit_exceeded=0, max_timeouts=0, encryption_enabled=False)
+            self._client = AsyncClient(self._server, config=config)
+            self._client.access_token = self._token
+        me = await self._asked(self._client.whoami())
+        self._user = self._client.user_id = me.user_id
+        self.account = f"matrix:{me.user_id}"
+
+    async def receive(self, position: str) -> Batch:
+        answer = await self._asked(
+            self._client.sync(
+                timeout=self._wait * 1000 if position else 0, since=position or None, sync_filter=_FILTER
+            )
+        )
+        for room, invited in answer.rooms.invite.items():
+            await self._accept(room, invited.invite_state)
+        letters: list[Letter] = []
+        if position:
+            for room, found in answer.rooms.join.items():
+                try:
+                    letters += await self._letters(room, found.timeline, position)
+                except PlatformRefused as error:  # we were sent away meanwhile
+                    _log.warning("%s cannot be read: %s", room, error)
+        return Batch(letters, answer.next_batch)
+
+    async def send(self, place: str, text: str, key: str) -> None:
+        said = {"msgtype": "m.text", "body": text}
+        await self._asked(self._client.room_send(place, "m.room.message", said, tx_id=key))
+
+    async def typing(self, place: str, on: bool) -> None:
+        await self._asked(self._client.room_typing(place, on, timeout=_TYPING_MS))
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    @staticmethod
+    def size(text: str) -> int:
+        return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
+
+    async def _accept(self, room: str, state: Sequence[Any]) -> None:
+        by = next((event.sender for event in state if _membership(event, self._user) == "invite"), "")
+        if not self._allowed.admits(room, by):
+            _log.info("An invitation by %s to %s was left alone: gateway.matrix.allowed_users", by, room)
+            return
+        try:
+            await self._asked(self._client.join(room))
+        except PlatformFailed as error:
+            if error.retry_after is not None:
+                raise
+            # Taken back meanwhile, or the room is gone; one invitation must not hold up all other rooms.
+            _log.warning("The invitation to %s cannot be accepted, it must be sent again: %s", room, error)
+
+    async def _letters(self, room: str, timeline: Any, since: str) -> list[Letter]:
+        events = list(timeline.events)
+        if timeline.limited and timeline.prev_batch:
+            events = [*await self._older(room, timeline.prev_batch, since), *events]
+        entered = max((place for place, one in enumerate(events) if self._entered(one)), default=-1)
+        wanted = [one.source for one in events[entered + 1 :] if self._is_wanted(room, one.source)]
+        if not wanted:
+            return []
+        members = (await self._asked(self._client.joined_members(room))).members
+        names = {one.user_id: one.display_name or one.user_id for one in members}
+        return [_letter(room, one, names) for one in wanted]
+
+    async def _older(self, room: str, start: str, since: str) -> list[Any]:
+        """What lies between a position and the beginning of a timeline, the oldest first."""
+        found: list[Any] = []
+        while start:
+            page = await self._asked(
+                self._client.room_messages(room, start, since, direction=MessageDirection.back, limit=_PAGE)
+            )
+            found += page.chunk
+            # Some homeservers name a following page for ever; an empty one is the last.
+            start = page.end if page.chunk and not any(map(self._entered, found)) else ""
+        return found[::-1]
+
+    def _entered(self, event: Any) -> bool:
+        """Whether we were invited here, or came without an invitation."""
+        membership = _membership(event, self._user)
+        before = getattr(event, "prev_membership", None)
+        return membership == "invite" or (membership == "join" and before not in ("invite", "join"))
+
+    def _is_wanted(self, room: str, event: Mapping[str, Any]) -> bool:
+        sender, content = event.get("sender", ""), event.get("content") or {}
+        if sender == self._user or not self._allowed.admits(room, sender) or "event_id" not in event:
+            return False
+        if event.get("type") == "m.room.encrypted":
+            return True
+        is_edit = (content.get("m.relates_to") or {}).get("rel_type") == "m.replace"
+        says = event.get("type") == "m.room.message" and content.get("msgtype") not in (None, "m.notice")
+        return says and not is_edit
+
+    async def _asked(self, request: Awaitable[Any]) -> Any:
+        try:
+            answer = await request
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            said = one_line(masked(str(error), [self._token])) or type(error).__name__
+            raise PlatformFailed(f"Matrix cannot be reached at {self._server}: {said}") from None
+        if not isinstance(answer, ErrorResponse):
+            return answer
+        code, said = str(answer.status_code or ""), one_line(masked(str(answer.message), [self._token]))
+        if code in ("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN"):
+            raise PlatformRefused(
+                f"Matrix does not know the account ({said}). Set the variable that gateway.matrix.token names to "
+                "an access token of it."
+            )
+        wait = answer.retry_after_ms / 1000 if answer.retry_after_ms else None
+        kind = PlatformRefused if code in _REFUSED else PlatformFailed
+        raise kind(f"Matrix refused a request: {said} ({code or 'no code'}).", retry_after=wait)
+
+
+def _membership(event: Any, user: str) -> str:
+    """What an event makes of a user's membership; empty where it is about something else."""
+    return str(getattr(event, "membership", "")) if getattr(event, "state_key", "") == user else ""
+
+
+def _letter(room: str, event: Mapping[str, Any], names: Mapping[str, str]) -> Letter:
+    content, sender, id = event.get("content") or {}, str(event["sender"]), str(event["event_id"])
+    kind = content.get("msgtype")
+    body = plain(str(content.get("body") or "")).strip()
+    if kind not in _READABLE or not body:
+        what = "encrypted" if event.get("type") == "m.room.encrypted" else str(kind or "").removeprefix("m.")
+        return Letter(room, id, sender, what, "unreadable")
+    said = f"* {body}" if kind == "m.emote" else body
+    # With three or more in a room, the model must know who speaks.
+    speaker = plain(names.get(sender, sender)) if len(names) > 2 else ""
+    return Letter(room, id, sender, said, speaker=speaker)

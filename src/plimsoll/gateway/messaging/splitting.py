@@ -1,0 +1,41 @@
+"""A long answer as several messages, cut where a reader would cut it.
+
+    paragraph ¶ paragraph ¶ paragraph      ─►   [paragraph ¶ paragraph] [paragraph]
+
+Between paragraphs, else between lines, else between words, else anywhere. Nothing but the
+white space at a cut is left out. Pure.
+"""
+
+from collections.abc import Callable
+
+_CUTS = ("\n\n", "\n", " ")
+_LEAST = 0.4  # of a message: a cut that leaves less is not taken while another kind of cut may leave more
+
+
+def split(text: str, longest: int, size: Callable[[str], int] = len) -> list[str]:
+    """The pieces, each of at most this size, none of them empty."""
+    pieces = []
+    rest = text.strip()
+    while size(rest) > longest:
+        end = _cut(rest, _room(rest, longest, size))
+        pieces.append(rest[:end].rstrip())
+        rest = rest[end:].strip()
+    return [piece for piece in (*pieces, rest) if piece]
+
+
+def _room(text: str, longest: int, size: Callable[[str], int]) -> int:
+    """How many characters fit, at least one."""
+    low, high = 1, min(len(text), longest)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if size(text[:middle]) <= longest else (low, middle - 1)
+    return low
+
+
+def _cut(text: str, room: int) -> int:
+    for mark in _CUTS:
+        # A mark that begins right behind what fits may be the cut too: it is left out.
+        found = text.rfind(mark, 1, room + len(mark))
+        if found >= room * _LEAST:
+            return found
+    return room

@@ -1,0 +1,144 @@
+"""Telegram: a bot, over the Bot API with long polling.
+
+    getUpdates(offset) ─► letters, and the next offset      Telegram forgets what is below the offset it is given
+    sendMessage · sendChatAction
+
+The token is a part of every address, so no address stands in an error, nor in what httpx logs.
+"""
+
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, ClassVar
+
+import httpx
+
+from plimsoll.archive.mail import Letter
+from plimsoll.errors import PlatformFailed, PlatformRefused
+from plimsoll.gateway.messaging.adapter import Adapter, Allowed, Batch, plain
+from plimsoll.providers.masking import MASK, masked, one_line
+
+_PAGE = 100  # updates that one request gives at most
+_SLACK = 15.0  # seconds for an answer beyond those that were asked for
+_REFUSED = (400, 401, 403, 404)
+_UNREADABLE = (
+    "animation", "audio", "contact", "document", "location", "photo", "poll", "sticker", "story", "video",
+    "video_note", "voice",
+)  # fmt: skip
+
+
+class TelegramAdapter(Adapter):
+    """One bot. `wait` is how many seconds a request for messages may stay open."""
+
+    platform: ClassVar[str] = "telegram"
+    longest: ClassVar[int] = 4_096
+    typing_seconds: ClassVar[float] = 4.0
+
+    def __init__(self, base_url: str, token: str, allowed: Allowed, *, wait: int = 25) -> None:
+        self._base, self._token, self._allowed, self._wait = base_url.rstrip("/"), token, allowed, wait
+        self._client: httpx.AsyncClient | None = None
+        self._mask = _Masking(token)
+
+    async def connect(self) -> None:
+        if self._client is None:
+            logging.getLogger("httpx").addFilter(self._mask)
+            self._client = httpx.AsyncClient(timeout=_SLACK)
+        me = await self._call("getMe")
+        self.account = f"telegram:{me['id']}"
+
+    async def receive(self, position: str) -> Batch:
+        asked = {"limit": _PAGE, "timeout": self._wait, "allowed_updates": ["message"]}
+        if position:
+            asked["offset"] = int(position)
+        updates = await self._call("getUpdates", asked, self._wait + _SLACK)
+        found = (self._letter(update.get("message") or {}) for update in updates)
+        letters = [letter for letter in found if letter is not None]
+        following = str(updates[-1]["update_id"] + 1) if updates else position
+        return Batch(letters, following, len(updates) == _PAGE)
+
+    async def send(self, place: str, text: str, key: str) -> None:
+        await self._call("sendMessage", {"chat_id": int(place), "text": text})
+
+    async def typing(self, place: str, on: bool) -> None:
+        if on:  # there is no way to take it back; it ends by itself
+            await self._call("sendChatAction", {"chat_id": int(place), "action": "typing"})
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+            logging.getLogger("httpx").removeFilter(self._mask)
+
+    @staticmethod
+    def size(text: str) -> int:
+        return len(text.encode("utf-16-le", "replace")) // 2
+
+    def _letter(self, message: Mapping[str, Any]) -> Letter | None:
+        """A message as a letter; None for one that is not answered."""
+        sender, chat = message.get("from") or {}, message.get("chat") or {}
+        if not sender or not chat or sender.get("is_bot"):
+            return None
+        place, id = str(chat["id"]), str(sender["id"])
+        if not self._allowed.admits(place, id, f"@{sender.get('username', '')}"):
+            return None
+        said = plain(str(message.get("text") or message.get("caption") or "")).strip()
+        carried = next((name for name in _UNREADABLE if name in message), None)
+        if not said and not carried:
+            return None  # somebody came, left, changed the title
+        event = str(message["message_id"])
+        if not said:
+            return Letter(place, event, id, str(carried), "unreadable")
+        said = f"{said}\n[with a {carried}, which cannot be read here]" if carried else said
+        name = "" if chat.get("type") == "private" else plain(str(sender.get("first_name") or id))
+        return Letter(place, event, id, said, speaker=name)
+
+    async def _call(
+        self, method: str, asked: Mapping[str, Any] | None = None, seconds: float = _SLACK
+    ) -> Any:
+        if self._client is None:
+            raise PlatformFailed("Telegram is not connected.")
+        try:
+            answer = await self._client.post(
+                f"{self._base}/bot{self._token}/{method}", json=dict(asked or {}), timeout=seconds
+            )
+            told = answer.json()
+        except httpx.HTTPError as error:
+            said = masked(str(error), [self._token]) or type(error).__name__
+            raise PlatformFailed(f"Telegram cannot be reached at {self._base}: {one_line(said)}") from None
+        except ValueError:
+            raise PlatformFailed(
+                f"Telegram at {self._base} answered with something else than JSON."
+            ) from None
+        if isinstance(told, dict) and told.get("ok"):
+            return told.get("result")
+        raise self._failure(method, answer.status_code, told if isinstance(told, dict) else {})
+
+    def _failure(self, method: str, status: int, told: Mapping[str, Any]) -> PlatformFailed:
+        code = int(told.get("error_code") or status)
+        said = one_line(masked(str(told.get("description") or "no reason given"), [self._token]))
+        if code in (401, 404) and method == "getMe":
+            return PlatformRefused(
+                f"Telegram does not know the bot ({said}). Set the variable that gateway.telegram.token names to "
+                "the token of the bot."
+            )
+        if code == 409:
+            return PlatformFailed(
+                f"Another program reads the messages of this bot ({said}). End it, or remove its webhook."
+            )
+        kind = PlatformRefused if code in _REFUSED else PlatformFailed
+        wait = None
+        with suppress(TypeError, ValueError):
+            wait = float((told.get("parameters") or {})["retry_after"]) if code == 429 else None
+        return kind(f"Telegram refused {method}: {said} ({code}).", retry_after=wait)
+
+
+class _Masking(logging.Filter):
+    """Takes a token out of what httpx logs."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__()
+        self._token = token
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = record.getMessage().replace(self._token, MASK), ()
+        return True

@@ -1,0 +1,82 @@
+"""One operation as an ASGI application, and all of them as routes."""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from plimsoll.errors import PlimsollError
+from plimsoll.gateway.edge.answers import JSON, dump, send_whole
+from plimsoll.gateway.edge.body import ClientLeft, Receive, Refused, Scope, Send
+from plimsoll.gateway.sessions.description import description
+from plimsoll.gateway.sessions.desk import SessionDesk
+from plimsoll.gateway.sessions.operations import OPERATIONS, SEND, Operation
+from plimsoll.gateway.sessions.problems import PROBLEM_PATHS, Problem, problem, problem_of, send_problem
+from plimsoll.gateway.sessions.reading import key_of, read
+from plimsoll.gateway.sessions.stream import take_turn
+from plimsoll.gateway.settings import Limits
+
+DESCRIPTION_PATH = "/openapi.json"
+log = logging.getLogger("plimsoll.gateway")
+
+
+class Endpoint:
+    """All operations on one path."""
+
+    def __init__(
+        self, operations: Iterable[Operation], limits: Limits, desk: Callable[[], SessionDesk]
+    ) -> None:
+        self._operations = {one.method: one for one in operations}
+        self._limits, self._desk = limits, desk
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            operation = self._operations.get(scope["method"])
+            if operation is None:
+                raise self._not_allowed(scope)
+            given = await read(operation, scope, receive, self._limits)
+            if operation is SEND:
+                await take_turn(self._desk(), given, key_of(scope), receive, send)
+                return
+            assert operation.run is not None
+            result = await operation.run(self._desk(), given)
+            await send_whole(send, operation.status, [JSON], dump(result))
+        except Problem as told:
+            await send_problem(send, told)
+        except (PlimsollError, Refused) as error:
+            failure = problem_of(error)
+            if failure.status == 500:
+                log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+            await send_problem(send, failure)
+        except ClientLeft:
+            return
+
+    def _not_allowed(self, scope: Scope) -> Problem:
+        allowed = ", ".join(sorted(self._operations))
+        told = f"{scope['path']} does not take {scope['method']}; it takes {allowed}."
+        return problem(405, told, (b"allow", allowed.encode()))
+
+
+def session_routes(desk: Callable[[], SessionDesk], limits: Limits) -> list[BaseRoute]:
+    """The paths of sessions, and of their description."""
+    paths: dict[str, list[Operation]] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, []).append(operation)
+    described = dump(description())
+
+    async def describe(_request: Any) -> Response:
+        return Response(described, media_type="application/json")
+
+    return [
+        Route(DESCRIPTION_PATH, describe, methods=["GET"]),
+        *(Route(path, Endpoint(some, limits, desk)) for path, some in paths.items()),
+    ]
+
+
+def refused(path: str, status: int, detail: str) -> Response | None:
+    """A failure under one of these paths as a problem; None where another path is meant."""
+    if not path.startswith(PROBLEM_PATHS):
+        return None
+    return Response(dump(problem(status, detail).as_dict()), status, media_type="application/problem+json")

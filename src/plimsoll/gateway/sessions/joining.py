@@ -1,0 +1,74 @@
+"""Sessions opened for this process: one client, one archive and the same tool servers for all of them.
+
+    first session ─► who answers ─► Shared ─┐
+    every session ──────────────────────────┴─► Opened
+
+Nobody is asked before the first session is opened: a gateway without a model of its own
+serves everything else, and whoever speaks in a session is told what is missing.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from plimsoll.archive import Archive
+from plimsoll.assembly import Manners, Opened, Shared, join_conversation, open_shared
+from plimsoll.config import Settings
+from plimsoll.gateway.settings import SessionLimits
+from plimsoll.providers import resolve
+from plimsoll.sessions import Hygiene
+
+
+def system_prompt() -> str:
+    """The prompt of a session that was begun without one."""
+    return files("plimsoll.gateway.sessions").joinpath("system_prompt.md").read_text("utf-8")
+
+
+class Joiner:
+    """Opens sessions. `holder` names this process and is never used twice; tools work in `place`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        environ: Mapping[str, str],
+        home: Path,
+        archive: Archive,
+        holder: str,
+        place: Path,
+        limits: SessionLimits,
+    ) -> None:
+        self._settings, self._environ, self._home = settings, environ, home
+        self._archive, self._holder, self._place = archive, holder, place
+        self._manners = Manners(limits.patience, limits.lease, Hygiene(limits.hygiene_seconds))
+        self._shared: Shared | None = None
+        self._opening = asyncio.Lock()
+        self._joined = 0
+
+    async def join(self, id: str) -> Opened:
+        """The session of this id, open; whoever asked closes it."""
+        async with self._opening:
+            if self._shared is None:
+                self._shared = await self._open()
+        self._joined += 1
+        # Each has a name of its own: two that are open for one session must never pass for one.
+        return await join_conversation(
+            self._shared, f"{self._holder}-{self._joined}", system_prompt(), id, self._manners
+        )
+
+    async def close(self) -> None:
+        """Let go of what all sessions used."""
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            await shared.close()
+
+    async def _open(self) -> Shared:
+        resolution = await resolve(self._settings.model, self._environ, home=self._home)
+        return await open_shared(
+            self._settings,
+            self._environ,
+            self._home,
+            archive=self._archive,
+            resolution=resolution,
+            place=self._place,
+        )

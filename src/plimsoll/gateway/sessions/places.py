@@ -1,0 +1,97 @@
+"""The sessions that are open in this process, and who waits in each.
+
+    message ─► full? ─► waits for those before it ─► session ─► message …
+                 └─ QueueFull
+
+Messages of one session are handled in the order in which they came; those of different
+sessions do not wait for each other. Sessions in which nobody speaks are closed, the one
+that was used longest ago first, when there are too many.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from plimsoll.assembly import Opened
+from plimsoll.errors import PlimsollError, QueueFull
+
+log = logging.getLogger("plimsoll.gateway")
+
+
+@dataclass(slots=True)
+class _Place:
+    """One session: whoever speaks and whoever waits."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # serves in the order of arrival
+    present: int = 0
+    opened: Opened | None = None
+
+    async def leave(self) -> None:
+        opened, self.opened = self.opened, None
+        if opened is not None:
+            try:
+                await opened.close()
+            except PlimsollError as error:  # such as a session that another process has deleted
+                log.warning("a session was not closed in good order: %s", error)
+
+
+class Places:
+    """Sessions by their id; `waiting` is how many may wait in one, `most` how many stay open unused."""
+
+    def __init__(self, join: Callable[[str], Awaitable[Opened]], waiting: int, most: int) -> None:
+        self._join, self._waiting, self._most = join, waiting, most
+        self._places: OrderedDict[str, _Place] = OrderedDict()
+
+    def __len__(self) -> int:
+        """How many are open."""
+        return sum(place.opened is not None for place in self._places.values())
+
+    @asynccontextmanager
+    async def turn(self, id: str) -> AsyncIterator[Opened]:
+        """The session, once it is this one's turn."""
+        place = self._places.setdefault(id, _Place())
+        self._places.move_to_end(id)
+        if place.present > self._waiting:
+            raise QueueFull(
+                f"In session {id} one message is being answered and {self._waiting} wait. "
+                "Send this one again when some of them are answered."
+            )
+        place.present += 1
+        try:
+            async with place.lock:
+                if place.opened is None:
+                    place.opened = await self._join(id)
+                try:
+                    yield place.opened
+                except (PlimsollError, asyncio.CancelledError):
+                    raise
+                except BaseException:  # nobody knows in what state it is; the next one reads it anew
+                    await place.leave()
+                    raise
+        finally:
+            place.present -= 1
+            await self._shrink()
+
+    async def forget(self, id: str) -> None:
+        """Close a session, once whoever speaks in it has finished."""
+        place = self._places.get(id)
+        if place is None:
+            return
+        async with place.lock:
+            await place.leave()
+        if not place.present:
+            self._places.pop(id, None)
+
+    async def close(self) -> None:
+        """Close all sessions."""
+        for id in list(self._places):
+            await self.forget(id)
+
+    async def _shrink(self) -> None:
+        unused = [id for id, place in self._places.items() if not place.present]
+        for id in unused[: max(0, len(unused) - self._most)]:
+            place = self._places.pop(id)
+            await place.leave()

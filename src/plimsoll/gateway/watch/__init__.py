@@ -1,0 +1,1 @@
+"""What an operator sees: health, figures, lines, traces. Never what was said."""

@@ -1,0 +1,161 @@
+"""The log: a line for each request and for whatever the gateway has to say, on standard error.
+
+    {"time":"2026-03-01T10:00:00.123Z","level":"info","event":"request","id":"…","path":"/v1/messages","status":200,…}
+
+What was said stands in no line, nor does a query string, unless `gateway.log_contents` asks for it; what looks like a
+secret does not stand there even then. Lines are written by a thread of their own, so a full pipe holds up nobody.
+"""
+
+import json
+import logging
+import queue
+import sys
+import time
+from collections.abc import Mapping
+from logging.handlers import QueueHandler, QueueListener
+from typing import Any, TextIO
+
+from plimsoll.config.gateway import LogForm
+from plimsoll.context.redaction import redact
+from plimsoll.gateway.watch.facts import Facts
+
+REQUESTS = "plimsoll.gateway.requests"
+_NAMES = ("plimsoll", "uvicorn")
+_MOST_WAITING = 10_000  # lines; more are dropped and not waited for
+
+
+class RequestLog:
+    """Tells of each request."""
+
+    def __init__(self) -> None:
+        self._log = logging.getLogger(REQUESTS)
+
+    def ended(self, facts: Facts, path: str, now: float) -> None:
+        """One line."""
+        if self._log.isEnabledFor(logging.INFO):
+            # Made by hand: where in the code a line comes from would be looked for each time, and is always here.
+            record = logging.LogRecord(REQUESTS, logging.INFO, __file__, 0, "request", None, None)
+            record.told = told_of(facts, now)
+            self._log.handle(record)
+
+
+def told_of(facts: Facts, now: float) -> dict[str, Any]:
+    """What a line says of a request; what is not known is left out."""
+    plain, read, written, output = facts.tokens
+    told: dict[str, Any] = {
+        "event": "request",
+        "id": facts.id,
+        "method": facts.method,
+        "path": facts.path,
+        "status": facts.status or None,
+        "seconds": round(now - facts.start, 6),
+        "first_byte_seconds": None if facts.first_byte is None else round(facts.first_byte - facts.start, 6),
+        "gateway_seconds": None if facts.sent is None else round(facts.sent - facts.start, 6),
+        "bytes": facts.sent_bytes,
+        "caller": facts.caller.name or None,
+        "key": facts.caller.owner,
+        "provider": facts.provider or None,
+        "model": facts.model or None,
+        "refusal": facts.refusal or None,
+        "error": facts.error or None,
+    }
+    if facts.usage:
+        told |= {
+            "input": plain,
+            "cache_read": read,
+            "cache_write": written,
+            "output": output,
+            "usd": facts.money,
+        }
+    if facts.compactions:
+        told["compactions"] = [
+            {
+                "trigger": one.trigger,
+                "outcome": one.outcome,
+                "before": one.tokens_before,
+                "after": one.tokens_after,
+            }
+            for one in facts.compactions
+        ]
+    if facts.said is not None:
+        asked, answered = (redact(bytes(one).decode("utf-8", "replace")) for one in facts.said)
+        told |= {"request": asked, "reply": answered}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+class JsonLines(logging.Formatter):
+    """A record as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told: dict[str, Any] = {"time": _moment(record.created), "level": record.levelname.lower()}
+        facts = getattr(record, "told", None)
+        if isinstance(facts, Mapping):
+            told |= facts
+        else:
+            told |= {"event": "message", "from": record.name, "message": record.getMessage()}
+            if record.exc_info:
+                told["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+
+
+class Sentences(logging.Formatter):
+    """A record as one line for people."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts = getattr(record, "told", None)
+        if not isinstance(facts, Mapping):
+            said = f"{_moment(record.created)} {record.levelname.lower()} {record.getMessage()}"
+            return f"{said}\n{self.formatException(record.exc_info)}" if record.exc_info else said
+        head = f"{facts['method']} {facts['path']} {facts.get('status', '-')} {facts['seconds']:.3f} s"
+        skipped = ("event", "method", "path", "status", "seconds", "compactions")
+        rest = " ".join(f"{name}={value}" for name, value in facts.items() if name not in skipped)
+        return f"{_moment(record.created)} {head} {rest}"
+
+
+class _Dropping(QueueHandler):
+    """Hands records on as they are; drops them where the other side does not keep up."""
+
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        return record
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        try:
+            self.queue.put_nowait(record)
+        except queue.Full:
+            return
+
+
+class Log:
+    """The thread that writes. What is said after it was stopped is written at once."""
+
+    def __init__(self, lines: "queue.Queue[logging.LogRecord]", writer: logging.Handler) -> None:
+        self._writer, self._listener, self._is_open = writer, QueueListener(lines, writer), True
+        self._listener.start()
+
+    def stop(self) -> None:
+        """Write what is left."""
+        if self._is_open:
+            self._is_open = False
+            self._listener.stop()
+            for name in _NAMES:
+                logging.getLogger(name).handlers = [self._writer]
+
+
+def start_log(form: LogForm, stream: TextIO | None = None) -> Log:
+    """Send what this process has to say to standard error; stop it at the end."""
+    lines: queue.Queue[logging.LogRecord] = queue.Queue(_MOST_WAITING)
+    writer = logging.StreamHandler(stream or sys.stderr)
+    writer.setFormatter(Sentences() if form == "text" else JsonLines())
+    for name in _NAMES:
+        logger = logging.getLogger(name)
+        logger.handlers = [_Dropping(lines)]
+        logger.propagate = False
+        logger.setLevel(logging.WARNING)
+    # Where requests are not told, warnings still are.
+    logging.getLogger(REQUESTS).setLevel(logging.WARNING if form == "off" else logging.INFO)
+    return Log(lines, writer)
+
+
+def _moment(seconds: float) -> str:
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    return f"{whole}.{int(seconds % 1 * 1000):03d}Z"

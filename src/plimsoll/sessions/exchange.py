@@ -1,0 +1,60 @@
+"""A message of a person and what came of it, as the log has it.
+
+    first                                    last
+    user ─ [ calls ─ results ─ … ] ─ assistant │ user …
+
+What was answered is read from the log and from nowhere else, so whoever asks again for the
+answer to a message gets the one that was given, from any process and after any restart.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from plimsoll.agent import INTERRUPTED, LEFT, UNANSWERED
+from plimsoll.archive import Archive
+from plimsoll.errors import UserError
+from plimsoll.messages import Message, text_of, tool_calls
+
+Ending: TypeAlias = Literal["answered", "interrupted", "failed", "unfinished"]
+_ENDINGS: tuple[tuple[str, Ending], ...] = (
+    (INTERRUPTED, "interrupted"),
+    (LEFT, "interrupted"),
+    (UNANSWERED, "failed"),
+)
+_PAGE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Messages `first` to `last` of a session: one turn."""
+
+    session: str
+    first: int
+    last: int
+    answer: Message  # the newest message of the turn
+    is_repeat: bool = False  # the message was sent before; nothing was run
+
+    @property
+    def ending(self) -> Ending:
+        """How the turn ended."""
+        if self.answer.get("role") != "assistant" or tool_calls(self.answer):
+            return "unfinished"
+        text = text_of(self.answer)
+        return next((ending for words, ending in _ENDINGS if text.endswith(words)), "answered")
+
+
+async def exchange_at(archive: Archive, id: str, first: int, said: Message) -> Exchange:
+    """The turn that began with message `first`, which must be the one that is `said` now."""
+    page = await archive.messages(id, first, first)
+    if not page or page[0].message != said:
+        raise UserError(
+            f"The key of this message belongs to message {first} of session {id}, which says something else. "
+            "Send it with a key of its own."
+        )
+    last = page[0]
+    while page := await archive.messages(id, last.sequence + 1, last.sequence + _PAGE):
+        for one in page:
+            if one.role == "user" and last.role != "user":  # several in a row are answered together
+                return Exchange(id, first, last.sequence, last.message, is_repeat=True)
+            last = one
+    return Exchange(id, first, last.sequence, last.message, is_repeat=True)

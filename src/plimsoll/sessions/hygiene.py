@@ -1,0 +1,158 @@
+"""Hygiene: a session that has grown too heavy is made lighter before the agent handles the next message.
+
+    message ─► stored ─► 85 % of the window? ─┬─ no ──────────────────────────► agent
+                                              └─ yes ─► lighter view, or not ─► agent
+
+The line is fixed and far above the agent's own (`compression.threshold`): it is a net for a
+session that grew between turns, and at the agent's line it would compact on every turn.
+The message is stored before anything else is done and reaches the agent in any case: a
+compaction that is late, refused or fails leaves the view as it is and says why.
+"""
+
+from dataclasses import dataclass, replace
+
+from plimsoll.agent import Agent, Compacted, Emit
+from plimsoll.archive import Archive, CompactionEvent, UsageRecord
+from plimsoll.errors import PlimsollError, StaleLease
+from plimsoll.messages import Message
+from plimsoll.models import estimate_messages_tokens_rough
+
+TRIGGER = "hygiene"
+PERCENT = 85  # of the model's window; no setting
+FEWEST = 4  # stored messages, the system prompt and the one that came in not counted
+_PAGE = 64  # messages that are read at once
+_RECENT = 50  # events and requests that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Hygiene:
+    """What the host says about it."""
+
+    deadline: float = 90.0  # seconds that a person's message may wait for it
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """How heavy a session is when a message has come in."""
+
+    tokens: int
+    window: int
+    stored: int  # messages before the one that came in, the system prompt not counted
+    reported: int | None = None  # the part of `tokens` that the API reported for the last turn
+    enabled: bool = True
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the session is made lighter first."""
+        return self.enabled and self.stored >= FEWEST and self.tokens * 100 >= self.window * PERCENT
+
+    @property
+    def sentence(self) -> str:
+        """The numbers, for a person."""
+        counted = "estimated" if self.reported is None else f"{self.reported:,} of them reported"
+        share = 100 * self.tokens / self.window
+        return f"{self.tokens:,} of {self.window:,} tokens ({share:.1f} %, {counted}) before the turn"
+
+
+def weight_of(
+    view: list[Message], since: int, reported: int | None, *, window: int, stored: int, enabled: bool
+) -> Weight:
+    """The weight of a view whose last `since` messages came after the report; the one that came in is among them."""
+    if reported is None:
+        return Weight(estimate_messages_tokens_rough(view), window, stored, None, enabled)
+    added = estimate_messages_tokens_rough(view[len(view) - since :])
+    return Weight(reported + added, window, stored, reported, enabled)
+
+
+async def weigh(archive: Archive, id: str, agent: Agent, incoming: int) -> Weight:
+    """The weight of a session; `incoming` is the number of the message that came in and is stored already."""
+    card = agent.line.card
+    stored = await _stored(archive, id, incoming - 1)
+    last = await _last_report(archive, id, card.name)
+    since = await _since(archive, id, last.time) if last else 0
+    reported = last.input + last.cache_read + last.cache_write if last else None
+    return weight_of(
+        agent.view,
+        since,
+        reported,
+        window=card.prompt_limit,
+        stored=stored,
+        enabled=agent.compactor.rules.enabled,
+    )
+
+
+async def clean(
+    archive: Archive, id: str, agent: Agent, emit: Emit, incoming: int, hygiene: Hygiene
+) -> CompactionEvent | None:
+    """Make the session lighter where that is due; the event that says what came of it."""
+    why = ""
+    try:
+        weight = await weigh(archive, id, agent, incoming)
+        if not weight.is_due:
+            return None
+        why = weight.sentence
+        return await agent.compact(emit, TRIGGER, why=why, deadline=hygiene.deadline)
+    except StaleLease:
+        raise  # the turn itself is lost
+    except TimeoutError:
+        fault = f"there was no lighter view within {hygiene.deadline:g} s"
+    except PlimsollError as error:
+        fault = str(error)
+    return await _refused(agent, emit, "; ".join(part for part in (why, fault) if part))
+
+
+async def _refused(agent: Agent, emit: Emit, reason: str) -> CompactionEvent:
+    count, tokens = len(agent.view), agent.line.tokens(agent.view)
+    event = CompactionEvent(
+        trigger=TRIGGER,
+        engine=agent.compactor.engine.name,
+        outcome="refused",
+        reason=reason,
+        messages_before=count,
+        messages_after=count,
+        tokens_before=tokens,
+        tokens_after=tokens,
+    )
+    try:
+        event = await agent.journal.refused(event)
+    except StaleLease:
+        raise
+    except PlimsollError as error:  # what cannot be noted is told all the same, and the message goes its way
+        event = replace(event, reason=f"{reason}; not noted: {error}")
+    emit(Compacted(event))
+    return event
+
+
+async def _stored(archive: Archive, id: str, last: int) -> int:
+    """Messages up to `last` that are no system prompt; counting ends where there are enough."""
+    count, first = 0, 1
+    while first <= last and count < FEWEST:
+        page = await archive.messages(id, first, min(last, first + _PAGE - 1))
+        count += sum(one.role != "system" for one in page)
+        first += _PAGE
+    return count
+
+
+async def _last_report(archive: Archive, id: str, model: str) -> UsageRecord | None:
+    """What the API reported for the last turn; None where the view is another one since, or the model."""
+    requests = [one for one in await archive.usage(id, limit=_RECENT) if one.purpose == "turn"]
+    if not requests or requests[-1].model != model:
+        return None
+    last = requests[-1]
+    changes = [one for one in await archive.compactions(id, limit=_RECENT) if one.outcome != "refused"]
+    if (changes and changes[-1].time >= last.time) or not last.input + last.cache_read + last.cache_write:
+        return None
+    return last
+
+
+async def _since(archive: Archive, id: str, time: float) -> int:
+    """How many messages were stored after a report: the reply that it came with, and all that followed."""
+    count, last = 0, (await archive.session(id)).messages
+    while last > 0:
+        page = await archive.messages(id, max(1, last - _PAGE + 1), last)
+        later = sum(one.time >= time for one in page)
+        count += later
+        if later < len(page):
+            break
+        last -= _PAGE
+    return count

@@ -1,0 +1,129 @@
+"""`plimsoll gateway keys`: who may use the gateway, and how much.
+
+    plimsoll gateway keys add laptop --requests-per-minute 60 --money-per-day 5
+    plimsoll gateway keys list · renew NAME · revoke NAME
+
+Keys are in the archive, so every gateway on it knows them, at once or within two seconds. The text of a key is
+shown once; what is kept of it opens nothing.
+"""
+
+import json
+import re
+from datetime import UTC, datetime
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from plimsoll.archive.keys import AccessKey, KeyBook, KeyLimits, Spent
+from plimsoll.archive.keytext import new_key
+from plimsoll.errors import UserError
+from plimsoll.terminal.sessions.desk import open_desk
+from plimsoll.terminal.tables import plain
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+
+
+@click.group()
+def keys() -> None:
+    """Make, list, renew and revoke the keys of the gateway."""
+
+
+@keys.command()
+@click.argument("name")
+@click.option("--requests-per-minute", type=click.IntRange(min=1), help="Requests in one minute.")
+@click.option("--tokens-per-day", type=click.IntRange(min=1), help="Tokens in one day (UTC), input and output.")
+@click.option("--money-per-day", type=click.FloatRange(min=0, min_open=True), help="USD in one day (UTC).")
+def add(
+    name: str, requests_per_minute: int | None, tokens_per_day: int | None, money_per_day: float | None
+) -> None:
+    """Make a key and show it, this once."""
+    if not _NAME.fullmatch(name):
+        raise UserError(
+            f"A key cannot be named {name!r}: letters, digits, and . _ @ - behind the first, 64 at most."
+        )
+    limits = KeyLimits(requests_per_minute, tokens_per_day, money_per_day)
+    made = new_key()
+    with open_desk(create=True) as desk:
+        desk.run(desk.archive.keys.add(made.id, name, made.digest, limits))
+    _show(made.text, f"Key {name}. It is not shown again.")
+
+
+@keys.command()
+@click.argument("name")
+def renew(name: str) -> None:
+    """Give a key another text; what it owns and its limits stay."""
+    with open_desk() as desk:
+        store = desk.archive.keys
+        found = next((key for key in _holding(desk.run(store.book())) if key.name == name), None)
+        made = new_key(found.id if found else None)
+        desk.run(store.renew(name, made.digest))
+    _show(made.text, f"Key {name}. The text that it had before opens nothing any more.")
+
+
+@keys.command()
+@click.argument("name")
+def revoke(name: str) -> None:
+    """End a key. A gateway that runs refuses it within two seconds."""
+    with open_desk() as desk:
+        ended = desk.run(desk.archive.keys.revoke(name))
+    click.echo(f"Key {name} ({ended.id}) is revoked. Its sessions stay in the archive.")
+
+
+@keys.command("list")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def list_keys(as_json: bool) -> None:
+    """Show the keys that hold, their limits, and what each has used today."""
+    with open_desk(create=True) as desk:
+        book = desk.run(desk.archive.keys.book())
+    holding = _holding(book)
+    if as_json:
+        click.echo(json.dumps([_as_json(key, book.today.get(key.id, Spent())) for key in holding], indent=2))
+    elif not holding:
+        click.echo("No keys. `plimsoll gateway keys add NAME` makes one.")
+    else:
+        Console().print(_table(book, holding))
+
+
+def _holding(book: KeyBook) -> list[AccessKey]:
+    return [key for key in book.keys if key.revoked is None]
+
+
+def _show(text: str, note: str) -> None:
+    """The text alone on standard output, so that it can be piped to where it belongs."""
+    click.echo(text)
+    click.echo(note, err=True)
+
+
+def _table(book: KeyBook, holding: list[AccessKey]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("name", "id", "since"):
+        table.add_column(title, no_wrap=title != "name")
+    for title in ("requests today", "tokens today", "USD today"):
+        table.add_column(title, justify="right")
+    for key in holding:
+        used, limits = book.today.get(key.id, Spent()), key.limits
+        a_minute = f" ({limits.requests_per_minute:,}/min)" if limits.requests_per_minute else ""
+        tokens = f" of {limits.tokens_per_day:,}" if limits.tokens_per_day else ""
+        money = f" of {limits.money_per_day:,.2f}" if limits.money_per_day else ""
+        table.add_row(
+            plain(key.name),
+            key.id,
+            datetime.fromtimestamp(key.created, UTC).strftime("%Y-%m-%d"),
+            f"{used.requests:,}{a_minute}",
+            f"{used.tokens:,}{tokens}",
+            f"{used.money:,.2f}{money}",
+        )
+    return table
+
+
+def _as_json(key: AccessKey, used: Spent) -> dict[str, object]:
+    return {
+        "name": key.name,
+        "id": key.id,
+        "created": key.created,
+        "requests_per_minute": key.limits.requests_per_minute,
+        "tokens_per_day": key.limits.tokens_per_day,
+        "money_per_day": key.limits.money_per_day,
+        "today": {"requests": used.requests, "tokens": used.tokens, "usd": used.money},
+    }

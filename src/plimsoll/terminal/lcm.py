@@ -1,0 +1,111 @@
+"""`plimsoll lcm doctor`: whether the trees of the lossless engine are sound, and mending those that are not.
+
+every session ─► edges · coverage · search · sizes ─► a line each, exit code 1 where something is wrong
+                                                 └─► --repair: leaves for what has none, search for what it lost
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+
+from plimsoll.archive import Archive, Session
+from plimsoll.context.lcm.soundness import Examined, faults, mending, uncovered
+from plimsoll.context.lcm.tree import KINDS
+from plimsoll.terminal.sessions.desk import Desk, open_desk, session_ids
+
+ENGINE = "lcm"
+UNSOUND = 1
+_PAGE = 200  # sessions that are read at once
+
+
+@click.group()
+def lcm() -> None:
+    """Look after what the lossless engine keeps."""
+
+
+@lcm.command()
+@click.argument("session", required=False, shell_complete=session_ids)
+@click.option(
+    "--repair", is_flag=True, help="Write leaves for messages that have none, and mend the search index."
+)
+@click.pass_context
+def doctor(ctx: click.Context, session: str | None, repair: bool) -> None:
+    """Check the trees of all sessions, or of one: edges, coverage, search, sizes."""
+    with open_desk() as desk:
+        looked_at, wrong = 0, list(_of_store(desk, repair) if session is None else ())
+        for one in _sessions(desk, session):
+            found = desk.run(_examined(desk.archive, one))
+            if not found.is_kept:
+                continue
+            looked_at += 1
+            click.echo(f"{one.id}  {found.line}")
+            wrong += [f"{one.id}: {sentence}" for sentence in _of_session(desk, one, found, repair)]
+    for sentence in wrong:
+        click.echo(f"  {sentence}")
+    click.echo(
+        f"{looked_at} session{'' if looked_at == 1 else 's'} with the engine {ENGINE}; "
+        f"{len(wrong) or 'nothing'} wrong"
+    )
+    if wrong:
+        if not repair:
+            click.echo("`plimsoll lcm doctor --repair` mends what can be mended; nothing is deleted.")
+        ctx.exit(UNSOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A session and what it keeps."""
+
+    examined: Examined
+    is_kept: bool
+
+    @property
+    def line(self) -> str:
+        tree, examined = self.examined.tree, self.examined
+        depth = max((root.depth for root in tree.roots), default=0)
+        stood_for = sum(int(leaf.details.get("tokens", 0)) for leaf in tree.leaves)
+        weight = sum(root.tokens for root in tree.roots)
+        return (
+            f"{examined.last:,} messages, {len(examined.seen):,} in view · {len(tree.leaves):,} leaves, "
+            f"depth {depth}, {sum(leaf.degraded for leaf in tree.leaves):,} without a model · "
+            f"{stood_for:,} tokens in {weight:,}"
+        )
+
+
+def _sessions(desk: Desk, named: str | None) -> Iterator[Session]:
+    if named is not None:
+        yield desk.run(desk.archive.session(named))
+        return
+    offset = 0
+    while page := desk.run(desk.archive.sessions(limit=_PAGE, offset=offset)):
+        yield from page
+        offset += len(page)
+
+
+async def _examined(archive: Archive, session: Session) -> _Found:
+    nodes = [node for node in await archive.nodes(session.id, inherited=True) if node.kind in KINDS]
+    items = await archive.items(session.id)
+    first = await archive.messages(session.id, 1, 1)
+    seen = {item.sequence for item in items if item.sequence}
+    examined = Examined(nodes, first[0] if first else None, session.messages, seen)
+    return _Found(examined, bool(nodes) or session.engine == ENGINE)
+
+
+def _of_store(desk: Desk, repair: bool) -> Iterator[str]:
+    """What is wrong with the archive itself; with `repair`, what still is."""
+    mended = desk.run(desk.archive.mend_search()) if repair else 0
+    if mended:
+        click.echo(f"search finds {mended:,} messages again")
+    yield from desk.run(desk.archive.check())
+
+
+def _of_session(desk: Desk, session: Session, found: _Found, repair: bool) -> Iterator[str]:
+    """What is wrong with a session; with `repair`, what still is."""
+    if repair:
+        for run in uncovered(found.examined):
+            said = desk.run(desk.archive.messages(session.id, run.first, run.last))
+            desk.run(desk.archive.add_nodes(session.id, mending(session.id, said)))
+            click.echo(f"  messages {run.first} to {run.last} are under leaves again")
+        found = desk.run(_examined(desk.archive, session))
+    yield from faults(found.examined)

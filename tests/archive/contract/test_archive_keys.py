@@ -1,0 +1,109 @@
+"""What every store promises about access keys, their limits and the owners of sessions."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from archive_driver import Driver, user
+
+from plimsoll.archive import Archive, SearchQuery
+from plimsoll.archive.keys import AccessKey, KeyLimits, KeyStore, Spent
+from plimsoll.errors import UnknownSession, UserError
+
+
+def asked(archive: Driver, work: Callable[[KeyStore], Awaitable[Any]]) -> Any:
+    return archive.run(lambda store: work(store.keys))
+
+
+def added(archive: Driver, id: str, name: str, **limits: Any) -> AccessKey:
+    return asked(archive, lambda keys: keys.add(id, name, b"digest-" + id.encode(), KeyLimits(**limits)))
+
+
+def test_a_key_is_kept_with_its_limits_and_without_its_secret(archive: Driver):
+    added(archive, "one", "laptop", requests_per_minute=5, tokens_per_day=7, money_per_day=1.5)
+    archive.reopen()
+    (key,) = asked(archive, lambda keys: keys.book()).keys
+    assert (key.id, key.name, key.digest, key.revoked) == ("one", "laptop", b"digest-one", None)
+    assert key.limits == KeyLimits(5, 7, 1.5)
+    assert "digest" not in repr(key)
+
+
+def test_a_name_is_free_again_when_its_key_is_revoked(archive: Driver):
+    added(archive, "one", "laptop")
+    with pytest.raises(UserError, match="There is a key 'laptop' already"):
+        added(archive, "two", "laptop")
+    revoked = asked(archive, lambda keys: keys.revoke("laptop"))
+    assert revoked.revoked == archive.clock.now
+    assert added(archive, "two", "laptop").id == "two"
+    with pytest.raises(UserError, match="No key has the name 'desk'"):
+        asked(archive, lambda keys: keys.revoke("desk"))
+
+
+def test_a_key_that_is_renewed_keeps_its_id(archive: Driver):
+    added(archive, "one", "laptop")
+    renewed = asked(archive, lambda keys: keys.renew("laptop", b"other"))
+    assert (renewed.id, renewed.digest) == ("one", b"other")
+
+
+def test_many_processes_together_never_set_aside_more_than_a_minute_allows(archive: Driver):
+    added(archive, "one", "laptop")
+
+    async def race(first: Archive) -> list[int]:
+        others = [await archive._start() for _ in range(3)]
+
+        async def process(store: Archive) -> int:
+            taken = 0
+            while share := (await store.keys.set_aside("one", 100, 8)).requests:
+                taken += share
+            return taken
+
+        taken = await asyncio.gather(*(process(store) for store in (first, *others)))
+        for store in others:
+            await store.close()
+        return taken
+
+    assert sum(archive.run(race)) == 100
+    archive.clock.now += 60
+    assert asked(archive, lambda keys: keys.set_aside("one", 100, 8)).requests == 12
+
+
+def test_shares_become_smaller_as_a_minute_is_used_up(archive: Driver):
+    added(archive, "one", "laptop")
+    shares = [asked(archive, lambda keys: keys.set_aside("one", 20, 4)).requests for _ in range(14)]
+    assert shares == [5, 3, 3, 2, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0]
+
+
+def test_what_keys_have_used_is_added_up_day_by_day(archive: Driver):
+    added(archive, "one", "laptop")
+    added(archive, "two", "desk")
+    asked(archive, lambda keys: keys.spend([("two", Spent(1, 10, 0.5)), ("one", Spent(1, 1, 0.25))]))
+    asked(archive, lambda keys: keys.spend([("two", Spent(2, 20, 0.5))]))
+    book = asked(archive, lambda keys: keys.book())
+    assert book.today == {"one": Spent(1, 1, 0.25), "two": Spent(3, 30, 1.0)}
+    archive.clock.now += 86_400
+    assert asked(archive, lambda keys: keys.book()).today == {}
+
+
+def test_an_owner_sees_and_finds_only_what_is_his(archive: Driver):
+    mine = archive.begin(user("a lantern"), owner="one")
+    theirs = archive.begin(user("a lantern too"), owner="two")
+    nobodys = archive.begin(user("another lantern"))
+    assert archive.session(mine).owner == "one"
+    assert [one.id for one in archive.sessions(owner="one")] == [mine]
+    assert len(archive.sessions()) == 3
+    found = archive.search(SearchQuery("lantern", owner="one"))
+    assert [hit.session for hit in found.hits] == [mine]
+    for id in (theirs, nobodys, theirs[:-1]):
+        with pytest.raises(UnknownSession) as told:
+            archive.session(id, owner="one")
+        assert theirs not in str(told.value).replace(repr(id), "")
+    assert archive.session(theirs, owner="two").id == theirs
+
+
+def test_a_fork_belongs_to_whom_its_parent_belongs(archive: Driver):
+    mine = archive.begin(user("a lantern"), owner="one")
+    fork = archive.fork(mine).id
+    archive.delete(mine)
+    assert archive.session(fork, owner="one").owner == "one"
+    assert [hit.session for hit in archive.search(SearchQuery("lantern", owner="one")).hits] == [fork]

@@ -1,0 +1,122 @@
+"""Keys for a gateway under test, and requests with them."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from clients import http
+
+from plimsoll.archive import Session
+from plimsoll.archive.keys import AccessKey, KeyLimits, Spent
+from plimsoll.archive.keytext import new_key
+from plimsoll.archive.opening import open_archive
+from plimsoll.testing.scripted_server import ScriptedServer, say
+
+ASK = {"max_tokens": 20, "messages": [{"role": "user", "content": "Where does the lantern hang?"}]}
+PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
+MODELS = {"openai": "gpt-4.1", "anthropic": "claude-sonnet-4-5"}
+
+
+def answering() -> ScriptedServer:
+    """A model that always answers the same."""
+    return ScriptedServer(lambda _request: say("On the mast."))
+
+
+def add_key(home: Path, name: str = "laptop", url: str | None = None, **limits: Any) -> str:
+    """The text of a new key."""
+    made = new_key()
+
+    async def work() -> None:
+        async with await open_archive(url, home) as archive:
+            await archive.keys.add(made.id, name, made.digest, KeyLimits(**limits))
+
+    asyncio.run(work())
+    return made.text
+
+
+def revoke_key(home: Path, name: str = "laptop") -> AccessKey:
+    async def work() -> AccessKey:
+        async with await open_archive(None, home) as archive:
+            return await archive.keys.revoke(name)
+
+    return asyncio.run(work())
+
+
+def owned(home: Path, owner: str | None) -> list[Session]:
+    """The sessions of one owner; None: all."""
+
+    async def work() -> list[Session]:
+        async with await open_archive(None, home) as archive:
+            return await archive.sessions(owner=owner)
+
+    return asyncio.run(work())
+
+
+def used_today(home: Path, url: str | None = None) -> dict[str, Spent]:
+    """What each key has used, by its name."""
+
+    async def work() -> dict[str, Spent]:
+        async with await open_archive(url, home) as archive:
+            book = await archive.keys.book()
+            return {key.name: book.today.get(key.id, Spent()) for key in book.keys}
+
+    return asyncio.run(work())
+
+
+def ask(url: str, dialect: str = "anthropic", key: str = "", **headers: str) -> httpx.Response:
+    """One question, with a key as the clients of this dialect send it."""
+    if key:
+        headers |= {"x-api-key": key} if dialect == "anthropic" else {"authorization": f"Bearer {key}"}
+    return http().post(url + PATHS[dialect], json={"model": MODELS[dialect], **ASK}, headers=headers)
+
+
+def error_of(response: httpx.Response) -> dict[str, Any]:
+    found: dict[str, Any] = response.json()["error"]
+    return found
+
+
+def environment(home: Path, **variables: str) -> dict[str, str]:
+    clean = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_TOKEN"))}
+    return {**clean, "PLIMSOLL_HOME": str(home), **variables}
+
+
+@contextmanager
+def gateway_program(
+    home: Path, server: ScriptedServer, *arguments: str, config: str = ""
+) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """`plimsoll gateway` itself, as a person starts it: its address and the process."""
+    home.mkdir(exist_ok=True)
+    model = f"model:\n  provider: anthropic\n  base_url: {server.anthropic_url}\n"
+    (home / "config.yaml").write_text(model + config, "utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "plimsoll.gateway", "--port", str(port), *arguments]
+    running = subprocess.Popen(
+        command, env=environment(home, ANTHROPIC_API_KEY="upstream-key"), stderr=subprocess.PIPE, text=True
+    )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        for _ in range(1_200):
+            assert running.poll() is None, running.stderr.read() if running.stderr else ""
+            try:
+                if httpx.get(url + "/healthz", timeout=5).status_code == 200:
+                    break
+            except httpx.TransportError:
+                time.sleep(0.05)
+        yield url, running
+    finally:
+        if running.poll() is None:
+            running.send_signal(signal.SIGTERM)
+        running.wait(30)
+        if running.stderr:
+            running.stderr.close()

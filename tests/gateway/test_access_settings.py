@@ -1,0 +1,160 @@
+"""Each setting under `gateway` changes something that can be seen. Those of the door, the log and the figures are
+tested where these are.
+"""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from clients import http
+from doors import ASK, MODELS, answering, ask, environment, gateway_program
+from gateway_server import RunningGateway, settings_for
+
+from plimsoll.config import Settings, all_keys
+from plimsoll.gateway.settings import gateway_settings
+from plimsoll.testing.scripted_server import ScriptedServer, fault, say
+
+PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
+
+
+def started(home: Path, config: str, *arguments: str) -> "subprocess.Popen[str]":
+    home.mkdir(exist_ok=True)
+    (home / "config.yaml").write_text(config, "utf-8")
+    return subprocess.Popen(
+        [PLIMSOLL, "gateway", *arguments], env=environment(home), stderr=subprocess.PIPE, text=True
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def answers(url: str, process: "subprocess.Popen[str]") -> bool:
+    for _ in range(1_200):
+        assert process.poll() is None
+        try:
+            return httpx.get(f"{url}/healthz", timeout=5).status_code == 200
+        except httpx.TransportError:
+            time.sleep(0.05)
+    return False
+
+
+def ended(process: "subprocess.Popen[str]") -> str:
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0
+    return said
+
+
+def test_host_port_and_workers_are_where_the_gateway_listens(tmp_path: Path) -> None:
+    port = free_port()
+    running = started(tmp_path, f"gateway:\n  host: 127.0.0.2\n  port: {port}\n  workers: 2\n")
+    assert answers(f"http://127.0.0.2:{port}", running)
+    assert f"http://127.0.0.2:{port} with 2 processes" in ended(running)
+
+
+def test_a_flag_outranks_the_setting(tmp_path: Path) -> None:
+    port = free_port()
+    running = started(tmp_path, "gateway:\n  port: 1\n  workers: 2\n", "--port", str(port), "--workers", "1")
+    assert answers(f"http://127.0.0.1:{port}", running)
+    assert f":{port} with 1 process." in ended(running)
+
+
+def test_receive_seconds_ends_a_request_that_does_not_arrive(tmp_path: Path) -> None:
+    settings = {"gateway": {"receive_seconds": 0.3}}
+    with answering() as server, RunningGateway(settings_for(server, **settings), tmp_path) as gateway:
+        port = int(gateway.url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as slow:
+            slow.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 100\r\n\r\n{")
+            assert b" 408 " in slow.recv(65_536)
+
+
+def test_send_seconds_cuts_off_a_client_that_takes_nothing(tmp_path: Path) -> None:
+    text = "The harbour master wrote down every ship. " * 400_000
+    settings = {"gateway": {"send_seconds": 0.5}}
+    with (
+        ScriptedServer([say(text)]) as server,
+        RunningGateway(settings_for(server, **settings), tmp_path) as gateway,
+    ):
+        port = int(gateway.url.rpartition(":")[2])
+        with socket.socket() as lazy:
+            lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            lazy.connect(("127.0.0.1", port))
+            body = httpx.Request(
+                "POST",
+                "http://h",
+                json={"model": MODELS["anthropic"], **ASK, "max_tokens": 9_000_000, "stream": True},
+            ).content
+            head = f"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {len(body)}\r\n\r\n"
+            lazy.sendall(head.encode() + body)
+            for _ in range(200):
+                found = http().get(gateway.url + "/metrics").text
+                under_way = re.search(r"^plimsoll_requests_under_way (\S+)$", found, re.MULTILINE)
+                asked = 'path="/v1/messages"' in found
+                if asked and under_way and float(under_way[1]) == 1:
+                    return
+                time.sleep(0.05)
+    pytest.fail("the client was waited for")
+
+
+def test_connections_is_how_many_are_served_at_once(tmp_path: Path) -> None:
+    with (
+        answering() as server,
+        gateway_program(tmp_path, server, config="gateway:\n  connections: 2\n") as (url, _),
+    ):
+        port = int(url.rpartition(":")[2])
+        held = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
+        try:
+            assert ask(url, connection="close").status_code == 503
+        finally:
+            for one in held:
+                one.close()
+
+
+def test_shutdown_seconds_is_how_long_an_answer_under_way_is_waited_for(tmp_path: Path) -> None:
+    slow = fault("slow", seconds=60.0, then=say("Too late."))
+    config = "gateway:\n  shutdown_seconds: 1\n"
+    with (
+        ScriptedServer([slow]) as server,
+        gateway_program(tmp_path, server, config=config) as (url, running),
+        socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as waiting,
+    ):
+        body = httpx.Request("POST", "http://h", json={"model": MODELS["anthropic"], **ASK}).content
+        head = f"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {len(body)}\r\n\r\n"
+        waiting.sendall(head.encode() + body)
+        while not server.requests:
+            time.sleep(0.02)
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=30)  # half of what the answer would take
+
+
+def test_every_setting_of_the_gateway_reaches_it() -> None:
+    changed = Settings.model_validate(
+        {
+            "gateway": {
+                "host": "::1", "port": 1, "workers": 3, "body_limit": 1_001, "depth_limit": 5, "receive_seconds": 2.0,
+                "connections": 7, "shutdown_seconds": 8.0,
+            }
+        }
+    )  # fmt: skip
+    made = gateway_settings(changed.gateway)
+    limits = made.limits
+    assert (made.host, made.port, made.workers, made.shutdown_seconds) == ("::1", 1, 3, 8.0)
+    assert (limits.body_bytes, limits.depth, limits.body_seconds, limits.connections) == (1_001, 5, 2.0, 7)
+
+
+def test_every_setting_of_the_gateway_is_named_in_a_test() -> None:
+    written = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    # Messaging services have settings of their own below it.
+    names = [
+        setting.path[1] for setting in all_keys() if setting.path[0] == "gateway" and len(setting.path) == 2
+    ]
+    assert [name for name in names if name not in written] == []

@@ -1,0 +1,86 @@
+"""`plimsoll gateway` as a person starts it: real processes, a signal at the end."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from clients import AnthropicClient, converse, http, model
+
+from plimsoll.testing.scripted_server import ScriptedServer
+
+PROGRAM = str(Path(sys.executable).parent / "plimsoll")
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        return int(held.getsockname()[1])
+
+
+@contextmanager
+def started(server: ScriptedServer, home: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    port = free_port()
+    environ = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    environ |= {
+        "PLIMSOLL_HOME": str(home),
+        "PLIMSOLL_MODEL__PROVIDER": "anthropic",
+        "PLIMSOLL_MODEL__BASE_URL": server.anthropic_url,
+        "PLIMSOLL_MODEL__CONTEXT_LENGTH": "8000",
+        "PLIMSOLL_COMPRESSION__PROTECT_LAST_N": "4",
+    }
+    command = [PROGRAM, "gateway", "--port", str(port), *options]
+    process = subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True)
+    try:
+        for _ in range(600):
+            try:
+                assert http().get(f"http://127.0.0.1:{port}/v1/models").status_code == 200
+                break
+            except httpx.TransportError:  # it does not listen yet
+                pass
+            assert process.poll() is None, process.stderr.read() if process.stderr else ""
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}", process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(40)
+        if process.stderr:
+            process.stderr.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_the_command_serves_a_long_conversation_and_ends_on_a_signal(workers: str, tmp_path: Path) -> None:
+    with (
+        ScriptedServer(model, window=8_000) as server,
+        started(server, tmp_path, "--workers", workers) as (url, process),
+    ):
+        client = AnthropicClient(url)
+        # A connection each time, so that the processes take turns.
+        client.headers = {**client.headers, "connection": "close"}
+        converse(client, 24)
+        assert client.last is not None
+        assert client.last.headers["x-plimsoll-view"] == "compacted"
+    assert process.returncode in (0, -signal.SIGTERM, 143)
+    assert all(seen.status == 200 for seen in server.requests)
+
+
+def test_a_port_that_is_taken_is_a_sentence(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [PROGRAM, "gateway", "--port", str(port)],
+            env={**os.environ, "PLIMSOLL_HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 2
+    assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,149 @@
+"""A host of the lossless engine on a real archive, for tests: it says, compacts, undoes, forks and starts again."""
+
+import asyncio
+import copy
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from plimsoll.archive import CompactionEvent
+from plimsoll.archive.blocking import BlockingArchive
+from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.context.gate import refusal
+from plimsoll.context.lcm import LcmEngine, StoredMemory
+from plimsoll.context.lcm.soundness import Examined, faults
+from plimsoll.context.lcm.tree import KINDS, REPLACES, run_of
+from plimsoll.errors import Conflict
+from plimsoll.models import estimate_messages_tokens_rough as weigh
+from plimsoll.sessions.journal import ArchiveJournal
+from plimsoll.sessions.pins import with_pins
+
+EVENT = CompactionEvent("threshold", "lcm")
+SUMMARY = "## Goal\nkeep the harbour log\n## Progress\n### Done\n- wrote down what the pilot said\n"
+
+
+class Model:
+    """Writes summaries, until it does not."""
+
+    context_length = 8_000
+
+    def __init__(self, text=SUMMARY):
+        self.text, self.answers, self.prompts = text, True, []
+
+    def summarize(self, prompt, max_tokens):
+        self.prompts.append(prompt)
+        if not self.answers:
+            raise ConnectionError("the model is away")
+        return self.text
+
+
+class Host:
+    """One archive, and an engine for each of its sessions."""
+
+    def __init__(self, folder: Path, *, window=4_000, model=None, now=1_800_000_000.0):
+        self.folder, self.window, self.model, self.now = folder, window, model, now
+        self.runner = asyncio.Runner()
+        self.engines = {}
+        self._open()
+
+    def _open(self):
+        path = self.folder / "archive.db"
+        self.archive = self.runner.run(SqliteArchive.open(path, clock=lambda: self.now))
+
+    def begin(self):
+        return self.run(self.archive.create_session(engine="lcm")).id
+
+    def close(self):
+        self.run(self.archive.close())
+        self.runner.close()
+
+    def restart(self):
+        """What a new process does: nothing is known but what is in the archive."""
+        self.run(self.archive.close())
+        self.engines = {}
+        self._open()
+
+    def run(self, work):
+        return self.runner.run(work)
+
+    def say(self, session, messages):
+        self.now += 60
+        last = self.run(self.archive.session(session)).messages
+        self.run(self.archive.append(session, messages, turn=f"after.{last}", after=last))
+
+    def engine(self, session):
+        if session not in self.engines:
+            self.engines[session] = self.run(self._engine(session))
+        return self.engines[session]
+
+    async def _engine(self, session):
+        memory = StoredMemory(BlockingArchive.here(self.archive), session)
+        return LcmEngine(context_length=self.window, protect_last_n=4, summarizer=self.model, memory=memory)
+
+    def compact(self, session, **options):
+        """One publication; whether the view changed."""
+        engine = self.engine(session)
+
+        async def work():
+            before = await self.view(session)
+            after = await asyncio.to_thread(engine.compress, copy.deepcopy(before), **options)
+            if refusal(before, weigh(before), after):
+                return False
+            pinned = set(await self.archive.pins(session))
+            items = await self.archive.items(session)
+            # As the sessions do it: the same objects, so that a pinned message finds its place.
+            originals = {repr(message): message for message in before}
+            after = [originals.get(repr(message), message) for message in after]
+            after = with_pins(before, after, [n for n, item in enumerate(items) if item.sequence in pinned])
+            last = (await self.archive.session(session)).messages
+            try:
+                await ArchiveJournal(self.archive, session, "test", last).compacted(before, after, EVENT)
+            except Conflict:  # a pinned message would change; the view stays as it is
+                return False
+            return True
+
+        return self.run(work())
+
+    async def view(self, session):
+        return [item.message for item in await self.archive.items(session)]
+
+    def call(self, session, name, **arguments):
+        """The engine's answer to a tool call, as text."""
+        engine = self.engine(session)
+
+        async def work():
+            return await asyncio.to_thread(engine.handle_tool_call, name, arguments)
+
+        return self.run(work())
+
+    def log(self, session):
+        return self.run(self.archive.messages(session))
+
+    def nodes(self, session):
+        return [one for one in self.run(self.archive.nodes(session, inherited=True)) if one.kind in KINDS]
+
+    def seen(self, session):
+        return {item.sequence for item in self.run(self.archive.items(session)) if item.sequence}
+
+    def faults(self, session):
+        log = self.log(session)
+        examined = Examined(self.nodes(session), log[0] if log else None, len(log), self.seen(session))
+        return list(faults(examined))
+
+    def covered(self, session):
+        """How many leaves each message is under, counted from the stored rows alone."""
+        nodes = self.nodes(session)
+        again = {node.details[REPLACES] for node in nodes if REPLACES in node.details}
+        counts = {}
+        for node in nodes:
+            if node.kind == "leaf" and node.id not in again:
+                run = run_of(node)
+                for sequence in range(run.first, run.last + 1):
+                    counts[sequence] = counts.get(sequence, 0) + 1
+        return counts
+
+    def rows(self):
+        """How many rows each table has."""
+        tables = ("messages", "nodes", "edges", "views", "events")
+        with closing(sqlite3.connect(self.folder / "archive.db")) as db:
+            return {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}
