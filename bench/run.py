@@ -14,6 +14,7 @@ BENCHES = {
     "speed": "compaction without a model, against hermes-agent 0.19.0",
     "background": "how long compactions make a person wait, prepared in the background or not",
     "counting": "token estimates against real vocabularies (needs the shared corpus)",
+    "lcm": "the lossless engine: facts in context and by search (needs the shared corpus)",
     "caching": "what prompt caching saves (needs the shared corpus)",
 }
 

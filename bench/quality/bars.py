@@ -77,7 +77,7 @@ def _stated(results: Results) -> Iterator[Bar]:
     for which, said in (("thirds_stated", "stated"), ("thirds_grounded", "far grounded")):
         thirds = own.get(which, {})
         apart = abs(thirds["early"] - thirds["late"]) if {"early", "late"} <= thirds.keys() else None
-        yield at_most(f"|early − late third|, {said}", apart, 0.10)
+        yield at_most(f"early against late third, {said}", apart, 0.10)
     yield at_least("stated facts, airline", _row(results, "own", "airline").get("stated"), 0.70)
     yield at_least("stated facts, research", _row(results, "own", "research").get("stated"), 0.70)
 

@@ -1,6 +1,6 @@
 """Plimsoll as it is measured: settings for a budget, and the recorded summaries in the place of a model.
 
-    budget 11 000 ──► largest protect_last_n that can go so low ──► search target_ratio ──► mean size ≤ 11 000
+    budget 11 000 ──► search target_tokens ──► mean size ≤ 11 000
 
 A budget is a mean over all cuts, in characters / 4, at a window of 64 000 tokens. The search runs on a sample of
 them, whose means are corrected by how much larger all cuts are than the sample at defaults. It is kept as long as
@@ -49,6 +49,7 @@ def engine(knobs: Knobs = Knobs(), summarizer: Recorded | None = None) -> Contex
         context_length=WINDOW,
         target_ratio=knobs.target_ratio,
         protect_last_n=knobs.protect_last_n,
+        target_tokens=knobs.target_tokens,
         summarizer=summarizer,
     )
 

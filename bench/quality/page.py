@@ -143,7 +143,7 @@ def _peers(quality: Results) -> str:
                     str(own["cuts"]),
                     f"{own['tokens']:,.0f}",
                     _against(own) if "plimsoll" in own else shown(own["far_grounded"]),
-                    *(_against(found.get(budget)) for budget in ("8000", "11000", "16000")),
+                    *(_against(found.get(budget), int(budget)) for budget in ("8000", "11000", "16000")),
                     f"{min(row['valid'] for row in found.values()):.0%}",
                     f"{sum(row['fabrications'] for row in found.values()):,}",
                     f"{own.get('money', 0.0):.3f}",
@@ -152,12 +152,12 @@ def _peers(quality: Results) -> str:
     return table(headings, rows) if rows else "Not measured in this run."
 
 
-def _against(row: Results | None) -> str:
+def _against(row: Results | None, budget: int = 0) -> str:
     """A peer's share, and Plimsoll's at no more tokens on the same cuts; a dash where the peer has no such size."""
     if not row or "plimsoll" not in row:
         return "–"
     plimsoll = row["plimsoll"]
-    larger = "*" if plimsoll["tokens"] > row["tokens"] * 1.02 else ""
+    larger = r" \*" if plimsoll["tokens"] > max(budget, row["tokens"]) * 1.02 else ""
     return f"{shown(row['far_grounded'])} / **{shown(plimsoll['far_grounded'])}**{larger}"
 
 

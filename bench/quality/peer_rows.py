@@ -8,6 +8,7 @@ Plimsoll runs a ladder of settings once; for every row of a peer the rung is cho
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import asdict
 from typing import Any
 
 import money
@@ -20,15 +21,15 @@ from rows import Job, Taken, measured_rows, summed, taken
 from plimsoll.quality import Prepared, joined, terms_in
 
 RUNGS = (
-    *(Knobs(0.10, protected) for protected in (1, 5)),
-    *(Knobs(ratio, 20) for ratio in (0.10, 0.20, 0.35, 0.50, 0.65, 0.80)),
+    *(Knobs(size, 0.10) for size in (6_000, 7_500, 9_000, 12_000, 15_500, 19_000, 24_000, 32_000)),
+    Knobs(),
 )
 # Words of a peer's own, around a summary or as the address of what it took out: not said of the conversation.
 OWN_WORDS = {
     "hermes": re.compile(r"MEMORY\.md|USER\.md|file/system|repository/session"),
     "deepagents": re.compile(r"conversation_history/session_\w+\.md"),
     "pydantic-ai": re.compile(r"conversation_summary"),
-    "headroom": re.compile(r"[0-9a-f]{24}"),
+    "headroom": re.compile(r"[0-9a-f]{12}|[0-9a-f]{24}"),
 }
 SLACK = 1.02
 OVER = 1.10  # a result larger than that did not come down to the budget
@@ -125,4 +126,4 @@ def _ours(cuts: Sequence[Cut], theirs: float, ladder: Ladder) -> dict[str, Any]:
     label = max(fitting, key=lambda one: means[one]) if fitting else min(means, key=lambda one: means[one])
     row = summed([ladder[cut.name][label] for cut in cuts])
     rung = RUNGS[int(label)]
-    return row | {"target_ratio": rung.target_ratio, "protect_last_n": rung.protect_last_n}
+    return row | asdict(rung)

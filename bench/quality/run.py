@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -142,10 +142,7 @@ def _heading(given: argparse.Namespace, knobs: dict[int, ours.Knobs]) -> dict[st
         "python": platform.python_version(),
         "quick": given.quick,
         "window": ours.WINDOW,
-        "settings": {
-            str(budget): {"target_ratio": one.target_ratio, "protect_last_n": one.protect_last_n}
-            for budget, one in knobs.items()
-        },
+        "settings": {str(budget): asdict(one) for budget, one in knobs.items()},
     }
 
 

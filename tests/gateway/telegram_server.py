@@ -2,9 +2,9 @@
 
     POST /bot<token>/<method>   JSON in, {"ok": true, "result": …} or {"ok": false, "error_code": …, "description": …}
 
-Updates are kept until a request names a higher offset; at most 100 are given at once; two who ask at the same
-time are in conflict; texts have 1 to 4096 UTF-16 units; who has blocked the bot or never wrote to it gets nothing;
-what was said to the bot is numbered together with what it says. Nothing else is answered.
+Updates are kept until a request names a higher offset; at most 100 are given at once; of two who ask at the same
+time the first is sent away; texts have 1 to 4096 UTF-16 units; who has blocked the bot or never wrote to it gets
+nothing; what was said to the bot is numbered together with what it says. Nothing else is answered.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class TelegramServer:
     actions: list[tuple[int, str]] = field(default_factory=list)
     offsets: list[int | None] = field(default_factory=list)
     faults: list[Refusal] = field(default_factory=list)  # for the next messages that the bot sends
-    polling: int = 0
+    polling: int = 0  # requests for updates so far; a new one ends the one before
     _last: int = 900
 
     def __enter__(self) -> "TelegramServer":
@@ -136,19 +136,9 @@ class TelegramServer:
         return BOT
 
     async def _get_updates(self, asked: dict[str, Any]) -> list[dict[str, Any]]:
-        if self.polling:
-            raise Refusal(
-                409,
-                "Conflict: terminated by other getUpdates request; make sure that only one bot instance runs",
-            )
         self.polling += 1
-        try:
-            return await self._updates(asked)
-        finally:
-            self.polling -= 1
-
-    async def _updates(self, asked: dict[str, Any]) -> list[dict[str, Any]]:
-        offset, wanted = asked.get("offset"), asked.get("allowed_updates") or None
+        mine, wanted = self.polling, asked.get("allowed_updates") or None
+        offset = asked.get("offset")
         self.offsets.append(offset)
         if offset is not None:
             self.updates = [one for one in self.updates if one["update_id"] >= offset]
@@ -158,6 +148,11 @@ class TelegramServer:
             if found or time.monotonic() >= ends or self._server.should_exit:
                 return found[: max(1, min(100, int(asked.get("limit", 100))))]
             await asyncio.sleep(0.01)
+            if mine != self.polling:
+                raise Refusal(
+                    409,
+                    "Conflict: terminated by other getUpdates request; make sure that only one bot instance runs",
+                )
 
     async def _send_message(self, asked: dict[str, Any]) -> dict[str, Any]:
         chat, text = self._chat(asked), str(asked.get("text", ""))

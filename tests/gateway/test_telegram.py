@@ -1,7 +1,10 @@
 """A bot on Telegram: the gateway against a stand-in for the Bot API that keeps the real one's rules."""
 
 import logging
+import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -295,3 +298,26 @@ def test_a_process_that_is_killed_while_it_answers_leaves_nothing_unanswered_and
     assert said_by_people(log) == ["one", "two", "three", "four"]
     assert len(telegram.said) == 2
     assert TOKEN not in (tmp_path / "gateway.log").read_text("utf-8")
+
+
+def test_the_command_says_who_is_answered_and_does_not_start_without_the_token(tmp_path: Path):
+    (tmp_path / "config.yaml").write_text(
+        'gateway: {telegram: {token: "${BOT_TOKEN}", allowed_users: ["41"]}, '
+        'matrix: {homeserver: "http://127.0.0.1:9", token: "${MATRIX_TOKEN}"}}'
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "plimsoll.terminal.main", "gateway"],
+        env={
+            "PATH": os.environ["PATH"],
+            "PLIMSOLL_HOME": str(tmp_path),
+            "MATRIX_TOKEN": "syt_only_for_tests",
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "Telegram: answering 1 person." in done.stderr
+    assert "Matrix: answering NOBODY, because gateway.matrix.allowed_users" in done.stderr
+    assert "gateway.telegram.token names ${BOT_TOKEN}, which is not set" in done.stderr
+    assert "syt_only" not in done.stderr

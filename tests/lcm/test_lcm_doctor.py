@@ -77,10 +77,13 @@ def test_messages_that_search_has_lost_are_found_again(home):
 def test_a_leaf_that_covers_what_another_covers_does_not_count(home):
     leaf = next(root for root in home[2] if root.kind == "leaf")
     copied = (
-        "INSERT INTO nodes SELECT 'n:feedfeed00', session, kind, depth, tokens, model, degraded, created + 1, details, "
-        f"body FROM nodes WHERE id = '{leaf.id}'"
+        "INSERT INTO nodes SELECT 'n:feedfeed00', session, kind, depth, tokens, model, degraded, created + 1, "
+        f"details, body FROM nodes WHERE id = '{leaf.id}'"
     )
-    edges = f"INSERT INTO edges SELECT 'n:feedfeed00', position, first, last, source FROM edges WHERE node = '{leaf.id}'"
+    edges = (
+        "INSERT INTO edges SELECT 'n:feedfeed00', position, first, last, source FROM edges "
+        f"WHERE node = '{leaf.id}'"
+    )
     changed(home, copied, edges)
     said = doctor(home[1])
     assert "leaf n:feedfeed00 covers messages that an earlier leaf covers too" in said.output

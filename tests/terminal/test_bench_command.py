@@ -89,7 +89,7 @@ def test_a_budget_makes_the_results_smaller(run: Run, tmp_path: Path):
 
 
 def test_a_budget_that_cannot_be_reached_is_told(run: Run):
-    result = run("--example", "--budget", "1100")
+    result = run("--example", "--budget", "300")
     assert result.exit_code == 0
     assert "cannot be reached" in result.stderr
 

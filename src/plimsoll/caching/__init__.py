@@ -13,6 +13,7 @@ from plimsoll.caching.breakpoints import (
     marker_ttl,
     without_markers,
 )
+from plimsoll.caching.compaction_pays import Course, Terms, Verdict, compaction_pays, terms_of
 from plimsoll.caching.planner import (
     CacheMemory,
     plan_breakpoints,
@@ -54,6 +55,7 @@ __all__ = [
     "CacheSimulator",
     "CachingPolicy",
     "Compaction",
+    "Course",
     "Marked",
     "Plan",
     "Prompt",
@@ -62,6 +64,8 @@ __all__ = [
     "Step",
     "SummaryCall",
     "SummaryChoice",
+    "Terms",
+    "Verdict",
     "apply_anthropic_cache_control",
     "apply_plan",
     "breakpoints_in",
@@ -69,6 +73,7 @@ __all__ = [
     "caching_policy",
     "choose_summary",
     "cold_summary_cost",
+    "compaction_pays",
     "mark",
     "marker_ttl",
     "plan_breakpoints",
@@ -78,6 +83,7 @@ __all__ = [
     "replay",
     "request_extras",
     "start_line",
+    "terms_of",
     "total",
     "uncached",
     "warm_summary_cost",

@@ -24,6 +24,8 @@ class Budget:
     target: int | None = None  # tokens of the compacted conversation, where somebody names them
 
     def __post_init__(self) -> None:
+        if self.target is not None and self.target < 1:
+            raise SettingError(f"target_tokens must be at least 1 token, not {self.target!r}")
         if self.window < 1:
             raise SettingError(f"context_length must be at least 1 token, not {self.window!r}")
         if not 0.0 < self.threshold <= 1.0:
@@ -38,7 +40,7 @@ class Budget:
 
     @property
     def target_tokens(self) -> int:
-        """What a compacted conversation should weigh: by default a third of the threshold."""
+        """What a compacted conversation should weigh: by default a good third of the threshold."""
         return min(self.target or int(self.threshold_tokens * TARGET_SHARE), self.threshold_tokens)
 
     @property

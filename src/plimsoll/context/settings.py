@@ -70,6 +70,11 @@ class CompressionSettings(Section):
     protect_last_n: int = Field(
         default=20, ge=1, description="At least this many of the newest messages stay."
     )
+    target_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        description="What a compacted conversation should weigh. Null: a good third of the threshold.",
+    )
     # A key with "reserved" is checked, and the user is told that nothing reads it yet. Delete the marker
     # when the feature arrives. A mapping reserves only the values that it names.
     background: bool = Field(

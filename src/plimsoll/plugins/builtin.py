@@ -39,6 +39,7 @@ def make_compressor(context: EngineContext) -> ContextCompressor:
         target_ratio=compression.target_ratio,
         protect_last_n=compression.protect_last_n,
         summarizer=context.summarizer,
+        target_tokens=compression.target_tokens,
     )
 
 

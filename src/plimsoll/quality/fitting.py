@@ -1,49 +1,43 @@
 """The settings whose results have a wanted mean size.
 
-    budget 11 000 ──► the largest protect_last_n that can go so low ──► search target_ratio ──► mean size ≤ 11 000
+    budget 11 000 ──► target_tokens that comes nearest from below, the newest messages at their least share
 
 Knows no engine: how large results are with some settings is asked of the caller, never twice the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-PROTECTED = (20, 8, 3, 1)
-LEAST_RATIO, MOST_RATIO = 0.10, 0.80
-STEPS = 4
+LEAST_RATIO = 0.10
+STEPS = 5
 NEAR_ENOUGH = 0.015
 
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """The two settings that decide how much of the newest messages stays."""
+    """The settings that decide how large a compacted conversation becomes; the defaults are the engine's own."""
 
+    target_tokens: int | None = None
     target_ratio: float = 0.20
     protect_last_n: int = 20
 
 
-def fit(size_of: Callable[[Knobs], float], budget: int, protected: Sequence[int] = PROTECTED) -> Knobs:
-    """The settings whose mean comes nearest to the budget from below; the smallest there are where none does."""
-    known: dict[Knobs, float] = {}
-
-    def size(ratio: float, count: int) -> float:
-        knobs = Knobs(ratio, count)
-        if knobs not in known:
-            known[knobs] = size_of(knobs)
-        return known[knobs]
-
-    count = next((count for count in protected if size(LEAST_RATIO, count) <= budget), protected[-1])
-    low, high = LEAST_RATIO, MOST_RATIO
-    if size(high, count) <= budget:
-        return Knobs(high, count)
+def fit(size_of: Callable[[Knobs], float], budget: int) -> Knobs:
+    """The settings whose mean comes nearest to the budget from below; where none does, the smallest tried."""
+    known: dict[int, float] = {}
+    target = budget
     for _ in range(STEPS):
-        if size(low, count) >= budget * (1 - NEAR_ENOUGH):
+        known[target] = size_of(_knobs(target))
+        if budget * (1 - NEAR_ENOUGH) <= known[target] <= budget:
             break
-        # Sizes grow almost evenly with the ratio, so the straight line between two known ones is a good guess.
-        part = (budget - size(low, count)) / (size(high, count) - size(low, count))
-        guess = round(low + (high - low) * min(0.9, max(0.1, part)), 4)
-        if size(guess, count) <= budget:
-            low = guess
-        else:
-            high = guess
-    return Knobs(low, count)
+        # Sizes grow with the target, but characters are not tokens: correct by what the last guess was off.
+        guess = max(1, round(target * budget * (1 - NEAR_ENOUGH / 2) / known[target]))
+        if guess in known:
+            break
+        target = guess
+    below = [target for target, size in known.items() if size <= budget]
+    return _knobs(max(below) if below else min(known))
+
+
+def _knobs(target: int) -> Knobs:
+    return Knobs(target, LEAST_RATIO)

@@ -41,6 +41,7 @@ class Plan:
     threshold: float
     target_ratio: float
     protect_last_n: int
+    target_tokens: int | None
     focus: str | None = None
     summarizer: SummaryWriter | None = None
     at_once: int = 1  # summaries that the summarizer writes side by side
@@ -102,6 +103,7 @@ def compact_one(job: Job) -> Outcome:
         target_ratio=plan.target_ratio,
         protect_last_n=plan.protect_last_n,
         summarizer=plan.summarizer,
+        target_tokens=plan.target_tokens,
     )
     started = time.perf_counter()
     try:

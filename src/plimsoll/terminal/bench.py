@@ -117,7 +117,8 @@ def bench(
     window = window or WINDOW
     settings = loaded.settings
     cuts = _cuts(transcripts, window, settings.compression.threshold)
-    chosen = Knobs(settings.compression.target_ratio, settings.compression.protect_last_n)
+    compression = settings.compression
+    chosen = Knobs(compression.target_tokens, compression.target_ratio, compression.protect_last_n)
     knobs = _fitted(cuts, budget, window, settings) if budget else chosen
     pairs = _measured(cuts, knobs, window, settings)
     of_files = [f"{one.place}: {note}" for one in transcripts for note in one.notices]
@@ -155,6 +156,7 @@ def _engine(knobs: Knobs, window: int, settings: Settings) -> ContextCompressor:
         threshold=settings.compression.threshold,
         target_ratio=knobs.target_ratio,
         protect_last_n=knobs.protect_last_n,
+        target_tokens=knobs.target_tokens,
     )
 
 
@@ -226,6 +228,7 @@ def _facts(transcript: Transcript, pairs: Sequence[Pair], knobs: Knobs, window: 
         "line": transcript.line,
         "id": transcript.id,
         "window": window,
+        "target_tokens": knobs.target_tokens,
         "target_ratio": knobs.target_ratio,
         "protect_last_n": knobs.protect_last_n,
         "cuts": [pair.cut.at for pair in pairs],
@@ -256,7 +259,8 @@ def _show(pairs: Sequence[Pair], knobs: Knobs, window: int) -> None:
     if not sys.stdout.isatty():
         console.width = 160
     console.print(fitted(lambda without: _table(pairs, without), _EXPENDABLE, console.width))
-    setting = f"target_ratio {knobs.target_ratio:g}, protect_last_n {knobs.protect_last_n}"
+    aim = f"target_tokens {knobs.target_tokens:,}, " if knobs.target_tokens else ""
+    setting = f"{aim}target_ratio {knobs.target_ratio:g}, protect_last_n {knobs.protect_last_n}"
     console.print(Text(f"window {window:,}, {setting}, no model; tokens are characters / 4", "dim"))
     if not figures([pair.compacted for pair in pairs]).far_facts:
         console.print(

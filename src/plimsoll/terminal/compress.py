@@ -171,6 +171,7 @@ def _plan(
         threshold=settings.compression.threshold,
         target_ratio=settings.compression.target_ratio,
         protect_last_n=settings.compression.protect_last_n,
+        target_tokens=settings.compression.target_tokens,
         focus=focus,
         summarizer=auxiliary,
         at_once=auxiliary.at_once if auxiliary else 1,

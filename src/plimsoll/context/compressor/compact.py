@@ -87,6 +87,8 @@ def _parts_are_whole(plan: Plan) -> bool:
 def _lightened(plan: Plan, rules: Rules, limit: int, focus: str | None) -> tuple[Plan, Summary | None]:
     """Summarise, and where the result is too heavy go down the ladder."""
     plan = spend_tail(plan, rules.budget.tail_tokens)
+    if rules.budget.target:
+        limit = min(limit, rules.budget.target)  # who names a size means it
     summary = _summary(plan, rules, focus) if plan.bounds.summary_role else None
     # The ladder may make a middle where there was none; its summary will weigh something too.
     fitted = fit(plan, limit, _weight(summary) or SMALLEST_SUMMARY)
@@ -164,8 +166,9 @@ def _budget(plan: Plan, rules: Rules) -> int:
 def _ledger_budget(plan: Plan, rules: Rules) -> int:
     """What code may say about the middle: what the rest leaves free of the target, and never next to nothing."""
     previous = estimate_tokens(_previous(plan))
-    most = max(int(_middle_tokens(plan) * SUMMARY_RATIO), MIN_SUMMARY_TOKENS, previous)
-    least = min(_budget(plan, rules), max(most // 2, MIN_SUMMARY_TOKENS, previous))
+    # What an earlier summary says has proved itself once; what is new comes on top.
+    most = max(int(_middle_tokens(plan) * SUMMARY_RATIO) + previous, MIN_SUMMARY_TOKENS)
+    least = min(_budget(plan, rules), max(most // 2, MIN_SUMMARY_TOKENS))
     free = rules.budget.target_tokens - plan.size(0) - SMALLEST_SUMMARY
     return max(least, min(free, most))
 

@@ -1,6 +1,7 @@
 """`ContextCompressor`: the built-in engine, four phases behind the engine contract."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from plimsoll.context.budget import Budget
@@ -23,7 +24,8 @@ class ContextCompressor(ContextEngine):
     """Prune, find the boundaries, summarise, assemble.
 
     Without a summarizer, or when it fails in any way, the summary is written from the conversation itself.
-    Where `context_length` is not given, the model's card decides.
+    Where `context_length` is not given, the model's card decides. `target_tokens` is what a compacted conversation
+    should weigh; by default a good third of the threshold.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class ContextCompressor(ContextEngine):
         target_ratio: float = 0.20,
         protect_last_n: int = 20,
         summarizer: SummaryWriter | None = None,
+        target_tokens: int | None = None,
     ) -> None:
         if protect_last_n < 1:
             raise SettingError(f"protect_last_n must be at least 1, not {protect_last_n!r}")
@@ -44,7 +47,7 @@ class ContextCompressor(ContextEngine):
         self.last_report: Report | None = None
         self._waits_for: int | None = None
         window = context_length if context_length is not None else self._window_of(model)
-        self._set_budget(Budget(window, threshold, target_ratio))
+        self._set_budget(Budget(window, threshold, target_ratio, target_tokens))
 
     @property
     def name(self) -> str:
@@ -121,7 +124,7 @@ class ContextCompressor(ContextEngine):
     ) -> None:
         self.model = model
         self._waits_for = None
-        self._set_budget(Budget(context_length, self.budget.threshold, self.budget.target_ratio))
+        self._set_budget(replace(self.budget, window=context_length))
 
     def _note_count(self, tokens: int) -> None:
         """Below the line everything is as before the last compaction."""

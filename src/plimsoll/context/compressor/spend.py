@@ -16,6 +16,7 @@ from typing import Any
 
 from plimsoll.context.compressor.ladder import Plan
 from plimsoll.context.compressor.prune import KEEP_CHARACTERS, cleared_message, describe, is_large
+from plimsoll.context.compressor.shorten import fit_text
 from plimsoll.context.ledger.outcome import error_lines, is_command
 from plimsoll.context.ledger.terms import terms_in
 from plimsoll.context.ledger.write import kept_terms
@@ -107,6 +108,8 @@ def _used_part(messages: list[Message], answer: Answer, limit: int) -> Message:
         if number and number - 1 not in shown:
             parts.append(_GAP)
         parts.append(lines[number])
+    if not shown:  # one giant line
+        parts = [fit_text(text_of(message), limit)]
     size = f"{len(text_of(message)):,} characters"
     tail = (
         f"[shortened from {size} to what later turns used; full text under handle {original_handle(message)}]"

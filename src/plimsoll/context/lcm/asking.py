@@ -29,8 +29,10 @@ _ID = re.compile(r"[nmh]:[0-9a-f]+")
 Excerpts = list[tuple[str, str]]
 
 
-def expand_query(arguments: Mapping[str, Any], memory: Memory, scribe: Scribe) -> dict[str, Any]:
-    """An answer and the ids that it rests on."""
+def expand_query(
+    arguments: Mapping[str, Any], memory: Memory, scribe: Scribe, asked_at: int = 0
+) -> dict[str, Any]:
+    """An answer and the ids that it rests on; the newest request and what follows it are not searched."""
     question = str(arguments.get("question") or "").strip()
     if not question:
         raise UserError("`question` must be a text.")
@@ -39,7 +41,7 @@ def expand_query(arguments: Mapping[str, Any], memory: Memory, scribe: Scribe) -
         raise UserError("`ids` must be a list of ids such as n:3f2a9c1b7d or m:12.")
     tree = tree_of(memory.nodes())
     query = str(arguments.get("query") or question)
-    found = _named(list(map(str, ids)), tree, memory) if ids else _found(query, memory)
+    found = _named(list(map(str, ids)), tree, memory) if ids else _found(query, memory, asked_at)
     if not found:
         return {"answer": None, "reason": "nothing was found; try other words in `query`", "ids": []}
     given = list(_within(found, EXCERPT_TOKENS))
@@ -72,9 +74,10 @@ def _named(ids: Sequence[str], tree: Tree, memory: Memory) -> Excerpts:
     return found
 
 
-def _found(query: str, memory: Memory) -> Excerpts:
+def _found(query: str, memory: Memory, asked_at: int) -> Excerpts:
     words = " ".join(re.findall(r"\w[\w./-]*", query)) or query
-    hits = passages(memory, SearchQuery(words, session=memory.session), _HITS, _WIDTH)
+    last = asked_at - 1 if asked_at > 1 else None
+    hits = passages(memory, SearchQuery(words, session=memory.session, last=last), _HITS, _WIDTH)
     return [(f"m:{one.sequence}", one.text) for one in hits[:_HITS]]
 
 

@@ -17,8 +17,9 @@ from plimsoll.context.lcm.memory import OWN, Memory, OwnMemory
 from plimsoll.context.lcm.publish import Publication, Rules, publish
 from plimsoll.context.lcm.scribe import Scribe
 from plimsoll.context.lcm.stored import StoredMemory
-from plimsoll.context.lcm.tools import answer, schemas
+from plimsoll.context.lcm.tools import Desk, answer, schemas
 from plimsoll.context.lcm.tree import tree_of
+from plimsoll.context.markers import newest_own_request
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.messages import Message
 
@@ -67,7 +68,10 @@ class LcmEngine(ContextCompressor):
         return copy.deepcopy(list(schemas()))
 
     def handle_tool_call(self, name: str, args: dict[str, Any], **kwargs: Any) -> str:
-        return answer(name, args, self.memory, Scribe(self.summarizer, None, self._clock))
+        desk = Desk(
+            self.memory, Scribe(self.summarizer, None, self._clock), self._asked_at(kwargs.get("messages"))
+        )
+        return answer(name, args, desk)
 
     def on_session_start(self, session_id: str, **kwargs: Any) -> None:
         if isinstance(self.memory, StoredMemory) and session_id and session_id != self.memory.session:
@@ -88,6 +92,13 @@ class LcmEngine(ContextCompressor):
             "leaves": len(tree.leaves),
             "to_redo": waiting,
         }
+
+    def _asked_at(self, view: Any) -> int:
+        """The number of the newest request in the log; 0 where nobody says what the model sees."""
+        if not isinstance(view, list) or not view:
+            return 0
+        place = newest_own_request(view)
+        return 0 if place is None else self.memory.seats(view)[place]
 
     def _note(self, done: Publication) -> None:
         report = self.last_report = done.report

@@ -20,13 +20,19 @@ DEFAULT_PAGE, MOST_PAGE, LEAST_PAGE = 2_000, 8_000, 16
 _ROOTS = 24  # named by status
 
 
-def grep(arguments: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
-    """Where something was said, grouped by the leaf that covers it."""
+def grep(arguments: Mapping[str, Any], memory: Memory, asked_at: int = 0) -> dict[str, Any]:
+    """Where something was said, grouped by the leaf that covers it.
+
+    `asked_at` is the number of the newest request: it and what follows is before the model's eyes, and repeats the
+    words that are looked for.
+    """
     limit = _whole_number(arguments, "limit", DEFAULT_LIMIT, 1, MOST_HITS)
     offset = _whole_number(arguments, "offset", 0, 0)
     everywhere = _one_of(arguments, "session_scope", ("current", "all")) == "all"
     tree = tree_of(memory.nodes())
     query = _query(arguments, None if everywhere else memory.session)
+    if asked_at > 1 and not everywhere:
+        query = replace(query, last=asked_at - 1)
     below = str(arguments.get("node") or "")
     if below:
         span = tree.span(_node(below, tree))

@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from plimsoll.archive import SearchHit, SearchQuery, StoredMessage
+from plimsoll.archive import SearchHit, SearchQuery
 from plimsoll.archive.encoding import searchable
 from plimsoll.archive.query import has_words, terms_of
 from plimsoll.context.lcm.memory import Memory
+from plimsoll.messages import Message, call_name, text_of, tool_calls
 
 WIDTH = 300  # characters of a passage
+PREFIX = "lcm_"  # of the names of the engine's tools
 _CANDIDATES = 60  # messages that are looked at closely
 _WORDS = 8  # of a query, when no message holds all
 _PLACES = 200  # of one word in one message
@@ -36,9 +38,9 @@ class Passage:
 def passages(memory: Memory, query: SearchQuery, count: int, width: int = WIDTH) -> list[Passage]:
     """At least `count` passages where there are so many, best first; for a pattern the newest first."""
     if query.mode == "words" and has_words(query.text):
-        found = [_passage(memory, one, query.text, width) for one in _by_words(memory, query, count)]
+        found = (_passage(memory, one, query.text, width) for one in _by_words(memory, query, count))
         # Python sorts stably: among equals the order of the index stays.
-        return sorted(found, key=lambda one: -one.score)
+        return sorted((one for one in found if one), key=lambda one: -one.score)
     plain = query if query.mode == "regex" else replace(query, mode="substring")
     hits = list(_pages(memory, replace(plain, order="newest"), count))
     return [_matching(memory, one, width) for one in hits]
@@ -92,16 +94,20 @@ def _pages(memory: Memory, query: SearchQuery, count: int) -> Iterator[SearchHit
         page = memory.search(replace(query, limit=count - found, cursor=page.next))
 
 
-def _passage(memory: Memory, one: SearchHit, text: str, width: int) -> Passage:
+def _passage(memory: Memory, one: SearchHit, text: str, width: int) -> Passage | None:
+    """The best piece of a message; None for a call of these very tools, which only repeats what was looked for."""
     words = [token for term in terms_of(text) for token in term.tokens]
-    whole = _text(memory, one)
-    piece, score = best_window(whole, words, width)
+    message = _message(memory, one)
+    if message is None or _only_looks(message):
+        return None
+    piece, score = best_window(searchable(message), words, width)
     return Passage(one.session, one.sequence, one.role, one.time, piece, score)
 
 
 def _matching(memory: Memory, one: SearchHit, width: int) -> Passage:
     """The piece around the first match, which the archive has marked in its own shorter piece."""
-    whole = _text(memory, one)
+    message = _message(memory, one)
+    whole = searchable(message) if message else one.snippet
     marked = one.snippet[slice(*one.marks[0])] if one.marks else ""
     # The snippet has blanks for line breaks; so a match that spans lines is looked for the same way.
     at = whole.replace("\n", " ").replace("\t", " ").find(marked)
@@ -110,9 +116,14 @@ def _matching(memory: Memory, one: SearchHit, width: int) -> Passage:
     return Passage(one.session, one.sequence, one.role, one.time, piece, 1.0)
 
 
-def _text(memory: Memory, one: SearchHit) -> str:
-    found: list[StoredMessage] = memory.messages(one.sequence, one.sequence, one.session)
-    return searchable(found[0].message) if found else one.snippet
+def _message(memory: Memory, one: SearchHit) -> Message | None:
+    found = memory.messages(one.sequence, one.sequence, one.session)
+    return found[0].message if found else None
+
+
+def _only_looks(message: Message) -> bool:
+    calls = tool_calls(message)
+    return bool(calls) and not text_of(message) and all(call_name(one).startswith(PREFIX) for one in calls)
 
 
 def _first(matches: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:

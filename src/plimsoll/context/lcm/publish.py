@@ -20,7 +20,7 @@ from plimsoll.context.compressor.spend import spend_tail
 from plimsoll.context.gate import refusal
 from plimsoll.context.lcm.grow import READ, Grower
 from plimsoll.context.lcm.memory import Memory
-from plimsoll.context.lcm.render import rendered_nodes
+from plimsoll.context.lcm.render import full, rendered_nodes
 from plimsoll.context.lcm.scribe import Scribe
 from plimsoll.context.lcm.seating import gone_runs, reseated, runs_of
 from plimsoll.context.lcm.tree import Tree
@@ -131,7 +131,9 @@ def _text(plan: Plan, tree: Tree, memory: Memory, rules: Rules, limit: int, stay
     previous = parse_sections(summary_body(plan.messages[at])) if first > 1 and at is not None else {}
     kept = kept_terms(plan.stays())
     facts = read_facts(said, _opening(plan))
-    sections = write_sections(facts, previous, left, rules.scribe.focus, kept=kept, said=nodes)
+    # A topic is only a pointer; what a model wrote about something need not be said again.
+    told = "\n".join(full(root) for root in tree.roots if not root.degraded and full(root) in nodes)
+    sections = write_sections(facts, previous, left, rules.scribe.focus, kept=kept, said=told)
     ledger = redact(render_sections(sections))
     return f"{nodes}\n\n{ledger}" if nodes else ledger
 

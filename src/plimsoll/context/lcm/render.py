@@ -18,12 +18,11 @@ from plimsoll.archive import Node
 from plimsoll.models import estimate_tokens
 
 INTRODUCTION = (
-    "Every message that left is kept in full. Each node below stands for a run of them: lcm_expand brings a node "
-    "back word for word, lcm_grep searches all of them."
+    "Each node stands for messages kept in full: lcm_expand reads them back, lcm_grep searches them all."
 )
 TEXT_SHARE = 0.55  # of the room, for what models wrote
 LIST_SHARE = 0.30  # of the room, for ids, spans and topics
-_TOPICS = 180  # characters
+_TOPICS = 120  # characters
 
 
 def rendered_nodes(roots: Sequence[Node], room: int) -> str:

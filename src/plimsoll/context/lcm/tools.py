@@ -10,6 +10,7 @@ window is.
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -20,13 +21,25 @@ from plimsoll.context.lcm.memory import Memory
 from plimsoll.context.lcm.scribe import Scribe
 from plimsoll.errors import UserError
 
-Answer = Callable[[Mapping[str, Any], Memory, Scribe], dict[str, Any]]
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What answers are made from; `asked_at` is the number of the newest request in the log, 0 where unknown."""
+
+    memory: Memory
+    scribe: Scribe
+    asked_at: int = 0
+
+
+Answer = Callable[[Mapping[str, Any], Desk], dict[str, Any]]
 _ANSWERS: Mapping[str, Answer] = {
-    "lcm_grep": lambda arguments, memory, _: grep(arguments, memory),
-    "lcm_describe": lambda arguments, memory, _: describe(arguments, memory),
-    "lcm_expand": lambda arguments, memory, _: expand(arguments, memory),
-    "lcm_expand_query": expand_query,
-    "lcm_status": lambda _, memory, __: status(memory),
+    "lcm_grep": lambda arguments, desk: grep(arguments, desk.memory, desk.asked_at),
+    "lcm_describe": lambda arguments, desk: describe(arguments, desk.memory),
+    "lcm_expand": lambda arguments, desk: expand(arguments, desk.memory),
+    "lcm_expand_query": lambda arguments, desk: expand_query(
+        arguments, desk.memory, desk.scribe, desk.asked_at
+    ),
+    "lcm_status": lambda _, desk: status(desk.memory),
 }
 
 
@@ -37,13 +50,13 @@ def schemas() -> tuple[dict[str, Any], ...]:
     return tuple({"type": "function", "function": function} for function in data)
 
 
-def answer(name: str, arguments: Mapping[str, Any], memory: Memory, scribe: Scribe) -> str:
+def answer(name: str, arguments: Mapping[str, Any], desk: Desk) -> str:
     """The answer to a call, as JSON."""
     function = _ANSWERS.get(name)
     try:
         if function is None:
             raise UserError(f"There is no tool {name!r}; there are {', '.join(_ANSWERS)}.")
-        said = function(arguments, memory, scribe)
+        said = function(arguments, desk)
     except UserError as error:
         said = {"error": str(error)}
     return json.dumps(said, ensure_ascii=False)

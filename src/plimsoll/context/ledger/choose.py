@@ -19,6 +19,7 @@ from plimsoll.models import estimate_tokens
 _SAID_SHARE = 0.45
 _MUST_SHARE = 0.6
 _LINES_FIRST = 3_500
+_NAMES_MOST = 2_500
 _NAMES_SHARE = 0.5  # of what is left, for names that no quoted line brings
 _MOST_NAMES = 24
 _LEAST_LIKELY = 0.02
@@ -70,7 +71,8 @@ def choose(
     needed = sorted((entry for entry in entries if entry.value >= MUST), key=lambda entry: -entry.value)
     basket.fill(needed, basket.used + int((budget - basket.used) * _MUST_SHARE))
     # In a small budget every token goes to lines that say something.
-    basket.fill_best(entries, budget - int(max(0, budget - _LINES_FIRST) * _NAMES_SHARE))
+    names = min(_NAMES_MOST, int(max(0, budget - _LINES_FIRST) * _NAMES_SHARE))
+    basket.fill_best(entries, budget - names)
     basket.fill(_names(entries, weights, basket), budget)
     basket.fill_best(entries, budget)
     return basket.chosen

@@ -16,14 +16,13 @@ from plimsoll.context.ledger.facts import Event, Facts, FileFact
 from plimsoll.context.ledger.outcome import one_line
 from plimsoll.context.ledger.template import SECTIONS, section_lines
 from plimsoll.context.ledger.terms import plain_words, terms_in
+from plimsoll.context.ledger.todos import FINISHED, OPEN
 from plimsoll.context.redaction import redact
 
 QUOTE = "  · "
 # What must survive every compaction has at least this value.
 MUST = 3.0
 _OF_THE_MOMENT = ("- Asked:", "- Last said:", "- Go on with:")
-_OPEN = ("pending", "in_progress", "open", "todo")
-_FINISHED = ("completed", "done")
 _FILE_LINE = re.compile(
     r"^- `(?P<path>[^`]+)`(?: — (?P<actions>\w+ \d+×(?:, \w+ \d+×)*))?(?:: (?P<note>.+))?$"
 )
@@ -33,18 +32,23 @@ _RUN_LINE = re.compile(
 _SHOWN = {True: 160, False: 110}  # characters of a call that failed, and of one that did not
 _SHORT_RESULT = 60
 _FIRST_ASKED, _LAST_ASKED = 20, 300  # requests that are considered; no summary could hold more
+# Commands that change nothing; what they showed may matter, that they ran does not.
+_LOOKS = re.compile(
+    r"(?:ls|cat|head|tail|less|grep|rg|find|fd|tree|wc|pwd|which|echo|sed -n|stat|file|env|ps|du|df|date|sleep|git"
+    r" (?:status|log|diff|show|branch|blame|rev-parse|remote|ls-files|fetch))(?:\s|$)"
+)
 _COUNTED = re.compile(r"(\w+) (\d+)×")
 # What an entry is worth beside the terms in it, in the unit of a term that is certainly needed.
 _VALUES = {
     "Goal": 1.0,
     "Constraints & Preferences": 4.0,
-    "Done": 0.1,
+    "Done": 0.3,
     "In Progress": 3.0,
     "Blocked": 0.8,
-    "Key Decisions": 0.3,
+    "Key Decisions": 0.6,
     "Relevant Files": 0.4,
     "Next Steps": 3.0,
-    "Critical Context": 0.3,
+    "Critical Context": 0.8,
 }
 
 
@@ -151,24 +155,25 @@ def _add_requests(entries: Entries, facts: Facts, earlier: list[tuple[str, list[
 
 
 def _add_progress(entries: Entries, facts: Facts) -> None:
-    for item, status in facts.todos.items():
+    for item, status in facts.todos.items.items():
         if status == "in_progress":
             entries.add("In Progress", f"- {item}", 0)
-        elif status in _FINISHED:
+        elif status in FINISHED:
             entries.add("Done", f"- {item}", 0, 0.8)
-        elif status in _OPEN:
+        elif status in OPEN:
             entries.add("Next Steps", f"- {item}", 0)
     if facts.last_said:
         entries.add("In Progress", f"- Last said: {one_line(redact(facts.last_said), 400)}", 1, 1.0)
     asked = redact(facts.requests[-1] if facts.requests else facts.opening)
     if asked:
         entries.add("In Progress", f"- Asked: {one_line(asked, 300)}", 2, 2.0)
-        if not any(status in _OPEN for status in facts.todos.values()):
+        if not any(status in OPEN for status in facts.todos.items.values()):
             entries.add("Next Steps", f"- Go on with: {one_line(asked, 240)}", 0, 0.2)
     newest_tests = _newest_tests(facts)
     for key, event in (*_keyed(facts.commands, "run:"), *_keyed(facts.actions, "call:")):
         line = _event_line(event, key.startswith("run:"))
-        value = 2.0 if event is newest_tests else None
+        looks = key.startswith("run:") and _LOOKS.match(event.line) and not event.outcome.failed
+        value = 2.0 if event is newest_tests else 0.03 if looks else None
         entries.add("Blocked" if event.outcome.failed else "Done", line, event.position, value, key)
         for error in event.errors:
             if one_line(error, 200) != event.outcome.line:
@@ -227,7 +232,7 @@ def _add_files(entries: Entries, files: Mapping[str, FileFact], earlier: list[tu
 
 def _add_earlier(entries: Entries, facts: Facts, earlier: Mapping[str, list[tuple[str, list[str]]]]) -> None:
     """What an earlier summary said, unless something newer is known of the same thing."""
-    open_items = {f"- {item}" for item in facts.todos}
+    open_items = {f"- {item}" for item in facts.todos.items}
     newer = {*(f"`{line}`" for line in facts.commands), *facts.actions}
     for title in SECTIONS:
         if title in ("Goal", "Relevant Files"):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from plimsoll.context.ledger.terms import plain_words, terms_in
+from plimsoll.context.ledger.terms import amounts_in, plain_words, terms_in
 from plimsoll.context.redaction import redact
 
 SAID, ASKED, TOLD = "said", "asked", "told"  # sources that are no file and no command; told: by a program
@@ -78,7 +78,7 @@ class Evidence:
         alone: Line | None = None  # the line before, where its terms stand without plain words
         for line in lines_of(text):
             known = self.lines.get(line)
-            terms = known.terms if known else tuple(dict.fromkeys(terms_in(line)))
+            terms = known.terms if known else self._terms(line, kind)
             if not terms and alone is None:
                 before = line
                 continue
@@ -95,6 +95,12 @@ class Evidence:
                     alone = found
             before = line
         self._count(counted, kind, position)
+
+    @staticmethod
+    def _terms(line: str, kind: str) -> tuple[str, ...]:
+        # An amount counts where somebody speaks of it; in files and outputs there are too many.
+        amounts = amounts_in(line) if kind in ("said", "asked") else ()
+        return tuple(dict.fromkeys((*terms_in(line), *amounts)))
 
     def _keep(self, text: str, terms: tuple[str, ...], says: bool, source: str, position: int) -> Line:
         line = Line(position, len(self.lines), source, text, terms, says, len(self.texts) - 1)

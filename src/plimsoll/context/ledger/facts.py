@@ -23,7 +23,9 @@ from plimsoll.context.ledger.outcome import (
     one_line,
     outcome_of,
 )
+from plimsoll.context.ledger.speech import SENTENCE, constraints_in, decisions_in, ticked_in
 from plimsoll.context.ledger.terms import plain_words
+from plimsoll.context.ledger.todos import Todos
 from plimsoll.context.redaction import redact
 from plimsoll.messages import (
     Message,
@@ -62,28 +64,12 @@ _EDIT_KEYS = {
 _OLD_KEYS = {"old_string", "old_str", "old_source", "old_text"}
 _LONGEST_NOTE = 90
 _LEADING = 600
+_LONGEST_COMMAND = 240
+_MOVES = re.compile(r"^(?:cd \S+ && )+")
 _WRITE_KEYS = {"content", "file_text", "contents", "text"}
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _DELETES = re.compile(r"delete|remove|unlink", re.IGNORECASE)
-_CONSTRAINT_WORDS = frozenset({
-    "must", "mustn't", "never", "always", "don't", "dont", "avoid", "prefer", "ensure", "keep", "only", "without",
-    "do", "nie", "niemals", "immer", "jamais", "toujours", "nunca", "siempre", "нельзя", "только", "никогда",
-})  # fmt: skip
-_CONSTRAINT = re.compile(
-    r"\b(?:must(?:n't)?|never|always|don'?t|do not|avoid|prefer|ensure|keep (?:to|it|the)|niemals|nie|immer|jamais"
-    r"|toujours|nunca|siempre|нельзя|только|никогда)\b|\b(?:only|without) (?:us|touch|chang|add|writ|after|when)"
-)
-_CONSTRAINT_SIGNS = ("必须", "不要", "只能", "禁止", "絶対", "しないで", "반드시")
-_DECISION_WORDS = frozenset({
-    "decided", "decision", "chose", "choose", "going", "we'll", "i'll", "instead", "rather", "because", "cause",
-})  # fmt: skip
-_DECISION = re.compile(
-    r"\b(?:decided|decision|chose|choose|going with|i'll use|we'll use|instead of|rather than|because|root cause)\b"
-)
-_PUNCTUATION = str.maketrans('.,;:!?()[]"`*', "             ")
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _COMMIT = re.compile(r"^\[[^\]\n]+ [0-9a-f]{7,40}\] .+$", re.MULTILINE)
-_CHECKBOX = re.compile(r"^\s*[-*] \[( |x)\] (.+)$", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -125,7 +111,7 @@ class Facts:
     actions: dict[str, Event] = field(default_factory=dict)
     commits: dict[str, None] = field(default_factory=dict)
     decisions: dict[str, None] = field(default_factory=dict)
-    todos: dict[str, str] = field(default_factory=dict)
+    todos: Todos = field(default_factory=Todos)
     last_said: str = ""
     evidence: Evidence = field(default_factory=Evidence)
 
@@ -160,13 +146,14 @@ def read_facts(messages: Sequence[Message], opening: str = "") -> Facts:
 
 def _note_of(said: str) -> str:
     """The last thing that was said before a call, which is mostly why it is made."""
-    lines = [line for line in _SENTENCE.split(said[-400:]) if line.strip()]
+    lines = [line for line in SENTENCE.split(said[-400:]) if line.strip()]
     return one_line(lines[-1].strip(" :*#-"), _LONGEST_NOTE) if lines else ""
 
 
-def _safe_to_cut(text: str, limit: int) -> str:
-    """A text without secrets if it will be cut: what remains of one might not look like one."""
-    return redact(text) if len(text) > limit else text
+def command_line(command: str) -> str:
+    """A command on one line, without the folder it first goes to; nothing of a secret where it is cut."""
+    bare = _MOVES.sub("", command.strip()) or command
+    return one_line(redact(bare) if len(bare) > _LONGEST_COMMAND else bare, _LONGEST_COMMAND)
 
 
 def _first_telling(text: str) -> str:
@@ -188,25 +175,8 @@ def _read_user(facts: Facts, message: Message, position: int, deep: bool) -> Non
         # The opening request counts as the first one where it is known apart.
         number = len(facts.requests) - (0 if facts.opening else 1)
         facts.evidence.add(text, "asked", f"{ASKED}:{number}", position)
-    if not _CONSTRAINT_WORDS.isdisjoint(_words(text)) or _has_sign(text):
-        for sentence in _SENTENCE.split(redact(text[:4_000])):
-            if 8 <= len(sentence) <= 300 and _demands(sentence):
-                _latest(facts.constraints, sentence.strip())
-
-
-def _demands(sentence: str) -> bool:
-    """Whether a person's sentence sets a limit or a preference; headings, tables and questions do not."""
-    if sentence.lstrip().startswith(("#", "|", ">", "`")) or sentence.rstrip().endswith("?"):
-        return False
-    return bool(_CONSTRAINT.search(sentence.lower())) or _has_sign(sentence)
-
-
-def _has_sign(text: str) -> bool:
-    return not text.isascii() and any(sign in text for sign in _CONSTRAINT_SIGNS)
-
-
-def _words(text: str) -> list[str]:
-    return text[:4_000].lower().translate(_PUNCTUATION).split()
+    for sentence in constraints_in(text):
+        _latest(facts.constraints, sentence)
 
 
 def _read_assistant(facts: Facts, message: Message, position: int) -> None:
@@ -215,17 +185,10 @@ def _read_assistant(facts: Facts, message: Message, position: int) -> None:
         return
     facts.evidence.add(text, "said", SAID, position)
     facts.last_said = text
-    if "[ ]" in text or "[x]" in text:
-        for mark, item in _CHECKBOX.findall(text):
-            facts.todos[item.strip()] = "pending" if mark == " " else "completed"
-    if not _DECISION_WORDS.isdisjoint(_words(text)):
-        for sentence in _SENTENCE.split(redact(text[:4_000])):
-            if (
-                40 <= len(sentence) <= 300
-                and _DECISION.search(sentence.lower())
-                and not sentence.startswith("*")
-            ):
-                _latest(facts.decisions, sentence.strip())
+    for item, done in ticked_in(text):
+        facts.todos.tick(item, done)
+    for sentence in decisions_in(text):
+        _latest(facts.decisions, sentence)
 
 
 def _read_call(facts: Facts, call: dict[str, Any], position: int) -> None:
@@ -243,7 +206,7 @@ def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:
     """The item under which lines of this call and its result are quoted."""
     command = _first_text(arguments, COMMAND_KEYS)
     if command is not None:
-        return f"run:{one_line(command, 240)}"
+        return f"run:{command_line(command)}"
     touched = _files_touched(call_name(call), arguments)
     return f"file:{touched[0][0]}" if touched else f"call:{call_line(call, 200)}"
 
@@ -255,17 +218,14 @@ def _read_result(facts: Facts, call: dict[str, Any], note: str, result: str, pos
     if "] " in head:
         for commit in _COMMIT.findall(head):
             _latest(facts.commits, one_line(commit, 160))
-    if _read_todos(facts, arguments):
+    if facts.todos.read(arguments, result):
         return
     command = _first_text(arguments, COMMAND_KEYS)
     outcome = outcome_of(result, command is not None)
     errors = tuple(error_lines(result)) if outcome.failed else ()
     if command is not None:
         called = one_line(_first_text(arguments, ("description",)) or "", _LONGEST_NOTE)
-        _record(
-            facts.commands,
-            Event(position, one_line(_safe_to_cut(command, 240), 240), outcome, errors, note=called),
-        )
+        _record(facts.commands, Event(position, command_line(command), outcome, errors, note=called))
         return
     touched = _files_touched(call_name(call), arguments)
     if outcome.failed or not touched:
@@ -286,23 +246,6 @@ def _record(events: dict[str, Event], event: Event) -> None:
     """Keep only the newest outcome of a repeated command, at its newest place."""
     events.pop(event.line, None)
     events[event.line] = event
-
-
-def _read_todos(facts: Facts, arguments: dict[str, Any]) -> bool:
-    """A list of work items with a status each, under whatever name the tool has."""
-    for value in arguments.values():
-        if (
-            isinstance(value, list)
-            and value
-            and all(isinstance(item, dict) and "status" in item for item in value)
-        ):
-            facts.todos = {}
-            for item in value:
-                label = _first_text(item, ("content", "subject", "title", "task", "step", "description"))
-                if label:
-                    facts.todos[one_line(label, 200)] = str(item["status"])
-            return True
-    return False
 
 
 def _files_touched(tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:

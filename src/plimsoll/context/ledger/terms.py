@@ -23,6 +23,7 @@ _CODE = re.compile(r"(?=[A-Z0-9]*[A-Z])[A-Z0-9]{5,10}")
 _FILE = re.compile(r"[\w@-]+(?:\.[\w-]+)*\.[A-Za-z]\w{0,5}")
 _SYMBOL = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _EXTENSION = 5
+_MEASURED = re.compile(r"(?<![\w.#/-])[$€£]?\d+(?:[.,]\d+)*\s?(?:%|[A-Za-z]{1,12}\b)")
 _LONGEST = 240
 _SHORTEST = 4
 _LOUD = frozenset({
@@ -59,9 +60,9 @@ def terms_of_token(token: str) -> tuple[str, ...]:
     return tuple(term for part in parts for term in _terms(part))
 
 
-def is_path(term: str) -> bool:
-    """Whether a term names a file or a folder by its way."""
-    return "/" in term
+def amounts_in(text: str) -> list[str]:
+    """The numbers of a text that count or measure something: with the sign or the word behind them."""
+    return _MEASURED.findall(text)
 
 
 def plain_words(text: str) -> set[str]:

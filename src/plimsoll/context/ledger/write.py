@@ -19,6 +19,7 @@ from plimsoll.messages import Message, arguments_of, text_of, tool_calls
 from plimsoll.models import estimate_tokens
 
 FOCUS_SHARE = 0.65
+_CHOSEN_BEFORE = 0.25  # how likely a term is needed that only an earlier summary still knows
 _STOP_WORDS = frozenset({
     "the", "and", "for", "with", "that", "this", "from", "are", "was", "all", "about", "its", "our", "your", "how",
     "what", "when", "where", "on", "in", "of", "to", "is", "it", "be", "as", "at", "by", "or", "an", "we",
@@ -76,7 +77,7 @@ def _weights(facts: Facts, entries: Sequence[Entry], kept: AbstractSet[str]) -> 
     for entry in entries:
         for term in entry.terms:
             if term not in weights and term not in kept:
-                weights[term] = 0.15  # only an earlier summary still knows it
+                weights[term] = _CHOSEN_BEFORE
     return weights
 
 

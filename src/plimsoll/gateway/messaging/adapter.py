@@ -26,10 +26,6 @@ class Allowed:
         """Whether somebody who has these names is answered in a place."""
         return place in self.places or any(name in self.people for name in names)
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.people and not self.places
-
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -37,7 +33,6 @@ class Batch:
 
     letters: Sequence[Letter]
     position: str
-    more: bool = False  # the platform holds more of them right now
 
 
 class Adapter(ABC):
@@ -53,8 +48,8 @@ class Adapter(ABC):
         """Make sure that the account is there; may be called again after it failed."""
 
     @abstractmethod
-    async def receive(self, position: str) -> Batch:
-        """What came behind a position, from people who are allowed; waits a while where there is nothing.
+    async def receive(self, position: str, wait: bool) -> Batch:
+        """What came behind a position, from people who are allowed; where there is nothing, it may wait a while.
 
         An empty position: nothing was ever read, and what was said before today is not answered.
         """

@@ -68,11 +68,10 @@ class MatrixAdapter(Adapter):
         self._user = self._client.user_id = me.user_id
         self.account = f"matrix:{me.user_id}"
 
-    async def receive(self, position: str) -> Batch:
+    async def receive(self, position: str, wait: bool) -> Batch:
+        milliseconds = self._wait * 1000 if wait and position else 0
         answer = await self._asked(
-            self._client.sync(
-                timeout=self._wait * 1000 if position else 0, since=position or None, sync_filter=_FILTER
-            )
+            self._client.sync(timeout=milliseconds, since=position or None, sync_filter=_FILTER)
         )
         for room, invited in answer.rooms.invite.items():
             await self._accept(room, invited.invite_state)

@@ -1,6 +1,6 @@
 """Reads one account for as long as it is told to, and hands on what came.
 
-    position ─► receive ─► stored with the new position ─► rooms
+    position ─► receive ─► stored with the new position ─► nothing more there? ─► rooms
         ▲                                │
         └────────────────────────────────┘
 
@@ -19,6 +19,7 @@ from plimsoll.gateway.sessions import SessionDesk
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
+_MOST_LOOKS = 50  # at what is there already, before it is answered
 _log = logging.getLogger(__name__)
 
 
@@ -33,21 +34,22 @@ class Postman:
         self._mail, self._pause = archive.mail, pause
 
     async def run(self) -> None:
-        """Until it is cancelled; the connection is closed then, and `rooms` are the caller's to close first."""
+        """Until it is cancelled; `rooms` and the adapter are the caller's to close."""
         pause = self._pause
         position: str | None = None
+        looks = 1  # without waiting, one after the other
         while True:
             try:
                 if position is None:
                     await self.adapter.connect()
                     position = await self._mail.position(self.adapter.account)
                     self.rooms.add(await self._mail.waiting(self.adapter.account))
-                    _log.info("Reading %s.", self.adapter.account)
-                batch = await self.adapter.receive(position)
+                batch = await self.adapter.receive(position, wait=not looks)
                 await self._keep(batch, position)
-                position = batch.position
-                pause = self._pause
-                if not batch.more:  # what came while nobody was here is answered as a whole
+                position, pause = batch.position, self._pause
+                # What is there is read to its end before it is answered, so that it is answered as a whole.
+                looks = looks + 1 if batch.letters and looks < _MOST_LOOKS else 0
+                if not looks:
                     self.rooms.wake()
             except (PlatformFailed, ArchiveError) as error:
                 refused = isinstance(error, PlatformRefused)

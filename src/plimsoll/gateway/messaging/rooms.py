@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import takewhile
+from zlib import crc32
 
 from plimsoll.agent import INTERRUPTED, LEFT, UNANSWERED
 from plimsoll.archive import Archive
@@ -198,11 +199,13 @@ class Rooms:
 
     async def _excuse(self, place: str, error: PlimsollError) -> None:
         """Say once why there is no answer yet."""
-        if self._told.get(place) != str(error):
-            self._told[place] = str(error)
-            with suppress(PlatformFailed):
-                told = f"I cannot answer yet: {error} Your messages are kept, and I keep trying."
-                await self._adapter.send(place, told[: self._adapter.longest // 8], f"excuse:{id(error)}")
+        if self._told.get(place) == str(error) or isinstance(error, PlatformFailed):
+            return
+        self._told[place] = str(error)
+        told = f"I cannot answer yet: {error} Your messages are kept, and I keep trying."
+        key = f"excuse:{self._letters[place][0].event}:{crc32(told.encode('utf-8', 'replace'))}"
+        with suppress(PlatformFailed):
+            await self._adapter.send(place, split(told, self._adapter.longest, self._adapter.size)[0], key)
 
     @asynccontextmanager
     async def _typing(self, place: str) -> AsyncIterator[None]:

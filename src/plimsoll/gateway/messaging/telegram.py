@@ -46,15 +46,16 @@ class TelegramAdapter(Adapter):
         me = await self._call("getMe")
         self.account = f"telegram:{me['id']}"
 
-    async def receive(self, position: str) -> Batch:
-        asked = {"limit": _PAGE, "timeout": self._wait, "allowed_updates": ["message"]}
+    async def receive(self, position: str, wait: bool) -> Batch:
+        seconds = self._wait if wait else 0
+        asked = {"limit": _PAGE, "timeout": seconds, "allowed_updates": ["message"]}
         if position:
             asked["offset"] = int(position)
-        updates = await self._call("getUpdates", asked, self._wait + _SLACK)
+        updates = await self._call("getUpdates", asked, seconds + _SLACK)
         found = (self._letter(update.get("message") or {}) for update in updates)
         letters = [letter for letter in found if letter is not None]
         following = str(updates[-1]["update_id"] + 1) if updates else position
-        return Batch(letters, following, len(updates) == _PAGE)
+        return Batch(letters, following)
 
     async def send(self, place: str, text: str, key: str) -> None:
         await self._call("sendMessage", {"chat_id": int(place), "text": text})

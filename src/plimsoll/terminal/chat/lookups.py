@@ -5,7 +5,7 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.archive import SearchHit, SearchQuery, StoredMessage
+from plimsoll.archive import NodeLink, SearchHit, SearchQuery, StoredMessage
 from plimsoll.errors import UserError
 from plimsoll.messages import text_of
 from plimsoll.terminal.chat.lines import fitted, money_parts, thousands
@@ -70,6 +70,9 @@ async def search(talk: Talk, argument: str) -> None:
 async def recall(talk: Talk, argument: str) -> None:
     """The whole text behind a handle."""
     handle = require(argument, "/recall HANDLE, such as /recall h:3f2a9c1b7d")
+    if handle.startswith("n:"):
+        await _recall_node(talk, handle)
+        return
     wanted = handle if handle.startswith("h:") else f"h:{handle}"
     found = await talk.archive.find_by_handle(wanted, id=talk.id, limit=2)
     if not found:
@@ -77,6 +80,18 @@ async def recall(talk: Talk, argument: str) -> None:
     if len(found) > 1:
         raise UserError(f"More than one handle begins with {plain(wanted)}; write more of it.")
     talk.screen.note(f"message {found[0].sequence}, {found[0].role}")
+    talk.screen.show(Text(plain(text_of(found[0].message))))
+
+
+async def _recall_node(talk: Talk, id: str) -> None:
+    """What a node of this session says, and what it stands for."""
+    found = [one for one in await talk.archive.nodes(talk.id, inherited=True) if one.id.startswith(id)]
+    if len(found) != 1:
+        many = "More than one node begins with" if found else "There is no node"
+        raise UserError(f"{many} {plain(id)} in this session.")
+    for source in found[0].sources:
+        below = source.node if isinstance(source, NodeLink) else f"messages {source.first} to {source.last}"
+        talk.screen.note(f"{found[0].id} stands for {below}")
     talk.screen.show(Text(plain(text_of(found[0].message))))
 
 

@@ -1,0 +1,73 @@
+"""The agent's own list of work, told by the shape of the calls that keep it.
+
+{"todos": [{"content": "…", "status": "pending"}, …]}              the newest list holds
+{"subject": "…"}, later {"taskId": "3", "status": "completed"}     made and changed one by one
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.context.ledger.outcome import one_line
+
+OPEN = ("pending", "in_progress", "open", "todo")
+FINISHED = ("completed", "done")
+_LABELS = ("content", "subject", "title", "task", "step", "text", "description")
+_IDS = ("taskId", "task_id", "todoId", "todo_id", "id")
+_NUMBER = re.compile(r"#?(\d+)")
+_LONGEST = 200
+
+
+@dataclass(slots=True)
+class Todos:
+    """Each item and its newest status."""
+
+    items: dict[str, str] = field(default_factory=dict)
+    _made: dict[str, str] = field(default_factory=dict)  # id -> item, for lists that are kept one by one
+
+    def read(self, arguments: dict[str, Any], result: str) -> bool:
+        """Take up a call; whether it was one that keeps a list."""
+        return (
+            self._read_list(arguments) or self._read_change(arguments) or self._read_made(arguments, result)
+        )
+
+    def tick(self, item: str, done: bool) -> None:
+        """An item that was written with a box before it."""
+        self.items[one_line(item, _LONGEST)] = "completed" if done else "pending"
+
+    def _read_list(self, arguments: dict[str, Any]) -> bool:
+        for value in arguments.values():
+            if (
+                isinstance(value, list)
+                and value
+                and all(isinstance(one, dict) and "status" in one for one in value)
+            ):
+                self.items = {label: str(one["status"]) for one in value if (label := _label(one))}
+                return True
+        return False
+
+    def _read_change(self, arguments: dict[str, Any]) -> bool:
+        item = next((self._made.get(str(arguments[key])) for key in _IDS if key in arguments), None)
+        status = arguments.get("status")
+        if item is None or not isinstance(status, str):
+            return False
+        if status in ("deleted", "cancelled"):
+            self.items.pop(item, None)
+        else:
+            self.items[item] = status
+        return True
+
+    def _read_made(self, arguments: dict[str, Any], result: str) -> bool:
+        subject = arguments.get("subject")
+        if not isinstance(subject, str) or not subject.strip() or "command" in arguments:
+            return False
+        named = _NUMBER.search(result[:_LONGEST])
+        item = one_line(subject, _LONGEST)
+        self._made[named[1] if named else str(len(self._made) + 1)] = item
+        self.items[item] = "pending"
+        return True
+
+
+def _label(item: dict[str, Any]) -> str:
+    text = next((item[key] for key in _LABELS if isinstance(item.get(key), str) and item[key].strip()), "")
+    return one_line(text, _LONGEST)

@@ -1,0 +1,171 @@
+"""What a gateway that ended left behind is taken up by the next one, and by one only."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from correspondence import answers, checked, logs, looked, said_by_people, settings_of, waited
+from gateway_server import RunningGateway
+from telegram_server import ADA, TOKEN, TelegramServer
+
+from plimsoll.archive import Archive
+from plimsoll.archive.mail import Letter
+from plimsoll.dialects import ChatRequest
+from plimsoll.gateway.settings import GatewaySettings
+from plimsoll.testing.scripted_server import Answer, ScriptedServer, say
+
+ACCOUNT = "telegram:7007"
+ENVIRON = {"BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": "sk-ant-for-tests-only-0123456789"}
+
+
+@pytest.fixture
+def telegram() -> Iterator[TelegramServer]:
+    with TelegramServer() as server:
+        yield server
+
+
+def running(telegram: TelegramServer, server: ScriptedServer, home: Path, **more: Any) -> RunningGateway:
+    section = {"base_url": telegram.url, "token": "${BOT_TOKEN}", "allowed_users": ["41"]}
+    sections = {**settings_of(server, gateway={"telegram": section}), **more.pop("sections", {})}
+    return RunningGateway(checked(sections), home, GatewaySettings(**more), ENVIRON)
+
+
+def waiting(home: Path) -> list[Letter]:
+    found: list[Letter] = looked(home, lambda archive: archive.mail.waiting(ACCOUNT))
+    return found
+
+
+def left(home: Path, telegram: TelegramServer, letters: list[Letter], told: str = "", *turns: Any) -> str:
+    """An archive as a process left it that had received letters and then done some `turns`."""
+    telegram.say(ADA, "x")  # the chat is known there
+    telegram.updates.clear()
+
+    async def write(archive: Archive) -> str:
+        session = await archive.create_session()
+        await archive.append(session.id, [{"role": "system", "content": "You are on watch."}], turn="begin")
+        for name, message in turns:
+            await archive.append(session.id, [message], turn=name)
+        await archive.mail.receive(ACCOUNT, letters, "902")
+        mark = f"{session.id}:{told}" if told else ""
+        await archive.mail.update_room(ACCOUNT, "41", session=session.id, told=mark)
+        return session.id
+
+    found: str = looked(home, write)
+    return found
+
+
+def letter(event: str, text: str) -> Letter:
+    return Letter("41", event, "41", text)
+
+
+def heard(one: Letter) -> tuple[str, dict[str, str]]:
+    return f"key.telegram:{one.event}", {"role": "user", "content": one.text}
+
+
+LETTERS = [letter(f"{number}", f"message {number}") for number in range(10, 16)]
+SAID = [one.text for one in LETTERS]
+
+
+def test_letters_of_which_some_were_taken_down_are_answered_together(
+    telegram: TelegramServer, tmp_path: Path
+):
+    left(tmp_path, telegram, LETTERS, "", *map(heard, LETTERS[:3]))
+    with ScriptedServer() as server, running(telegram, server, tmp_path):
+        waited(lambda: waiting(tmp_path) == [])
+        assert len(server.requests) == 1
+    (log,) = logs(tmp_path)
+    assert said_by_people(log) == SAID
+    assert telegram.said == answers(log)
+    assert len(telegram.said) == 1
+
+
+def test_an_answer_that_was_written_and_not_sent_is_sent_and_not_written_again(
+    telegram: TelegramServer, tmp_path: Path
+):
+    done = ("after.4", {"role": "assistant", "content": "All is well."})
+    left(tmp_path, telegram, LETTERS, "", *map(heard, LETTERS[:3]), done)
+    with ScriptedServer() as server, running(telegram, server, tmp_path):
+        waited(lambda: waiting(tmp_path) == [])
+        assert len(server.requests) == 1
+    assert telegram.said[0] == "All is well."
+    assert len(telegram.said) == 2
+    (log,) = logs(tmp_path)
+    assert said_by_people(log) == SAID
+
+
+def test_parts_of_an_answer_that_were_sent_are_not_sent_again(telegram: TelegramServer, tmp_path: Path):
+    long = "\n\n".join(str(number) * 3_000 for number in range(4))
+    done = ("after.2", {"role": "assistant", "content": long})
+    left(tmp_path, telegram, LETTERS[:1], "3:2", heard(LETTERS[0]), done)
+    with ScriptedServer() as server, running(telegram, server, tmp_path):
+        waited(lambda: waiting(tmp_path) == [])
+        assert server.requests == []
+    assert telegram.said == ["2" * 3_000, "3" * 3_000]
+
+
+def test_a_session_that_somebody_deleted_is_begun_anew(telegram: TelegramServer, tmp_path: Path):
+    id = left(tmp_path, telegram, LETTERS)
+    looked(tmp_path, lambda archive: archive.delete(id))
+    with ScriptedServer() as server, running(telegram, server, tmp_path):
+        waited(lambda: waiting(tmp_path) == [])
+    (log,) = logs(tmp_path)
+    assert said_by_people(log) == SAID
+
+
+def test_an_answer_that_the_end_of_the_gateway_cuts_off_is_told_once(
+    telegram: TelegramServer, tmp_path: Path
+):
+    asked, go = threading.Event(), threading.Event()
+
+    def slow(request: ChatRequest) -> Answer:
+        asked.set()
+        go.wait(20)
+        return say("too late")
+
+    with ScriptedServer([slow, say("going on")]) as server:
+        with running(telegram, server, tmp_path, shutdown_seconds=0.01):
+            telegram.say(ADA, "one")
+            assert asked.wait(20)
+        go.set()
+        with running(telegram, server, tmp_path):
+            waited(lambda: telegram.said == ["(I was stopped here. Say something, and I go on.)"])
+            telegram.say(ADA, "two")
+            waited(lambda: telegram.said[1:] == ["going on"])
+    (log,) = logs(tmp_path)
+    assert said_by_people(log) == ["one", "two"]
+
+
+def test_without_a_model_the_reason_is_told_once_and_the_messages_are_kept(
+    telegram: TelegramServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    with ScriptedServer() as server:
+        nobody = {"model": {"provider": "openrouter", "name": "openai/gpt-5.6"}}
+        with running(telegram, server, tmp_path, sections=nobody):
+            telegram.say(ADA, "one")
+            waited(lambda: caplog.text.count("No answer in 41 yet") >= 2)
+            telegram.say(ADA, "two")
+            waited(lambda: len(waiting(tmp_path)) == 2)
+        (told,) = telegram.said
+        assert told.startswith("I cannot answer yet: ")
+        assert "OPENROUTER_API_KEY" in told
+        with running(telegram, server, tmp_path):
+            waited(lambda: len(telegram.said) == 2)
+    (log,) = logs(tmp_path)
+    assert said_by_people(log) == ["one", "two"]
+    assert len(answers(log)) == 1
+
+
+@pytest.mark.slow
+def test_of_two_processes_one_answers_and_the_other_takes_over(telegram: TelegramServer, tmp_path: Path):
+    with ScriptedServer() as server, running(telegram, server, tmp_path) as first:
+        waited(lambda: telegram.polling)
+        with running(telegram, server, tmp_path):
+            telegram.say(ADA, "one")
+            waited(lambda: telegram.said == ["You said: one"])
+            first.stop()
+            telegram.say(ADA, "two")
+            waited(lambda: telegram.said == ["You said: one", "You said: two"])
+    (log,) = logs(tmp_path)
+    assert said_by_people(log) == ["one", "two"]

@@ -1,0 +1,39 @@
+"""What a large text is, in a few lines."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.context.lcm.outline import MOST_CHARACTERS, kind_of, outline_of
+
+ORDERS = json.dumps(
+    {"orders": [{"id": n, "total": n * 2.5, "lines": ["a", "b"]} for n in range(412)], "next": None}
+)
+TABLE = "id,name,total\n" + "".join(f"{n},ship {n},{n * 3}\n" for n in range(1_000))
+CODE = "\n".join(f"def berth_{n}(ship: str) -> int:\n    return {n}\n" for n in range(40))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "said"),
+    [
+        (ORDERS, "json", '"orders": [412 × {"id": 0, "total": 0.0, "lines": '),
+        ('{"a": 1}\n' * 30, "json", '30 lines × {"a": 1}'),
+        (TABLE, "table", "1,000 rows: id, name, total\nfirst row: 0,ship 0,0"),
+        (CODE, "code", "4: def berth_1(ship: str) -> int:"),
+        ("It was a calm day.\n" * 500, "text", "It was a calm day."),
+        ("", "text", "text, 0 characters"),
+        ("{broken", "text", "{broken"),
+    ],
+)
+def test_an_outline_says_what_a_text_is(text, kind, said):
+    assert kind_of(text) == kind
+    assert outline_of(text).startswith(f"{kind}, {len(text):,} characters")
+    assert said in outline_of(text)
+
+
+@given(st.text(max_size=3_000), st.integers(40, 400))
+def test_an_outline_is_never_larger_than_allowed(text, limit):
+    assert len(outline_of(text, limit)) <= limit
+    assert len(outline_of(text * 40)) <= MOST_CHARACTERS
