@@ -14,7 +14,6 @@ Exit code 1 where a bar is missed: `cost` is at most 0.8 of hermes-agent's polic
 """
 
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -22,9 +21,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table
 
 from plimsoll.caching import (
     BlockChain,
@@ -37,10 +33,9 @@ from plimsoll.caching import (
     plan_breakpoints,
     remember,
 )
-from plimsoll.caching.bill import priced
 from plimsoll.caching.compaction_pays import summary_price
 from plimsoll.context.budget import Budget
-from plimsoll.models import ModelCard, card_for, estimate_message_tokens
+from plimsoll.models import card_for, estimate_message_tokens
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "dev_claudecode_entire.jsonl"
 MODELS = ("claude-sonnet-4.5", "claude-opus-5.5")
@@ -82,7 +77,9 @@ WAYS = (
 class Session:
     """One recorded session on its way through the requests."""
 
-    def __init__(self, messages: list[Message], chain: BlockChain, way: Way, terms: Terms, window: int) -> None:
+    def __init__(
+        self, messages: list[Message], chain: BlockChain, way: Way, terms: Terms, window: int
+    ) -> None:
         self.way, self.terms, self.window = way, terms, window
         self.messages, self.chain = messages, chain
         self.view, self.offset = messages, 0
@@ -112,9 +109,7 @@ class Session:
             return True
         target, budget = self.way.target(self.window), Budget(self.window)
         said = budget.summary_tokens(tokens - target)
-        return (
-            self.way.by_cost and compaction_pays(self.terms, self.course, tokens, target, now, said).pays
-        )
+        return self.way.by_cost and compaction_pays(self.terms, self.course, tokens, target, now, said).pays
 
     def compact(self, index: int, tokens: int, now: float) -> None:
         """The newest messages that fit stay; the newest of all does in any case."""
@@ -194,15 +189,20 @@ def played(recorded: Recorded) -> dict[Key, tuple[float, float, int]]:
                         key = (model, writer, window, pauses, way.name)
                         found[key] = (one.money, one.summaries, one.compactions)
     return found
-if __name__=="__main__":
+
+
+if __name__ == "__main__":
     from collections import defaultdict
-    tot=defaultdict(lambda:[0,0,0])
-    t=time.time()
-    ss=list(sessions())
-    n=int(sys.argv[1]) if len(sys.argv)>1 else len(ss)
+
+    tot = defaultdict(lambda: [0, 0, 0])
+    t = time.time()
+    ss = list(sessions())
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else len(ss)
     with ProcessPoolExecutor(2) as pool:
-        for r in pool.map(played, ss[::len(ss)//n][:n]):
-            for k,v in r.items():
-                for i in range(3): tot[k][i]+=v[i]
-    for k,v in tot.items(): print(k, round(v[0],2), round(v[1],2), v[2])
-    print(time.time()-t)
+        for r in pool.map(played, ss[:: len(ss) // n][:n]):
+            for k, v in r.items():
+                for i in range(3):
+                    tot[k][i] += v[i]
+    for k, v in tot.items():
+        print(k, round(v[0], 2), round(v[1], 2), v[2])
+    print(time.time() - t)

@@ -11,13 +11,13 @@ from concurrent.futures import Executor
 from dataclasses import asdict
 from typing import Any
 
-import money
 from corpus import Cut
 from ours import Knobs
 from peer_runs import BUDGETS, kept
 from pins import PINS, SUMMARISERS
 from rows import Job, Taken, measured_rows, summed, taken
 
+import money
 from plimsoll.quality import Prepared, joined, terms_in
 
 RUNGS = (

@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 import decay
-import money
 import ours
 import peer_rows
 import peer_runs
@@ -40,6 +39,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from tables import show
 
+import money
 from plimsoll import __version__
 
 RESULTS = ROOT / "bench" / "results" / "quality.json"

@@ -50,7 +50,9 @@ SOUND: dict[str, st.SearchStrategy[Any]] = {
     "gateway.port": st.integers(1, 65_535),
     "gateway.workers": st.integers(1, 64),
     "gateway.keys": st.sampled_from(["auto", "required", "off"]),
-    "gateway.allowed_origins": st.lists(st.sampled_from(["https://example.org", "http://localhost:3000", "*"])),
+    "gateway.allowed_origins": st.lists(
+        st.sampled_from(["https://example.org", "http://localhost:3000", "*"])
+    ),
     "gateway.body_limit": st.integers(1_000, 10**9),
     "gateway.depth_limit": st.integers(4, 500),
     "gateway.receive_seconds": st.floats(0.1, 3600),

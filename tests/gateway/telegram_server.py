@@ -113,6 +113,10 @@ class TelegramServer:
         self._last += 1
         self.updates.append({"update_id": self._last, kind: message})
 
+    def restart_numbers(self, last: int) -> None:
+        """A week without updates has passed."""
+        self._last = last
+
     async def _answer(self, request: Request) -> JSONResponse:
         try:
             token = request.path_params["bot"].removeprefix("bot")

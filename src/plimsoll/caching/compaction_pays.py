@@ -59,7 +59,9 @@ class Verdict:
     """Whether to compact now, and the money behind it in USD."""
 
     pays: bool
-    price: float = 0.0  # of compacting now, beyond what the next request costs either way; negative: it saves at once
+    price: float = (
+        0.0  # of compacting now, beyond what the next request costs either way; negative: it saves at once
+    )
     paid: float = 0.0  # since the last compaction, for what could have gone
     ahead: float = 0.0  # what the expected requests would pay for it
 

@@ -156,7 +156,9 @@ class Conversation:
                     return before, count
             else:
                 await self.agent.give_up()
-            if not known or known[-1] == self._journal.last:  # nothing of the answer is there: the others join in
+            if (
+                not known or known[-1] == self._journal.last
+            ):  # nothing of the answer is there: the others join in
                 for key, message in said[count:]:
                     self._journal.key = key
                     await self.agent.hear(message, emit)

@@ -32,7 +32,9 @@ def keys() -> None:
 @keys.command()
 @click.argument("name")
 @click.option("--requests-per-minute", type=click.IntRange(min=1), help="Requests in one minute.")
-@click.option("--tokens-per-day", type=click.IntRange(min=1), help="Tokens in one day (UTC), input and output.")
+@click.option(
+    "--tokens-per-day", type=click.IntRange(min=1), help="Tokens in one day (UTC), input and output."
+)
 @click.option("--money-per-day", type=click.FloatRange(min=0, min_open=True), help="USD in one day (UTC).")
 def add(
     name: str, requests_per_minute: int | None, tokens_per_day: int | None, money_per_day: float | None

@@ -68,9 +68,7 @@ async def find(db: Connection, id: str, *, to_write: bool = False, owner: str | 
     raise UnknownSession(await _unknown(db, id, [row[1] for row in rows] if id else [], own, whose))
 
 
-async def _unknown(
-    db: Connection, id: str, fitting: list[str], own: str, whose: Sequence[str]
-) -> str:
+async def _unknown(db: Connection, id: str, fitting: list[str], own: str, whose: Sequence[str]) -> str:
     if fitting:
         named = ", ".join(fitting[:NEAREST])
         more = ", …" if len(fitting) > NEAREST else ""

@@ -81,8 +81,8 @@ class FileFact:
     note: str = ""  # what the agent said when it last worked on the file, changes before looks
 
     def add(self, action: str, position: int, note: str = "") -> None:
-        if note and (action != "read" or self.actions.keys() <= {"read"}):
-            self.note = note
+        if action != "read" or (note and self.actions.keys() <= {"read"}):
+            self.note = note  # what was seen before a change may no longer be true
         self.actions[action] = self.actions.get(action, 0) + 1
         self.last = position
 

@@ -1,8 +1,8 @@
 """What stands in front of every path, from the outside in.
 
-    Watch ─► CORS, where pages are allowed ─► Guard ─► paths
+Watch ─► CORS, where pages are allowed ─► Guard ─► paths
 
-    Starlette(routes=[…, *watch_routes(…)], middleware=front(door, watching.board, settings.gateway, host))
+Starlette(routes=[…, *watch_routes(…)], middleware=front(door, watching.board, settings.gateway, host))
 """
 
 from starlette.middleware import Middleware

@@ -26,7 +26,10 @@ from plimsoll.gateway.watch.facts import current, note_refusal
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 KEY_HEADER = b"x-plimsoll-key"
 _KEY_HEADERS = (KEY_HEADER, b"x-api-key", b"authorization")
-_TAKEN_OUT = (HEADER, b"origin")  # what only the guard may say; what was judged here and is nothing to an upstream
+_TAKEN_OUT = (
+    HEADER,
+    b"origin",
+)  # what only the guard may say; what was judged here and is nothing to an upstream
 _ASKED = (
     "This gateway needs a key of its own: send `Authorization: Bearer plim-…` or `x-api-key: plim-…`. Whoever runs "
     "it makes one with `plimsoll gateway keys add NAME`."

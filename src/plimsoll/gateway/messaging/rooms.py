@@ -199,11 +199,12 @@ class Rooms:
 
     async def _excuse(self, place: str, error: PlimsollError) -> None:
         """Say once why there is no answer yet."""
-        if self._told.get(place) == str(error) or isinstance(error, PlatformFailed):
+        waiting = self._letters.get(place)
+        if not waiting or self._told.get(place) == str(error) or isinstance(error, PlatformFailed):
             return
         self._told[place] = str(error)
         told = f"I cannot answer yet: {error} Your messages are kept, and I keep trying."
-        key = f"excuse:{self._letters[place][0].event}:{crc32(told.encode('utf-8', 'replace'))}"
+        key = f"excuse:{waiting[0].event}:{crc32(told.encode('utf-8', 'replace'))}"
         with suppress(PlatformFailed):
             await self._adapter.send(place, split(told, self._adapter.longest, self._adapter.size)[0], key)
 

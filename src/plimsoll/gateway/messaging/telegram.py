@@ -1,6 +1,7 @@
 """Telegram: a bot, over the Bot API with long polling.
 
     getUpdates(offset) ─► letters, and the next offset      Telegram forgets what is below the offset it is given
+    getUpdates()       ─► what it has not forgotten         after a restart; letters that are known are stored once
     sendMessage · sendChatAction
 
 The token is a part of every address, so no address stands in an error, nor in what httpx logs.
@@ -38,6 +39,9 @@ class TelegramAdapter(Adapter):
         self._base, self._token, self._allowed, self._wait = base_url.rstrip("/"), token, allowed, wait
         self._client: httpx.AsyncClient | None = None
         self._mask = _Masking(token)
+        # The position of the newest batch, until Telegram was told that it is stored. Told once: after a week
+        # without updates their numbers begin anew, maybe lower, and an old position would delete them.
+        self._stored = ""
 
     async def connect(self) -> None:
         if self._client is None:
@@ -49,12 +53,13 @@ class TelegramAdapter(Adapter):
     async def receive(self, position: str, wait: bool) -> Batch:
         seconds = self._wait if wait else 0
         asked = {"limit": _PAGE, "timeout": seconds, "allowed_updates": ["message"]}
-        if position:
+        if position and position == self._stored:
             asked["offset"] = int(position)
         updates = await self._call("getUpdates", asked, seconds + _SLACK)
         found = (self._letter(update.get("message") or {}) for update in updates)
         letters = [letter for letter in found if letter is not None]
         following = str(updates[-1]["update_id"] + 1) if updates else position
+        self._stored = following if updates else ""
         return Batch(letters, following)
 
     async def send(self, place: str, text: str, key: str) -> None:
