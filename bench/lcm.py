@@ -7,8 +7,8 @@ are those that the recorded agent typed behind the cut from memory. Two question
 
     in context   is the share present, and grounded, no worse than the compressor's at its tokens? Compacted once, and
                  replayed with a compaction at every threshold on the way
-    reachable    is a fact in the replayed context, or in the answers of `lcm_grep` to queries made of words that stood
-                 beside it, never of the fact itself, within 600 tokens of answers?
+    reachable    is a fact in the replayed context, or in the answers of `lcm_grep` to queries made of words that
+                 stood beside it, never of the fact itself, within 600 tokens of answers?
 
 No worse means: by not more than one standard error of the sample.
 """

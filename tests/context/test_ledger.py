@@ -200,10 +200,11 @@ def test_a_summary_that_is_mostly_invented_is_refused():
 
 def test_a_summary_in_another_language_is_refused():
     foreign = (
-        "## Goal\nMover cuidadosamente el importador hacia otro esquema totalmente distinto.\n\n## Progress\n### Done\n"
+        "## Goal\nMover cuidadosamente el importador hacia otro esquema totalmente distinto.\n\n"
+        "## Progress\n### Done\n"
         "Primero estudiamos todos los documentos, luego escribimos muchas pruebas nuevas, despues corregimos varios "
-        "errores antiguos, revisamos otra vez cada archivo, hablamos largamente sobre nombres mejores, medimos cuanto "
-        "tardaba cada paso, guardamos copias seguras, limpiamos carpetas viejas y finalmente celebramos juntos.\n"
+        "errores antiguos, revisamos otra vez cada archivo, hablamos largamente sobre nombres mejores, medimos "
+        "cuanto tardaba cada paso, guardamos copias seguras, limpiamos carpetas viejas y finalmente celebramos juntos.\n"
     )
     report, _ = compacted_with(foreign)
     assert report.summary_source == "deterministic"
