@@ -222,7 +222,9 @@ async def join_conversation(
     equipment = Equipment(
         line=line,
         engine=worn.engine,
-        rules=CompactionRules(settings.compression.enabled, settings.compression.background),
+        rules=CompactionRules(
+            settings.compression.enabled, settings.compression.background, policy=settings.compression.policy
+        ),
         toolbox=box,
         tool_context=_tool_context(shared),
         clock=time.time,

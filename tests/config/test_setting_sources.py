@@ -22,6 +22,7 @@ SOUND: dict[str, st.SearchStrategy[Any]] = {
     "compression.threshold": st.floats(0.0, 1.0, exclude_min=True, allow_subnormal=False),
     "compression.target_ratio": st.floats(0.10, 0.80),
     "compression.protect_last_n": st.integers(1, 10**9),
+    "compression.target_tokens": st.integers(1, 10**9),
     "compression.background": st.booleans(),
     "compression.policy": st.sampled_from(["threshold", "cost"]),
     "context.engine": st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]*", fullmatch=True).filter(

@@ -204,7 +204,7 @@ def test_a_summary_in_another_language_is_refused():
         "## Progress\n### Done\n"
         "Primero estudiamos todos los documentos, luego escribimos muchas pruebas nuevas, despues corregimos varios "
         "errores antiguos, revisamos otra vez cada archivo, hablamos largamente sobre nombres mejores, medimos "
-        "cuanto tardaba cada paso, guardamos copias seguras, limpiamos carpetas viejas y finalmente celebramos juntos.\n"
+        "cuanto tardaba cada paso, guardamos copias seguras y finalmente celebramos juntos.\n"
     )
     report, _ = compacted_with(foreign)
     assert report.summary_source == "deterministic"

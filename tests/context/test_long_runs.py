@@ -74,8 +74,8 @@ def test_many_users_in_a_row_are_compacted():
 
 def test_after_a_compaction_near_the_line_growth_rearms_it():
     engine = ContextCompressor(context_length=100_000)
-    messages = [SYSTEM, user("go"), *rounds(20, words=1_450)]
-    engine.compress(messages)
+    said = [{"role": role, "content": "word " * 2_300} for _ in range(12) for role in ("assistant", "user")]
+    engine.compress([SYSTEM, user("go"), *said])
     near = engine.last_report.tokens_after
     assert near > 0.85 * engine.threshold_tokens
     assert not engine.should_compress(engine.threshold_tokens + 10)

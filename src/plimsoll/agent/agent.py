@@ -174,9 +174,14 @@ class Agent:
             if stopped:
                 emit(Noticed(stopped))
                 return await self._add([{"role": "assistant", "content": f"[{stopped}]"}])
-            if self.compactor.is_due(self.line.tokens(self.view)):
+            tokens = self.line.tokens(self.view)
+            if self.compactor.is_due(tokens):
                 await self.compact(emit, "threshold")
+            elif self.compactor.pays(tokens):
+                await self.compact(emit, "cost")
+            asked = self.line.clock()
             reply = await self._ask(turn, emit)
+            self.compactor.asked(self.line.tokens(self.view), asked)
             await self._add([reply.message])
             self.line.unfinished = None
             calls = tool_calls(reply.message)

@@ -3,6 +3,7 @@
     tokens ──► below the soft line     nothing
                85 % of the threshold   the next view is prepared in the background
                the threshold           swapped in between two requests; waited for only if it is not ready
+               before it               under `policy: cost`, as soon as it pays
                an overflow             at once, whatever was tried before
 
 An engine transforms; the host triggers, checks, and has a fallback. What an engine
@@ -13,14 +14,16 @@ attempt that got nowhere is not repeated on every turn: only after growth or tim
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from plimsoll.agent.accounts import Spender, ledger_of, record_of, total_of
 from plimsoll.agent.foreign import Hung, said
 from plimsoll.agent.hooks import MUST, Guidance, Hooks
 from plimsoll.agent.hosting import HostedEngine
 from plimsoll.archive import CompactionEvent, UsageRecord
+from plimsoll.caching import Course, Terms, compaction_pays
 from plimsoll.context import ContextCompressor, ContextEngine, Report, SummaryWriter
+from plimsoll.context.budget import Budget
 from plimsoll.context.gate import refusal
 from plimsoll.messages import Message, Wire
 from plimsoll.models import estimate_messages_tokens_rough as weigh
@@ -40,6 +43,7 @@ class CompactionRules:
     deadline: float = 180.0
     rearm_growth: float = 0.05  # share of the window by which the prompt must grow after a vain attempt
     rearm_seconds: float = 600.0
+    policy: Literal["threshold", "cost"] = "threshold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +108,12 @@ class Compactor:
         self.model = model
         self.hooks = hooks or Hooks()
         self.wire: Wire = wire  # whose rules a lighter view must keep
+        self.terms: Terms | None = None  # what `policy: cost` reckons with; without them the threshold decides
+        self.course = Course()
         self._clock = clock
         self._prepared: _Prepared | None = None
         self._vain: _Vain | None = None
+        self._reached = 0  # tokens that the last compaction left; the next one is not expected to leave fewer
 
     @property
     def engine(self) -> ContextEngine:
@@ -123,6 +130,8 @@ class Compactor:
         if last and last.outcome != "compacted" and not last.reason.startswith(NOTHING):
             # What a person has taken back is not done again at the next chance.
             self._vain = _Vain(last.tokens_before if last.outcome == "refused" else tokens, last.time)
+        if last and last.outcome == "compacted":
+            self._reached = last.tokens_after
 
     def is_due(self, tokens: int) -> bool:
         """Whether the view must be made lighter before the next request of `tokens` prompt tokens."""
@@ -132,9 +141,22 @@ class Compactor:
             return bool(self.host.ask_now("should_compress", True, prompt_tokens=tokens))
         return self._is_armed(tokens)
 
+    def pays(self, tokens: int, share: float = 1.0) -> bool:
+        """Whether `policy: cost` makes the view lighter before its threshold; with a `share`, whether that is near."""
+        budget = self._budget
+        if not self.rules.enabled or self.terms is None or budget is None or not self._is_armed(tokens):
+            return False
+        target, now = self._target(budget), self._clock()
+        return compaction_pays(self.terms, self.course, tokens, target, now, budget.summary_tokens).pays(share)
+
+    def asked(self, tokens: int, at: float) -> None:
+        """A request of `tokens` prompt tokens was sent at this time and answered."""
+        if self._budget is not None:
+            self.course = self.course.asked(tokens, self._target(self._budget), at)
+
     def prepare(self, view: Sequence[Message], tokens: int) -> None:
-        """Start on the next view beside the conversation, once the soft line is crossed."""
-        soft = tokens >= self.engine.threshold_tokens * SOFT_LINE
+        """Start on the next view beside the conversation, once the soft line is crossed or it nearly pays."""
+        soft = tokens >= self.engine.threshold_tokens * SOFT_LINE or self.pays(tokens, SOFT_LINE)
         if not (soft and self.rules.enabled and self.rules.background) or self._prepared:
             return
         if not self._is_armed(tokens):
@@ -181,6 +203,7 @@ class Compactor:
         shrunk = round(tokens * after / before) if before else after
         near = shrunk > self.engine.threshold_tokens * FAR_BELOW
         self._vain = _Vain(shrunk, self._clock()) if near else None
+        self.course, self._reached = self.course.compacted(), shrunk
         event = replace(
             event,
             messages_after=len(found.messages),
@@ -220,6 +243,15 @@ class Compactor:
         if prepared:
             prepared.cancel()
             await asyncio.gather(prepared.task, prepared.guidance, return_exceptions=True)
+
+    @property
+    def _budget(self) -> Budget | None:
+        """What the engine aims at, where that decides; an engine of somebody else decides for itself."""
+        budget = getattr(self.engine, "budget", None)
+        return budget if self.rules.policy == "cost" and isinstance(budget, Budget) else None
+
+    def _target(self, budget: Budget) -> int:
+        return max(budget.target_tokens, self._reached)
 
     def _is_armed(self, tokens: int) -> bool:
         """Whether nothing was tried in vain, or there is more now, or it is long ago."""

@@ -75,8 +75,6 @@ class CompressionSettings(Section):
         ge=1,
         description="What a compacted conversation should weigh. Null: a good third of the threshold.",
     )
-    # A key with "reserved" is checked, and the user is told that nothing reads it yet. Delete the marker
-    # when the feature arrives. A mapping reserves only the values that it names.
     background: bool = Field(
         default=True,
         description="Prepare summaries before they are due.",
@@ -84,7 +82,6 @@ class CompressionSettings(Section):
     policy: Literal["threshold", "cost"] = Field(
         default="threshold",
         description="When to act: at the threshold, or earlier where the cost model says that it pays.",
-        json_schema_extra={"reserved": {"cost": "this release always compacts at the threshold"}},
     )
 
 

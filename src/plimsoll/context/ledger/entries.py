@@ -31,7 +31,7 @@ _RUN_LINE = re.compile(
 )
 _SHOWN = {True: 160, False: 110}  # characters of a call that failed, and of one that did not
 _SHORT_RESULT = 60
-_FIRST_ASKED, _LAST_ASKED = 20, 300  # requests that are considered; no summary could hold more
+_FIRST_ASKED, _LAST_ASKED = 20, 120  # requests that are considered; no summary could hold more
 # Commands that change nothing; what they showed may matter, that they ran does not.
 _LOOKS = re.compile(
     r"(?:ls|cat|head|tail|less|grep|rg|find|fd|tree|wc|pwd|which|echo|sed -n|stat|file|env|ps|du|df|date|sleep|git"

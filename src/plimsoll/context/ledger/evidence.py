@@ -19,6 +19,7 @@ from plimsoll.context.redaction import redact
 
 SAID, ASKED, TOLD = "said", "asked", "told"  # sources that are no file and no command; told: by a program
 JOINT = " / "  # between two neighbouring lines that only together say something
+_SPOKEN = ("said", "asked")
 _LONGEST = 150
 _SHORTEST = 6
 # Of a giant result its beginning and end are read; both are where tools say what matters.
@@ -76,7 +77,7 @@ class Evidence:
         counted: set[str] = set()
         before = ""
         alone: Line | None = None  # the line before, where its terms stand without plain words
-        for line in lines_of(text):
+        for line in lines_of(text, kind in _SPOKEN):
             known = self.lines.get(line)
             terms = known.terms if known else self._terms(line, kind)
             if not terms and alone is None:
@@ -99,7 +100,7 @@ class Evidence:
     @staticmethod
     def _terms(line: str, kind: str) -> tuple[str, ...]:
         # An amount counts where somebody speaks of it; in files and outputs there are too many.
-        amounts = amounts_in(line) if kind in ("said", "asked") else ()
+        amounts = amounts_in(line) if kind in _SPOKEN else ()
         return tuple(dict.fromkeys((*terms_in(line), *amounts)))
 
     def _keep(self, text: str, terms: tuple[str, ...], says: bool, source: str, position: int) -> Line:
@@ -124,12 +125,13 @@ class Evidence:
             use.last = position
 
 
-def lines_of(text: str) -> Iterator[str]:
-    """The text in lines that can be quoted: sentences, lines of code, pieces of very long lines."""
+def lines_of(text: str, spoken: bool = False) -> Iterator[str]:
+    """The text in lines that can be quoted, each once: sentences, lines of code, pieces of very long ones."""
     if len(text) > _READ_FIRST + _READ_LAST:
         text = f"{text[:_READ_FIRST]}\n{text[-_READ_LAST:]}"
     numbered = _NUMBERED.match(text) is not None
-    for line in _SENTENCE.split(_unescaped(text)):
+    unescaped = _unescaped(text)
+    for line in dict.fromkeys(_SENTENCE.split(unescaped) if spoken else unescaped.splitlines()):
         bare = (_NUMBERED.sub("", line) if numbered else line).strip()
         if len(bare) <= _LONGEST:
             if len(bare) >= _SHORTEST:

@@ -37,9 +37,12 @@ from plimsoll.messages import (
     tool_calls,
 )
 
-# A summary holds a few hundred lines, and a running conversation is compacted long before this many messages. Only
-# a giant history that comes all at once is longer: of that, the user's words are read to the very first.
-DEEP_MESSAGES = 1_000
+# A summary holds a few hundred lines, and a running conversation is compacted long before so many messages. Only a
+# giant history that comes all at once is longer: the user's words in it are read to the very first, the rest the less
+# deep the more there is, so that reading never costs more than weighing.
+DEEP_MESSAGES = 800
+_LEAST_DEEP = 300
+_DEEP_UP_TO = 3_000_000  # messages times messages read deeply
 _PATH_KEYS = (
     "file_path",
     "path",
@@ -99,6 +102,16 @@ class Event:
     note: str = ""  # what the agent called it
 
 
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """A call that waits for its result: its arguments, the item that it belongs to, and why it was made."""
+
+    call: dict[str, Any]
+    arguments: dict[str, Any]
+    source: str
+    note: str
+
+
 @dataclass(slots=True)
 class Facts:
     """Everything that was found, in order of first appearance; the latest value of each."""
@@ -122,8 +135,8 @@ def read_facts(messages: Sequence[Message], opening: str = "") -> Facts:
     `opening` is the request that the conversation began with, where `messages` do not hold it.
     """
     facts = Facts(opening=opening.strip())
-    deep_from = len(messages) - DEEP_MESSAGES
-    waiting: dict[str, tuple[dict[str, Any], str]] = {}
+    deep_from = len(messages) - deep_messages(len(messages))
+    waiting: dict[str, _Called] = {}
     for position, message in enumerate(messages):
         role = message.get("role")
         if role == "user":
@@ -135,13 +148,20 @@ def read_facts(messages: Sequence[Message], opening: str = "") -> Facts:
             said = text_of(message)
             note = _note_of(redact(said)) if said else ""
             for call in tool_calls(message):
-                waiting[str(call.get("id"))] = (call, note)
-                _read_call(facts, call, position)
+                arguments = arguments_of(call)
+                called = _Called(call, arguments, _source_of(call, arguments), note)
+                waiting[str(call.get("id"))] = called
+                _read_call(facts, called, position)
         elif role == "tool":
             made = waiting.pop(answered_id(message) or "", None)
             if made:
-                _read_result(facts, *made, text_of(message), position)
+                _read_result(facts, made, text_of(message), position)
     return facts
+
+
+def deep_messages(count: int) -> int:
+    """How many of the newest messages of a history are read in every detail."""
+    return max(_LEAST_DEEP, min(DEEP_MESSAGES, _DEEP_UP_TO // max(1, count)))
 
 
 def _note_of(said: str) -> str:
@@ -191,15 +211,13 @@ def _read_assistant(facts: Facts, message: Message, position: int) -> None:
         _latest(facts.decisions, sentence)
 
 
-def _read_call(facts: Facts, call: dict[str, Any], position: int) -> None:
-    arguments = arguments_of(call)
-    source = _source_of(call, arguments)
-    for key, value in arguments.items():
+def _read_call(facts: Facts, called: _Called, position: int) -> None:
+    for key, value in called.arguments.items():
         for text in argument_texts(value):
             if key in _OLD_KEYS:
                 facts.evidence.supersede(text, position)
             else:
-                facts.evidence.add(text, "typed", source, position)
+                facts.evidence.add(text, "typed", called.source, position)
 
 
 def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:
@@ -211,9 +229,9 @@ def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:
     return f"file:{touched[0][0]}" if touched else f"call:{call_line(call, 200)}"
 
 
-def _read_result(facts: Facts, call: dict[str, Any], note: str, result: str, position: int) -> None:
-    arguments = arguments_of(call)
-    facts.evidence.add(result, "shown", _source_of(call, arguments), position)
+def _read_result(facts: Facts, made: _Called, result: str, position: int) -> None:
+    call, arguments, note = made.call, made.arguments, made.note
+    facts.evidence.add(result, "shown", made.source, position)
     head = result[:4_000]
     if "] " in head:
         for commit in _COMMIT.findall(head):
