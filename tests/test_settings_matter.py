@@ -194,19 +194,6 @@ def test_mcp_servers_headers_come_with_every_request(home):
     assert "lantern" not in beside
 
 
-@pytest.mark.parametrize(
-    ("config", "key"),
-    [
-        ("compression:\n  policy: cost\n", "compression.policy"),
-    ],
-)
-def test_a_setting_of_a_later_feature_is_told_to_have_no_effect_yet(home, config, key):
-    done = run(home, ["config", "check"], config)
-    assert done.returncode == 0
-    assert f"{key}" in done.stdout + done.stderr
-    assert "no effect in this release" in done.stdout + done.stderr
-
-
 def test_an_environment_variable_outranks_the_file(home):
     config = "compression:\n  threshold: 0.25\n"
     done = run(home, ["compress", "--example", "--no-model"], config, PLIMSOLL_COMPRESSION__THRESHOLD="0.125")

@@ -279,7 +279,7 @@ def test_without_the_driver_a_person_is_told_how_to_get_it():
         "except UserError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "pip install 'plimsoll[postgres]'" in done.stdout
+    assert "pip install '.[postgres]'" in done.stdout
     assert "hunter2" not in done.stdout
 
 

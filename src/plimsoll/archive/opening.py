@@ -41,6 +41,6 @@ async def _on_server(url: str) -> Archive:
             raise
         raise UserError(
             "archive.url names a PostgreSQL database, and its driver is not installed. "
-            "`pip install 'plimsoll[postgres]'` brings it; or set archive.url to a file."
+            "`pip install '.[postgres]'` brings it; or set archive.url to a file."
         ) from error
     return await PostgresArchive.open(url)

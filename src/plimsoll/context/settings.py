@@ -30,7 +30,7 @@ class ContextSettings(Section):
     engine: str = Field(
         default="compressor",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$",
-        description="The context engine: compressor (built in), or the name of an installed engine.",
+        description="The context engine: compressor, lcm (lossless), or the name of an installed engine.",
         json_schema_extra={"allowed": "an engine's name (letters, digits, - and _)"},
     )
 

@@ -24,8 +24,10 @@ from plimsoll.agent import (
     largest_result,
 )
 from plimsoll.archive import Archive, CompactionEvent, Session
+from plimsoll.caching import Course, Terms, terms_of
 from plimsoll.context import ContextCompressor, ContextEngine, SummaryWriter
 from plimsoll.messages import Message
+from plimsoll.models import card_for
 from plimsoll.sessions.exchange import Exchange, exchange_at
 from plimsoll.sessions.hygiene import Hygiene, clean
 from plimsoll.sessions.journal import ArchiveJournal
@@ -95,7 +97,12 @@ class Conversation:
             await conversation._offer_tools()
         agent.line = replace(line, tools=tuple(agent.toolbox.schemas()))
         await conversation._reload()
-        compactor.remember(await archive.compactions(session.id, limit=1), agent.line.tokens(agent.view))
+        tokens = agent.line.tokens(agent.view)
+        compactor.remember(await archive.compactions(session.id, limit=1), tokens)
+        compactor.terms = _terms(line, equipment.summary_model)
+        # A request has two messages or more behind it; an earlier process left its cache as old as its last word.
+        newest = await archive.messages(session.id, session.messages - 1)
+        compactor.course = Course(session.messages // 2, 0, tokens, newest[-1].time if newest else None)
         return conversation
 
     async def say(self, message: Message, emit: Emit, approve: Approve | None = None) -> Message:
@@ -215,6 +222,7 @@ class Conversation:
             if writer is not None:
                 compactor.write_with(*writer)
             await compactor.host.ask("update_model", None, **line.facts(line.card.prompt_limit))
+            compactor.terms, compactor.course = _terms(line, compactor.model), compactor.course.moved()
             self.session = await self.archive.update_session(self.session.id, model=line.card.name)
             agent.tell(emit)
             if compactor.is_due(agent.line.tokens(agent.view)):
@@ -285,3 +293,8 @@ class Conversation:
             )
 
         self.agent.finish = finish
+
+
+def _terms(line: Line, summary_model: str) -> Terms:
+    """What `compression.policy: cost` reckons with."""
+    return terms_of(line.card, line.policy, card_for(summary_model) if summary_model else None)

@@ -32,7 +32,7 @@ def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise UserError(
-            f"The gateway needs {', '.join(missing)}, which is not installed: pip install 'plimsoll[gateway]'."
+            f"The gateway needs {', '.join(missing)}, which is not installed: pip install '.[gateway]'."
         )
     loaded = load_settings()
     for notice in loaded.notices:

@@ -79,7 +79,7 @@ def _matrix(section: GatewaySection, environ: Mapping[str, str]) -> Adapter | No
             raise UserError(f"gateway.matrix.{missing} is not set; Matrix needs homeserver and token.")
         return None
     if find_spec("nio") is None:
-        raise UserError("Matrix needs matrix-nio, which is not installed: pip install 'plimsoll[matrix]'.")
+        raise UserError("Matrix needs matrix-nio, which is not installed: pip install '.[matrix]'.")
     from plimsoll.gateway.messaging.matrix import MatrixAdapter
 
     allowed = Allowed(frozenset(matrix.allowed_users), frozenset(matrix.allowed_rooms))

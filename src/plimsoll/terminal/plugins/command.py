@@ -108,7 +108,7 @@ def check(path: Path, examples: int) -> int:
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
-        raise UserError("`plugins check` needs hypothesis: pip install 'plimsoll[testing]'") from None
+        raise UserError("`plugins check` needs hypothesis: pip install '.[testing]'") from None
     with tempfile.TemporaryDirectory(prefix="plimsoll-check-") as home:
         found = verdicts(_folder(path), examples, Path(home))
     for verdict in found:
