@@ -16,6 +16,7 @@ BENCHES = {
     "counting": "token estimates against real vocabularies (needs the shared corpus)",
     "lcm": "the lossless engine: facts in context and by search (needs the shared corpus)",
     "caching": "what prompt caching saves (needs the shared corpus)",
+    "money": "whole sessions in USD, by when they are compacted (needs the shared corpus)",
 }
 
 

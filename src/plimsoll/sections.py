@@ -8,7 +8,6 @@ the number 0.5). What its fields say about themselves is all that messages, `pli
 and the documentation know; beside pydantic's own words these stand in `json_schema_extra`:
 
     allowed    the range in words, where types and limits do not say it
-    reserved   why the key, or one of its values, has no effect yet
     names      what the keys of a map are called: `<server>` in a path
     private    true where the values of a map are never shown
     example    what stands in the example file where the default would not be valid

@@ -23,13 +23,6 @@ def test_every_key_is_on_the_page_with_its_variable_default_and_description() ->
         assert setting.description in page
 
 
-def test_a_key_that_nothing_reads_yet_says_so_on_the_page() -> None:
-    page = configuration_page()
-    for setting in all_keys():
-        (row,) = (line for line in page.splitlines() if line.startswith(f"| `{setting.key}` |"))
-        assert ("no effect in this release" in row) is (setting.reserved is not None)
-
-
 def test_the_complete_example_is_the_defaults(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(example_file(), encoding="utf-8")
     loaded = load_settings(tmp_path, {})

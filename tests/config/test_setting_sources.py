@@ -203,22 +203,6 @@ def test_a_wrong_value_under_an_older_spelling_is_told_as_it_was_written(tmp_pat
         load_settings(tmp_path, {})
 
 
-@pytest.mark.parametrize(
-    ("text", "reported"),
-    [
-        ("compression: {background: true}", False),
-        ("compression: {policy: cost}", True),
-        ("compression: {policy: threshold}", False),
-        ("compression: {threshold: 0.4}", False),
-    ],
-)
-def test_a_value_that_nothing_reads_yet_is_reported_only_when_set(
-    tmp_path: Path, text: str, reported: bool
-) -> None:
-    (tmp_path / "config.yaml").write_text(text)
-    assert any("has no effect in this release" in n for n in load_settings(tmp_path, {}).notices) is reported
-
-
 def test_a_card_override_replaces_only_the_facts_that_it_names(tmp_path: Path) -> None:
     text = (
         "model:\n  cards:\n    gpt-5.6: {window: 400000, cache_minimum: 1, prices: {input: 2}}\n    other:\n"

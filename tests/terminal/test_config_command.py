@@ -129,12 +129,11 @@ def test_check_says_in_one_line_that_all_is_good(home: Path, monkeypatch: pytest
 
 
 def test_check_tells_every_mistake_and_exits_with_2(home: Path) -> None:
-    (home / "config.yaml").write_text("compression:\n  treshold: 1\n  threshold: 5\n  policy: cost\n")
+    (home / "config.yaml").write_text("compression:\n  treshold: 1\n  threshold: 5\n")
     result = run("config", "check")
     assert result.exit_code == 2
     assert f"{home / 'config.yaml'}:2: " in result.stderr
     assert f"{home / 'config.yaml'}:3: " in result.stderr
-    assert "has no effect in this release" in result.stderr
 
 
 def test_check_fails_for_an_engine_that_is_not_installed(home: Path) -> None:
@@ -163,12 +162,6 @@ def test_every_key_can_be_explained(home: Path, setting: object) -> None:
     result = run("config", "explain", key)
     assert result.exit_code == 0, result.output
     assert result.output.startswith(f"{key} = ")
-
-
-def test_explain_says_when_a_value_has_no_effect(home: Path) -> None:
-    assert "no effect" not in run("config", "explain", "compression.policy").output
-    run("config", "set", "compression.policy", "cost")
-    assert "has no effect in this release" in run("config", "explain", "compression.policy").output
 
 
 @pytest.mark.parametrize(

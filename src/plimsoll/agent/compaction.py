@@ -108,7 +108,9 @@ class Compactor:
         self.model = model
         self.hooks = hooks or Hooks()
         self.wire: Wire = wire  # whose rules a lighter view must keep
-        self.terms: Terms | None = None  # what `policy: cost` reckons with; without them the threshold decides
+        self.terms: Terms | None = (
+            None  # what `policy: cost` reckons with; without them the threshold decides
+        )
         self.course = Course()
         self._clock = clock
         self._prepared: _Prepared | None = None
@@ -142,12 +144,14 @@ class Compactor:
         return self._is_armed(tokens)
 
     def pays(self, tokens: int, share: float = 1.0) -> bool:
-        """Whether `policy: cost` makes the view lighter before its threshold; with a `share`, whether that is near."""
+        """Whether `policy: cost` compacts before the threshold; with a `share`, whether that is near."""
         budget = self._budget
         if not self.rules.enabled or self.terms is None or budget is None or not self._is_armed(tokens):
             return False
         target, now = self._target(budget), self._clock()
-        return compaction_pays(self.terms, self.course, tokens, target, now, budget.summary_tokens).pays(share)
+        return compaction_pays(self.terms, self.course, tokens, target, now, budget.summary_tokens).pays(
+            share
+        )
 
     def asked(self, tokens: int, at: float) -> None:
         """A request of `tokens` prompt tokens was sent at this time and answered."""

@@ -59,8 +59,7 @@ They still work, in the file and as variables, and are reported. Where both are 
 _COMPLETE = """\
 ## A complete file
 
-Every key at its default. Model cards and MCP servers, of which there are none by default, and keys that have
-no effect in this release are commented out.
+Every key at its default. Model cards and MCP servers, of which there are none by default, are commented out.
 """
 
 
@@ -98,28 +97,18 @@ def _table(path: KeyPath, about: str, keys: list[Setting]) -> Iterator[str]:
         variable = f"`{setting.variable}`" if setting.variable else "(in the file only)"
         yield (
             f"| `{setting.key}` | {setting.allowed} | `{scalar_text(setting.default)}` "
-            f"| {setting.description}{_reserved(setting)} | {variable} |"
+            f"| {setting.description} | {variable} |"
         )
-
-
-def _reserved(setting: Setting) -> str:
-    if isinstance(setting.reserved, Mapping):
-        return "".join(
-            f" **`{value}` has no effect in this release:** {why}." for value, why in setting.reserved.items()
-        )
-    return f" **Has no effect in this release:** {setting.reserved}." if setting.reserved else ""
 
 
 def _example(tree: Mapping[str, object], depth: int, mark: str = "") -> Iterator[str]:
     margin = "  " * depth + mark
     for position, (name, below) in enumerate(tree.items()):
         if isinstance(below, Setting):
-            # A reserved key is commented out: setting it would only bring the notice that it does nothing.
-            hidden = "# " if isinstance(below.reserved, str) else ""
             if not mark:
                 yield f"{margin}# {below.description}"
             value = below.example if mark else below.default
-            yield f"{margin}{hidden}{name}: {scalar_text(value)}  # {below.allowed}"
+            yield f"{margin}{name}: {scalar_text(value)}  # {below.allowed}"
         elif isinstance(below, Mapping):
             if depth == 0 and position:
                 yield ""

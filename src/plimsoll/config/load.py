@@ -152,7 +152,7 @@ def examine(document: Document, environ: Mapping[str, str], flags: Mapping[str, 
     by_key: dict[str, tuple[Given, ...]] = {}
     for one in kept:
         by_key[one.key] = (one, *by_key.get(one.key, ()))
-    notices += [*_without_effect(by_key.values()), *misspelled_variables(environ)]
+    notices += misspelled_variables(environ)
     settings, disagreements = _compose(by_key, problems)
     problems += disagreements
     if settings is None or problems:
@@ -241,14 +241,6 @@ def _tree(given: Iterable[Given]) -> dict[str, Any]:
             branch = branch.setdefault(name, {})
         branch[one.path[-1]] = one.value
     return tree
-
-
-def _without_effect(given: Iterable[tuple[Given, ...]]) -> Iterable[str]:
-    for one, *_ in given:
-        setting = setting_at(one.path)
-        why = setting.without_effect(one.value) if setting else None
-        if why:
-            yield f"{one.source}: {one.key} = {shown(one.value)} has no effect in this release: {why}."
 
 
 def current_key(key: str) -> str:

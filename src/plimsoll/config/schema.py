@@ -77,7 +77,6 @@ class Setting:
     is_many: bool  # a list or a map, which is one setting all the same
     is_private: bool  # a map whose values are never shown
     nullable: bool
-    reserved: str | Mapping[str, str] | None
     example: Any
 
     @property
@@ -88,12 +87,6 @@ class Setting:
     def variable(self) -> str | None:
         """The environment variable; None where the key holds a name that a variable cannot spell."""
         return None if any(map(is_any_name, self.path)) else PREFIX + "__".join(self.path).upper()
-
-    def without_effect(self, value: Any) -> str | None:
-        """Why this value changes nothing in this release; None for a value that does what it says."""
-        if isinstance(self.reserved, Mapping):
-            return self.reserved.get(str(value))
-        return self.reserved
 
 
 def is_any_name(name: str) -> bool:
@@ -194,7 +187,6 @@ def _setting(field: FieldInfo, path: KeyPath) -> Setting:
         is_many=is_many,
         is_private=bool(extra.get("private")),
         nullable=nullable,
-        reserved=extra.get("reserved"),
         example=extra.get("example", field.get_default()),
     )
 

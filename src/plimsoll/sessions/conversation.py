@@ -99,10 +99,9 @@ class Conversation:
         await conversation._reload()
         tokens = agent.line.tokens(agent.view)
         compactor.remember(await archive.compactions(session.id, limit=1), tokens)
-        compactor.terms = _terms(line, equipment.summary_model)
-        # A request has two messages or more behind it; an earlier process left its cache as old as its last word.
-        newest = await archive.messages(session.id, session.messages - 1)
-        compactor.course = Course(session.messages // 2, 0, tokens, newest[-1].time if newest else None)
+        if equipment.rules.policy == "cost":
+            compactor.terms = _terms(line, equipment.summary_model)
+            compactor.course = await _course(archive, session, tokens)
         return conversation
 
     async def say(self, message: Message, emit: Emit, approve: Approve | None = None) -> Message:
@@ -222,7 +221,8 @@ class Conversation:
             if writer is not None:
                 compactor.write_with(*writer)
             await compactor.host.ask("update_model", None, **line.facts(line.card.prompt_limit))
-            compactor.terms, compactor.course = _terms(line, compactor.model), compactor.course.moved()
+            if compactor.terms is not None:
+                compactor.terms, compactor.course = _terms(line, compactor.model), compactor.course.moved()
             self.session = await self.archive.update_session(self.session.id, model=line.card.name)
             agent.tell(emit)
             if compactor.is_due(agent.line.tokens(agent.view)):
@@ -298,3 +298,10 @@ class Conversation:
 def _terms(line: Line, summary_model: str) -> Terms:
     """What `compression.policy: cost` reckons with."""
     return terms_of(line.card, line.policy, card_for(summary_model) if summary_model else None)
+
+
+async def _course(archive: Archive, session: Session, tokens: int) -> Course:
+    """How the session went before it was opened: what it left in the cache is as old as its last word."""
+    newest = await archive.messages(session.id, max(1, session.messages))
+    # Between two requests lie two messages or more.
+    return Course(session.messages // 2, tokens=tokens, last=newest[-1].time if newest else None)

@@ -32,7 +32,6 @@ from plimsoll.config import (
     scalar_text,
     set_value,
     setting_at,
-    told,
     without_secrets,
 )
 from plimsoll.terminal.tables import plain
@@ -119,9 +118,6 @@ def set_command(key: str, value: str) -> None:
     if report.loaded and report.loaded.source(today).kind != "file":
         holds = _text(setting, report.loaded.value(today))
         _tell([f"{report.loaded.source(today)} overrides it here: {holds}."])
-    why = setting.without_effect(parsed)
-    if why:
-        _tell([f"{today} = {told(setting, parsed)} has no effect in this release: {why}."])
 
 
 @config.command()
@@ -146,9 +142,6 @@ def _facts(loaded: Loaded, setting: Setting, key: str) -> Iterator[tuple[str, st
         yield "overrides", ", ".join(lower)
     if setting.variable:
         yield "variable", setting.variable
-    why = setting.without_effect(loaded.value(key))
-    if why:
-        yield "note", f"has no effect in this release: {why}"
 
 
 def _text(setting: Setting, value: Any) -> str:
