@@ -41,7 +41,7 @@ class Plan:
     threshold: float
     target_ratio: float
     protect_last_n: int
-    target_tokens: int | None
+    target_tokens: int | None = None
     focus: str | None = None
     summarizer: SummaryWriter | None = None
     at_once: int = 1  # summaries that the summarizer writes side by side

@@ -19,6 +19,7 @@ from plimsoll.context.redaction import redact
 
 SAID, ASKED, TOLD = "said", "asked", "told"  # sources that are no file and no command; told: by a program
 JOINT = " / "  # between two neighbouring lines that only together say something
+_TELLING_NAME = re.compile(r"pass|pwd|secret|token|key|auth|cred|cookie|session", re.IGNORECASE)
 _SPOKEN = ("said", "asked")
 _LONGEST = 150
 _SHORTEST = 6
@@ -152,11 +153,20 @@ def argument_texts(arguments: Any) -> Iterator[str]:
     if isinstance(arguments, str):
         yield arguments
     elif isinstance(arguments, dict):
-        for value in arguments.values():
-            yield from argument_texts(value)
+        for name, value in arguments.items():
+            if not (isinstance(value, str) and _is_secret(str(name), value)):
+                yield from argument_texts(value)
     elif isinstance(arguments, list):
         for value in arguments:
             yield from argument_texts(value)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    """Whether a value is a secret by the name of its argument, which is not quoted with it."""
+    if not _TELLING_NAME.search(name):
+        return False
+    text = f'"{name}": "{value[:_LONGEST]}"'
+    return redact(text) != text
 
 
 def _pieces(line: str) -> Iterator[str]:

@@ -213,7 +213,7 @@ def _read_assistant(facts: Facts, message: Message, position: int) -> None:
 
 def _read_call(facts: Facts, called: _Called, position: int) -> None:
     for key, value in called.arguments.items():
-        for text in argument_texts(value):
+        for text in argument_texts({key: value}):
             if key in _OLD_KEYS:
                 facts.evidence.supersede(text, position)
             else:
