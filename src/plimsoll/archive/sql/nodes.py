@@ -68,13 +68,17 @@ async def of_session(db: Connection, row: Row) -> list[Node]:
 
 
 async def of_lineage(db: Connection, row: Row) -> list[Node]:
-    """The nodes of a session and those about messages that it shares with the sessions it came from."""
+    """The nodes of a session and those about messages that it shares with the sessions it came from.
+
+    What an ancestor wrote after the fork is its own affair: the fork may have written about the same messages.
+    """
     upwards = [(await _written_by(db, row.key), row.session.messages)]
-    shared, parent = row.session.forked_at, row.parent
+    shared, parent, until = row.session.forked_at, row.parent, row.session.created
     while parent is not None:
-        upwards.append((await _written_by(db, parent), shared))
-        forked_at, above = await db.only("SELECT forked_at, parent FROM sessions WHERE key = ?", (parent,))
-        shared, parent = min(shared, forked_at), above
+        before = [node for node in await _written_by(db, parent) if node.created <= until]
+        upwards.append((before, shared))
+        found = await db.only("SELECT forked_at, parent, created FROM sessions WHERE key = ?", (parent,))
+        shared, parent, until = min(shared, found[0]), found[1], min(until, found[2])
     return list(_about([(node, last) for found, last in reversed(upwards) for node in found]))
 
 
