@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
@@ -165,19 +164,8 @@ class LosslessMachine(RuleBasedStateMachine):
 
 class TestAnyOrderKeepsEveryMessageUnderOneLeaf(LosslessMachine.TestCase):
     settings = settings(
-        max_examples=25,
-        stateful_step_count=20,
-        derandomize=True,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
-
-
-@pytest.mark.slow
-class TestManyOrdersKeepEveryMessageUnderOneLeaf(LosslessMachine.TestCase):
-    settings = settings(
-        max_examples=40,
-        stateful_step_count=30,
+        max_examples=8,
+        stateful_step_count=15,
         derandomize=True,
         deadline=None,
         suppress_health_check=list(HealthCheck),
