@@ -2,7 +2,7 @@
 
 import pytest
 from conversations_to_measure import done, filler, said, user
-from hypothesis import given
+from hypothesis import given, settings
 
 from plimsoll.quality import WEIGHTS, Reading, joined, kept, stated_facts, weighted
 from plimsoll.testing.strategies import conversations
@@ -111,6 +111,7 @@ def test_the_weighted_share_is_over_the_kinds_that_occur():
     assert weighted(dict.fromkeys(WEIGHTS, 0.5)) == pytest.approx(0.5)
 
 
+@settings(derandomize=True)
 @given(conversations())
 def test_a_conversation_keeps_everything_that_it_states(messages):
     facts = stated_facts(messages)
