@@ -16,8 +16,10 @@ run: $(VENV)/.run  ## compress the bundled example, then chat: with your key's m
 	@$(BIN)/plimsoll compress --example --no-model
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/plimsoll chat; fi; exec $(BIN)/plimsoll chat -q $(QUESTION)
 
+# Real servers, terminals and killed processes may stumble on a busy machine: what fails is tried once more, and the
+# end of the output lists what needed it.
 test: $(VENV)/.dev lint  ## lint, types and the whole test suite
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --reruns 1 -rR
 
 lint: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff check .

@@ -147,8 +147,8 @@ def refusing(has_number):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("has_number", [True, False])
-def test_overflows_without_a_threshold_keep_a_long_conversation_going(tmp_path, has_number):
-    turns = 200
+def test_four_hundred_turns_go_on_with_overflows_in_place_of_a_threshold(tmp_path, has_number):
+    turns = 400
     with ScriptedServer(refusing(has_number), model="claude-sonnet-5", window=200_000) as server:
         # The threshold is the whole window that the card states, so that nothing is due before an overflow.
         options = {"window": 200_000, "threshold": 1.0, "sentences": 60}

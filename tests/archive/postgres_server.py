@@ -8,10 +8,12 @@ import hashlib
 import subprocess
 import tempfile
 import warnings
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlencode
 
+import psutil
 import psycopg
 
 # A kill of a process that writes is no power cut, so nothing has to reach a disk.
@@ -80,11 +82,14 @@ class Server:
         first = self._server.get_postmaster_info().process
         self._still = [first, *first.children()]
         for one in self._still:
-            one.suspend()
+            with suppress(psutil.NoSuchProcess):
+                one.suspend()
 
     def go_on(self) -> None:
+        # A worker that was ending anyway is gone as soon as the first process goes on.
         for one in self._still:
-            one.resume()
+            with suppress(psutil.NoSuchProcess):
+                one.resume()
 
     def stop(self) -> None:
         self._server.stop()
