@@ -11,7 +11,6 @@ opentelemetry-exporter-otlp` and `python -m compileall`.
 """
 
 import argparse
-import asyncio
 import os
 import socket
 import statistics
@@ -23,7 +22,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from load import KEY, load
+import uvloop
+
+from load import KEY, PAUSE, PIECES, Measured, load, streams
 
 HERE = Path(__file__).parent
 PEER = HERE.parent / ".local" / "peers" / "litellm-proxy" / "bin" / "litellm"
@@ -95,40 +96,70 @@ def row(name: str, direct: float, ours: float, bar: float) -> bool:
     return held
 
 
-def added(upstream: int, gateway: int, quick: bool) -> bool:
-    """What the gateway adds: alone, and with many streams at once."""
+def added(upstream: int, gateway: int, ours: subprocess.Popen[bytes], quick: bool) -> bool:
+    """What the gateway adds: alone, and with many streams under way."""
     print(f"\n  {'milliseconds':<42} {'direct':>8} {'gateway':>8} {'added':>8}")
-    held = True
-    number = 100 if quick else 400
-    for name, connections, each, stream, size in (
-        ("one after the other, whole", 1, number, False, 1_500),
-        ("one after the other, 100 KB of history", 1, number, False, 100_000),
-        (f"{STREAMS} streams at once, to the first byte", STREAMS, 3 if quick else 6, True, 1_500),
+    number, held = 100 if quick else 400, True
+    for name, size in (
+        ("one after the other, whole", 1_500),
+        ("one after the other, 100 KB of history", 100_000),
     ):
-        asyncio.run(load(gateway, connections, 1, stream=stream))  # warm
-        medians: dict[int, list[float]] = {upstream: [], gateway: []}
-        highest: dict[int, list[float]] = {upstream: [], gateway: []}
+        uvloop.run(load(gateway, 1, 20, size=size))  # warm
+        parts: dict[int, list[Measured]] = {upstream: [], gateway: []}
         for turn in range(3):  # by turns, as the machine may be busy with other work
-            for port in (upstream, gateway):
-                part = asyncio.run(
-                    load(port, connections, each, stream=stream, start=turn * 100_000, size=size)
-                )
-                medians[port].append(percentile(part.first, 0.5))
-                highest[port].append(percentile(part.first, 0.99))
-                held &= not part.failed
-        for word, found, bar in (("median", medians, MEDIAN_BAR), ("p99", highest, P99_BAR)):
-            middle = [statistics.median(found[port]) for port in (upstream, gateway)]
-            held &= row(f"{name}, {word}", *middle, bar)
+            for port in parts:
+                parts[port].append(uvloop.run(load(port, 1, number, start=turn * 100_000, size=size)))
+        held &= compared(name, [[part.first for part in parts[port]] for port in (upstream, gateway)])
+    return streaming(upstream, gateway, ours, quick) and held
+
+
+def streaming(upstream: int, gateway: int, ours: subprocess.Popen[bytes], quick: bool) -> bool:
+    """The same with many streams under way, and what they cost."""
+    parts: dict[int, list[Measured]] = {upstream: [], gateway: []}
+    used = 0.0
+    uvloop.run(streams(gateway, STREAMS, 1.0))  # warm: its connections are open, and every process has begun
+    for turn in range(2 if quick else 5):
+        for port in parts:
+            before = cpu_seconds(ours)
+            parts[port].append(
+                uvloop.run(streams(port, STREAMS, 5.0 if quick else 10.0, start=turn * 100_000))
+            )
+            used += cpu_seconds(ours) - before
+    both = [parts[upstream], parts[gateway]]
+    held = compared(f"{STREAMS} streams, first event", [[part.first for part in side] for side in both])
+    held &= compared(
+        f"{STREAMS} streams, each later event", [[part.events for part in side] for side in both]
+    )
+    begun = sum(len(part.whole) * (1 + PIECES * PAUSE / part.seconds) for part in parts[gateway])
+    print(f"  CPU of the gateway: {used / begun * 1_000:.2f} ms for a stream of {PIECES} events", flush=True)
+    return held and not sum(part.failed for side in both for part in side)
+
+
+def compared(name: str, both: list[list[list[float]]]) -> bool:
+    """Median and p99 of the turns of either side; whether the bars were held."""
+    held = True
+    for word, share, bar in (("median", 0.5, MEDIAN_BAR), ("p99", 0.99, P99_BAR)):
+        direct, ours = (statistics.median(percentile(turn, share) for turn in side) for side in both)
+        held &= row(f"{name}, {word}", direct, ours, bar)
     return held
+
+
+def cpu_seconds(process: subprocess.Popen[bytes]) -> float:
+    """Processor time of a process and its children so far."""
+    total = 0
+    for pid in [process.pid, *_children(process.pid)]:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / os.sysconf("SC_CLK_TCK")
 
 
 def throughput(name: str, port: int, seconds: float) -> float:
     """Requests per second with keep-alive connections, in the best of three runs."""
-    asyncio.run(load(port, CONNECTIONS, 2))
+    uvloop.run(load(port, CONNECTIONS, 2))
     rates, each, failed = [], 10, 0
     ends = time.monotonic() + seconds
     while time.monotonic() < ends or len(rates) < 3:
-        measured = asyncio.run(load(port, CONNECTIONS, each))
+        measured = uvloop.run(load(port, CONNECTIONS, each))
         rates.append(measured.rate)
         failed += measured.failed
         each = max(5, int(measured.rate * seconds / 4 / CONNECTIONS))
@@ -142,7 +173,7 @@ def memory(name: str, process: subprocess.Popen[bytes], port: int, requests: int
     tenth = requests // 10
     sizes = []
     for part in range(10):
-        asyncio.run(load(port, CONNECTIONS, tenth // CONNECTIONS, start=1_000_000 + part * tenth, size=size))
+        uvloop.run(load(port, CONNECTIONS, tenth // CONNECTIONS, start=1_000_000 + part * tenth, size=size))
         sizes.append(resident(process) / 1e6)
     growth = sizes[-1] / sizes[4]
     held = growth <= GROWTH_BAR
@@ -179,7 +210,7 @@ def main() -> int:
             str(WORKERS),
         ]
         ours = stack.enter_context(running(command, gateway, **settings))
-        held = added(upstream, gateway, quick)
+        held = added(upstream, gateway, ours, quick)
         print("\n  requests per second, 50 kept connections")
         throughput("straight to the upstream", upstream, 3 if quick else 6)
         rate = throughput("gateway, two processes", gateway, 5 if quick else 15)

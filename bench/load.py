@@ -2,19 +2,26 @@
 
 python bench/load.py PORT     the upstream alone, which bench/gateway.py starts in a process of its own
 
-Both are HTTP/1.1 by hand on asyncio: what is measured must not be the bench.
+    load      closed: each connection sends its next request when it has the answer to the last; for throughput
+    streams   open: streams begin at times that nobody's slowness moves, so many that the asked number is under
+              way at once, and their events are as far apart as a model's; for what a request waits
+
+Both sides are HTTP/1.1 by hand on asyncio and run in processes of their own: what is measured must not be the bench.
 """
 
 import asyncio
 import json
+import random
+import re
 import sys
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from typing import cast
 
-PIECES = 20  # events of a stream
+PIECES = 100  # events of a stream
+PAUSE = 0.05  # seconds between them: a model that writes 20 pieces a second
 KEY = "sk-bench-0f5d1c7b9a3e4d2f8b6a"  # means nothing to anybody but the peer that is measured
-PAUSE = 0.05  # seconds between them
 _USAGE = {"prompt_tokens": 420, "completion_tokens": 40, "total_tokens": 460}
 _REPLY = json.dumps(
     {
@@ -43,13 +50,18 @@ def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def _event(**delta: object) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": None}
-    body = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "gpt-4.1", "choices": [choice]}
-    return _chunk(b"data: " + json.dumps(body).encode() + b"\n\n")
+# The clock of the machine is the same in all processes, so that each event tells the client how long it took.
+_MOMENT = re.compile(rb'"sent":([0-9.]+)')
+_EVENT = (
+    b'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","model":"gpt-4.1","sent":%.6f,'
+    b'"choices":[{"index":0,"delta":{"content":"Pier four. "},"finish_reason":null}]}\n\n'
+)
 
 
-_PIECE = _event(content="Pier four. ")
+def _piece() -> bytes:
+    return _chunk(_EVENT % time.monotonic())
+
+
 _END = _chunk(b"data: " + json.dumps({"choices": [], "usage": _USAGE}).encode() + b"\n\ndata: [DONE]\n\n")
 
 
@@ -58,7 +70,6 @@ class Upstream(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._rest = b""
-        self._tasks: set[asyncio.Task[None]] = set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -78,24 +89,26 @@ class Upstream(asyncio.Protocol):
         if b'"stream": true' not in body and b'"stream":true' not in body:
             self._transport.write(_WHOLE)
             return
-        task = asyncio.get_running_loop().create_task(self._stream())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._transport.write(_HEAD + _piece())
+        asyncio.get_running_loop().call_later(PAUSE, self._next, 1)
 
-    async def _stream(self) -> None:
-        self._transport.write(_HEAD + _PIECE)
-        for _ in range(PIECES - 1):
-            await asyncio.sleep(PAUSE)
-            self._transport.write(_PIECE)
-        self._transport.write(_END + b"0\r\n\r\n")
+    def _next(self, number: int) -> None:
+        if self._transport.is_closing():
+            return
+        if number == PIECES:
+            self._transport.write(_END + b"0\r\n\r\n")
+            return
+        self._transport.write(_piece())
+        asyncio.get_running_loop().call_later(PAUSE, self._next, number + 1)
 
 
 @dataclass(slots=True)
 class Measured:
-    """Seconds of each request: to its first byte, and to its last; per event of a stream, how late it was."""
+    """Seconds of each request to its first byte and to its last; of each event of a stream, how long it took."""
 
     first: list[float] = field(default_factory=list)
     whole: list[float] = field(default_factory=list)
+    events: list[float] = field(default_factory=list)
     failed: int = 0
     seconds: float = 0.0
 
@@ -120,9 +133,8 @@ def request(port: int, number: int, *, stream: bool = False, size: int = 1_500) 
     return f"{head}authorization: Bearer {KEY}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
 
 
-async def client(port: int, requests: list[bytes], into: Measured, wait: float = 0.0) -> None:
-    """One connection, one request after the other."""
-    await asyncio.sleep(wait)
+async def client(port: int, requests: list[bytes], into: Measured) -> None:
+    """One connection, one whole answer after the other."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**20)
     for one in requests:
         began = time.perf_counter()
@@ -131,43 +143,87 @@ async def client(port: int, requests: list[bytes], into: Measured, wait: float =
         low = head.lower()
         if b" 200 " not in head.split(b"\r\n", 1)[0]:
             into.failed += 1
-        if b"transfer-encoding: chunked" in low:
-            is_first = True
-            while True:
-                size = int(await reader.readline(), 16)
-                await reader.readexactly(size + 2)
-                if is_first:
-                    into.first.append(time.perf_counter() - began)
-                    is_first = False
-                if size == 0:
-                    break
-        else:
-            place = low.find(b"content-length:")
-            await reader.readexactly(int(low[place + 15 :].split(b"\r\n", 1)[0]))
-            into.first.append(time.perf_counter() - began)
+        place = low.find(b"content-length:")
+        await reader.readexactly(int(low[place + 15 :].split(b"\r\n", 1)[0]))
+        into.first.append(time.perf_counter() - began)
         into.whole.append(time.perf_counter() - began)
     writer.close()
 
 
-async def load(
-    port: int, connections: int, each: int, *, stream: bool = False, start: int = 0, size: int = 1_500
-) -> Measured:
-    """So many connections at once, so many requests on each; streams begin one after the other, as people do."""
+async def load(port: int, connections: int, each: int, *, start: int = 0, size: int = 1_500) -> Measured:
+    """So many connections at once, so many requests on each."""
     into = Measured()
     began = time.perf_counter()
-    apart = PIECES * PAUSE / connections if stream else 0.0
     await asyncio.gather(
         *(
-            client(
-                port,
-                [request(port, start + c * each + n, stream=stream, size=size) for n in range(each)],
-                into,
-                c * apart,
-            )
+            client(port, [request(port, start + c * each + n, size=size) for n in range(each)], into)
             for c in range(connections)
         )
     )
     into.seconds = time.perf_counter() - began
+    return into
+
+
+class Listener(asyncio.Protocol):
+    """One connection of a client that reads streams, one after the other."""
+
+    def __init__(self, into: Measured, idle: "deque[Listener]") -> None:
+        self._into, self._idle = into, idle
+        self.counts = self._is_first = True
+        self._began = 0.0
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+
+    def ask(self, request: bytes, counts: bool) -> None:
+        """Begin a stream; whether it counts."""
+        self.counts, self._is_first, self._began = counts, True, time.perf_counter()
+        self.ended = asyncio.get_running_loop().create_future()
+        self.transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        now = time.monotonic()
+        for sent in _MOMENT.findall(data):
+            if self._is_first:
+                self._is_first = False
+                if self.counts:
+                    self._into.first.append(time.perf_counter() - self._began)
+            elif self.counts:
+                self._into.events.append(now - float(sent))
+        if data.endswith(b"\r\n0\r\n\r\n"):
+            if self.counts:
+                self._into.whole.append(time.perf_counter() - self._began)
+            self._idle.append(self)
+            self.ended.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.ended.done():
+            self._into.failed += 1
+            self.ended.set_result(None)
+
+
+async def streams(port: int, at_once: int, seconds: float, *, start: int = 0, size: int = 1_500) -> Measured:
+    """Streams that begin at random, `at_once` of them under way, for so many seconds of measuring.
+
+    Those that begin before as many are under way are not counted, nor those that begin while the others end.
+    """
+    into, idle, loop = Measured(), deque[Listener](), asyncio.get_running_loop()
+    lasts, dice, moment, number = PIECES * PAUSE, random.Random(start), 0.0, 0
+    running: list[asyncio.Future[None]] = []
+    began = loop.time()
+    while moment < lasts + seconds:
+        one = idle.popleft() if idle else None
+        if one is None:
+            _, one = await loop.create_connection(lambda: Listener(into, idle), "127.0.0.1", port)
+        await asyncio.sleep(max(0.0, began + moment - loop.time()))
+        one.ask(request(port, start + number, stream=True, size=size), moment >= lasts)
+        running.append(one.ended)
+        moment, number = moment + dice.expovariate(at_once / lasts), number + 1
+    await asyncio.gather(*running)
+    for one in idle:
+        one.transport.close()
+    into.seconds = seconds
     return into
 
 

@@ -32,6 +32,7 @@ WINDOW = 64_000
 BUDGETS: tuple[int | None, ...] = (None, 8_000, 11_000, 16_000)
 EACH = 30  # cuts without a model, and as many with the recorded summaries
 MINUTES = 8.0
+PATIENCE = 180.0  # seconds for one question, also on a busy machine
 
 
 def peer_cuts(data: Path) -> list[Cut]:
@@ -39,6 +40,11 @@ def peer_cuts(data: Path) -> list[Cut]:
     without = sample(cuts(data, "code"), EACH)
     given = sample(recorded_cuts(data), EACH)
     return [cut for pair in zip(without, given, strict=True) for cut in pair]
+
+
+def cuts_for(name: str, every: Sequence[Cut]) -> list[Cut]:
+    """Those that say something about a peer: a recorded summary is for those who ask a model."""
+    return [cut for cut in every if name in SUMMARISERS or not cut.summary]
 
 
 def place_of(name: str, cut: Cut, budget: int | None) -> Path:
@@ -75,7 +81,7 @@ def keep(name: str, cut: Cut, budget: int | None, answer: dict[str, Any]) -> Non
 def fill(name: str, wanted: Sequence[Cut], minutes: float) -> Iterator[tuple[Cut, bool]]:
     """Ask a peer about every cut that the cache does not know; says after each whether it is done now."""
     ends = time.monotonic() + minutes * 60
-    with Peer(name, patience=60.0) as peer:
+    with Peer(name, patience=PATIENCE) as peer:
         for cut in wanted:
             done = True
             for budget in BUDGETS:
@@ -91,10 +97,11 @@ def fill(name: str, wanted: Sequence[Cut], minutes: float) -> Iterator[tuple[Cut
 
 def run(names: Sequence[str], data: Path, minutes: float, console: Console) -> None:
     """Fill the cache for several peers, with a bar for each."""
-    wanted = peer_cuts(data)
+    every = peer_cuts(data)
     columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         for name in names:
+            wanted = cuts_for(name, every)
             task = progress.add_task(PINS[name], total=len(wanted))
             finished = 0
             for _, done in fill(name, wanted, minutes):

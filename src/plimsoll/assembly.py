@@ -38,6 +38,7 @@ from plimsoll.tools import Tool, ToolBox, ToolContext, Workplace, standard_tools
 from plimsoll.tools.mcp import NEEDS_PACKAGE, McpServers
 
 RECALL = "recall"  # the tool that every conversation adds itself
+MCP, PLUGINS = "mcp", "plugins"  # who brings tools beside those that every agent gets
 _MAIN = ("model.name", "model.provider", "model.base_url")
 _AUXILIARY = tuple(f"auxiliary.compression.{name}" for name in ("model", "provider", "base_url"))
 
@@ -97,11 +98,16 @@ class Shared:
     client: Client
     servers: McpServers
     server_tools: tuple[Tool, ...] = ()
+    tools: frozenset[str] | None = None  # names of tools, and of who brings them, that are offered; None: all
 
     @property
     def talks_only(self) -> bool:
         """Whether the model does not know tools: the one that comes along; its prompt would only grow."""
         return is_embedded(self.resolution.endpoint, self.home)
+
+    def offers(self, name: str) -> bool:
+        """Whether conversations have the tool of this name, or those of `mcp` or of `plugins`."""
+        return not self.talks_only and (self.tools is None or name in self.tools)
 
     async def close(self) -> None:
         """Let go of the servers and of the model."""
@@ -154,14 +160,21 @@ async def open_shared(
     archive: Archive,
     resolution: Resolution,
     place: Path,
+    tools: frozenset[str] | None = None,
 ) -> Shared:
-    """What conversations with the model that was resolved use together; a model that runs here is started."""
+    """What conversations with the model that was resolved use together; a model that runs here is started.
+
+    `tools` are the tools that they have, `mcp` and `plugins` standing for all that these bring; None: all.
+    """
     card = card_of(settings, resolution.endpoint, home)
     summaries = await resolve_auxiliary(settings.auxiliary.compression, settings.model, environ, home=home)
     client = await connect(resolution.endpoint, home=home, context_length=card.window)
     talks_only = is_embedded(resolution.endpoint, home)
-    servers = McpServers({} if talks_only else settings.mcp_servers, environ)
-    shared = Shared(settings, environ, home, archive, place, resolution, summaries, client, servers)
+    has_servers = not talks_only and (tools is None or MCP in tools)
+    servers = McpServers(settings.mcp_servers if has_servers else {}, environ)
+    shared = Shared(
+        settings, environ, home, archive, place, resolution, summaries, client, servers, tools=tools
+    )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(shared.close)
         shared = replace(shared, server_tools=tuple(await servers.tools()))
@@ -215,9 +228,9 @@ async def join_conversation(
         EngineContext(settings, card.prompt_limit, home, card.name, auxiliary, archive, found.id),
     )
     await archive.update_session(found.id, model=card.name, engine=worn.engine.name)
-    box = ToolBox() if shared.talks_only else standard_tools(settings.tools.timeout)
+    box = ToolBox(tuple(tool for tool in standard_tools(settings.tools.timeout) if shared.offers(tool.name)))
     box = box.with_tools(shared.server_tools)
-    box = box.with_tools([] if shared.talks_only else _plugin_tools(worn, box))
+    box = box.with_tools(_plugin_tools(worn, box) if shared.offers(PLUGINS) else [])
     candidates = shared.summaries.candidates
     equipment = Equipment(
         line=line,
@@ -243,7 +256,7 @@ async def join_conversation(
         conversation = await Conversation.open(archive, found.id, holder, equipment)
         await conversation.begin(system_prompt)
         stack.pop_all()  # from here on everything is closed with the conversation
-    taken = [tool for tool in worn.tools if not shared.talks_only and tool not in box]
+    taken = [tool for tool in worn.tools if shared.offers(PLUGINS) and tool not in box]
     notices = (*worn.problems, *_taken_notices(taken), *_notices(settings, card))
     notices += tuple(_server_notices(shared.servers.problems))
     return Opened(conversation, shared.resolution, shared.summaries, auxiliary, worn, notices)

@@ -1,16 +1,26 @@
 """`compression.policy: cost` acts before the threshold where that is cheaper, and never behind it."""
 
 import asyncio
-from dataclasses import replace
+import json
+import sys
+from dataclasses import dataclass, replace
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
+import pytest
 from conversing import MODEL, answering, conversing, line_to, talk, wish
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.agent import Compacted, CompactionRules, Compactor
 from plimsoll.caching import Course, Terms
+from plimsoll.config import Settings
 from plimsoll.context import ContextCompressor
+from plimsoll.context.budget import LEAN_TOKENS, MIN_SUMMARY_TOKENS, Budget
 from plimsoll.models import card_for
+from plimsoll.models import estimate_messages_tokens_rough as weigh
+from plimsoll.plugins.builtin import make_compressor
+from plimsoll.plugins.offers import EngineContext
 from plimsoll.testing.scripted_server import ScriptedServer
 
 COST = CompactionRules(background=False, policy="cost")
@@ -98,3 +108,115 @@ def test_whatever_the_prices_say_the_threshold_is_never_passed(tokens, course, t
     assert not by["threshold"].pays(tokens)
     if tokens < by["cost"].engine.budget.target_tokens * 1.5:
         assert not by["cost"].pays(tokens)
+
+
+def coding_session(steps, lines=30):
+    """Requests, calls and results of many lines, each of them different."""
+    yield {"role": "system", "content": "You are careful."}
+    for n in range(steps):
+        if n % 8 == 0:
+            yield {"role": "user", "content": f"Please mend module_{n}.py and keep its tests green."}
+        call = {"id": f"call_{n}", "type": "function"}
+        call["function"] = {"name": "read_file", "arguments": json.dumps({"path": f"src/module_{n}.py"})}
+        yield {"role": "assistant", "content": f"I look at module_{n}.py.", "tool_calls": [call]}
+        text = "\n".join(f"def function_{n}_{k}(value): return value + {n * k}" for k in range(lines))
+        yield {"role": "tool", "tool_call_id": f"call_{n}", "content": text}
+    yield {"role": "assistant", "content": "Everything is mended."}
+
+
+@dataclass
+class Chatty:
+    """A summary model that says as much as it may."""
+
+    asked: int = 0
+    context_length: int = 200_000
+
+    def summarize(self, prompt, max_tokens):
+        self.asked += 1
+        done = "".join(f"- Step {n} went well and was written down here.\n" for n in range(max_tokens // 16))
+        return f"## Goal\nMend the modules.\n## Progress\n### Done\n{done}"
+
+
+@given(
+    st.integers(1_000, 2_000_000),
+    st.floats(0.05, 1.0),
+    st.floats(0.10, 0.80),
+)
+def test_a_lean_budget_is_never_larger_than_the_usual_one(window, threshold, ratio):
+    usual, lean = Budget(window, threshold, ratio), Budget(window, threshold, ratio, lean=True)
+    assert lean.target_tokens <= min(usual.target_tokens, LEAN_TOKENS)
+    assert lean.tail_tokens <= usual.tail_tokens
+    assert lean.max_summary_tokens == min(usual.max_summary_tokens, MIN_SUMMARY_TOKENS)
+    assert lean.threshold_tokens == usual.threshold_tokens == usual.limit_tokens
+    assert lean.limit_tokens == lean.target_tokens
+
+
+def test_a_size_that_a_person_names_wins_over_the_policy():
+    named = {"compression": {"policy": "cost", "target_tokens": 40_000}}
+    engine = make_compressor(EngineContext(Settings.model_validate(named), 200_000))
+    assert engine.budget == replace(Budget(200_000, target=40_000), lean=True)
+    assert engine.budget.target_tokens == 40_000
+    assert engine.budget.max_summary_tokens == Budget(200_000).max_summary_tokens
+
+
+@pytest.mark.parametrize(("policy", "target"), [("threshold", 38_000), ("cost", LEAN_TOKENS)])
+def test_the_policy_decides_how_deep_a_compaction_goes(policy, target):
+    settings = Settings.model_validate({"compression": {"policy": policy}})
+    assert target - 1 <= make_compressor(EngineContext(settings, 200_000)).budget.target_tokens <= target
+
+
+@pytest.mark.parametrize("window", [64_000, 200_000, 1_000_000])
+@pytest.mark.parametrize("writer", [None, Chatty()])
+def test_a_lean_compaction_leaves_at_most_its_target_in_any_window(window, writer):
+    session = list(coding_session(60))
+    engine = ContextCompressor(context_length=window, lean=True, summarizer=writer)
+    lighter = engine.compress(session)
+    assert weigh(session) > 2 * LEAN_TOKENS >= 2 * weigh(lighter)
+
+
+def test_a_lean_compaction_asks_its_model_once_and_keeps_what_it_said():
+    writer = Chatty()
+    engine = ContextCompressor(context_length=200_000, lean=True, summarizer=writer)
+    engine.compress(list(coding_session(60)))
+    assert (writer.asked, engine.last_report.summary_source) == (1, "model")
+    assert "Step 3 went well" in engine.last_report.summary
+
+
+def benchmark():
+    """`bench/money.py`, which is no part of the package."""
+    place = Path(__file__).parents[2] / "bench" / "money.py"
+    spec = spec_from_file_location("money_benchmark", place)
+    sys.modules["money_benchmark"] = module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+async def by_the_agent(session, terms, times, writer):
+    """Where the agent's compactor makes a session lighter, and the size that it reaches."""
+    clock = Hands()
+    engine = ContextCompressor(context_length=64_000, lean=True, summarizer=writer)
+    compactor = Compactor(engine, COST, clock)
+    compactor.terms = terms
+    view, found = [], []
+    for at, (message, clock.now) in enumerate(zip(session, times, strict=True)):
+        if message["role"] == "assistant":
+            tokens = weigh(view)
+            if compactor.is_due(tokens) or compactor.pays(tokens):
+                attempt = await compactor.compact(view, tokens, "cost")
+                view = list(attempt.messages)
+                found.append((at, tokens, weigh(view)))
+            compactor.asked(weigh(view), clock.now)
+        view.append(message)
+    return found
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_the_benchmark_compacts_where_the_agent_does(breaks):
+    bench, session = benchmark(), list(coding_session(150))
+    terms = Terms(card_for("claude-sonnet-4.5"), 300.0, writer=card_for("claude-haiku-4.5"))
+    simulated = bench.compactions(session, 64_000, 0.5, terms, breaks)
+    told = asyncio.run(by_the_agent(session, terms, bench.times(session, breaks), bench.Script()))
+    assert [(one["at"], one["before"], one["left"]) for one in simulated] == told
+    assert len(told) >= 2
+    assert all(before < 32_000 for _, before, _ in told)
+    assert weigh(session) > 32_000

@@ -144,6 +144,39 @@ def test_what_a_tool_shortened_itself_is_stored_whole():
     )
 
 
+RECORDS = [{"id": n, "name": f"ship {n}"} for n in range(9_000)]
+TABLE = "id,name\n" + "".join(f"{n},ship {n}\n" for n in range(9_000))
+CODE = "".join(f"def berth_{n}(ship):\n    return {n}\n\n" for n in range(9_000))
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        (
+            json.dumps(RECORDS),
+            '[json, {size} characters, 1 lines]\n[9,000 × {{"id": 0, "name": "ship 0"}}]\n\n[{{',
+        ),
+        (
+            TABLE,
+            "[table, {size} characters, 9,002 lines]\n9,000 rows: id, name\nfirst row: 0,ship 0\n\nid,name",
+        ),
+        (CODE, "[code, {size} characters, 27,001 lines]\n1: def berth_0(ship):\n4: def berth_1(ship):\n"),
+    ],
+)
+def test_what_has_a_shape_is_shown_with_it_in_front_of_head_and_tail(text, begins):
+    shown = text_of(results_of([outcome(text)], 32_000).seen[0])
+    assert shown.startswith(begins.format(size=f"{len(text):,}"))
+    assert text[-80:].strip() in shown
+    assert estimate_tokens(shown) <= largest_result(32_000)
+
+
+def test_what_a_tool_shortened_itself_gets_the_shape_of_the_whole_in_front():
+    results = results_of([outcome("the first ships …", full=TABLE)], 32_000)
+    shown = text_of(results.seen[0])
+    assert "9,000 rows: id, name" in shown
+    assert "\n\nthe first ships …\n[" in shown
+
+
 def test_images_beside_a_large_text_stay():
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     results = results_of([outcome("word " * 50_000, parts=(picture,))], 32_000)
@@ -154,7 +187,7 @@ def test_images_beside_a_large_text_stay():
 @given(
     sizes=st.lists(st.integers(0, 60_000), min_size=1, max_size=8),
     window=st.integers(4_000, 400_000),
-    letter=st.sampled_from(["word ", "語", '{"a": 1}\n']),
+    letter=st.sampled_from(["word ", "語", '{"a": 1}\n', "a,b\n", "def a():\n"]),
 )
 def test_no_result_takes_more_than_its_share_and_all_together_half(sizes, window, letter):
     outcomes = [outcome((letter * size)[:size] or "-", id=f"c{n}") for n, size in enumerate(sizes)]

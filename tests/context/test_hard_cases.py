@@ -281,6 +281,37 @@ def test_the_tail_starts_one_group_earlier_where_no_role_fits():
 # --- when ----------------------------------------------------------------------------------------------------------
 
 
+def test_a_tail_inside_of_the_run_that_the_head_asked_for_takes_that_request_along():
+    asked = {"role": "user", "content": "Review every file of it."}
+    steps = [one for n in range(60) for one in (call(n), result(n, f"file {n}: " + "word " * 150))]
+    newest = {"role": "user", "content": "Now write the test."}
+    messages = [SYSTEM, FIRST, asked, *steps, {"role": "assistant", "content": "Reviewed."}, newest]
+    engine, lighter = compacted(messages, 16_000)
+    at = next(n for n, message in enumerate(lighter) if is_summary(message))
+    assert [lighter[at - 1], lighter[at + 1], lighter[-1]] == [FIRST, asked, newest]
+    assert len(lighter) < len(messages) // 2
+    assert engine.last_report.outcome == "compacted"
+
+
+def test_what_the_ladder_moves_to_the_middle_is_summarised_from_what_was_said():
+    lines = [f"word {n} and more words" for n in range(900)]
+    large = [
+        one
+        for n in range(12)
+        for one in (
+            call(n, arguments=f'{{"command": "look {n}"}}'),
+            result(n, "\n".join([*lines[:450], f"the reason is in pkg/module_{n}.py", *lines[450:]])),
+        )
+    ]
+    newest = {"role": "user", "content": "go on"}
+    messages = [SYSTEM, FIRST, {"role": "assistant", "content": "I look."}, FIRST, *large, newest]
+    engine, _ = compacted(messages, 64_000, target_tokens=750)
+    said = engine.last_report.summary
+    assert [step.split()[0] for step in engine.last_report.steps] == ["shortened", "cleared", "summarised"]
+    assert "pkg/module_6.py" in said
+    assert not [message for message in messages if handle_of(message).removeprefix("h:") in said]
+
+
 def test_compaction_is_due_at_the_threshold_and_not_one_token_before():
     engine = ContextCompressor(context_length=100_000)
     assert not engine.should_compress(49_999)

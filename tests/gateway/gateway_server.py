@@ -3,7 +3,8 @@
 import asyncio
 import socket
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,8 +26,9 @@ class RunningGateway:
         home: Path,
         gateway: GatewaySettings | None = None,
         environ: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self.app = build_app(settings, gateway, environ=environ or {}, home=home)
+        self.app = build_app(settings, gateway, environ=environ or {}, home=home, clock=clock)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._server = uvicorn.Server(
             uvicorn.Config(self.app, log_level="error", access_log=False, timeout_graceful_shutdown=5)

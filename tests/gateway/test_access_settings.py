@@ -15,9 +15,10 @@ import pytest
 from clients import http
 from doors import ASK, MODELS, answering, ask, environment, gateway_program
 from gateway_server import RunningGateway, settings_for
+from pydantic import ValidationError
 
 from plimsoll.config import Settings, all_keys
-from plimsoll.gateway.settings import gateway_settings
+from plimsoll.gateway.settings import SessionLimits, gateway_settings
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
 
 PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
@@ -142,6 +143,9 @@ def test_every_setting_of_the_gateway_reaches_it() -> None:
             "gateway": {
                 "host": "::1", "port": 1, "workers": 3, "body_limit": 1_001, "depth_limit": 5, "receive_seconds": 2.0,
                 "connections": 7, "shutdown_seconds": 8.0,
+                "sessions": {
+                    "waiting": 1, "open": 2, "patience_seconds": 3.0, "lease_seconds": 5.0, "hygiene_seconds": 6.0,
+                },
             }
         }
     )  # fmt: skip
@@ -149,12 +153,31 @@ def test_every_setting_of_the_gateway_reaches_it() -> None:
     limits = made.limits
     assert (made.host, made.port, made.workers, made.shutdown_seconds) == ("::1", 1, 3, 8.0)
     assert (limits.body_bytes, limits.depth, limits.body_seconds, limits.connections) == (1_001, 5, 2.0, 7)
+    assert made.sessions == SessionLimits(waiting=1, open=2, patience=3.0, lease=5.0, hygiene_seconds=6.0)
+
+
+def test_sessions_are_shared_by_default_as_the_settings_say() -> None:
+    assert gateway_settings(Settings().gateway).sessions == SessionLimits()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("waiting", -1), ("open", -1), ("patience_seconds", 0), ("lease_seconds", 4.9), ("lease_seconds", 3_601),
+        ("hygiene_seconds", 0.5), ("tools", ["shell"]), ("tools", "terminal"), ("patience", 5),
+    ],
+)  # fmt: skip
+def test_a_setting_of_sessions_out_of_its_range_is_refused(key: str, value: object) -> None:
+    with pytest.raises(ValidationError, match=key):
+        Settings.model_validate({"gateway": {"sessions": {key: value}}})
 
 
 def test_every_setting_of_the_gateway_is_named_in_a_test() -> None:
     written = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
     # Messaging services have settings of their own below it.
     names = [
-        setting.path[1] for setting in all_keys() if setting.path[0] == "gateway" and len(setting.path) == 2
+        setting.path[-1]
+        for setting in all_keys()
+        if setting.path[0] == "gateway" and (len(setting.path) == 2 or setting.path[1] == "sessions")
     ]
     assert [name for name in names if name not in written] == []

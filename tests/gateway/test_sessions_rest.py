@@ -55,7 +55,8 @@ def test_a_message_with_an_image_reaches_the_model(tmp_path: Path) -> None:
 def test_a_turn_is_streamed_as_it_happens(tmp_path: Path) -> None:
     (tmp_path / "ships.txt").write_text("Albatross\nBounty\n")
     script = [call("read_file", path=str(tmp_path / "ships.txt")), say("Albatross and Bounty.")]
-    with ScriptedServer(script) as server, serving(server, tmp_path) as sessions:
+    reading = {"sessions": {"tools": ["read_file"]}}
+    with ScriptedServer(script) as server, serving(server, tmp_path, gateway=reading) as sessions:
         id = sessions.begin()
         events = sessions.stream(id, "Which ships?")
         names = [name for name, _ in events]

@@ -1,23 +1,26 @@
 """A host of the lossless engine on a real archive, for tests: it says, compacts, undoes, forks and starts again."""
 
 import asyncio
-import copy
 import sqlite3
+from collections import Counter
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
-from plimsoll.archive import CompactionEvent
+from plimsoll.agent.hosting import HostedEngine
+from plimsoll.archive import CompactionEvent, Node, StoredMessage
 from plimsoll.archive.blocking import BlockingArchive
 from plimsoll.archive.sqlite import SqliteArchive
 from plimsoll.context.gate import refusal
 from plimsoll.context.lcm import LcmEngine, StoredMemory
 from plimsoll.context.lcm.soundness import Examined, faults
 from plimsoll.context.lcm.tree import KINDS, REPLACES, run_of
-from plimsoll.errors import Conflict
+from plimsoll.messages import Message, extends
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 from plimsoll.sessions.journal import ArchiveJournal
 from plimsoll.sessions.pins import with_pins
 
+DEADLINE = 120.0
 EVENT = CompactionEvent("threshold", "lcm")
 SUMMARY = "## Goal\nkeep the harbour log\n## Progress\n### Done\n- wrote down what the pilot said\n"
 
@@ -35,6 +38,32 @@ class Model:
         if not self.answers:
             raise ConnectionError("the model is away")
         return self.text
+
+
+@dataclass(frozen=True)
+class Found:
+    """A session as it is stored."""
+
+    log: list[StoredMessage]
+    nodes: list[Node]
+    view: dict[int, Message]  # by the number in the log
+
+    @property
+    def seen(self):
+        return set(self.view)
+
+    @property
+    def faults(self):
+        first = self.log[0] if self.log else None
+        return list(faults(Examined(self.nodes, first, len(self.log), self.seen)))
+
+    @property
+    def covered(self):
+        """How many leaves each message is under, counted from the stored rows alone."""
+        again = {node.details[REPLACES] for node in self.nodes if REPLACES in node.details}
+        leaves = [node for node in self.nodes if node.kind == "leaf" and node.id not in again]
+        runs = map(run_of, leaves)
+        return Counter(sequence for run in runs for sequence in range(run.first, run.last + 1))
 
 
 class Host:
@@ -85,21 +114,16 @@ class Host:
         engine = self.engine(session)
 
         async def work():
-            before = await self.view(session)
-            after = await asyncio.to_thread(engine.compress, copy.deepcopy(before), **options)
+            items = await self.archive.items(session)
+            before = [item.message for item in items]
+            # As the agent and the sessions do it: through the host of engines, with pins, gate and journal.
+            after = await HostedEngine(engine).compress(engine, before, DEADLINE, **options)
             if refusal(before, weigh(before), after):
                 return False
             pinned = set(await self.archive.pins(session))
-            items = await self.archive.items(session)
-            # As the sessions do it: the same objects, so that a pinned message finds its place.
-            originals = {repr(message): message for message in before}
-            after = [originals.get(repr(message), message) for message in after]
             after = with_pins(before, after, [n for n, item in enumerate(items) if item.sequence in pinned])
             last = (await self.archive.session(session)).messages
-            try:
-                await ArchiveJournal(self.archive, session, "test", last).compacted(before, after, EVENT)
-            except Conflict:  # a pinned message would change; the view stays as it is
-                return False
+            await ArchiveJournal(self.archive, session, "test", last).compacted(before, after, EVENT)
             return True
 
         return self.run(work())
@@ -120,27 +144,33 @@ class Host:
         return self.run(self.archive.messages(session))
 
     def nodes(self, session):
-        return [one for one in self.run(self.archive.nodes(session, inherited=True)) if one.kind in KINDS]
+        return self.found(session).nodes
 
     def seen(self, session):
-        return {item.sequence for item in self.run(self.archive.items(session)) if item.sequence}
+        return self.found(session).seen
+
+    def whole(self, session):
+        """The messages that stand in the view in their own words, with or without a note behind them."""
+        found = self.found(session)
+        return {n for n in found.seen if extends(found.log[n - 1].message, found.view[n])}
 
     def faults(self, session):
-        log = self.log(session)
-        examined = Examined(self.nodes(session), log[0] if log else None, len(log), self.seen(session))
-        return list(faults(examined))
+        return self.found(session).faults
 
     def covered(self, session):
-        """How many leaves each message is under, counted from the stored rows alone."""
-        nodes = self.nodes(session)
-        again = {node.details[REPLACES] for node in nodes if REPLACES in node.details}
-        counts = {}
-        for node in nodes:
-            if node.kind == "leaf" and node.id not in again:
-                run = run_of(node)
-                for sequence in range(run.first, run.last + 1):
-                    counts[sequence] = counts.get(sequence, 0) + 1
-        return counts
+        return self.found(session).covered
+
+    def found(self, session):
+        """What is stored of a session."""
+
+        async def work():
+            log = await self.archive.messages(session)
+            nodes = await self.archive.nodes(session, inherited=True)
+            items = await self.archive.items(session)
+            view = {item.sequence: item.message for item in items if item.sequence}
+            return Found(log, [node for node in nodes if node.kind in KINDS], view)
+
+        return self.run(work())
 
     def rows(self):
         """How many rows each table has."""

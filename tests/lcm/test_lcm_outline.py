@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.context.lcm.outline import MOST_CHARACTERS, kind_of, outline_of
+from plimsoll.context.lcm.outline import MOST_CHARACTERS, kind_of, outline_of, shape_of
 
 ORDERS = json.dumps(
     {"orders": [{"id": n, "total": n * 2.5, "lines": ["a", "b"]} for n in range(412)], "next": None}
@@ -37,3 +37,35 @@ def test_an_outline_says_what_a_text_is(text, kind, said):
 def test_an_outline_is_never_larger_than_allowed(text, limit):
     assert len(outline_of(text, limit)) <= limit
     assert len(outline_of(text * 40)) <= MOST_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"a": ' * 50_000 + "\n" + "[" * 9,
+        "\n" * 300_000 + "end",
+        "export " * 40_000,
+        "a,b\n" + "x" * 200_000 + ",y\n1,2\n",
+        'a,"b\nc,d\ne,f\n',
+        "a\x00,b\nc,d\ne,f\n",
+        '["half a pair: \\ud83d"]',
+    ],
+    ids=[
+        "deep",
+        "deep lines",
+        "empty lines",
+        "words",
+        "a large field",
+        "an open quote",
+        "a null",
+        "half a pair",
+    ],
+)
+def test_no_text_is_too_strange_for_an_outline(text):
+    assert len(outline_of(text).encode("utf-8")) <= 4 * MOST_CHARACTERS
+
+
+def test_only_a_text_with_a_shape_has_one():
+    assert shape_of(ORDERS) == outline_of(ORDERS)
+    assert shape_of("It was a calm day.\n" * 500) == ""

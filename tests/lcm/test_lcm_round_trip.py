@@ -14,7 +14,7 @@ from plimsoll.context.lcm.tree import tree_of
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 FILES = ("dev_claudecode_entire", "dev_tau_airline", "dev_trail_research")
 COMPACTIONS = 20
-MOST_MESSAGES = 240
+MOST_MESSAGES = 160
 PIECE = 48
 
 

@@ -89,7 +89,7 @@ def test_a_run_is_cut_between_tool_groups_into_parts_of_about_equal_weight(host)
 
 def test_a_long_conversation_is_condensed_to_several_depths_and_stays_under_its_threshold(host):
     session = host.begin()
-    talk(host, session, harbour(150))
+    talk(host, session, harbour(150), size=16)
     tree = tree_of(host.nodes(session))
     assert max(root.depth for root in tree.roots) >= 2
     assert host.faults(session) == []
@@ -230,6 +230,17 @@ def test_a_leaf_over_messages_that_were_deleted_goes_with_them(host):
         host.run(host.archive.node(last.id))
 
 
+def test_a_fork_in_the_middle_of_a_leaf_sees_what_the_leaf_would_have_told(host):
+    session = host.begin()
+    talk(host, session, harbour(60))
+    for one in tree_of(host.nodes(session)).leaves:
+        first, last = one.details["first"], one.details["last"]
+        for at in {first, (first + last) // 2, last - 1, last}:
+            child = host.run(host.archive.fork(session, at=at)).id
+            assert host.faults(child) == []
+            assert set(range(2, at + 1)) - host.seen(child) <= set(host.covered(child))
+
+
 def test_two_processes_that_cover_the_same_messages_count_them_once(host, tmp_path):
     session = host.begin()
     host.say(session, harbour(40))
@@ -252,8 +263,8 @@ def test_ten_thousand_messages_are_all_under_one_leaf(tmp_path):
     session = host.begin()
     said = harbour(2_500)[:10_000]
     host.say(session, said[:1])
-    for start in range(1, len(said), 400):
-        host.say(session, said[start : start + 400])
+    for start in range(1, len(said), 800):
+        host.say(session, said[start : start + 800])
         host.compact(session)
     covered, seen = host.covered(session), host.seen(session)
     gone = set(range(2, len(said) + 1)) - seen

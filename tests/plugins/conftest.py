@@ -1,9 +1,14 @@
-"""A home and a project for each test, and nothing registered by another one."""
+"""A home and a project for each test, and nothing registered by another one; the agent's test tools are at hand."""
+
+import sys
+from pathlib import Path
 
 import pytest
 from plugin_folders import Place
 
 from plimsoll.plugins import registry
+
+sys.path.append(str(Path(__file__).parents[1] / "agent"))
 
 
 @pytest.fixture

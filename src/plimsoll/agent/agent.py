@@ -174,11 +174,7 @@ class Agent:
             if stopped:
                 emit(Noticed(stopped))
                 return await self._add([{"role": "assistant", "content": f"[{stopped}]"}])
-            tokens = self.line.tokens(self.view)
-            if self.compactor.is_due(tokens):
-                await self.compact(emit, "threshold")
-            elif self.compactor.pays(tokens):
-                await self.compact(emit, "cost")
+            await self._lighten(self.line.tokens(self.view), emit)
             asked = self.line.clock()
             reply = await self._ask(turn, emit)
             self.compactor.asked(self.line.tokens(self.view), asked)
@@ -192,6 +188,18 @@ class Agent:
             self.tell(emit)
             if not calls:
                 return reply.message
+
+    async def _lighten(self, tokens: int, emit: Emit) -> None:
+        """Compact before a request of `tokens` prompt tokens, if that is due, wanted by the engine, or pays."""
+        compactor, host = self.compactor, self.compactor.host
+        wish = await host.wants_lighter(self.view, tokens) and compactor.rules.enabled
+        due = compactor.is_due(tokens)
+        if (due or wish) and await host.has_content(self.view):
+            event = await self.compact(emit, "threshold" if due else "preflight")
+            if event.outcome != "compacted":
+                host.wish_was_vain(tokens)
+        elif not due and compactor.pays(tokens):
+            await self.compact(emit, "cost")
 
     async def _ask(self, turn: Turn, emit: Emit) -> Reply:
         """One reply, past every refusal that can be cured."""

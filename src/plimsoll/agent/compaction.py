@@ -205,9 +205,7 @@ class Compactor:
             return Attempt(None, replace(event, outcome="refused"), spent)
         before, after = weigh(view), weigh(found.messages)
         shrunk = round(tokens * after / before) if before else after
-        near = shrunk > self.engine.threshold_tokens * FAR_BELOW
-        self._vain = _Vain(shrunk, self._clock()) if near else None
-        self.course, self._reached = self.course.compacted(), shrunk
+        self.compacted(shrunk)
         event = replace(
             event,
             messages_after=len(found.messages),
@@ -217,6 +215,12 @@ class Compactor:
             ledger=await asyncio.to_thread(ledger_of, view, found.messages, found.report),
         )
         return Attempt(found.messages, event, spent)
+
+    def compacted(self, left: int) -> None:
+        """The view was made lighter, and has so many tokens now."""
+        near = left > self.engine.threshold_tokens * FAR_BELOW
+        self._vain = _Vain(left, self._clock()) if near else None
+        self.course, self._reached = self.course.compacted(), left
 
     def undone(self, tokens: int) -> None:
         """A person took the last compaction back: not again until there is more, or later."""

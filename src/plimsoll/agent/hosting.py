@@ -16,10 +16,11 @@ from typing import Any, TypeVar
 
 from plimsoll.agent.foreign import Hung, accepted, in_thread, said
 from plimsoll.context import ContextCompressor, ContextEngine
-from plimsoll.messages import Message
+from plimsoll.messages import Message, found_again
 
 T = TypeVar("T")
 SMALL_DEADLINE = 10.0  # seconds for everything but `compress`
+_MORE = 0.05  # share of the window by which a view must grow until a wish that came to nothing counts again
 
 
 class HostedEngine:
@@ -39,11 +40,17 @@ class HostedEngine:
         self._deadline, self.hide = deadline, hide
         self._told: set[tuple[str, str]] = set()
         self._notices: list[str] = []
+        self._vain_wish: int | None = None
 
     @property
     def is_built_in(self) -> bool:
         """Whether the engine is our own, which needs no guard."""
         return type(self.engine) is ContextCompressor
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether the engine counts and cuts as the built-in does."""
+        return isinstance(self.engine, ContextCompressor)
 
     def take_notices(self) -> list[str]:
         """What a person should know and has not been told yet."""
@@ -91,6 +98,28 @@ class HostedEngine:
             self.notice(method, f"Context engine {engine.name}: {method} failed: {said(error)}.")
         return default
 
+    async def wants_lighter(self, view: Sequence[Message], tokens: int) -> bool:
+        """Whether an engine of somebody else finds a request too heavy before it is sent.
+
+        Ours go by the count of tokens, which says more. Every request is shown, because some engines take notes
+        then. A wish that came to nothing counts again once there is more.
+        """
+        if self._is_ours:
+            return False
+        wish = await self.ask("should_compress_preflight", False, copy.deepcopy(list(view)))
+        vain = self._vain_wish
+        return bool(wish) and (vain is None or tokens - vain >= self.engine.context_length * _MORE)
+
+    def wish_was_vain(self, tokens: int) -> None:
+        """A view of so many tokens could not be made lighter."""
+        self._vain_wish = tokens
+
+    async def has_content(self, view: Sequence[Message]) -> bool:
+        """Whether the engine has anything to compress; ours find that out while they compress."""
+        return self._is_ours or bool(
+            await self.ask("has_content_to_compress", True, copy.deepcopy(list(view)))
+        )
+
     def ask_now(self, method: str, default: T, /, **arguments: Any) -> T:
         """The answer to a method that only compares numbers, asked between two requests and without a thread.
 
@@ -131,10 +160,11 @@ class HostedEngine:
 
         def work() -> list[Message]:
             given = list(view) if own else copy.deepcopy(view)
+            copies = list(given)  # an engine may change the list that it was given
             lighter: Any = engine.compress(given, **accepted(engine.compress, arguments))
             if not isinstance(lighter, list):
                 raise TypeError(f"compress() returned {type(lighter).__name__}, not a list of messages")
-            return lighter if own else _with_originals(lighter, view)
+            return lighter if own else _with_originals(lighter, copies, view)
 
         try:
             return await in_thread(work, seconds)
@@ -156,16 +186,13 @@ class HostedEngine:
         self.engine = fallback
 
 
-def _with_originals(lighter: list[Any], view: Sequence[Message]) -> list[Any]:
-    """The list with copies that came back unchanged replaced by the messages that they are copies of."""
-    originals: dict[str, list[Message]] = {}
-    for message in reversed(view):
-        originals.setdefault(_key(message), []).append(message)
-    return [
-        found.pop() if isinstance(one, dict) and (found := originals.get(_key(one))) else one
-        for one in lighter
-    ]
-
-
-def _key(message: Message) -> str:
-    return json.dumps(message, sort_keys=True, default=str)
+def _with_originals(lighter: list[Any], copies: Sequence[Message], view: Sequence[Message]) -> list[Any]:
+    """The list with what came back unchanged replaced by the messages of the view that it is a copy of."""
+    known = [(place, one) for place, one in enumerate(lighter) if isinstance(one, dict)]
+    places = found_again(copies, [one for _, one in known])
+    own = list(lighter)
+    for (index, one), place in zip(known, places, strict=True):
+        # An engine may have changed the very copy that it passes on.
+        if place is not None and one == view[place]:
+            own[index] = view[place]
+    return own

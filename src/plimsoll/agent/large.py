@@ -1,7 +1,9 @@
-"""A result that is too large for the window: whole in the log, and before the model its head, its tail and a handle.
+"""A result that is too large for the window: whole in the log; the model sees what it is, its ends and a handle.
 
     1,204,331 characters  ──► log    all of them: search, export and a person see the whole
-                          ──► view   head … tail
+                          ──► view   [json, 1,204,331 characters, 1 lines]     also of tables and code
+                                     {"orders": [412 × {"id": 0, … }], "next": null}
+                                     head … tail
                                      [1,204,331 characters in all; full text under handle h:3f2a9c1b7d]
 
 One result takes at most a quarter of the window and never more than 16 000 tokens; the
@@ -12,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from plimsoll.context.compressor.shorten import fit_text
+from plimsoll.context.lcm import shape_of
+from plimsoll.context.lcm.outline import MOST_CHARACTERS
 from plimsoll.messages import Message, handle_of
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 from plimsoll.tools import Outcome, ToolResult
@@ -60,14 +64,24 @@ def _whole(outcome: Outcome) -> Message:
 
 
 def _stub(outcome: Outcome, whole: Message, limit: int) -> Message:
-    """Head and tail within the limit, the size, and the handle of the whole."""
+    """What it is, head and tail within the limit, the size, and the handle of the whole."""
     result = outcome.result
     everything = result.text if result.full is None else result.full
     line = f"\n[{len(everything):,} characters in all; full text under handle {handle_of(whole)}]"
     room = max(_LEAST_TOKENS, limit - estimate_tokens(line))
     # The tool's own way to shorten knows what matters; ours serves where that is still too long.
-    text = result.text if estimate_tokens(result.text) <= room else fit_text(everything, room)
-    return _message(outcome, replace(result, text=text + line))
+    is_short = estimate_tokens(result.text) <= room
+    outline = _outline(everything, room - estimate_tokens(result.text) if is_short else room // 3)
+    text = result.text if is_short else fit_text(everything, room - estimate_tokens(outline))
+    return _message(outcome, replace(result, text=outline + text + line))
+
+
+def _outline(text: str, room: int) -> str:
+    """The shape of JSON, a table or code as lines of their own; empty where it has none or the room is too small."""
+    shape = shape_of(text, min(MOST_CHARACTERS, room * 2)) if room >= _LEAST_TOKENS else ""
+    kind, _, lines = shape.partition("\n")
+    said = f"[{kind}]\n{lines}\n\n" if lines else ""
+    return said if estimate_tokens(said) <= room else ""
 
 
 def _message(outcome: Outcome, result: ToolResult) -> Message:

@@ -5,26 +5,20 @@
     draft    1 shortened · 2 · new node over 3–7 · 8 shortened · 9 and all that follows
 
 Engines give back messages and no references, because providers refuse unknown keys. So
-each message is found again: the beginning from the front, the rest from the back, an
-equal one by its digest, a shortened one by its call id or by the handle it names. What
-is found nowhere is new: a node, and the first such node stands for all that left.
+each message is found again (`messages/recognition.py`), and what is found nowhere is new:
+a node, which stands for what left at its place. What left where nothing is new goes to
+the new node before it, else to the first one, so that it is under exactly one.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.archive.encoding import digest_of
 from plimsoll.archive.ids import node_id
 from plimsoll.archive.records import Node, NodeLink, Source, Span
 from plimsoll.archive.views import Draft, Item, Reference, Shortened, View, merged
-from plimsoll.messages import STUB_RESULT, SYSTEM_ROLES, Message, answered_id, call_ids, handle_of
+from plimsoll.messages import Message, found_again
 from plimsoll.models import estimate_message_tokens
-
-# Where a stub or an excerpt ends. A handle inside of a text is only spoken of.
-_NAMED_HANDLE = re.compile(r"full text under handle (h:[0-9a-f]{10})\]?\s*\Z")
-Mark = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +35,23 @@ def draft_of(
 ) -> Draft:
     """The view that `after` is, as references into the log, and the nodes that it adds.
 
-    `before` are the items of the view `base`, as they were given to the engine.
+    `before` are the items of the view `base`. A message after that is the same object as one of theirs is that one,
+    whatever else is equal to it.
     """
-    found = _found_again(before, after)
-    stayed = {place for place in found if place is not None}
-    gone = _sources([item for place, item in enumerate(before) if place not in stayed])
+    places = found_again(
+        [item.message for item in before],
+        after,
+        # A node is a text of our own and is never rewritten.
+        fixed=[place for place, item in enumerate(before) if item.node],
+        shortened=[place for place, item in enumerate(before) if item.shortened],
+    )
+    left = _what_left(places, len(before))
     references: list[Reference] = []
     nodes: list[Node] = []
-    for message, place in zip(after, found, strict=True):
+    for index, (message, place) in enumerate(zip(after, places, strict=True)):
         if place is None:
-            nodes.append(_node(session, message, () if nodes else gone, author or Author()))
+            sources = _sources([before[gone] for gone in left.get(index, ())])
+            nodes.append(_node(session, message, sources, author or Author()))
             references.append(NodeLink(nodes[-1].id))
         else:
             references.append(_reference(before[place], message))
@@ -59,61 +60,22 @@ def draft_of(
     return Draft(base.number, *_without_tail(merged(references), through), tuple(nodes))
 
 
-def _found_again(before: Sequence[Item], after: Sequence[Message]) -> list[int | None]:
-    """For each message after, its place before; ascending, None for what is new."""
-    # A node is a text of our own and is never rewritten: only an equal one is the same.
-    marks: list[list[Mark]] = [[] if item.node else _marks(item.message) for item in before]
-    digests = [digest_of(item.message) for item in before]
-    found: list[int | None] = [None] * len(after)
-    front = 0
-    while front < min(len(before), len(after)) and _same(before[front], marks[front], after[front]):
-        found[front] = front
-        front += 1
-    places: dict[bytes | Mark, list[int]] = {}
-    for place in range(front, len(before)):
-        digest = digests[place]
-        # Two equal results become equal stubs: words that are not the original's own prove little.
-        words: bytes | Mark = ("shortened", digest.hex()) if before[place].shortened else digest
-        for key in (words, *marks[place]):
-            places.setdefault(key, []).append(place)
-    bound = len(before)
-    for index in range(len(after) - 1, front - 1, -1):
-        place_or_none = _latest(places, after[index], bound)
-        if place_or_none is not None:
-            found[index] = bound = place_or_none
-    return found
-
-
-def _latest(places: Mapping[bytes | Mark, list[int]], message: Message, bound: int) -> int | None:
-    """The last place before `bound` where this message stood: equal if possible, else in other words."""
-    digest = digest_of(message)
-    equal = [place for place in places.get(digest, ()) if place < bound]
-    if equal:
-        return equal[-1]
-    marks = [("shortened", digest.hex()), *_marks(message)]
-    return max((place for mark in marks for place in places.get(mark, ()) if place < bound), default=None)
-
-
-def _same(item: Item, marks: Sequence[Mark], message: Message) -> bool:
-    return item.message == message or not set(marks).isdisjoint(_marks(message))
-
-
-def _marks(message: Message) -> list[Mark]:
-    """By what a message is known when its words have changed, the surest first."""
-    role, content = str(message.get("role")), message.get("content")
-    if content == STUB_RESULT:
-        # Put in by a repair. Where ids repeat, an earlier result would take it for its own words.
-        return []
-    marks = [("call", one) for one in call_ids(message)]
-    answered = answered_id(message)
-    if answered is not None:
-        marks.append(("answer", answered))
-    if role in SYSTEM_ROLES:
-        marks.append(("system", ""))
-    if content and not marks:
-        named = _NAMED_HANDLE.search(content) if isinstance(content, str) else None
-        marks.append((role, named[1] if named else handle_of(message)))
-    return marks
+def _what_left(places: Sequence[int | None], count: int) -> dict[int, list[int]]:
+    """For each new message, by its index, the places before that it stands for; each place once."""
+    new = [index for index, place in enumerate(places) if place is None]
+    left: dict[int, list[int]] = {}
+    if not new:
+        return left
+    stayed = {place: index for index, place in enumerate(places) if place is not None}
+    holder, follows = new[0], -1  # the new message that stands here, and the last message found before it
+    for place in range(count):
+        if place in stayed:
+            follows = stayed[place]
+            continue
+        if follows + 1 < len(places) and places[follows + 1] is None:
+            holder = follows + 1
+        left.setdefault(holder, []).append(place)
+    return left
 
 
 def _reference(item: Item, message: Message) -> Reference:

@@ -4,6 +4,8 @@
       host: 127.0.0.1        anything else needs keys
       keys: auto             plimsoll gateway keys add NAME
       log: json
+      sessions:
+        tools: [read_file]   none of this machine's own unless they stand here
 
 They stand here because the gateway is built on top of the configuration.
 """
@@ -20,6 +22,7 @@ from plimsoll.sections import Section
 
 KeyRule = Literal["auto", "required", "off"]
 LogForm = Literal["json", "text", "off"]
+SessionTool = Literal["terminal", "read_file", "write_file", "patch", "search_files", "mcp", "plugins"]
 
 
 def _origin(value: str) -> str:
@@ -38,6 +41,45 @@ def _collector(value: str) -> str:
             "endpoint", "it must be written as http://host:port, without a password", {}
         )
     return value
+
+
+class GatewaySessions(Section):
+    """Conversations that the gateway itself answers in: over HTTP, on Matrix, on Telegram."""
+
+    tools: Sequence[SessionTool] = Field(
+        default=["mcp", "plugins"],
+        description=(
+            "Tools that sessions have. Those of this machine (terminal, files) work for everybody who is let in: "
+            "none of them unless you add it. mcp and plugins: all that these bring."
+        ),
+        json_schema_extra={
+            "allowed": "a list of terminal, read_file, write_file, patch, search_files, mcp, plugins"
+        },
+    )
+    waiting: int = Field(
+        default=16,
+        ge=0,
+        le=10_000,
+        description="Messages that wait in one session, per process; more get 429.",
+    )
+    open: int = Field(
+        default=200,
+        ge=0,
+        le=100_000,
+        description="Sessions that stay open while nobody speaks in them, per process.",
+    )
+    patience_seconds: float = Field(
+        default=600.0, gt=0, description="Seconds to wait while another process answers in a session."
+    )
+    lease_seconds: float = Field(
+        default=60.0,
+        ge=5,
+        le=3600,
+        description="Seconds for which a session is held after the process that answered in it was killed.",
+    )
+    hygiene_seconds: float = Field(
+        default=90.0, ge=1, description="Seconds that a message may wait while its session is made lighter."
+    )
 
 
 class GatewaySection(Section):
@@ -97,5 +139,6 @@ class GatewaySection(Section):
         description="An OpenTelemetry collector that gets a trace of each request (extra `otel`).",
         json_schema_extra={"allowed": "http://host:4318, or null"},
     )
+    sessions: GatewaySessions = Field(default_factory=GatewaySessions)
     matrix: MatrixSection = Field(default_factory=MatrixSection)
     telegram: TelegramSection = Field(default_factory=TelegramSection)

@@ -1,6 +1,9 @@
 """How many tokens each part of a compacted conversation may take.
 
 For a 200 000-token model at defaults: threshold 100 000, tail 20 000, summary at most 10 000.
+
+Under `compression.policy: cost` the budget is lean: a compacted conversation has 10 000 tokens in any larger window,
+because every token that stays is read again with every request, and what it saves is at most a search.
 """
 
 from dataclasses import dataclass
@@ -12,6 +15,10 @@ MIN_SUMMARY_TOKENS = 2_000
 SUMMARY_CEILING = 12_000
 SUMMARY_WINDOW_SHARE = 0.05
 TARGET_SHARE = 0.38
+# What a lean compaction leaves. In a 200K window the usual target holds .98 of the far facts that an agent types from
+# memory, this one holds .91 (see docs/caching.md): what is lost can be searched for, what stays is read each time.
+LEAN_TOKENS = 10_000
+_LEAN_THRESHOLD = int(LEAN_TOKENS / TARGET_SHARE)  # of which a lean budget's parts have their usual shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +29,7 @@ class Budget:
     threshold: float = 0.50
     target_ratio: float = 0.20
     target: int | None = None  # tokens of the compacted conversation, where somebody names them
+    lean: bool = False  # where nobody does: no larger than `LEAN_TOKENS`
 
     def __post_init__(self) -> None:
         if self.target is not None and self.target < 1:
@@ -41,19 +49,34 @@ class Budget:
     @property
     def target_tokens(self) -> int:
         """What a compacted conversation should weigh: by default a good third of the threshold."""
-        return min(self.target or int(self.threshold_tokens * TARGET_SHARE), self.threshold_tokens)
+        return min(self.target or int(self._shared_tokens * TARGET_SHARE), self.threshold_tokens)
+
+    @property
+    def limit_tokens(self) -> int:
+        """What it may weigh at most: the threshold, or the target where that was meant as a size."""
+        return self.target_tokens if self.target or self.lean else self.threshold_tokens
 
     @property
     def tail_tokens(self) -> int:
         """What the recent messages may take."""
-        return int(self.threshold_tokens * self.target_ratio)
+        return int(self._shared_tokens * self.target_ratio)
 
     @property
     def max_summary_tokens(self) -> int:
         """The most that any summary may take."""
-        return min(int(self.window * SUMMARY_WINDOW_SHARE), SUMMARY_CEILING)
+        ceiling = MIN_SUMMARY_TOKENS if self._is_lean else SUMMARY_CEILING
+        return min(int(self.window * SUMMARY_WINDOW_SHARE), ceiling)
 
     def summary_tokens(self, compressed_tokens: int) -> int:
         """What the summary of `compressed_tokens` may take; a small window's maximum outranks the minimum."""
         wanted = max(int(compressed_tokens * SUMMARY_RATIO), MIN_SUMMARY_TOKENS)
         return min(wanted, self.max_summary_tokens)
+
+    @property
+    def _is_lean(self) -> bool:
+        return self.lean and self.target is None
+
+    @property
+    def _shared_tokens(self) -> int:
+        """What the parts are shares of."""
+        return min(self.threshold_tokens, _LEAN_THRESHOLD) if self._is_lean else self.threshold_tokens

@@ -73,7 +73,8 @@ class CompressionSettings(Section):
     target_tokens: int | None = Field(
         default=None,
         ge=1,
-        description="What a compacted conversation should weigh. Null: a good third of the threshold.",
+        description="What a compacted conversation should weigh. "
+        "Null: a good third of the threshold; under policy cost at most 10 000 tokens.",
     )
     background: bool = Field(
         default=True,
@@ -81,7 +82,8 @@ class CompressionSettings(Section):
     )
     policy: Literal["threshold", "cost"] = Field(
         default="threshold",
-        description="When to act: at the threshold, or earlier where the cost model says that it pays.",
+        description="When to act, and how deep: at the threshold; or cost, which acts earlier where prices "
+        "say that it pays, and leaves a lighter view. It spends least and remembers a little less.",
     )
 
 

@@ -10,10 +10,11 @@ Nothing is opened before the application starts, and everything is closed when i
 """
 
 import asyncio
+import gc
 import os
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -59,11 +60,17 @@ from plimsoll.providers.auxiliary import resolve_auxiliary
 
 
 class Gateway:
-    """What is open while the application runs."""
+    """What is open while the application runs. `clock` is the time of day in seconds."""
 
     def __init__(
-        self, settings: Settings, gateway: GatewaySettings, environ: Mapping[str, str], home: Path
+        self,
+        settings: Settings,
+        gateway: GatewaySettings,
+        environ: Mapping[str, str],
+        home: Path,
+        clock: Callable[[], float] = time.time,
     ) -> None:
+        self._clock = clock
         self.settings, self.gateway, self.environ, self.home = settings, gateway, environ, home
         self.door = Door(gateway.host, settings.gateway.keys, settings.gateway.allowed_origins)
         self.watching = open_watching(settings.gateway, self._spend)
@@ -120,19 +127,24 @@ class Gateway:
         auxiliary = open_auxiliary(summaries, home)
         if auxiliary is not None:
             stack.push_async_callback(asyncio.to_thread, auxiliary.close)
-        windows = Windows(settings, lambda endpoint: card_of(settings, endpoint, home))
+        windows = Windows(
+            settings,
+            lambda endpoint: card_of(settings, endpoint, home),
+            lambda window: build_compressor(settings, window=window).budget.target_tokens,
+        )
+        compression = settings.compression
         lightener = Lightener(
             keeper,
             lambda window: build_compressor(settings, auxiliary, window=window),
-            CompactionRules(settings.compression.enabled, settings.compression.background),
-            time.time,
+            CompactionRules(compression.enabled, compression.background, policy=compression.policy),
+            self._clock,
             summaries.candidates[0].endpoint.model if summaries.candidates else "",
         )
         limits = self.gateway.limits
         self.threads = Threads(limits.conversations, limits.conversation_bytes, _let_go)
         pool = Pool(self.gateway.timeouts)
         stack.callback(pool.close)
-        planner = Planner(self.threads, keeper, lightener, windows, time.time)
+        planner = Planner(self.threads, keeper, lightener, windows, self._clock)
         targets = Targets(settings.model, self.environ, home)
         self.desk = Desk(self.gateway, targets, pool, planner, keeper, lightener, windows)
         stack.push_async_callback(self._end)
@@ -172,10 +184,12 @@ def build_app(
     *,
     environ: Mapping[str, str] | None = None,
     home: Path | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> Starlette:
     """The application; `environ` and `home` are the process's own where they are not given."""
     gateway = gateway or gateway_settings(settings.gateway)
-    within = Gateway(settings, gateway, os.environ if environ is None else environ, home or plimsoll_home())
+    environ = os.environ if environ is None else environ
+    within = Gateway(settings, gateway, environ, home or plimsoll_home(), clock)
     limits = gateway.limits
 
     listed = Models(lambda: within.open_desk)
@@ -209,6 +223,9 @@ def app_from_config(gateway: GatewaySettings) -> Starlette:
     Finalize(None, log.stop, exitpriority=0)
     app = build_app(settings, gateway)
     app.state.gateway.log = log
+    # What was loaded stays to the end: looking through it for garbage would hold up streams, again and again.
+    gc.collect()
+    gc.freeze()
     return app
 
 

@@ -65,5 +65,12 @@ def gateway_settings(
             depth=section.depth_limit,
             connections=section.connections,
         ),
+        sessions=SessionLimits(
+            waiting=section.sessions.waiting,
+            open=section.sessions.open,
+            patience=section.sessions.patience_seconds,
+            lease=section.sessions.lease_seconds,
+            hygiene_seconds=section.sessions.hygiene_seconds,
+        ),
         shutdown_seconds=section.shutdown_seconds,
     )

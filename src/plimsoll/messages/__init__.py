@@ -33,6 +33,7 @@ from plimsoll.messages.order import (
     meets_itself,
     turn_order_breaks,
 )
+from plimsoll.messages.recognition import extends, found_again
 from plimsoll.messages.repair import STUB_RESULT, is_whole, repair, stub_result
 from plimsoll.messages.validate import Violation, Wire, validate
 
@@ -55,7 +56,9 @@ __all__ = [
     "call_ids",
     "call_name",
     "excerpt",
+    "extends",
     "fitting_role",
+    "found_again",
     "group_end",
     "groups",
     "handle_of",

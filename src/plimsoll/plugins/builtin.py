@@ -40,6 +40,7 @@ def make_compressor(context: EngineContext) -> ContextCompressor:
         protect_last_n=compression.protect_last_n,
         summarizer=context.summarizer,
         target_tokens=compression.target_tokens,
+        lean=compression.policy == "cost",
     )
 
 

@@ -26,7 +26,7 @@ from plimsoll.agent import (
 from plimsoll.archive import Archive, CompactionEvent, Session
 from plimsoll.caching import Course, Terms, terms_of
 from plimsoll.context import ContextCompressor, ContextEngine, SummaryWriter
-from plimsoll.messages import Message
+from plimsoll.messages import SYSTEM_ROLES, Message, extends, found_again
 from plimsoll.models import card_for
 from plimsoll.sessions.exchange import Exchange, exchange_at
 from plimsoll.sessions.hygiene import Hygiene, clean
@@ -283,16 +283,26 @@ class Conversation:
     async def _reload_pins(self) -> None:
         """Find the pinned messages in the view; those that left it before they were pinned stay in the log."""
         self._pins = await self.archive.pins(self.session.id)
-        pinned = set(self._pins)
-        items = await self.archive.items(self.session.id) if pinned else []
-        words = [item.message for item in items if item.sequence in pinned]
+        numbers, view = set(self._pins), list(self.agent.view)
+        items = await self.archive.items(self.session.id) if numbers else []
+        places = found_again([item.message for item in items], view) if numbers else []
+        # Known as objects: another message may have the same words.
+        pinned = [
+            message
+            for message, place in zip(view, places, strict=False)
+            if place is not None and items[place].sequence in numbers
+        ]
 
         def finish(before: list[Message], after: list[Message]) -> list[Message]:
-            return with_pins(
-                before, after, [place for place, message in enumerate(before) if message in words]
-            )
+            return with_pins(before, after, [n for n, one in enumerate(before) if _is_one_of(one, pinned)])
 
         self.agent.finish = finish
+
+
+def _is_one_of(message: Message, pinned: Sequence[Message]) -> bool:
+    """Whether this is one of the pinned messages; the system prompt also with a note behind it."""
+    is_system = message.get("role") in SYSTEM_ROLES
+    return any(message is one or (is_system and extends(one, message)) for one in pinned)
 
 
 def _terms(line: Line, summary_model: str) -> Terms:

@@ -1,6 +1,7 @@
 """The agent's journal in the archive: every word is stored before the model sees it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from plimsoll.archive import Archive, Author, CompactionEvent, Lease, UsageRecord, draft_of
 from plimsoll.errors import Conflict
@@ -51,6 +52,8 @@ class ArchiveJournal:
             items = await self.archive.items(self.session, view)
             if [item.message for item in items] != list(before):
                 raise Conflict("The session changed meanwhile, so this compaction does not hold for it.")
+            # What the engine passed on is known by being the same object, however many are equal to it.
+            items = [replace(item, message=one) for item, one in zip(items, before, strict=True)]
             author = Author(event.model, degraded=bool(event.ledger.get("degraded")))
             draft = draft_of(self.session, view, items, after, author)
             await self.archive.commit_compaction(self.session, draft, event, lease=lease)

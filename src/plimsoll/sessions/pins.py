@@ -9,25 +9,37 @@ or results that belong to it, so that the list stays valid.
 
 from collections.abc import Collection, Sequence
 
-from plimsoll.messages import Message, answered_id, groups
+from plimsoll.messages import Message, extends, found_again, groups
 
 
 def with_pins(before: Sequence[Message], after: Sequence[Message], pinned: Collection[int]) -> list[Message]:
-    """The lighter list with the messages at these positions of the list before."""
+    """The lighter list with the messages at these positions of the list before.
+
+    One that has all its words and more behind them, such as the note behind the system prompt, is there.
+    """
     kept = list(after)
     for unit in groups(before):
-        if any(position in pinned and before[position] not in kept for position in unit):
-            kept = _with_unit(before, kept, unit)
+        wanted = [position for position in unit if position in pinned]
+        if wanted:
+            places = found_again(before, kept)
+            there = {place: message for place, message in zip(places, kept, strict=True) if place is not None}
+            if not all(one in there and extends(before[one], there[one]) for one in wanted):
+                kept = _with_unit(before, kept, places, unit)
     return kept
 
 
-def _with_unit(before: Sequence[Message], after: list[Message], unit: range) -> list[Message]:
+def _with_unit(
+    before: Sequence[Message], after: Sequence[Message], places: Sequence[int | None], unit: range
+) -> list[Message]:
     """The list with a unit at its place: in front of the first message that came after it."""
-    places = {id(message): place for place, message in enumerate(before)}
-    calls = {answered_id(message): place for place, message in enumerate(before) if answered_id(message)}
-    belongs = [before[place] for place in unit]
-    others = [m for m in after if places.get(id(m), calls.get(answered_id(m), -1)) not in unit]
-    for index, message in enumerate(others):
-        if places.get(id(message), calls.get(answered_id(message), -1)) >= unit.stop:
-            return [*others[:index], *belongs, *others[index:]]
-    return [*others, *belongs]
+    others: list[tuple[Message, int | None]] = []
+    is_inside = False
+    for message, place in zip(after, places, strict=True):
+        # A stub that a repair put behind a call of the unit goes with it.
+        is_inside = place in unit if place is not None else is_inside and message.get("role") == "tool"
+        if not is_inside:
+            others.append((message, place))
+    later = (index for index, (_, place) in enumerate(others) if place is not None and place >= unit.stop)
+    index = next(later, len(others))
+    messages = [message for message, _ in others]
+    return [*messages[:index], *(before[place] for place in unit), *messages[index:]]

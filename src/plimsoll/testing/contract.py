@@ -10,6 +10,7 @@ smallest conversation that breaks it. The built-in engine passes the same contra
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -229,8 +230,9 @@ def check_engine(factory: EngineFactory, examples: int = 100, found: Sequence[Ca
     ]
 
 
-def _generated(examples: int) -> list[Case]:
-    """The same cases every time, so that a verdict can be repeated."""
+@cache
+def _generated(examples: int) -> tuple[Case, ...]:
+    """The same cases every time, so that a verdict can be repeated; drawing them takes as long as trying them."""
     drawn: list[Case] = []
 
     @settings(
@@ -246,7 +248,7 @@ def _generated(examples: int) -> list[Case]:
         drawn.append(case)
 
     draw()
-    return drawn
+    return tuple(drawn)
 
 
 def _failures(factory: EngineFactory, case: Case) -> Iterator[tuple[str, Exception]]:

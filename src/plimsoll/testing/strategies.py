@@ -2,10 +2,12 @@
 
 Cuts, parallel calls, orphans, missing content, images, several users in a row and
 results of every size really occur. Long texts are built from a few drawn numbers,
-so that large conversations stay cheap to generate and small ones easy to read.
+so that large conversations stay cheap to generate and small ones easy to read. Each
+strategy is made once: making one takes longer than drawing from it.
 """
 
 import json
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -23,11 +25,13 @@ _PIXEL = (
 )
 
 
+@cache
 def texts(largest: int = 400) -> st.SearchStrategy[str]:
     """Readable text of up to `largest` words; two equal draws give equal text."""
     return st.builds(_text, st.integers(0, 10_000), st.integers(1, largest))
 
 
+@cache
 @st.composite
 def user_messages(draw: st.DrawFn) -> Message:
     """What a person says: text, parts, an image, now and then a name or an unknown key."""
@@ -46,6 +50,7 @@ def user_messages(draw: st.DrawFn) -> Message:
     return {"role": "user", "content": text}
 
 
+@cache
 @st.composite
 def tool_rounds(draw: st.DrawFn, ids: str = "call") -> list[Message]:
     """An assistant message with one to three calls, and their results; sometimes one is missing."""
@@ -64,6 +69,7 @@ def tool_rounds(draw: st.DrawFn, ids: str = "call") -> list[Message]:
     return [{"role": "assistant", "content": said, "tool_calls": calls}, *results]
 
 
+@cache
 @st.composite
 def turns(draw: st.DrawFn) -> list[Message]:
     """One user turn: the request, some tool rounds, an answer; not always all of them."""
@@ -77,6 +83,7 @@ def turns(draw: st.DrawFn) -> list[Message]:
     return said
 
 
+@cache
 @st.composite
 def conversations(draw: st.DrawFn, min_turns: int = 1, max_turns: int = 14) -> list[Message]:
     """A whole conversation, with or without a system prompt."""
@@ -102,6 +109,7 @@ _CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@cache
 def _results() -> st.SearchStrategy[Any]:
     exact = st.sampled_from(
         ["", "ok", "x" * 200, "x" * 201, "exit code: 1\nE   AssertionError: 3 != 4\n1 failed"]

@@ -198,6 +198,21 @@ def test_a_pinned_message_may_not_leave_the_view(archive: Driver):
     archive.compact(id, [said[0], summary("B"), said[7]])
 
 
+def test_a_pinned_message_may_get_more_behind_its_words_and_nothing_else(archive: Driver):
+    prompt = {"role": "system", "content": "You keep the log."}
+    blocks = [{"type": "text", "text": text} for text in ("You keep the log.", "[Note]")]
+    noted = {**prompt, "content": blocks}
+    said = [prompt, *talk(8)]
+    id = archive.begin(*said)
+    archive.pin(id, 1)
+    archive.compact(id, [noted, summary("A"), *said[6:]])
+    assert archive.seen(id)[0] == noted
+    for other in ({**prompt, "content": "You keep"}, {**prompt, "content": blocks[1:]}):
+        with pytest.raises(Conflict, match=r"Message 1 of session .* is pinned"):
+            archive.compact(id, [other, summary("B"), said[8]])
+    archive.compact(id, [noted, summary("B"), said[8]])
+
+
 def test_a_fork_shares_the_past_and_goes_its_own_way(archive: Driver):
     said = talk(6)
     id = archive.begin(*said, title="first", model="m", engine="e")

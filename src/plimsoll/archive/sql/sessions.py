@@ -42,6 +42,14 @@ WITH RECURSIVE
       WHERE n.session IN (SELECT key FROM heirs) AND e.source IS NOT NULL
     UNION SELECT e.source FROM edges e JOIN kept_nodes k ON e.node = k.id WHERE e.source IS NOT NULL)
 """
+# Where the first leaf begins, of a session or one that it came from, that stands for a message and for later ones.
+_LEAF_ACROSS = """
+WITH RECURSIVE line (key, parent) AS (
+    SELECT key, parent FROM sessions WHERE key = CAST(? AS BIGINT)
+    UNION SELECT s.key, s.parent FROM sessions s JOIN line ON s.key = line.parent)
+SELECT coalesce(min(e.first), 0) FROM edges e JOIN nodes n ON n.id = e.node JOIN line ON line.key = n.session
+WHERE n.kind = 'leaf' AND e.first <= ? AND e.last > ?
+"""
 _SWEEP = (
     "DELETE FROM view_references WHERE view IN (SELECT id FROM views WHERE session = (SELECT key FROM gone) "
     "AND id NOT IN (SELECT id FROM kept_views))",
@@ -105,13 +113,31 @@ async def total_at(db: Connection, row: Row, sequence: int) -> int:
 
 async def view_at(db: Connection, row: Row, sequence: int) -> int:
     """The newest view, from the one that holds backwards, that knows nothing of later messages."""
-    view = row.session.view
+    view, leaf = row.session.view, await _leaf_across(db, row, sequence)
     while view:
         through, previous = await db.only("SELECT through, previous FROM views WHERE id = ?", (view,))
-        if through <= sequence:
+        if through <= sequence and (not leaf or await _holds(db, view, through, leaf, sequence)):
             return view
         view = previous
     return 0
+
+
+async def _leaf_across(db: Connection, row: Row, sequence: int) -> int:
+    """Where the first leaf begins that stands for a message and for later ones too; 0 where there is none."""
+    (first,) = await db.only(_LEAF_ACROSS, (row.key, sequence, sequence))
+    return int(first)
+
+
+async def _holds(db: Connection, view: int, through: int, first: int, last: int) -> bool:
+    """Whether all of these messages stand in a view; those that left are told of by a leaf."""
+    rows = await db.rows(
+        "SELECT coalesce(r.first, s.sequence), coalesce(r.last, s.sequence) FROM view_references r "
+        "LEFT JOIN shortenings s ON s.id = r.shortening WHERE r.view = ? AND r.node IS NULL",
+        (view,),
+    )
+    runs: list[tuple[int, int]] = [(start, end) for start, end in rows]
+    runs.append((through + 1, last))
+    return sum(max(0, min(end, last) - max(start, first) + 1) for start, end in runs) == last - first + 1
 
 
 async def newest_first(

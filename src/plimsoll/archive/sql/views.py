@@ -15,6 +15,7 @@ from plimsoll.archive.sql.lineage import Row, clipped, segments
 from plimsoll.archive.sql.sessions import total_at
 from plimsoll.archive.views import Draft, Item, Reference, Shortened, View, faults, sequences_of
 from plimsoll.errors import Conflict, InvalidConversation, UserError
+from plimsoll.messages import extends
 from plimsoll.models import estimate_message_tokens
 
 _REFERENCES = (
@@ -129,20 +130,29 @@ async def commit(db: Connection, row: Row, draft: Draft, event: CompactionEvent)
 async def _require_pins(db: Connection, row: Row, before: View, draft: Draft) -> None:
     """A pinned message that stood word for word stays so, also one that was pinned while the draft was made."""
     last = row.session.messages
-    had = _whole_messages(before.whole(last))
-    has = _whole_messages(View(0, draft.references, draft.through).whole(last))
+    had, has = before.whole(last), View(0, draft.references, draft.through).whole(last)
     for sequence in await log.pins(db, row.key):
-        inside = [any(span.first <= sequence <= span.last for span in spans) for spans in (had, has)]
         # One that the model never saw whole cannot stay whole.
-        if inside == [True, False] and not await log.shown(db, row, sequence, sequence):
+        if (
+            await _stands_whole(db, row, had, sequence)
+            and not await _stands_whole(db, row, has, sequence)
+            and not await log.shown(db, row, sequence, sequence)
+        ):
             raise Conflict(
                 f"Message {sequence} of session {row.session.id} is pinned, and the new view would not hold it "
                 "word for word. Make the compaction anew."
             )
 
 
-def _whole_messages(references: tuple[Reference, ...]) -> list[Span]:
-    return [reference for reference in references if isinstance(reference, Span)]
+async def _stands_whole(db: Connection, row: Row, references: Sequence[Reference], sequence: int) -> bool:
+    """Whether a message stands there in its own words; something may be added behind them."""
+    for reference in references:
+        if isinstance(reference, Span) and reference.first <= sequence <= reference.last:
+            return True
+        if isinstance(reference, Shortened) and reference.sequence == sequence:
+            (said,) = await log.messages(db, row, sequence, sequence)
+            return extends(said.message, reference.message)
+    return False
 
 
 async def _columns(

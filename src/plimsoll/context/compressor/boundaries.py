@@ -120,12 +120,17 @@ def _one_group_earlier(messages: Sequence[Message], plan: Boundaries, floor: int
 
 
 def _with_own_request(messages: Sequence[Message], plan: Boundaries, floor: int) -> Boundaries | None:
-    """The plan with the last user message before a tail that starts with the assistant kept in front of it."""
+    """The plan with the last user message before a tail that starts with the assistant kept in front of it.
+
+    That may be the last message of the head, which then ends before it.
+    """
     if plan.kept or _role(messages, plan.tail_start) != "assistant":
         return None
-    for position in range(plan.tail_start - 1, floor - 1, -1):
+    first = floor if plan.previous is not None else _opening_end(messages)
+    for position in range(plan.tail_start - 1, first - 1, -1):
         if messages[position].get("role") == "user":
-            return _with_role(messages, replace(plan, kept=range(position, position + 1)))
+            kept, head_end = range(position, position + 1), min(plan.head_end, position)
+            return _with_role(messages, replace(plan, head_end=head_end, kept=kept))
     return None
 
 
@@ -151,8 +156,7 @@ def _with_role(messages: Sequence[Message], plan: Boundaries) -> Boundaries | No
 
 def with_shorter_head(messages: Sequence[Message], plan: Boundaries) -> Boundaries | None:
     """The head gives its last units to the middle until a role fits; system prompt and opening always stay."""
-    opening = 2 if messages[0].get("role") in SYSTEM_ROLES else 1
-    while plan.head_end > opening:
+    while plan.head_end > _opening_end(messages):
         plan = replace(plan, head_end=align_backward(messages, plan.head_end - 1))
         if messages[plan.head_end].get("role") == "user" and plan.head_end == newest_own_request(messages):
             plan = replace(plan, kept=range(plan.head_end, plan.head_end + 1))
@@ -160,6 +164,11 @@ def with_shorter_head(messages: Sequence[Message], plan: Boundaries) -> Boundari
         if role and plan.middle:
             return replace(plan, summary_role=role)
     return None
+
+
+def _opening_end(messages: Sequence[Message]) -> int:
+    """Behind the system prompt and the first message of the conversation."""
+    return 2 if messages[0].get("role") in SYSTEM_ROLES else 1
 
 
 def _role(messages: Sequence[Message], position: int) -> str | None:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 from plimsoll.context.budget import MIN_SUMMARY_TOKENS, SUMMARY_RATIO, Budget
 from plimsoll.context.compressor.assemble import assemble, summary_message
-from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries
+from plimsoll.context.compressor.boundaries import find_boundaries
 from plimsoll.context.compressor.ladder import SMALLEST_SUMMARY, Plan, fit
 from plimsoll.context.compressor.prune import clearable, prune_old_tool_results
 from plimsoll.context.compressor.spend import spend_tail
-from plimsoll.context.compressor.summarise import Job, Summary, deterministic_summary, summarise
+from plimsoll.context.compressor.summarise import TOO_LONG, Job, Summary, deterministic_summary, summarise
 from plimsoll.context.gate import refusal
 from plimsoll.context.markers import summary_body
 from plimsoll.context.report import Report
@@ -37,6 +37,14 @@ class Rules:
     budget: Budget
     protect_last_n: int = 20
     summarizer: SummaryWriter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Tokens of a summary: what a model may say, and what code may add."""
+
+    said: int
+    ledger: int
 
 
 def compact(
@@ -73,7 +81,9 @@ def _planned(messages: list[Message], rules: Rules, current_tokens: int | None) 
     scale = _scale(current_tokens, sum(tokens))
     tail_tokens = int(rules.budget.tail_tokens / scale)
     bounds = find_boundaries(messages, tokens, tail_tokens, rules.protect_last_n)
-    return Plan(messages, tokens, bounds), int(rules.budget.threshold_tokens / scale)
+    # Who names a size means it.
+    limit = min(int(rules.budget.threshold_tokens / scale), rules.budget.limit_tokens)
+    return Plan(messages, tokens, bounds, messages), limit
 
 
 def _parts_are_whole(plan: Plan) -> bool:
@@ -86,39 +96,46 @@ def _parts_are_whole(plan: Plan) -> bool:
 
 def _lightened(plan: Plan, rules: Rules, limit: int, focus: str | None) -> tuple[Plan, Summary | None]:
     """Summarise, and where the result is too heavy go down the ladder."""
-    plan = spend_tail(plan, rules.budget.tail_tokens)
-    if rules.budget.target:
-        limit = min(limit, rules.budget.target)  # who names a size means it
-    summary = _summary(plan, rules, focus) if plan.bounds.summary_role else None
+    plan, room = spend_tail(plan, rules.budget.tail_tokens), None
+    if rules.summarizer and rules.budget.limit_tokens < rules.budget.threshold_tokens:
+        # A model is asked once, for what fits: a second call costs as much, and what does not fit is thrown away.
+        plan, room = _with_room(plan, rules, limit)
+    summary = summarise(_job(plan, rules, focus, room), rules.summarizer) if _has_middle(plan) else None
     # The ladder may make a middle where there was none; its summary will weigh something too.
     fitted = fit(plan, limit, _weight(summary) or SMALLEST_SUMMARY)
-    if fitted.bounds != plan.bounds:
+    if fitted is not plan:
         summary = _extended(plan, fitted, rules, focus, summary)
-    room = limit - fitted.size(_weight(Summary("", "deterministic")))
-    if summary and room > 0 and fitted.size(_weight(summary)) > limit:
-        # What the ladder shortened is summarised from the originals all the same.
-        job = _job(replace(plan, bounds=fitted.bounds), rules, focus, ledger=room)
+    left = limit - fitted.size(_weight(Summary("", "deterministic")))
+    if summary and left > 0 and fitted.size(_weight(summary)) > limit:
+        job = _job(fitted, rules, focus, _Room(0, left))
         summary = replace(summary, text=deterministic_summary(job), source="deterministic")
     return fitted, summary
 
 
-def _summary(plan: Plan, rules: Rules, focus: str | None) -> Summary:
-    return summarise(_job(plan, rules, focus), rules.summarizer)
+def _with_room(plan: Plan, rules: Rules, limit: int) -> tuple[Plan, "_Room"]:
+    """The parts made to fit beside a summary of at most half the size, and what model and code may say in it."""
+    said = min(_budget(plan, rules), limit // 4)
+    plan = fit(plan, limit, min(said + _most_ledger(plan) + SMALLEST_SUMMARY, limit // 2))
+    free = limit - plan.size(0) - SMALLEST_SUMMARY - int(said * TOO_LONG)
+    return plan, _Room(said, max(0, min(free, _ledger_budget(plan, rules))))
 
 
-def _job(plan: Plan, rules: Rules, focus: str | None, ledger: int | None = None) -> Job:
+def _has_middle(plan: Plan) -> bool:
+    return bool(plan.bounds.summary_role)
+
+
+def _job(plan: Plan, rules: Rules, focus: str | None, room: _Room | None = None) -> Job:
     runs = plan.bounds.middle
-    budget = _budget(plan, rules)
     return Job(
-        middle=_middle(plan.messages, plan.bounds),
+        middle=[message for run in runs for message in plan.originals[run.start : run.stop]],
         middle_tokens=_middle_tokens(plan),
-        budget=min(budget, rules.budget.max_summary_tokens),
-        ledger=_ledger_budget(plan, rules) if ledger is None else ledger,
+        budget=room.said if room else min(_budget(plan, rules), rules.budget.max_summary_tokens),
+        ledger=room.ledger if room else _ledger_budget(plan, rules),
         kept=plan.stays(),
         opening=_opening(plan),
         previous=_previous(plan),
         focus=focus,
-        view=plan.messages if runs else (),
+        view=plan.originals if runs else (),
         covered=(runs[0].start, runs[-1].stop - 1) if runs else (0, 0),
     )
 
@@ -126,30 +143,29 @@ def _job(plan: Plan, rules: Rules, focus: str | None, ledger: int | None = None)
 def _extended(
     plan: Plan, fitted: Plan, rules: Rules, focus: str | None, summary: Summary | None
 ) -> Summary | None:
-    """The summary after the ladder moved more messages to the middle: a model updates what it wrote."""
+    """The summary after the ladder: a model updates what it wrote, where more messages came to the middle.
+
+    What code writes is written again, because it has the room that the ladder made.
+    """
     if not fitted.bounds.summary_role:
         return None
-    # The originals are summarised, not the stubs that the ladder made of them.
-    original = Plan(plan.messages, plan.tokens, fitted.bounds)
-    job = _job(original, rules, focus)
+    job = _job(fitted, rules, focus)
     if summary is None:
         return summarise(job, rules.summarizer)
     if summary.source == "deterministic":
         return replace(summary, text=deterministic_summary(job))
+    if fitted.bounds == plan.bounds:
+        return summary
     known = {position for run in plan.bounds.middle for position in run}
     added = [p for run in fitted.bounds.middle for p in run if p not in known]
     update = replace(
         job,
-        middle=[plan.messages[position] for position in added],
+        middle=[plan.originals[position] for position in added],
         middle_tokens=sum(plan.tokens[position] for position in added),
         previous=summary.text,
         view=(),  # the summary that is updated does not stand in the conversation
     )
     return summarise(update, rules.summarizer)
-
-
-def _middle(messages: Sequence[Message], bounds: Boundaries) -> list[Message]:
-    return [message for run in bounds.middle for message in messages[run.start : run.stop]]
 
 
 def _middle_tokens(plan: Plan) -> int:
@@ -165,12 +181,16 @@ def _budget(plan: Plan, rules: Rules) -> int:
 
 def _ledger_budget(plan: Plan, rules: Rules) -> int:
     """What code may say about the middle: what the rest leaves free of the target, and never next to nothing."""
-    previous = estimate_tokens(_previous(plan))
-    # What an earlier summary says has proved itself once; what is new comes on top.
-    most = max(int(_middle_tokens(plan) * SUMMARY_RATIO) + previous, MIN_SUMMARY_TOKENS)
+    most = _most_ledger(plan)
     least = min(_budget(plan, rules), max(most // 2, MIN_SUMMARY_TOKENS))
     free = rules.budget.target_tokens - plan.size(0) - SMALLEST_SUMMARY
     return max(least, min(free, most))
+
+
+def _most_ledger(plan: Plan) -> int:
+    """What an earlier summary says has proved itself once; what is new comes on top."""
+    previous = estimate_tokens(_previous(plan))
+    return max(int(_middle_tokens(plan) * SUMMARY_RATIO) + previous, MIN_SUMMARY_TOKENS)
 
 
 def _opening(plan: Plan) -> str:

@@ -25,7 +25,7 @@ class ContextCompressor(ContextEngine):
 
     Without a summarizer, or when it fails in any way, the summary is written from the conversation itself.
     Where `context_length` is not given, the model's card decides. `target_tokens` is what a compacted conversation
-    should weigh; by default a good third of the threshold.
+    should weigh; by default a good third of the threshold, and with `lean` at most 10 000.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class ContextCompressor(ContextEngine):
         protect_last_n: int = 20,
         summarizer: SummaryWriter | None = None,
         target_tokens: int | None = None,
+        lean: bool = False,
     ) -> None:
         if protect_last_n < 1:
             raise SettingError(f"protect_last_n must be at least 1, not {protect_last_n!r}")
@@ -47,7 +48,7 @@ class ContextCompressor(ContextEngine):
         self.last_report: Report | None = None
         self._waits_for: int | None = None
         window = context_length if context_length is not None else self._window_of(model)
-        self._set_budget(Budget(window, threshold, target_ratio, target_tokens))
+        self._set_budget(Budget(window, threshold, target_ratio, target_tokens, lean))
 
     @property
     def name(self) -> str:
@@ -83,7 +84,7 @@ class ContextCompressor(ContextEngine):
         whole = messages if is_whole(messages) else repair(messages)
         tokens = [estimate_message_tokens(message) for message in whole]
         bounds = find_boundaries(whole, tokens, self.tail_token_budget, self.protect_last_n)
-        return bool(bounds.summary_role) or sum(tokens) > self.threshold_tokens
+        return bool(bounds.summary_role) or sum(tokens) > self.budget.limit_tokens
 
     def compress(
         self,

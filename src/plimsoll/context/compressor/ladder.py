@@ -37,11 +37,15 @@ _CAPS = (4_096, 2_048, 1_024, 512, 256, 128, 64, 32)
 
 @dataclass(frozen=True)
 class Plan:
-    """A compacted conversation in the making: the messages, what each weighs, and where they are cut."""
+    """A compacted conversation in the making: the messages, what each weighs, and where they are cut.
+
+    `originals` are the same messages before any of them was made smaller: what a summary is written from.
+    """
 
     messages: list[Message]
     tokens: list[int]
     bounds: Boundaries
+    originals: list[Message]
     steps: tuple[str, ...] = field(default=())
 
     def size(self, summary_tokens: int) -> int:

@@ -2,8 +2,8 @@
 
 from plimsoll.context.lcm.engine import LcmEngine
 from plimsoll.context.lcm.memory import Memory, OwnMemory
-from plimsoll.context.lcm.outline import outline_of
+from plimsoll.context.lcm.outline import outline_of, shape_of
 from plimsoll.context.lcm.stored import StoredMemory
 from plimsoll.context.lcm.tree import Tree
 
-__all__ = ["LcmEngine", "Memory", "OwnMemory", "StoredMemory", "Tree", "outline_of"]
+__all__ = ["LcmEngine", "Memory", "OwnMemory", "StoredMemory", "Tree", "outline_of", "shape_of"]

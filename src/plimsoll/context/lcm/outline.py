@@ -20,8 +20,9 @@ Kind = Literal["json", "table", "code", "text"]
 MOST_CHARACTERS = 1_200
 _PARSED = 4_000_000  # characters of JSON that are worth parsing
 _KEYS, _DEPTH = 12, 3
+# Blanks and no line breaks in front: a text of empty lines would be read again from each of them.
 _SIGNATURE = re.compile(
-    r"^\s*(?:(?:export|public|private|protected|static|async|pub|final|abstract|default)\s+)*"
+    r"^[ \t]*(?:(?:export|public|private|protected|static|async|pub|final|abstract|default)[ \t]+)*"
     r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|type|module|package)\b[^\n{;]{0,140}",
     re.MULTILINE,
 )
@@ -31,15 +32,25 @@ _TABLE_LINES = 20
 
 def outline_of(text: str, limit: int = MOST_CHARACTERS) -> str:
     """The outline in at most `limit` characters."""
+    return _described(text, *_outlined(text), limit)
+
+
+def shape_of(text: str, limit: int = MOST_CHARACTERS) -> str:
+    """The outline of JSON, a table or code; empty for any other text, whose beginning and end say as much."""
     kind, lines = _outlined(text)
-    size = f"{len(text):,} characters, {text.count(chr(10)) + 1:,} lines"
-    whole = f"{kind}, {size}\n{lines}" if lines else f"{kind}, {size}"
-    return excerpt(whole, limit)
+    return "" if kind == "text" else _described(text, kind, lines, limit)
 
 
 def kind_of(text: str) -> Kind:
     """What a text is, as far as one can see."""
     return _outlined(text)[0]
+
+
+def _described(text: str, kind: Kind, lines: str, limit: int) -> str:
+    size = f"{len(text):,} characters, {text.count(chr(10)) + 1:,} lines"
+    whole = f"{kind}, {size}\n{lines}" if lines else f"{kind}, {size}"
+    # Half a surrogate pair is an escape in JSON, and nothing that could be sent once it is read.
+    return excerpt(whole, limit).encode("utf-8", "replace").decode("utf-8")
 
 
 def _outlined(text: str) -> tuple[Kind, str]:
@@ -62,6 +73,8 @@ def _json_shape(text: str) -> str:
         value = json.loads(text)
     except ValueError:
         return _lines_of_json(text)
+    except RecursionError:  # nested a thousand deep
+        return ""
     return _shape(value, _DEPTH)
 
 
@@ -71,7 +84,7 @@ def _lines_of_json(text: str) -> str:
     try:
         first = json.loads(lines[0])
         json.loads(lines[-1])
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, RecursionError):
         return ""
     return f"{len(lines):,} lines × {_shape(first, _DEPTH)}" if len(lines) > 1 else ""
 
@@ -99,11 +112,20 @@ def _table_shape(text: str) -> str:
     for separator in (",", "\t", ";"):
         counts = {line.count(separator) for line in lines[:_TABLE_LINES] if line.strip()}
         if len(counts) == 1 and counts != {0} and min(counts) >= 1:
-            head, first = list(csv.reader(io.StringIO("\n".join(lines[:2])), delimiter=separator))[:2]
-            if all(name and len(name) <= 60 and not name.isdigit() for name in head):
+            head, first = _rows(lines[:2], separator)
+            if head and all(name and len(name) <= 60 and not name.isdigit() for name in head):
                 row = separator.join(first)
                 return f"{len(lines) - 1:,} rows: {', '.join(head)}\nfirst row: {excerpt(row, 200)}"
     return ""
+
+
+def _rows(lines: list[str], separator: str) -> tuple[list[str], list[str]]:
+    """Two lines as rows; none where they are no rows, as with an open quote or a field without end."""
+    try:
+        rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=separator))
+    except csv.Error:
+        return [], []
+    return (rows[0], rows[1]) if len(rows) > 1 else ([], [])
 
 
 def _line(text: str, match: re.Match[str]) -> int:

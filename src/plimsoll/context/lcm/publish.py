@@ -93,7 +93,7 @@ def _planned(whole: list[Message], rules: Rules, current_tokens: int | None) -> 
     scale = max(1.0, min(_MOST_SCALE, current_tokens / total)) if current_tokens and total else 1.0
     tail_tokens = int(rules.budget.tail_tokens / scale)
     bounds = find_boundaries(whole, tokens, tail_tokens, rules.protect_last_n)
-    return Plan(whole, tokens, bounds), int(rules.budget.threshold_tokens / scale)
+    return Plan(whole, tokens, bounds, whole), int(rules.budget.threshold_tokens / scale)
 
 
 def _allowance(plan: Plan, budget: Budget) -> int:

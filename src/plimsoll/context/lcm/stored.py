@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from plimsoll.archive import Item, Node, SearchPage, SearchQuery, StoredMessage
 from plimsoll.archive.blocking import BlockingArchive
-from plimsoll.archive.encoding import digest_of
-from plimsoll.messages import Message
+from plimsoll.messages import Message, found_again
 
 
 class StoredMemory:
@@ -60,16 +59,11 @@ class StoredMemory:
 
 
 def _laid_over(messages: Sequence[Message], items: Sequence[Item]) -> list[int]:
-    """The numbers of a list that is not the view: equal messages from the back; 0 for what the view does not hold."""
-    places: dict[bytes, list[int]] = {}
-    for place, item in enumerate(items):
-        if item.sequence:
-            places.setdefault(digest_of(item.message), []).append(place)
-    seats = [0] * len(messages)
-    bound = len(items)
-    for index in range(len(messages) - 1, -1, -1):
-        fitting = [place for place in places.get(digest_of(messages[index]), ()) if place < bound]
-        if fitting:
-            bound = fitting[-1]
-            seats[index] = items[bound].sequence
-    return seats
+    """The numbers of a list that is not the view; 0 for what the view does not hold."""
+    places = found_again(
+        [item.message for item in items],
+        messages,
+        fixed=[place for place, item in enumerate(items) if item.node],
+        shortened=[place for place, item in enumerate(items) if item.shortened],
+    )
+    return [0 if place is None else items[place].sequence for place in places]

@@ -42,7 +42,7 @@ _COUNTED = re.compile(r"(\w+) (\d+)×")
 _VALUES = {
     "Goal": 1.0,
     "Constraints & Preferences": 4.0,
-    "Done": 0.3,
+    "Done": 0.6,
     "In Progress": 3.0,
     "Blocked": 0.8,
     "Key Decisions": 0.6,

@@ -8,12 +8,12 @@ unknown. Cache markers do not count, as clients move them, and a text counts lik
 holds who asks, so that two callers never meet, and the name that the client gave, if it gave one.
 """
 
-import json
 from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
 from plimsoll.gateway.dropin.inquiry import unmarked
+from plimsoll.gateway.edge.jsontext import write_sorted
 
 SIZE = 16
 
@@ -38,9 +38,11 @@ def _bytes(message: dict[str, Any]) -> bytes:
     if isinstance(content, list) and len(content) == 1 and _is_text(content[0]):
         content = content[0]["text"]
     if not isinstance(content, str):
-        return _written(plain)
+        return write_sorted(plain)
     rest = (
-        _written({key: value for key, value in plain.items() if key != "content"}) if len(plain) > 2 else b""
+        write_sorted({key: value for key, value in plain.items() if key != "content"})
+        if len(plain) > 2
+        else b""
     )
     # Most messages are a role and a text, and a long history has thousands of them.
     role = str(plain.get("role")).encode("utf-8", "surrogatepass")
@@ -51,8 +53,3 @@ def _is_text(block: Any) -> bool:
     if not isinstance(block, dict) or block.keys() != {"type", "text"}:
         return False
     return block["type"] == "text" and isinstance(block["text"], str)
-
-
-def _written(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")

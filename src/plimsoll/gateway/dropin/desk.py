@@ -161,7 +161,10 @@ class Desk:
             thread.anchor = thread.anchor.observe(usage.prompt_tokens, out.estimated)
             self.windows.note_ratio(out.model, thread.anchor.ratio)
         if not out.inquiry.edits_itself and self._lightener.is_enabled:
-            self._lightener.prepare(thread, thread.anchor.predict(out.estimated), out.facts)
+            tokens = thread.anchor.predict(out.estimated)
+            sent = thread.sequence_at(len(out.inquiry.said)) - len(thread.lead)
+            self._lightener.asked(thread, tokens, out.facts, sent, out.written)
+            self._lightener.prepare(thread, tokens, out.facts)
         if usage is not None and thread.journal is not None:
             self._run_beside(self._note(out, used))
 

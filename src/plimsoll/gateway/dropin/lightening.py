@@ -3,6 +3,7 @@
 below 85 % of the threshold   nothing
 above it                      the next view is prepared beside the conversation, after a reply
 at the threshold              swapped in before the request goes out
+before it                     under `policy: cost`, as soon as it pays
 an overflow                   at once, and what the upstream said of its window holds from now on
 """
 
@@ -10,6 +11,7 @@ import logging
 from collections.abc import Callable
 
 from plimsoll.agent import CompactionRules, Compactor
+from plimsoll.caching import terms_of
 from plimsoll.context import ContextEngine
 from plimsoll.dialects import drop_bound_thinking
 from plimsoll.errors import PlimsollError
@@ -17,6 +19,7 @@ from plimsoll.gateway.dropin.keeping import Keeper
 from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.dropin.windows import ModelFacts
 from plimsoll.gateway.watch.facts import note_compaction, note_usage
+from plimsoll.models import card_for
 
 log = logging.getLogger(__name__)
 
@@ -34,15 +37,32 @@ class Lightener:
     ) -> None:
         self._keeper, self._engine_for, self._rules = keeper, engine_for, rules
         self._clock, self._summary_model = clock, summary_model
+        self._writer = card_for(summary_model) if summary_model else None
 
     @property
     def is_enabled(self) -> bool:
         """Whether anything is made lighter without being asked for."""
         return self._rules.enabled
 
-    def is_due(self, thread: Thread, tokens: int, facts: ModelFacts) -> bool:
-        """Whether the conversation must be lighter before a request of so many tokens."""
-        return tokens >= facts.soft_line and self._compactor(thread, facts, tokens).is_due(tokens)
+    def reason(self, thread: Thread, tokens: int, facts: ModelFacts, frame: int = 0) -> str:
+        """Why the conversation must be lighter before a request of so many tokens; empty where it need not.
+
+        `frame` is the estimate of system prompt and tools.
+        """
+        if tokens < facts.look_line:
+            return ""
+        compactor = self._compactor(thread, facts, tokens)
+        if compactor.is_due(tokens):
+            return "threshold"
+        if compactor.terms is not None:
+            self._catch_up(thread, compactor, frame)
+        return "cost" if compactor.pays(tokens) else ""
+
+    def asked(self, thread: Thread, tokens: int, facts: ModelFacts, messages: int, at: float) -> None:
+        """A request with the first `messages` of the log, `tokens` in all, was sent at this time and answered."""
+        if tokens >= facts.look_line:
+            self._compactor(thread, facts, tokens).asked(tokens, at)
+            thread.counted = max(thread.counted, messages + 1)  # its reply comes back as the next message
 
     async def lighten(self, thread: Thread, tokens: int, facts: ModelFacts, trigger: str, model: str) -> bool:
         """Make it lighter now; whether it is. What the archive cannot take changes nothing."""
@@ -70,7 +90,7 @@ class Lightener:
 
     def prepare(self, thread: Thread, tokens: int, facts: ModelFacts) -> None:
         """Begin with the next view, where it will soon be due."""
-        if tokens >= facts.soft_line and not thread.lock.locked():
+        if tokens >= facts.look_line and not thread.lock.locked():
             self._compactor(thread, facts, tokens).prepare(thread.view(), tokens)
 
     def _compactor(self, thread: Thread, facts: ModelFacts, tokens: int) -> Compactor:
@@ -81,8 +101,39 @@ class Lightener:
             thread.compactor = compactor
         elif compactor.engine.context_length != facts.window:
             compactor.engine.update_model(facts.card.name, facts.window)
+        self._set_terms(compactor, facts)
         if thread.past:
             # What was tried in vain, or taken back by a person, is not done again at the next chance.
             compactor.remember(thread.past, tokens)
+            if thread.past[-1].outcome == "compacted":
+                compactor.course = compactor.course.compacted()  # by another process, or in an earlier life
             thread.past = ()
         return compactor
+
+    def _set_terms(self, compactor: Compactor, facts: ModelFacts) -> None:
+        """What `policy: cost` reckons with; another model's cache knows nothing of the conversation."""
+        if self._rules.policy != "cost":
+            return
+        known = compactor.terms
+        if known is None or known.card is not facts.card:
+            compactor.terms = terms_of(facts.card, facts.policy, self._writer)
+            if known is not None and known.card.name != facts.card.name:
+                compactor.course = compactor.course.moved()
+
+    def _catch_up(self, thread: Thread, compactor: Compactor, frame: int) -> None:
+        """Count the replies that came past this process, or before the conversation was looked at.
+
+        Nobody knows when they were asked for. They count as a moment old: a cache that is believed cold would be
+        thrown away at once.
+        """
+        now, weight = self._clock(), frame
+        through = thread.sight.through if thread.sight else 0
+        if thread.sight is not None:
+            weight += thread.sight.tokens
+        for place, message in enumerate(thread.log):
+            if place >= thread.counted and message.get("role") == "assistant":
+                # What was carried before a compaction was paid for by it.
+                compactor.asked(thread.anchor.predict(weight) if place >= through else 0, now)
+            if place >= through:
+                weight += thread.tokens[place]
+        thread.counted = max(thread.counted, len(thread.log))

@@ -4,7 +4,6 @@ GET  /v1/models, /v1/models/{name}      the upstream's list, in the dialect of t
 POST /v1/messages/count_tokens          the tokens of what would be sent, not of what the client keeps
 """
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,8 @@ from plimsoll.errors import InvalidConversation, ProviderError, UserError
 from plimsoll.gateway.dropin.desk import Desk, status_of, without_keys
 from plimsoll.gateway.dropin.inquiry import Inquiry
 from plimsoll.gateway.dropin.planning import Outgoing
-from plimsoll.gateway.edge.answers import JSON, dialect_of, dump, kind_of, send_error, send_whole
+from plimsoll.gateway.edge import jsontext
+from plimsoll.gateway.edge.answers import JSON, dialect_of, kind_of, send_error, send_whole
 from plimsoll.gateway.edge.body import Receive, Scope, Send
 from plimsoll.gateway.upstream.headers import returned_headers
 from plimsoll.models import card_for
@@ -54,7 +54,7 @@ class Models:
             told = f"The upstream answered {answer.status} when it was asked for its models."
             await send_error(send, dialect, answer.status, told, kind=kind_of(dialect, answer.status))
         else:
-            await send_whole(send, 200, [JSON], dump(_listed(dialect, _parsed(body), bool(name))))
+            await send_whole(send, 200, [JSON], jsontext.write(_listed(dialect, _parsed(body), bool(name))))
 
 
 async def count_tokens(desk: Desk, inquiry: Inquiry, send: Send) -> None:
@@ -64,7 +64,7 @@ async def count_tokens(desk: Desk, inquiry: Inquiry, send: Send) -> None:
         out = Outgoing(inquiry, target, inquiry.model, desk.windows.facts(target.endpoint, inquiry.model))
         desk.planner.count(out)
         if out.is_translated:
-            await send_whole(send, 200, [JSON], dump({"input_tokens": out.tokens_after}))
+            await send_whole(send, 200, [JSON], jsontext.write({"input_tokens": out.tokens_after}))
             return
         call = desk.call(inquiry, target, f"{target.endpoint.url}/count_tokens", out.body)
         answer = await desk.pool.ask(call)
@@ -105,6 +105,6 @@ def _entry(dialect: Dialect, name: str) -> dict[str, Any]:
 
 def _parsed(body: bytes) -> Any:
     try:
-        return json.loads(body)
+        return jsontext.read(body)
     except (ValueError, RecursionError):
         return {}

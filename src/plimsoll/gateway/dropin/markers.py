@@ -7,7 +7,6 @@ The planner reads the canonical form; its choice is put on the same block of the
 request changes.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +21,8 @@ from plimsoll.caching import (
     plan_system_and_3,
     remember,
 )
-from plimsoll.dialects.anthropic.tools import decode_tools
 from plimsoll.gateway.dropin.inquiry import MARKER
-from plimsoll.gateway.dropin.reading import canonical_of
+from plimsoll.gateway.dropin.rendering import Rendered
 from plimsoll.gateway.dropin.windows import ModelFacts
 from plimsoll.messages import Message
 
@@ -49,17 +47,10 @@ def mark_openai(
 
 
 def mark_anthropic(
-    body: dict[str, Any], lead: Sequence[Message], facts: ModelFacts, memory: CacheMemory | None, now: float
+    body: dict[str, Any], rendered: Rendered, facts: ModelFacts, memory: CacheMemory | None, now: float
 ) -> MarkedBody:
-    """A message request's body with markers where the planner wants them; `lead` is its system prompt."""
-    said: list[dict[str, Any]] = body["messages"]
-    canonical: list[Message] = list(lead)
-    owners: list[int] = [-1] * len(lead)
-    for index in range(len(said)):
-        found = canonical_of("anthropic", said, index)
-        canonical += found
-        owners += [index] * len(found)
-    prompt = BlockChain(decode_tools(body.get("tools"))).prompt(canonical)
+    """A message request's body with markers where the planner wants them."""
+    prompt = rendered.prompt
     policy, minimum = facts.policy, facts.card.cache.minimum
     if policy.strategy == "system_and_3":
         plan: Plan = plan_system_and_3(prompt, policy.ttl, True)
@@ -68,13 +59,13 @@ def mark_anthropic(
             prompt, memory, now=now, minimum=minimum, ttl=policy.ttl, native_anthropic=True
         )
     marked = dict(body)
-    messages = list(said)
+    messages = list(body["messages"])
     for place, part in plan.places:
-        owner = owners[place]
+        owner = rendered.owner(place)
         if owner < 0:
             marked["system"] = _on_last(_blocks(marked.get("system")), policy.ttl)
         else:
-            messages[owner] = _on_message(messages[owner], canonical[place], part, policy.ttl)
+            messages[owner] = _on_message(messages[owner], rendered.messages[place], part, policy.ttl)
     marked["messages"] = messages
     return MarkedBody(marked, remember(memory, prompt, plan, now=now, minimum=minimum))
 

@@ -7,7 +7,6 @@
 Where the upstream speaks the other dialect, the request is translated; everything else holds the same way.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -23,11 +22,12 @@ from plimsoll.gateway.dropin.inquiry import Inquiry
 from plimsoll.gateway.dropin.keeping import Keeper
 from plimsoll.gateway.dropin.lightening import Lightener, log
 from plimsoll.gateway.dropin.markers import keep_rolling, mark_anthropic, mark_openai
+from plimsoll.gateway.dropin.rendering import Rendered, beginning_of, rendered_whole
 from plimsoll.gateway.dropin.sight import Sight, with_note
 from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.dropin.threads import Threads
 from plimsoll.gateway.dropin.windows import ModelFacts, Windows
-from plimsoll.gateway.edge.answers import dump
+from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.body import Refused
 from plimsoll.gateway.upstream.headers import caller_of
 from plimsoll.gateway.upstream.target import Target
@@ -51,10 +51,12 @@ class Outgoing:
     request: ChatRequest | None = None  # where it is translated: what the client asked for
     thread: Thread | None = None
     frame: int = 0  # estimated tokens of system prompt and tools
+    frame_key: bytes = b""  # what tells them apart
     estimated: int = 0  # of all that is sent
     tokens_before: int = 0  # of the whole history, as the client sent it
     tokens_after: int = 0  # of what is sent
     memory: CacheMemory | None = None
+    written: float = 0.0  # when
 
     @property
     def is_translated(self) -> bool:
@@ -88,7 +90,7 @@ class Planner:
         model = inquiry.model or target.endpoint.model
         facts = self._windows.facts(target.endpoint, model)
         out = Outgoing(inquiry, target, model, facts)
-        if not inquiry.is_switched_off and len(inquiry.raw) >= facts.soft_line:
+        if not inquiry.is_switched_off and len(inquiry.raw) >= facts.look_line:
             await self._recognise(out)
         self._write(out)
         return out
@@ -120,7 +122,8 @@ class Planner:
         found = self._threads.find(self._chain(inquiry))
         thread = found[0].fork(found[1]) if found else Thread(inquiry.dialect, inquiry.lead)
         thread.extend(inquiry.said, self._chain(inquiry))
-        out.thread, out.frame = thread, self._frame(inquiry)
+        out.thread = thread
+        self._frame(out)
         self._weigh(out, thread)
         if not out.is_translated:
             self._write(out)
@@ -142,13 +145,15 @@ class Planner:
             return  # the upstream refuses it in its own words
         self._threads.keep(thread, len(inquiry.raw))
         out.thread = thread
-        out.frame = self._frame(inquiry)
+        self._frame(out)
         async with thread.lock:
-            if found is None or thread.is_stored or self._tokens(out, thread) >= out.facts.soft_line:
+            if found is None or thread.is_stored or self._tokens(out, thread) >= out.facts.look_line:
                 await self._recall(thread, out.model)
             tokens = self._tokens(out, thread)
-            if act and not inquiry.edits_itself and self._lightener.is_due(thread, tokens, out.facts):
-                await self._lightener.lighten(thread, tokens, out.facts, "threshold", out.model)
+            if act and not inquiry.edits_itself:
+                reason = self._lightener.reason(thread, tokens, out.facts, out.frame)
+                if reason:
+                    await self._lightener.lighten(thread, tokens, out.facts, reason, out.model)
             self._weigh(out, thread)
 
     async def _recall(self, thread: Thread, model: str) -> None:
@@ -169,10 +174,10 @@ class Planner:
         saved = sum(thread.tokens) - thread.view_tokens()
         out.tokens_before = out.tokens_after + max(0, round(thread.anchor.ratio * saved))
 
-    def _frame(self, inquiry: Inquiry) -> int:
+    def _frame(self, out: Outgoing) -> None:
         """The weight of system prompt and tools, which stay the same from request to request."""
-        tools = inquiry.tools
-        told = json.dumps([inquiry.lead, tools], sort_keys=True, default=str).encode()
+        inquiry, tools = out.inquiry, out.inquiry.tools
+        told = jsontext.write_sorted([inquiry.lead, tools])
         key = blake2b(told, digest_size=16).digest()
         if key not in self._frames:
             while len(self._frames) >= _FRAMES:
@@ -181,11 +186,11 @@ class Planner:
             self._frames[key] = estimate_messages_tokens_rough(inquiry.lead) + estimate_tools_tokens(
                 canonical
             )
-        return self._frames[key]
+        out.frame, out.frame_key = self._frames[key], key
 
     def _write(self, out: Outgoing) -> None:
         """The bytes to send."""
-        inquiry = out.inquiry
+        inquiry, out.written = out.inquiry, self._clock()
         if out.thread is None:
             out.tokens_before = out.tokens_after = len(inquiry.raw) // _ROUGH
         if out.is_translated:
@@ -206,23 +211,33 @@ class Planner:
             body = {**body, "model": out.model}
         if out.facts.policy.enabled and not inquiry.has_markers and not inquiry.is_switched_off:
             body = self._marked(out, body)
-        out.body = inquiry.raw if body is inquiry.body else dump(body)
+        out.body = inquiry.raw if body is inquiry.body else jsontext.write(body)
 
     def _marked(self, out: Outgoing, body: dict[str, Any]) -> dict[str, Any]:
         memory = out.thread.memory if out.thread else None
-        now = self._clock()
+        now = out.written
         try:
             if out.inquiry.dialect == "openai":
                 marked = mark_openai(body, out.facts, memory, now)
             else:
-                lead = list(out.inquiry.lead)
-                if out.sight is not None and out.sight.has_note and lead:
-                    lead[-1] = with_block(lead[-1], NOTE)
-                marked = mark_anthropic(body, lead, out.facts, memory, now)
+                marked = mark_anthropic(body, self._rendered(out, body), out.facts, memory, now)
         except (InvalidConversation, AttributeError, KeyError, TypeError):
             return body  # not a conversation; the upstream says so in its own words
         out.memory = marked.memory
         return marked.body
+
+    def _rendered(self, out: Outgoing, body: dict[str, Any]) -> Rendered:
+        """The request as the provider's cache sees it; of a known conversation only what is new is looked at."""
+        inquiry, thread, sight = out.inquiry, out.thread, out.sight
+        lead = list(inquiry.lead)
+        if sight is not None and sight.has_note and lead:
+            lead[-1] = with_block(lead[-1], NOTE)
+        if thread is None:
+            return rendered_whole(body, lead)
+        known = thread.beginning
+        if known is None or known.key != out.frame_key or known.sight is not sight:
+            known = thread.beginning = beginning_of(body, lead, out.frame_key, sight)
+        return known.rendered(thread.log, thread.ends, len(inquiry.said))
 
     def _translate(self, out: Outgoing) -> None:
         """The request on the other wire."""
@@ -239,7 +254,7 @@ class Planner:
         if out.facts.policy.enabled and not inquiry.has_markers and not inquiry.is_switched_off:
             memory = out.thread.memory if out.thread else None
             chain, minimum = BlockChain(request.tools), out.facts.card.cache.minimum
-            marked = mark(messages, out.facts.policy, chain, memory, now=self._clock(), minimum=minimum)
+            marked = mark(messages, out.facts.policy, chain, memory, now=out.written, minimum=minimum)
             messages, out.memory = marked.messages, marked.memory
         limit = request.max_tokens
         if limit is None and out.target.dialect == "anthropic":
@@ -249,7 +264,7 @@ class Planner:
             request, model=out.model, messages=tuple(messages), max_tokens=limit, include_usage=True
         )
         encode = anthropic.encode_request if out.target.dialect == "anthropic" else openai.encode_request
-        out.body = dump(encode(sent))
+        out.body = jsontext.write(encode(sent))
 
 
 def _lead(inquiry: Inquiry, has_note: bool) -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@
 A stream that breaks off in the middle ends with an error event in the client's dialect.
 """
 
-import json
 import time
 from collections.abc import Sequence
 
@@ -25,7 +24,8 @@ from plimsoll.errors import BrokenReply, MalformedReply, ProviderError
 from plimsoll.gateway.dropin.planning import Outgoing
 from plimsoll.gateway.dropin.savings import closing_comment, opening_headers, whole_headers
 from plimsoll.gateway.dropin.usage_watch import UsageWatch, usage_in
-from plimsoll.gateway.edge.answers import EVENTS, JSON, dump, error_body, kind_of, send_whole
+from plimsoll.gateway.edge import jsontext
+from plimsoll.gateway.edge.answers import EVENTS, JSON, error_body, kind_of, send_whole
 from plimsoll.gateway.edge.body import Send
 from plimsoll.gateway.upstream.connection import Header
 from plimsoll.gateway.upstream.headers import returned_headers
@@ -71,7 +71,7 @@ async def _translated_whole(send: Send, out: Outgoing, answer: Answer, most: int
     body = await answer.whole(most)
     upstream = anthropic if out.target.dialect == "anthropic" else openai
     try:
-        reply: Reply = upstream.decode_reply(json.loads(body))
+        reply: Reply = upstream.decode_reply(jsontext.read(body))
     except (MalformedReply, ValueError, RecursionError) as error:
         raise BrokenReply(f"The upstream's reply cannot be read: {error}", status=502) from None
     if out.inquiry.dialect == "anthropic":
@@ -79,7 +79,7 @@ async def _translated_whole(send: Send, out: Outgoing, answer: Answer, most: int
     else:
         written = openai.encode_reply(reply, int(time.time()))
     headers = [JSON, *_request_ids(answer.headers), *whole_headers(out, reply.usage)]
-    await send_whole(send, answer.status, headers, dump(written))
+    await send_whole(send, answer.status, headers, jsontext.write(written))
     return reply.usage
 
 
@@ -111,7 +111,7 @@ async def _translated_stream(send: Send, out: Outgoing, answer: Answer, most: in
                     if event.data.strip():
                         await pass_on(decoder.feed(event.event, event.decoded()))
         else:
-            await pass_on(decoder.feed_whole(json.loads(await answer.whole(most))))
+            await pass_on(decoder.feed_whole(jsontext.read(await answer.whole(most))))
         failure: Failure | None = decoder.failure
         if failure is None and not decoder.complete:
             raise BrokenReply("The upstream's reply was cut off before its end.", status=502)

@@ -17,6 +17,7 @@ from plimsoll.agent import Compactor
 from plimsoll.archive import CompactionEvent
 from plimsoll.caching import CacheMemory
 from plimsoll.gateway.dropin.reading import canonical_of
+from plimsoll.gateway.dropin.rendering import Beginning
 from plimsoll.gateway.dropin.sight import Sight
 from plimsoll.messages import Message
 from plimsoll.models import UsageAnchor, estimate_message_tokens
@@ -37,10 +38,12 @@ class Thread:
     sight: Sight | None = None
     anchor: UsageAnchor = field(default_factory=UsageAnchor)
     memory: CacheMemory | None = None
+    beginning: Beginning | None = None  # of its requests, as the last one was rendered
     compactor: Compactor | None = None
     journal: ArchiveJournal | None = None  # where it is stored
     parent: tuple[str, int] | None = None  # the stored session and message at which it left it
     past: Sequence[CompactionEvent] = ()  # what the archive told and the compactor has not heard yet
+    counted: int = 0  # messages of the log whose requests `policy: cost` has reckoned with
     weight: int = 0  # bytes that it keeps in memory, about
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -96,5 +99,6 @@ class Thread:
             tokens=self.tokens[:shared],
             sight=self.sight if self.sight and self.sight.holds_at(wire) else None,
             anchor=self.anchor,
+            beginning=self.beginning.fork() if self.beginning else None,
             parent=parent,
         )

@@ -6,10 +6,10 @@
 Only lines that speak of usage are parsed; a text that quotes the word has its quotes escaped.
 """
 
-import json
 from typing import Any
 
 from plimsoll.dialects import Usage, usage_from_anthropic, usage_from_openai
+from plimsoll.gateway.edge import jsontext
 from plimsoll.providers.catalogue import Dialect
 
 _SIGN = b'"usage"'
@@ -43,7 +43,7 @@ class UsageWatch:
 
     def _read(self, data: bytes) -> None:
         try:
-            event = json.loads(data)
+            event = jsontext.read(data)
         except (ValueError, RecursionError):
             return
         if not isinstance(event, dict):
@@ -60,7 +60,7 @@ def usage_in(dialect: Dialect, body: bytes) -> Usage | None:
     if _SIGN not in body:
         return None
     try:
-        reply = json.loads(body)
+        reply = jsontext.read(body)
     except (ValueError, RecursionError):
         return None
     raw = reply.get("usage") if isinstance(reply, dict) else None

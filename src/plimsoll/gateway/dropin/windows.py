@@ -24,6 +24,9 @@ class ModelFacts:
     card: ModelCard
     policy: CachingPolicy
     threshold: float
+    target: int | None = (
+        None  # under `policy: cost`, tokens that a compaction leaves; None: the threshold decides
+    )
 
     @property
     def window(self) -> int:
@@ -31,16 +34,22 @@ class ModelFacts:
         return self.card.prompt_limit
 
     @property
-    def soft_line(self) -> int:
+    def look_line(self) -> int:
         """Tokens from which a conversation is looked at: below, nothing about it can change."""
-        return int(self.window * self.threshold * SOFT_LINE)
+        soft = int(self.window * self.threshold * SOFT_LINE)
+        return soft if self.target is None else min(soft, self.target)
 
 
 class Windows:
-    """The facts of every model that was asked for, and what was learned about it. `card_of` gives the card."""
+    """The facts of every model that was asked for, and what was learned about it.
 
-    def __init__(self, settings: Settings, card_of: Callable[[Endpoint], ModelCard]) -> None:
-        self._settings, self._card_of = settings, card_of
+    `card_of` gives the card, `target_of` what a compaction leaves in a window of so many tokens.
+    """
+
+    def __init__(
+        self, settings: Settings, card_of: Callable[[Endpoint], ModelCard], target_of: Callable[[int], int]
+    ) -> None:
+        self._settings, self._card_of, self._target_of = settings, card_of, target_of
         self._facts: OrderedDict[tuple[str, str], ModelFacts] = OrderedDict()
         self.ratios: dict[str, float] = {}  # tokens that a token of estimate is worth, by model
 
@@ -76,4 +85,6 @@ class Windows:
             cache_ttl=caching.cache_ttl,
             strategy=caching.strategy,
         )
-        return ModelFacts(self._card_of(endpoint), policy, self._settings.compression.threshold)
+        card, compression = self._card_of(endpoint), self._settings.compression
+        target = self._target_of(card.prompt_limit) if compression.policy == "cost" else None
+        return ModelFacts(card, policy, compression.threshold, target)

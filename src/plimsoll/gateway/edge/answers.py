@@ -1,10 +1,9 @@
 """Answers to a client: whole, piece by piece, or an error in the dialect that it speaks."""
 
-import json
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from plimsoll.dialects import anthropic, openai
+from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.body import Send
 from plimsoll.gateway.upstream.connection import Header
 from plimsoll.providers.catalogue import Dialect
@@ -42,10 +41,10 @@ def error_body(
     """The body of a failed request."""
     named = kind if kind and dialect == "anthropic" else kind_of(dialect, status)
     if dialect == "anthropic":
-        return dump(anthropic.encode_error(named, message))
+        return jsontext.write(anthropic.encode_error(named, message))
     body = openai.encode_error(named, message)
     body["error"]["code"] = code
-    return dump(body)
+    return jsontext.write(body)
 
 
 async def send_whole(send: Send, status: int, headers: Sequence[Header], body: bytes) -> None:
@@ -67,8 +66,3 @@ async def send_error(
 ) -> None:
     """An error as the client's own provider words it."""
     await send_whole(send, status, [*headers, JSON], error_body(dialect, status, message, kind, code))
-
-
-def dump(value: Any) -> bytes:
-    """Compact JSON; half a surrogate pair, which no encoding knows, as its escape."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")

@@ -1,10 +1,10 @@
 """A request's body, with limits on its size, its depth and the time it takes to arrive."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
+from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.settings import Limits
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -50,7 +50,7 @@ async def read_body(receive: Receive, length: bytes | None, limits: Limits) -> b
 def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
     """The body as an object."""
     try:
-        body = json.loads(raw)
+        body = jsontext.read(raw)
     except (ValueError, RecursionError) as error:
         told = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise Refused(

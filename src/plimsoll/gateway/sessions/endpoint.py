@@ -8,7 +8,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from plimsoll.errors import PlimsollError
-from plimsoll.gateway.edge.answers import JSON, dump, send_whole
+from plimsoll.gateway.edge import jsontext
+from plimsoll.gateway.edge.answers import JSON, send_whole
 from plimsoll.gateway.edge.body import ClientLeft, Receive, Refused, Scope, Send
 from plimsoll.gateway.sessions.description import description
 from plimsoll.gateway.sessions.desk import SessionDesk
@@ -42,7 +43,7 @@ class Endpoint:
                 return
             assert operation.run is not None
             result = await operation.run(self._desk(), given)
-            await send_whole(send, operation.status, [JSON], dump(result))
+            await send_whole(send, operation.status, [JSON], jsontext.write(result))
         except Problem as told:
             await send_problem(send, told)
         except (PlimsollError, Refused) as error:
@@ -64,7 +65,7 @@ def session_routes(desk: Callable[[], SessionDesk], limits: Limits) -> list[Base
     paths: dict[str, list[Operation]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, []).append(operation)
-    described = dump(description())
+    described = jsontext.write(description())
 
     async def describe(_request: Any) -> Response:
         return Response(described, media_type="application/json")
@@ -79,4 +80,6 @@ def refused(path: str, status: int, detail: str) -> Response | None:
     """A failure under one of these paths as a problem; None where another path is meant."""
     if not path.startswith(PROBLEM_PATHS):
         return None
-    return Response(dump(problem(status, detail).as_dict()), status, media_type="application/problem+json")
+    return Response(
+        jsontext.write(problem(status, detail).as_dict()), status, media_type="application/problem+json"
+    )

@@ -71,4 +71,5 @@ class Joiner:
             archive=self._archive,
             resolution=resolution,
             place=self._place,
+            tools=frozenset(self._settings.gateway.sessions.tools),
         )

@@ -22,7 +22,8 @@ from plimsoll.errors import (
     UnknownSession,
     UserError,
 )
-from plimsoll.gateway.edge.answers import dump, send_whole
+from plimsoll.gateway.edge import jsontext
+from plimsoll.gateway.edge.answers import send_whole
 from plimsoll.gateway.edge.body import Refused, Send
 from plimsoll.gateway.upstream.connection import Header
 
@@ -85,4 +86,4 @@ def problem_of(error: PlimsollError | Refused) -> Problem:
 
 async def send_problem(send: Send, told: Problem) -> None:
     """A problem as the whole answer."""
-    await send_whole(send, told.status, [CONTENT, *told.headers], dump(told.as_dict()))
+    await send_whole(send, told.status, [CONTENT, *told.headers], jsontext.write(told.as_dict()))

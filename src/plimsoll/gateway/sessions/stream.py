@@ -15,7 +15,8 @@ from typing import Any
 from plimsoll.agent import Event
 from plimsoll.dialects.sse import json_event
 from plimsoll.errors import PlimsollError
-from plimsoll.gateway.edge.answers import EVENTS, JSON, dump, send_whole
+from plimsoll.gateway.edge import jsontext
+from plimsoll.gateway.edge.answers import EVENTS, JSON, send_whole
 from plimsoll.gateway.edge.body import Receive, Send, left
 from plimsoll.gateway.sessions.desk import SessionDesk
 from plimsoll.gateway.sessions.operations import Given
@@ -69,7 +70,7 @@ async def _whole(turn: "asyncio.Task[Exchange]", send: Send) -> None:
     await asyncio.wait({turn})
     name, data = _ending(turn)
     if name == "done":
-        await send_whole(send, 200, [JSON, _NO_STORE], dump(data))
+        await send_whole(send, 200, [JSON, _NO_STORE], jsontext.write(data))
     else:
         await send_problem(send, _problem(turn))
 

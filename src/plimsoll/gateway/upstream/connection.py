@@ -39,6 +39,8 @@ class Connection(asyncio.Protocol):
         self._pieces: deque[bytes] = deque()
         self._waiting = 0  # bytes in `_pieces`
         self._waiter: asyncio.Future[None] | None = None
+        self._patience_ends = 0.0
+        self._alarm: asyncio.TimerHandle | None = None
         self._has_head = self._is_whole = self._is_paused = False
         self._ends_with_connection = self._is_kept = False
         self._failure: ConnectionBroken | None = None
@@ -109,6 +111,8 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_closed = True
+        if self._alarm is not None:
+            self._alarm.cancel()
         if self._has_head and not self._is_whole and self._ends_with_connection and exc is None:
             self._is_whole = True
         elif not self._is_whole:
@@ -159,14 +163,27 @@ class Connection(asyncio.Protocol):
         if self.is_closed:
             raise ConnectionBroken("the connection was closed", is_unused=not self._has_head)
         waiter = self._waiter = self._loop.create_future()
-        late = self._loop.call_later(seconds, self._give_up, waiter)
+        ends = self._patience_ends = self._loop.time() + seconds
+        # One alarm for many waits: a stream has thousands of them, and hardly any comes to its end.
+        if self._alarm is None or self._alarm.when() > ends:
+            self._set_alarm(seconds)
         try:
             await waiter
         finally:
-            late.cancel()
             self._waiter = None
 
-    @staticmethod
-    def _give_up(waiter: "asyncio.Future[None]") -> None:
-        if not waiter.done():
-            waiter.set_exception(TimeoutError())
+    def _set_alarm(self, seconds: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self._loop.call_later(seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        """The time of an earlier wait is over: that of whoever waits now may not be."""
+        self._alarm = None
+        if self._waiter is None or self._waiter.done():
+            return
+        left = self._patience_ends - self._loop.time()
+        if left > 0:
+            self._set_alarm(left)
+        else:
+            self._waiter.set_exception(TimeoutError())

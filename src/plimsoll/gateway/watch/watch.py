@@ -25,10 +25,10 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 class _Piece:
     """The piece of an answer that a client has not taken yet, and the task that waits for it."""
 
-    __slots__ = ("facts", "is_late", "since", "task")
+    __slots__ = ("facts", "is_late", "is_waiting", "since", "task")
 
     def __init__(self, facts: Facts) -> None:
-        self.facts, self.since, self.is_late = facts, 0.0, False
+        self.facts, self.since, self.is_late, self.is_waiting = facts, 0.0, False, False
         self.task: asyncio.Task[Any] | None = None
 
 
@@ -83,7 +83,7 @@ class Watch:
         self._look = None
         late = time.perf_counter() - self._send_seconds
         for piece in self._pieces:
-            if piece.task is not None and piece.since < late:
+            if piece.task is not None and piece.is_waiting and piece.since < late:
                 piece.is_late = True
                 piece.task.cancel()
         if self._pieces:
@@ -106,7 +106,9 @@ def _sending(send: Send, piece: _Piece) -> Send:
             facts.sent_bytes += len(body)
             if facts.said is not None:
                 _keep(facts.said[1], body)
-        piece.since, piece.task = now, asyncio.current_task()
+        if piece.task is None:
+            piece.task = asyncio.current_task()  # an answer is sent by one task, piece by piece
+        piece.since, piece.is_waiting = now, True
         try:
             await send(message)
         except asyncio.CancelledError:
@@ -116,7 +118,7 @@ def _sending(send: Send, piece: _Piece) -> Send:
             facts.error = "ClientStalled"
             raise ClientLeft from None
         finally:
-            piece.task = None
+            piece.is_waiting = False
 
     return sending
 

@@ -1,0 +1,91 @@
+"""What the provider's cache sees of a request, rendered once: the next request of a conversation adds what is new.
+
+    system prompt, tools │ what a compaction wrote │ messages of the log
+    rendered again where they change ──────────────┘ each one when it is first sent
+
+Hashing and counting a long history anew for each request would take longer than everything else that is done
+with it. A request of a conversation that is not known is rendered whole.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from plimsoll.caching import BlockChain, Prompt
+from plimsoll.dialects.anthropic.tools import decode_tools
+from plimsoll.gateway.dropin.reading import canonical_of
+from plimsoll.gateway.dropin.sight import Sight
+from plimsoll.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A request in blocks; `owner` is the wire message of a canonical one, below 0 for the system prompt."""
+
+    prompt: Prompt
+    messages: Sequence[Message]
+    owner: Callable[[int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The part of a conversation's requests that stays, and the chain of blocks that grows with them."""
+
+    key: bytes  # of system prompt and tools
+    sight: Sight | None
+    messages: tuple[Message, ...]  # the same objects each time: by them the chain knows what it has rendered
+    owners: tuple[int, ...]
+    chain: BlockChain
+
+    def fork(self) -> "Beginning":
+        """For a conversation that begins the same way and goes its own."""
+        return replace(self, chain=self.chain.fork())
+
+    def rendered(self, log: Sequence[Message], ends: Sequence[int], wire: int) -> Rendered:
+        """A request with the first `wire` messages of the client; `log` and `ends` are those of its thread."""
+        through, covered, opening = _place(self.sight)
+        messages = [*self.messages, *log[through : ends[wire - 1] if wire else 0]]
+
+        def owner(place: int) -> int:
+            if place < len(self.owners):
+                return self.owners[place]
+            return opening + bisect_right(ends, through + place - len(self.owners)) - covered
+
+        return Rendered(self.chain.prompt(messages), messages, owner)
+
+
+def beginning_of(body: dict[str, Any], lead: Sequence[Message], key: bytes, sight: Sight | None) -> Beginning:
+    """How the requests of a conversation begin, from one of them as it is sent."""
+    opening = _place(sight)[2]
+    owners, messages = _read(body["messages"], opening)
+    return Beginning(
+        key,
+        sight,
+        (*lead, *messages),
+        (*(-1 for _ in lead), *owners),
+        BlockChain(decode_tools(body.get("tools"))),
+    )
+
+
+def rendered_whole(body: dict[str, Any], lead: Sequence[Message]) -> Rendered:
+    """A request of which nothing is known."""
+    said = body["messages"]
+    owners, messages = _read(said, len(said))
+    spoken, places = [*lead, *messages], [*(-1 for _ in lead), *owners]
+    return Rendered(BlockChain(decode_tools(body.get("tools"))).prompt(spoken), spoken, places.__getitem__)
+
+
+def _place(sight: Sight | None) -> tuple[int, int, int]:
+    """Messages of the log and of the client's list that a sight covers, and messages that it sends for them."""
+    return (sight.through, sight.wire, len(sight.segments)) if sight else (0, 0, 0)
+
+
+def _read(said: Sequence[dict[str, Any]], count: int) -> tuple[list[int], list[Message]]:
+    owners: list[int] = []
+    messages: list[Message] = []
+    for index in range(count):
+        found = canonical_of("anthropic", said, index)
+        messages += found
+        owners += [index] * len(found)
+    return owners, messages

@@ -1,0 +1,166 @@
+"""Which message of a list is which of the list that it was made from.
+
+    before   1  2  2  2  3  2  4  5        equal messages occur: the same call, the same "go on", again and again
+    after    1' 2  S  2  4' 5
+    places   0  1  -  5  6  7              ascending, no place twice; S is new
+
+The same object is the same message: what an engine passed on says so itself. What it
+rewrote or copied is known by its call ids, by the handle that it names, or by its words.
+Where several places fit, that order counts which takes the most messages for known, then
+leaves the most of them word for word, then parts the fewest neighbours: a head stays a
+head, and a tail a tail.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+from plimsoll.messages.calls import answered_id, call_ids
+from plimsoll.messages.chains import Fit, best_chain
+from plimsoll.messages.content import Message, media_of, parts_of, text_of, texts_of
+from plimsoll.messages.handles import handle_of
+from plimsoll.messages.order import SYSTEM_ROLES
+from plimsoll.messages.repair import STUB_RESULT
+
+# Where a stub, an excerpt or the line for an image ends. A handle inside of a text is only spoken of.
+_NAMED_HANDLE = re.compile(r"full (?:text|content) under handle (h:[0-9a-f]{10})\]?\s*\Z")
+_NEAR = 16  # places from either side that are looked at where one message was said a great many times
+_SAME, _EQUAL, _IN_OTHER_WORDS = 3, 2, 1
+Mark: TypeAlias = tuple[str, str]
+
+
+def found_again(
+    before: Sequence[Message],
+    after: Sequence[Message],
+    *,
+    fixed: Collection[int] = (),
+    shortened: Collection[int] = (),
+) -> list[int | None]:
+    """For each message after, its place before; ascending, None for what is new.
+
+    `fixed` are places of texts that are never rewritten, so only an equal one is the same. `shortened` are places
+    of messages that stand there in other words already: two equal results become equal stubs, which proves little.
+    """
+    found = _same_objects(before, after)
+    known = _Known(before, frozenset(fixed), frozenset(shortened))
+    for entries, places in list(_gaps(found, len(before))):
+        found[entries.start : entries.stop] = known.places_of(after[entries.start : entries.stop], places)
+    return found
+
+
+def extends(original: Message, changed: Message) -> bool:
+    """Whether a message has every word of another, with nothing else than more behind them."""
+    parts = parts_of(original)
+    same_keys = {**original, "content": None} == {**changed, "content": None}
+    return same_keys and parts_of(changed)[: len(parts)] == parts
+
+
+def _same_objects(before: Sequence[Message], after: Sequence[Message]) -> list[int | None]:
+    """The places of those messages that are the same objects, as far as they are in the same order."""
+    places: dict[int, list[int]] = {}
+    for place, message in enumerate(before):
+        places.setdefault(id(message), []).append(place)
+    count, met = Counter(map(id, after)), Counter[int]()
+    fits: list[list[Fit]] = []
+    for key in map(id, after):
+        near = _near(places.get(key, ()), met[key], count[key] - met[key] - 1)
+        fits.append([Fit(place, _SAME) for place in near])
+        met[key] += 1
+    return best_chain(fits, range(len(before)))
+
+
+def _gaps(found: Sequence[int | None], count: int) -> Iterator[tuple[range, range]]:
+    """The runs of messages that are not found yet, each with the places between those that are."""
+    known = [(index, place) for index, place in enumerate(found) if place is not None]
+    for (index, place), (later, end) in pairwise([(-1, -1), *known, (len(found), count)]):
+        if later - index > 1:
+            yield range(index + 1, later), range(place + 1, end)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A list in which messages of another are looked for by their words."""
+
+    messages: Sequence[Message]
+    fixed: frozenset[int]
+    shortened: frozenset[int]
+
+    def places_of(self, new: Sequence[Message], places: range) -> list[int | None]:
+        """Where these messages may have stood, between two that are known for certain."""
+        most, front, back = min(len(places), len(new)), 0, 0
+        while front < most and self._is_at(places[front], new[front]):
+            front += 1
+        while back < most - front and self._is_at(places[-1 - back], new[-1 - back]):
+            back += 1
+        middle = places[front : len(places) - back]
+        found = best_chain(self._fits(new[front : len(new) - back], middle), middle)
+        return [*places[:front], *found, *places[len(places) - back :]]
+
+    def _is_at(self, place: int, message: Message) -> bool:
+        return place not in self.shortened and self.messages[place] == message
+
+    def _fits(self, new: Sequence[Message], places: range) -> list[list[Fit]]:
+        """For each message the places where it may have stood, each with how sure that is."""
+        marked: dict[Mark, list[int]] = {}
+        for place in places if new else ():
+            for mark in _marks(self.messages[place]):
+                marked.setdefault(mark, []).append(place)
+        marks = [_marks(message) for message in new]
+        count, met = Counter(marks), Counter[frozenset[Mark]]()
+        there = {own: sorted({place for mark in own for place in marked.get(mark, ())}) for own in count}
+        fits: list[list[Fit]] = []
+        for message, own in zip(new, marks, strict=True):
+            near = _near(there[own], met[own], count[own] - met[own] - 1)
+            fits.append(list(self._compared(message, near)))
+            met[own] += 1
+        return fits
+
+    def _compared(self, message: Message, places: Sequence[int]) -> Iterator[Fit]:
+        for place in places:
+            earlier = self.messages[place]
+            if earlier == message:
+                yield Fit(place, _IN_OTHER_WORDS if place in self.shortened else _EQUAL)
+            elif place not in self.fixed and _may_be_short_for(earlier, message):
+                yield Fit(place, _IN_OTHER_WORDS)
+
+
+def _near(places: Sequence[int], ahead: int, behind: int) -> Sequence[int]:
+    """Of very many places those that a message can take that has so many like it ahead of it and behind it."""
+    if len(places) <= 2 * _NEAR:
+        return places
+    end = len(places) - behind
+    return sorted({*places[ahead : ahead + _NEAR], *places[max(0, end - _NEAR) : max(0, end)]})
+
+
+def _marks(message: Message) -> frozenset[Mark]:
+    """By what a message is known when its words have changed; equal messages have the same marks."""
+    role, content = str(message.get("role")), message.get("content")
+    if content == STUB_RESULT:
+        # Put in by a repair. Where ids repeat, an earlier result would take it for its own words.
+        return frozenset({("stub", str(answered_id(message)))})
+    marks = {("call", one) for one in call_ids(message)}
+    answered = answered_id(message)
+    if answered is not None:
+        marks.add(("answer", answered))
+    if role in SYSTEM_ROLES:
+        marks.add(("system", ""))
+    return frozenset(marks or ((role, handle) for handle in _handles(message)))
+
+
+def _handles(message: Message) -> Iterator[str]:
+    """The handle of the content, that of its text in any shape, and those that it names."""
+    text = text_of(message)
+    yield handle_of({"content": text})
+    if not isinstance(message.get("content"), str) and (text or media_of(message)):
+        yield handle_of(message)
+    yield from (named[1] for one in texts_of(message) if (named := _NAMED_HANDLE.search(one)))
+
+
+def _may_be_short_for(earlier: Message, message: Message) -> bool:
+    """Whether a message is no longer than the one that it may be: a summary may end with the words of a stub."""
+    if call_ids(earlier) or answered_id(earlier) or earlier.get("role") in SYSTEM_ROLES or media_of(earlier):
+        return True
+    return len(text_of(message)) <= len(text_of(earlier))
