@@ -312,6 +312,24 @@ def test_what_the_ladder_moves_to_the_middle_is_summarised_from_what_was_said():
     assert not [message for message in messages if handle_of(message).removeprefix("h:") in said]
 
 
+def test_compacting_again_after_little_was_said_does_not_thin_out_the_summary():
+    worked = [
+        one
+        for n in range(60)
+        for one in (
+            call(n, arguments=f'{{"command": "check harbour/quay_{n}.py"}}'),
+            result(n, f"quay_{n} takes berth_{n} when the tide gauge shows depth_{n}\n" + "word " * 120),
+        )
+    ]
+    view = [SYSTEM, *talk(2), {"role": "user", "content": "Check the quays."}, *worked, *talk(11, words=5)]
+    sizes = []
+    for _ in range(8):
+        engine, view = compacted(view, 32_000)
+        sizes.append(len(engine.last_report.summary))
+        view = [*view, *talk(11, words=5)]
+    assert min(sizes) > sizes[0] * 0.85
+
+
 def test_compaction_is_due_at_the_threshold_and_not_one_token_before():
     engine = ContextCompressor(context_length=100_000)
     assert not engine.should_compress(49_999)

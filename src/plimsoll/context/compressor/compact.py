@@ -17,7 +17,7 @@ from plimsoll.context.compressor.boundaries import find_boundaries
 from plimsoll.context.compressor.ladder import SMALLEST_SUMMARY, Plan, fit
 from plimsoll.context.compressor.prune import clearable, prune_old_tool_results
 from plimsoll.context.compressor.spend import spend_tail
-from plimsoll.context.compressor.summarise import TOO_LONG, Job, Summary, deterministic_summary, summarise
+from plimsoll.context.compressor.summarise import Job, Summary, deterministic_summary, summarise
 from plimsoll.context.gate import refusal
 from plimsoll.context.markers import summary_body
 from plimsoll.context.report import Report
@@ -41,10 +41,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """Tokens of a summary: what a model may say, and what code may add."""
+    """Tokens of a summary that has to fit: what a model may say, and what it and code may say together."""
 
     said: int
-    ledger: int
+    all: int
 
 
 def compact(
@@ -116,8 +116,8 @@ def _with_room(plan: Plan, rules: Rules, limit: int) -> tuple[Plan, "_Room"]:
     """The parts made to fit beside a summary of at most half the size, and what model and code may say in it."""
     said = min(_budget(plan, rules), limit // 4)
     plan = fit(plan, limit, min(said + _most_ledger(plan) + SMALLEST_SUMMARY, limit // 2))
-    free = limit - plan.size(0) - SMALLEST_SUMMARY - int(said * TOO_LONG)
-    return plan, _Room(said, max(0, min(free, _ledger_budget(plan, rules))))
+    free = limit - plan.size(0) - SMALLEST_SUMMARY
+    return plan, _Room(said, max(0, min(free, said + _ledger_budget(plan, rules))))
 
 
 def _has_middle(plan: Plan) -> bool:
@@ -130,7 +130,8 @@ def _job(plan: Plan, rules: Rules, focus: str | None, room: _Room | None = None)
         middle=[message for run in runs for message in plan.originals[run.start : run.stop]],
         middle_tokens=_middle_tokens(plan),
         budget=room.said if room else min(_budget(plan, rules), rules.budget.max_summary_tokens),
-        ledger=room.ledger if room else _ledger_budget(plan, rules),
+        ledger=room.all if room else _ledger_budget(plan, rules),
+        is_shared=room is not None,
         kept=plan.stays(),
         opening=_opening(plan),
         previous=_previous(plan),

@@ -62,6 +62,7 @@ class Job:
     middle_tokens: int
     budget: int  # of what a model writes
     ledger: int  # of what code adds to it, or writes without it
+    is_shared: bool = False  # whether what a model writes is taken off the ledger's tokens
     kept: Sequence[Message] = ()  # what stays in the context beside the summary
     opening: str = ""  # the request that the conversation began with, where the middle does not hold it
     previous: str = ""
@@ -74,6 +75,11 @@ class Job:
     def replaced_tokens(self) -> int:
         """What the summary takes the place of."""
         return self.middle_tokens + estimate_tokens(self.previous)
+
+    @property
+    def ledger_room(self) -> int:
+        """What code may write: at most half of what is new, and what the earlier summary had."""
+        return min(self.ledger, self.middle_tokens // 2 + estimate_tokens(self.previous))
 
 
 def summarise(job: Job, writer: SummaryWriter | None = None) -> Summary:
@@ -93,11 +99,10 @@ def summarise(job: Job, writer: SummaryWriter | None = None) -> Summary:
 
 
 def deterministic_summary(job: Job) -> str:
-    """The summary written from the conversation itself, at most half of what it replaces."""
-    room = min(job.ledger, job.replaced_tokens // 2)
+    """The summary written from the conversation itself, smaller than what it replaces."""
     facts = read_facts(job.middle, job.opening)
     earlier = parse_sections(job.previous)
-    return _rendered(write_sections(facts, earlier, room, job.focus, kept_terms(job.kept)))
+    return _rendered(write_sections(facts, earlier, job.ledger_room, job.focus, kept_terms(job.kept)))
 
 
 def _rendered(sections: Sections) -> str:
@@ -114,8 +119,9 @@ def _by_model(summarizer: Summarizer, job: Job) -> str:
     sections = _true_lines(sections, job, facts, kept)
     # What a model wrote before, it has just rewritten; code carries on only with its own lines.
     earlier = parse_sections(without_model_lines(job.previous))
-    room = min(job.ledger, job.replaced_tokens // 2)
-    ledger = write_sections(facts, earlier, room, job.focus, kept, said=render_sections(sections))
+    said = render_sections(sections)
+    room = job.ledger_room - (estimate_tokens(said) if job.is_shared else 0)
+    ledger = write_sections(facts, earlier, room, job.focus, kept, said=said)
     written = _rendered(completed(sections, ledger))
     if estimate_tokens(written) >= job.replaced_tokens:
         raise SummaryFailed("the summary is not smaller than what it replaces")
