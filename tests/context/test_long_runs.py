@@ -167,3 +167,12 @@ def test_what_a_program_said_in_the_users_name_is_no_request():
     engine = ContextCompressor(context_length=16_000)
     engine.compress([SYSTEM, user("build the parser"), noise, *rounds(100), user("go on")])
     assert "Bye!" not in engine.last_report.summary
+
+
+def test_a_report_says_of_how_many_old_messages_only_the_users_words_were_read():
+    engine = ContextCompressor(context_length=64_000)
+    engine.compress([SYSTEM, user("Look."), *rounds(2_000, words=3), user("Go on.")])
+    (said,) = [step for step in engine.last_report.steps if "only what people wrote" in step]
+    assert said.startswith("of the oldest 2,")
+    engine.compress([SYSTEM, user("Look."), *rounds(200), user("Go on.")])
+    assert not [step for step in engine.last_report.steps if "only what people wrote" in step]

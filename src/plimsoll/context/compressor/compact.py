@@ -19,6 +19,7 @@ from plimsoll.context.compressor.prune import clearable, prune_old_tool_results
 from plimsoll.context.compressor.spend import spend_tail
 from plimsoll.context.compressor.summarise import Job, Summary, deterministic_summary, summarise
 from plimsoll.context.gate import refusal
+from plimsoll.context.ledger import skimmed_messages
 from plimsoll.context.markers import summary_body
 from plimsoll.context.report import Report
 from plimsoll.context.summarizer import SummaryWriter
@@ -224,6 +225,8 @@ def _compacted(
 ) -> Report:
     bounds = plan.bounds
     steps = plan.steps + ((f"no model summary: {summary.failure}",) if summary and summary.failure else ())
+    if summary and (skimmed := skimmed_messages(sum(map(len, bounds.middle)))):
+        steps += (f"of the oldest {skimmed:,} messages code read only what people wrote",)
     return Report(
         outcome="compacted",
         reason=plan.steps[-1] if plan.steps else "",

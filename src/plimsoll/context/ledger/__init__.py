@@ -7,7 +7,7 @@ from plimsoll.context.ledger.complete import (
     pairs_of,
     without_model_lines,
 )
-from plimsoll.context.ledger.facts import Facts, read_facts
+from plimsoll.context.ledger.facts import Facts, read_facts, skimmed_messages
 from plimsoll.context.ledger.outcome import Outcome, call_line, outcome_of
 from plimsoll.context.ledger.template import (
     NONE,
@@ -38,6 +38,7 @@ __all__ = [
     "plain_words",
     "read_facts",
     "render_sections",
+    "skimmed_messages",
     "terms_in",
     "without_model_lines",
     "write_sections",

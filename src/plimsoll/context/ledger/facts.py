@@ -40,7 +40,7 @@ from plimsoll.messages import (
 # A summary holds a few hundred lines, and a running conversation is compacted long before so many messages. Only a
 # giant history that comes all at once is longer: the user's words in it are read to the very first, the rest the less
 # deep the more there is, so that reading never costs more than weighing.
-DEEP_MESSAGES = 800
+_MOST_DEEP = 800
 _LEAST_DEEP = 300
 _DEEP_UP_TO = 3_000_000  # messages times messages read deeply
 _PATH_KEYS = (
@@ -135,7 +135,7 @@ def read_facts(messages: Sequence[Message], opening: str = "") -> Facts:
     `opening` is the request that the conversation began with, where `messages` do not hold it.
     """
     facts = Facts(opening=opening.strip())
-    deep_from = len(messages) - deep_messages(len(messages))
+    deep_from = skimmed_messages(len(messages))
     waiting: dict[str, _Called] = {}
     for position, message in enumerate(messages):
         role = message.get("role")
@@ -159,9 +159,10 @@ def read_facts(messages: Sequence[Message], opening: str = "") -> Facts:
     return facts
 
 
-def deep_messages(count: int) -> int:
-    """How many of the newest messages of a history are read in every detail."""
-    return max(_LEAST_DEEP, min(DEEP_MESSAGES, _DEEP_UP_TO // max(1, count)))
+def skimmed_messages(count: int) -> int:
+    """Of how many of the oldest messages of a long history only the user's words are read."""
+    deep = max(_LEAST_DEEP, min(_MOST_DEEP, _DEEP_UP_TO // max(1, count)))
+    return max(0, count - deep)
 
 
 def _note_of(said: str) -> str:
