@@ -52,7 +52,9 @@ _VALUES = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # told apart by identity: choosing asks for each a hundred times
+@dataclass(
+    frozen=True, slots=True, eq=False
+)  # told apart by identity: choosing asks for each a hundred times
 class Entry:
     """One line of a summary; a quote names the item that it stands under as `parent`."""
 
