@@ -52,9 +52,8 @@ _VALUES = {
 }
 
 
-@dataclass(
-    frozen=True, slots=True, eq=False
-)  # told apart by identity: choosing asks for each a hundred times
+# Told apart by identity: choosing looks each up a hundred times.
+@dataclass(frozen=True, slots=True, eq=False)
 class Entry:
     """One line of a summary; a quote names the item that it stands under as `parent`."""
 
