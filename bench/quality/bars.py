@@ -72,12 +72,11 @@ def _far(results: Results) -> Iterator[Bar]:
 
 
 def _stated(results: Results) -> Iterator[Bar]:
-    own = _row(results, "own")
-    yield at_least("stated facts, weighted, own choice", own.get("stated"), 0.85)
-    for which, said in (("thirds_stated", "stated"), ("thirds_grounded", "far grounded")):
-        thirds = own.get(which, {})
+    for row, size in ((_row(results, "own"), "own choice"), (_row(results, "11000"), "11K")):
+        yield at_least(f"stated facts, weighted, {size}", row.get("stated"), 0.85)
+        thirds = row.get("thirds_stated", {})
         apart = abs(thirds["early"] - thirds["late"]) if {"early", "late"} <= thirds.keys() else None
-        yield at_most(f"early against late third, {said}", apart, 0.10)
+        yield at_most(f"early against late third, stated, {size}", apart, 0.10)
     yield at_least("stated facts, airline", _row(results, "own", "airline").get("stated"), 0.70)
     yield at_least("stated facts, research", _row(results, "own", "research").get("stated"), 0.70)
 

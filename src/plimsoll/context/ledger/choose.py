@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 
 from plimsoll.context.ledger.entries import MUST, QUOTE, Entry
 from plimsoll.context.ledger.evidence import Evidence, Use
+from plimsoll.context.ledger.terms import is_name
 from plimsoll.models import estimate_tokens
 
 # Of a term's worth, the share that only a line with plain words around it brings.
@@ -84,7 +85,7 @@ def _names(entries: Sequence[Entry], weights: Mapping[str, float], basket: "_Bas
     for entry in entries:
         if entry.parent:
             for term in entry.terms:
-                if weights.get(term, 0.0) > _LEAST_LIKELY and not basket.covers(term):
+                if weights.get(term, 0.0) > _LEAST_LIKELY and not basket.covers(term) and is_name(term):
                     missing.setdefault(entry.parent, {})[term] = None
     told: set[str] = set()
     lines: list[tuple[float, Entry]] = []

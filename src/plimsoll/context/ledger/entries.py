@@ -37,6 +37,11 @@ _LOOKS = re.compile(
     r"(?:ls|cat|head|tail|less|grep|rg|find|fd|tree|wc|pwd|which|echo|sed -n|stat|file|env|ps|du|df|date|sleep|git"
     r" (?:status|log|diff|show|branch|blame|rev-parse|remote|ls-files|fetch))(?:\s|$)"
 )
+# Commands that can be run again at any time; all others may have changed something, which must not be done twice.
+_CHECKS = re.compile(
+    r"\b(?:tests?|pytest|jest|lint|eslint|ruff|mypy|tsc|fmt|gofmt|format|prettier|vet|check|build|compile)\b"
+)
+_SIDE_EFFECT = 1.0
 _COUNTED = re.compile(r"(\w+) (\d+)×")
 # What an entry is worth beside the terms in it, in the unit of a term that is certainly needed.
 _VALUES = {
@@ -173,8 +178,7 @@ def _add_progress(entries: Entries, facts: Facts) -> None:
     newest_tests = _newest_tests(facts)
     for key, event in (*_keyed(facts.commands, "run:"), *_keyed(facts.actions, "call:")):
         line = _event_line(event, key.startswith("run:"))
-        looks = key.startswith("run:") and _LOOKS.match(event.line) and not event.outcome.failed
-        value = 2.0 if event is newest_tests else 0.03 if looks else None
+        value = 2.0 if event is newest_tests else _worth_of_run(event) if key.startswith("run:") else None
         entries.add("Blocked" if event.outcome.failed else "Done", line, event.position, value, key)
         for error in event.errors:
             if one_line(error, 200) != event.outcome.line:
@@ -187,6 +191,15 @@ def _add_progress(entries: Entries, facts: Facts) -> None:
 
 def _keyed(events: Mapping[str, Event], prefix: str) -> Iterator[tuple[str, Event]]:
     return ((prefix + line, event) for line, event in events.items())
+
+
+def _worth_of_run(event: Event) -> float | None:
+    """What it is worth to know that a command ran: most where it may have changed something."""
+    if event.outcome.failed:
+        return None
+    if _LOOKS.match(event.line):
+        return 0.03
+    return None if _CHECKS.search(event.line) else _SIDE_EFFECT
 
 
 def _newest_tests(facts: Facts) -> Event | None:

@@ -22,8 +22,11 @@ _VERSION = re.compile(r"v?\d+(?:\.\d+){1,3}(?:[.-]?\w+)?")
 _CODE = re.compile(r"(?=[A-Z0-9]*[A-Z])[A-Z0-9]{5,10}")
 _FILE = re.compile(r"[\w@-]+(?:\.[\w-]+)*\.[A-Za-z]\w{0,5}")
 _SYMBOL = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+# The seconds of a time of day: exact, and nobody needs them again.
+_CLOCKED = re.compile(r"[0-5]\d\.\d{5,9}")
 _EXTENSION = 5
 _MEASURED = re.compile(r"(?<![\w.#/-])[$€£]?\d+(?:[.,]\d+)*\s?(?:%|[A-Za-z]{1,12}\b)")
+_NAMES = re.compile(r"[a-z]{3}")
 _LONGEST = 240
 _SHORTEST = 4
 _LOUD = frozenset({
@@ -63,6 +66,14 @@ def terms_of_token(token: str) -> tuple[str, ...]:
 def amounts_in(text: str) -> list[str]:
     """The numbers of a text that count or measure something: with the sign or the word behind them."""
     return _MEASURED.findall(text)
+
+
+def is_name(term: str) -> bool:
+    """Whether a term by itself tells something to whoever knows the work: a path, a symbol, a hash, a ticket.
+
+    A word in capitals or an amount does not.
+    """
+    return any(kind(term) for kind in (_NAMES.search, _HASH.fullmatch, _NUMBERED.fullmatch))
 
 
 def plain_words(text: str) -> set[str]:
@@ -113,7 +124,7 @@ def _tells_apart(bare: str) -> bool:
 
 def _is_number_to_keep(bare: str) -> bool:
     """Money, shares, versions, dates, amounts with a unit, and numbers too long to be a coincidence."""
-    if not _AMOUNT.fullmatch(bare):
+    if not _AMOUNT.fullmatch(bare) or _CLOCKED.fullmatch(bare):
         return False
     digits = sum(character.isdigit() for character in bare)
     return bare[0] in "#$" or bare[-1] == "%" or digits >= 5 or (digits >= 2 and bare.count(".") >= 2)
