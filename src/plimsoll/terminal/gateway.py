@@ -14,7 +14,7 @@ from plimsoll.config import load_settings
 from plimsoll.errors import UserError
 from plimsoll.terminal.gateway_keys import keys
 
-_NEEDED = ("starlette", "uvicorn", "httptools", "prometheus_client")
+_NEEDED = ("starlette", "uvicorn", "httptools", "msgspec", "prometheus_client")
 
 
 @click.group(invoke_without_command=True)
@@ -41,7 +41,7 @@ def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int
     host, port, workers = host or section.host, port or section.port, workers or section.workers
     shown = f"[{host}]" if ":" in host else host
     click.echo(
-        f"Listening on http://{shown}:{port} with {workers} process{'es' if workers > 1 else ''}.", err=True
+        f"Starting on http://{shown}:{port} with {workers} process{'es' if workers > 1 else ''}.", err=True
     )
     click.echo(
         f"  ANTHROPIC_BASE_URL=http://{shown}:{port}    OPENAI_BASE_URL=http://{shown}:{port}/v1", err=True
