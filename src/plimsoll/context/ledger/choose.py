@@ -17,11 +17,11 @@ from plimsoll.context.ledger.terms import is_name
 from plimsoll.models import estimate_tokens
 
 # Of a term's worth, the share that only a line with plain words around it brings.
-_SAID_SHARE = 0.45
+_SAID_SHARE = 0.40
 _MUST_SHARE = 0.6
 _LINES_FIRST = 3_500
-_NAMES_MOST = 2_500
-_NAMES_SHARE = 0.5  # of what is left, for names that no quoted line brings
+_NAMES_MOST = 3_500
+_NAMES_SHARE = 0.6  # of what is left, for names that no quoted line brings
 _MOST_NAMES = 40
 _LEAST_LIKELY = 0.02
 _LAST = 1 << 40  # behind all quotes
