@@ -191,7 +191,7 @@ MUTANTS = [
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_the_contract_notices_a_mutant(mutant, monkeypatch):
     mutant(monkeypatch)
-    broken = [verdict.name for verdict in check_engine(plain, examples=60) if not verdict.kept]
+    broken = [verdict.name for verdict in check_engine(plain, examples=200) if not verdict.kept]
     assert broken, f"no property noticed {mutant.__name__}"
 
 
