@@ -18,7 +18,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,14 +86,12 @@ def measured(cut: Cut) -> Measured:
         return Measured(0, {}, {}, {}, 0, [])
     plain = ContextCompressor(context_length=WINDOW).compress(list(cut.history))
     grown = replayed(ContextCompressor(context_length=WINDOW), cut.history)
-    lossless = LcmEngine(context_length=WINDOW)
-    # At equal tokens: the other engine's result is the size to aim at.
-    lossless.budget = replace(lossless.budget, target=estimate_messages_tokens_rough(grown))
+    kept, lossless = of_size(grown, lambda engine: replayed(engine, cut.history))
     views = {
         ("once", "compressor"): plain,
-        ("once", "lcm"): of_size(estimate_messages_tokens_rough(plain), cut.history),
+        ("once", "lcm"): of_size(plain, lambda engine: engine.compress(list(cut.history)))[0],
         ("replayed", "compressor"): grown,
-        ("replayed", "lcm"): replayed(lossless, cut.history),
+        ("replayed", "lcm"): kept,
     }
     grades = {name: grade(far, Reading(joined(view))) for name, view in views.items()}
     look = Look(lossless, cut.history)
@@ -115,15 +113,17 @@ def measured(cut: Cut) -> Measured:
     )
 
 
-def of_size(size: int, history: list[Message]) -> list[Message]:
+def of_size(
+    other: Sequence[Message], compacted: Callable[[LcmEngine], list[Message]]
+) -> tuple[list[Message], LcmEngine]:
     """The view of the lossless engine at about as many tokens: aimed at once, and once more by the difference."""
-    target = size
+    target = size = estimate_messages_tokens_rough(list(other))
     for _ in range(2):
         engine = LcmEngine(context_length=WINDOW)
         engine.budget = replace(engine.budget, target=max(1, target))
-        view = engine.compress(list(history))
+        view = compacted(engine)
         target += size - estimate_messages_tokens_rough(view)
-    return view
+    return view, engine
 
 
 def replayed(engine: ContextEngine, history: Sequence[Message]) -> list[Message]:

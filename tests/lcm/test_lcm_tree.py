@@ -110,7 +110,7 @@ def test_nodes_are_shown_oldest_first_with_their_ids_as_reference_and_not_as_ins
     assert places == sorted(places)
     assert len(places) >= 2
     assert "Expand for details about: " in text
-    assert " · depth 0 · messages " in text
+    assert " · depth 0 · " in text
 
 
 def test_a_node_looks_the_same_in_every_publication(tmp_path):

@@ -12,6 +12,8 @@ from plimsoll.errors import SettingError
 
 SUMMARY_RATIO = 0.20
 MIN_SUMMARY_TOKENS = 2_000
+# A fifth of a small middle says too little; what code quotes costs no model's time, so it may have a third.
+SMALL_LEDGER, SMALL_LEDGER_RATIO = 7_000, 0.35
 SUMMARY_CEILING = 12_000
 SUMMARY_WINDOW_SHARE = 0.05
 TARGET_SHARE = 0.38
@@ -72,6 +74,17 @@ class Budget:
         wanted = max(int(compressed_tokens * SUMMARY_RATIO), MIN_SUMMARY_TOKENS)
         return min(wanted, self.max_summary_tokens)
 
+    def updated_summary_tokens(self, compressed_tokens: int, earlier_tokens: int) -> int:
+        """The same where an earlier summary is compressed along: that keeps at least its size."""
+        wanted = max(self.summary_tokens(compressed_tokens + earlier_tokens), earlier_tokens)
+        return min(wanted, self.max_summary_tokens)
+
+    def ledger_tokens(self, compressed_tokens: int, earlier_tokens: int, free: int) -> int:
+        """What code may say: what is `free` of the target, and never next to nothing."""
+        most = most_ledger_tokens(compressed_tokens, earlier_tokens)
+        said = self.updated_summary_tokens(compressed_tokens, earlier_tokens)
+        return max(min(said, max(most // 2, MIN_SUMMARY_TOKENS)), min(free, most))
+
     @property
     def _is_lean(self) -> bool:
         return self.lean and self.target is None
@@ -80,3 +93,11 @@ class Budget:
     def _shared_tokens(self) -> int:
         """What the parts are shares of."""
         return min(self.threshold_tokens, _LEAN_THRESHOLD) if self._is_lean else self.threshold_tokens
+
+
+def most_ledger_tokens(compressed_tokens: int, earlier_tokens: int) -> int:
+    """The most that code says: what an earlier summary says has proved itself once, what is new comes on top."""
+    new = max(
+        int(compressed_tokens * SUMMARY_RATIO), min(int(compressed_tokens * SMALL_LEDGER_RATIO), SMALL_LEDGER)
+    )
+    return max(new + earlier_tokens, MIN_SUMMARY_TOKENS)

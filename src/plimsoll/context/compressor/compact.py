@@ -9,9 +9,9 @@ never touched.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from plimsoll.context.budget import MIN_SUMMARY_TOKENS, SUMMARY_RATIO, Budget
+from plimsoll.context.budget import Budget, most_ledger_tokens
 from plimsoll.context.compressor.assemble import assemble, summary_message
 from plimsoll.context.compressor.boundaries import find_boundaries
 from plimsoll.context.compressor.ladder import SMALLEST_SUMMARY, Plan, fit
@@ -19,7 +19,7 @@ from plimsoll.context.compressor.prune import clearable, prune_old_tool_results
 from plimsoll.context.compressor.spend import spend_tail
 from plimsoll.context.compressor.summarise import Job, Summary, deterministic_summary, summarise
 from plimsoll.context.gate import refusal
-from plimsoll.context.ledger import skimmed_messages
+from plimsoll.context.ledger import Behind, Remembered, skimmed_messages
 from plimsoll.context.markers import summary_body
 from plimsoll.context.report import Report
 from plimsoll.context.summarizer import SummaryWriter
@@ -38,6 +38,7 @@ class Rules:
     budget: Budget
     protect_last_n: int = 20
     summarizer: SummaryWriter | None = None
+    remembered: Remembered = field(default_factory=Remembered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,10 @@ def compact(
         if refusal(whole, total, result):
             return whole, _unchanged(messages, total, refused)
         plan = replace(plan, steps=(f"only cleared results: {refused}",))
+    if summary:
+        behind = rules.remembered.behind(_previous(plan))
+        originals = behind.originals_with(plan.shortened())
+        rules.remembered.keep(summary.text, Behind(summary.facts, behind.earlier, originals))
     return result, _compacted(len(messages), total, whole, result, plan, summary)
 
 
@@ -89,10 +94,8 @@ def _planned(messages: list[Message], rules: Rules, current_tokens: int | None) 
 
 def _parts_are_whole(plan: Plan) -> bool:
     """Whether what stays needs no repair; a fault in the middle leaves with it."""
-    bounds = plan.bounds
-    starts = (range(bounds.head_end), bounds.kept, range(bounds.tail_start, len(plan.messages)))
-    parts = [plan.messages[part.start : part.stop] for part in starts]
-    return all(is_whole(part) for part in (parts if bounds.middle else [plan.messages]))
+    parts = [plan.messages[part.start : part.stop] for part in plan.staying()]
+    return all(is_whole(part) for part in (parts if plan.bounds.middle else [plan.messages]))
 
 
 def _lightened(plan: Plan, rules: Rules, limit: int, focus: str | None) -> tuple[Plan, Summary | None]:
@@ -101,41 +104,41 @@ def _lightened(plan: Plan, rules: Rules, limit: int, focus: str | None) -> tuple
     if rules.summarizer and rules.budget.limit_tokens < rules.budget.threshold_tokens:
         # A model is asked once, for what fits: a second call costs as much, and what does not fit is thrown away.
         plan, room = _with_room(plan, rules, limit)
-    summary = summarise(_job(plan, rules, focus, room), rules.summarizer) if _has_middle(plan) else None
+    has_middle = bool(plan.bounds.summary_role)
+    summary = summarise(_job(plan, rules, focus, room), rules.summarizer) if has_middle else None
     # The ladder may make a middle where there was none; its summary will weigh something too.
-    fitted = fit(plan, limit, _weight(summary) or SMALLEST_SUMMARY)
+    fitted = fit(plan, limit, _weight(summary.text) if summary else SMALLEST_SUMMARY)
     if fitted is not plan:
         summary = _extended(plan, fitted, rules, focus, summary)
-    left = limit - fitted.size(_weight(Summary("", "deterministic")))
-    if summary and left > 0 and fitted.size(_weight(summary)) > limit:
+    left = limit - fitted.size(_weight(""))
+    if summary and left > 0 and fitted.size(_weight(summary.text)) > limit:
         job = _job(fitted, rules, focus, _Room(0, left))
-        summary = replace(summary, text=deterministic_summary(job), source="deterministic")
+        summary = deterministic_summary(job, summary.failure)
     return fitted, summary
 
 
 def _with_room(plan: Plan, rules: Rules, limit: int) -> tuple[Plan, "_Room"]:
     """The parts made to fit beside a summary of at most half the size, and what model and code may say in it."""
     said = min(_budget(plan, rules), limit // 4)
-    plan = fit(plan, limit, min(said + _most_ledger(plan) + SMALLEST_SUMMARY, limit // 2))
+    ledger = most_ledger_tokens(_middle_tokens(plan), estimate_tokens(_previous(plan)))
+    plan = fit(plan, limit, min(said + ledger + SMALLEST_SUMMARY, limit // 2))
     free = limit - plan.size(0) - SMALLEST_SUMMARY
     return plan, _Room(said, max(0, min(free, said + _ledger_budget(plan, rules))))
 
 
-def _has_middle(plan: Plan) -> bool:
-    return bool(plan.bounds.summary_role)
-
-
 def _job(plan: Plan, rules: Rules, focus: str | None, room: _Room | None = None) -> Job:
-    runs = plan.bounds.middle
+    runs, behind = plan.bounds.middle, rules.remembered.behind(_previous(plan))
     return Job(
-        middle=[message for run in runs for message in plan.originals[run.start : run.stop]],
+        middle=[behind.original(message) for run in runs for message in plan.originals[run.start : run.stop]],
         middle_tokens=_middle_tokens(plan),
-        budget=room.said if room else min(_budget(plan, rules), rules.budget.max_summary_tokens),
+        budget=room.said if room else _budget(plan, rules),
         ledger=room.all if room else _ledger_budget(plan, rules),
         is_shared=room is not None,
         kept=plan.stays(),
         opening=_opening(plan),
         previous=_previous(plan),
+        known=behind.facts,
+        earlier=behind.earlier,
         focus=focus,
         view=plan.originals if runs else (),
         covered=(runs[0].start, runs[-1].stop - 1) if runs else (0, 0),
@@ -155,16 +158,18 @@ def _extended(
     if summary is None:
         return summarise(job, rules.summarizer)
     if summary.source == "deterministic":
-        return replace(summary, text=deterministic_summary(job))
+        return deterministic_summary(job, summary.failure)
     if fitted.bounds == plan.bounds:
         return summary
+    behind = rules.remembered.behind(_previous(plan))
     known = {position for run in plan.bounds.middle for position in run}
     added = [p for run in fitted.bounds.middle for p in run if p not in known]
     update = replace(
         job,
-        middle=[plan.originals[position] for position in added],
+        middle=[behind.original(plan.originals[position]) for position in added],
         middle_tokens=sum(plan.tokens[position] for position in added),
         previous=summary.text,
+        known=summary.facts,
         view=(),  # the summary that is updated does not stand in the conversation
     )
     return summarise(update, rules.summarizer)
@@ -175,24 +180,14 @@ def _middle_tokens(plan: Plan) -> int:
 
 
 def _budget(plan: Plan, rules: Rules) -> int:
-    """What the summary may take: the earlier one is compressed along, and keeps at least its size."""
-    previous = estimate_tokens(_previous(plan))
-    wanted = rules.budget.summary_tokens(_middle_tokens(plan) + previous)
-    return min(max(wanted, previous), rules.budget.max_summary_tokens)
+    """What a model may say."""
+    return rules.budget.updated_summary_tokens(_middle_tokens(plan), estimate_tokens(_previous(plan)))
 
 
 def _ledger_budget(plan: Plan, rules: Rules) -> int:
-    """What code may say about the middle: what the rest leaves free of the target, and never next to nothing."""
-    most = _most_ledger(plan)
-    least = min(_budget(plan, rules), max(most // 2, MIN_SUMMARY_TOKENS))
+    """What code may say about the middle."""
     free = rules.budget.target_tokens - plan.size(0) - SMALLEST_SUMMARY
-    return max(least, min(free, most))
-
-
-def _most_ledger(plan: Plan) -> int:
-    """What an earlier summary says has proved itself once; what is new comes on top."""
-    previous = estimate_tokens(_previous(plan))
-    return max(int(_middle_tokens(plan) * SUMMARY_RATIO) + previous, MIN_SUMMARY_TOKENS)
+    return rules.budget.ledger_tokens(_middle_tokens(plan), estimate_tokens(_previous(plan)), free)
 
 
 def _opening(plan: Plan) -> str:
@@ -205,8 +200,8 @@ def _previous(plan: Plan) -> str:
     return "" if at is None else summary_body(plan.messages[at])
 
 
-def _weight(summary: Summary | None) -> int:
-    return estimate_message_tokens(summary_message(summary.text, "assistant")) if summary else 0
+def _weight(summary: str) -> int:
+    return estimate_message_tokens(summary_message(summary, "assistant"))
 
 
 def _scale(current_tokens: int | None, estimated: int) -> float:

@@ -8,6 +8,7 @@ from plimsoll.context.budget import Budget
 from plimsoll.context.compressor.boundaries import PROTECT_FIRST_N, find_boundaries
 from plimsoll.context.compressor.compact import Rules, compact
 from plimsoll.context.engine import ContextEngine
+from plimsoll.context.ledger import Remembered
 from plimsoll.context.report import Report
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import SettingError
@@ -47,6 +48,7 @@ class ContextCompressor(ContextEngine):
         self.protect_last_n = protect_last_n
         self.last_report: Report | None = None
         self._waits_for: int | None = None
+        self._remembered = Remembered()
         window = context_length if context_length is not None else self._window_of(model)
         self._set_budget(Budget(window, threshold, target_ratio, target_tokens, lean))
 
@@ -94,7 +96,7 @@ class ContextCompressor(ContextEngine):
         **later: Any,
     ) -> list[Message]:
         """The lighter list; `last_report` says what was done and why."""
-        rules = Rules(self.budget, self.protect_last_n, self.summarizer)
+        rules = Rules(self.budget, self.protect_last_n, self.summarizer, self._remembered)
         result, report = compact(messages, rules, current_tokens, focus_topic)
         self.last_report = report
         if report.outcome == "compacted":
@@ -113,6 +115,7 @@ class ContextCompressor(ContextEngine):
         super().on_session_reset()
         self.last_report = None
         self._waits_for = None
+        self._remembered = Remembered()
 
     def update_model(
         self,

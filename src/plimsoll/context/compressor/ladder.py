@@ -55,11 +55,21 @@ class Plan:
         stays += sum(self.tokens[bounds.kept.start : bounds.kept.stop])
         return stays + (summary_tokens + NOTE_TOKENS if bounds.summary_role else 0)
 
+    def staying(self) -> tuple[range, range, range]:
+        """The places of head, newest request where it stands alone, and tail."""
+        return (
+            range(self.bounds.head_end),
+            self.bounds.kept,
+            range(self.bounds.tail_start, len(self.messages)),
+        )
+
     def stays(self) -> list[Message]:
         """The messages that stand beside the summary."""
-        bounds = self.bounds
-        kept = self.messages[bounds.kept.start : bounds.kept.stop]
-        return [*self.messages[: bounds.head_end], *kept, *self.messages[bounds.tail_start :]]
+        return [message for part in self.staying() for message in self.messages[part.start : part.stop]]
+
+    def shortened(self) -> Iterator[tuple[Message, Message]]:
+        """The messages that stay, each with its original."""
+        return ((self.messages[place], self.originals[place]) for part in self.staying() for place in part)
 
     def with_messages(self, changed: dict[int, Message]) -> "Plan":
         """The plan with some messages replaced by shorter ones."""
@@ -186,7 +196,6 @@ def _is_result(plan: Plan, position: int) -> bool:
 def _yielding(plan: Plan) -> Iterator[int]:
     """Positions that stay in the context but may be shortened."""
     request = newest_own_request(plan.messages)
-    bounds = plan.bounds
-    for position in (*range(bounds.head_end), *bounds.kept, *range(bounds.tail_start, len(plan.messages))):
+    for position in chain.from_iterable(plan.staying()):
         if position != request and plan.messages[position].get("role") not in SYSTEM_ROLES:
             yield position

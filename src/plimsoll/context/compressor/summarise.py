@@ -22,6 +22,7 @@ from plimsoll.context.ledger import (
     for_model,
     has_goal_and_progress,
     kept_terms,
+    model_lines,
     pairs_of,
     parse_sections,
     plain_words,
@@ -51,6 +52,7 @@ class Summary:
 
     text: str
     source: Literal["model", "deterministic"]
+    facts: Facts  # that code found, in all that the summary stands for
     failure: str = ""
 
 
@@ -66,6 +68,9 @@ class Job:
     kept: Sequence[Message] = ()  # what stays in the context beside the summary
     opening: str = ""  # the request that the conversation began with, where the middle does not hold it
     previous: str = ""
+    # What `previous` was written from: facts, and the words of a summary before them of which nothing else is known.
+    known: Facts | None = None
+    earlier: str = ""
     focus: str | None = None
     # The whole conversation as the model has seen it, and the first and last of what is summarised in it.
     view: Sequence[Message] = ()
@@ -88,21 +93,27 @@ def summarise(job: Job, writer: SummaryWriter | None = None) -> Summary:
     if writer is not None:
         try:
             summarizer = writer.begin() if isinstance(writer, SummaryService) else writer
-            return Summary(_by_model(summarizer, job), "model")
+            return _by_model(summarizer, job)
         except SummaryFailed as error:
             failure = redact(str(error))
         except (
             Exception
         ) as error:  # foreign code may fail outside of its call too: in begin(), in context_length
             failure = redact(f"{type(error).__name__}: {error}")
-    return Summary(deterministic_summary(job), "deterministic", failure)
+    return deterministic_summary(job, failure)
 
 
-def deterministic_summary(job: Job) -> str:
+def deterministic_summary(job: Job, failure: str = "") -> Summary:
     """The summary written from the conversation itself, smaller than what it replaces."""
-    facts = read_facts(job.middle, job.opening)
-    earlier = parse_sections(job.previous)
-    return _rendered(write_sections(facts, earlier, job.ledger_room, job.focus, kept_terms(job.kept)))
+    facts = read_facts(job.middle, job.opening, job.known)
+    earlier = completed(parse_sections(model_lines(job.previous)), _earlier_ledger(job))
+    sections = write_sections(facts, earlier, job.ledger_room, job.focus, kept_terms(job.kept))
+    return Summary(_rendered(sections), "deterministic", facts, failure)
+
+
+def _earlier_ledger(job: Job) -> Sections:
+    """What code once wrote and has no facts of; all else it writes anew."""
+    return parse_sections(without_model_lines(job.earlier))
 
 
 def _rendered(sections: Sections) -> str:
@@ -110,22 +121,22 @@ def _rendered(sections: Sections) -> str:
     return redact(render_sections(sections))
 
 
-def _by_model(summarizer: Summarizer, job: Job) -> str:
+def _by_model(summarizer: Summarizer, job: Job) -> Summary:
     texts = [as_text(message) for message in job.middle]
     asked = replace(job, previous=for_model(job.previous, job.budget))
     sections = _ask_in_place(summarizer, asked, texts) or _ask_in_pieces(summarizer, asked, texts)
-    facts = read_facts(job.middle, job.opening)
+    facts = read_facts(job.middle, job.opening, job.known)
     kept = kept_terms(job.kept)
     sections = _true_lines(sections, job, facts, kept)
-    # What a model wrote before, it has just rewritten; code carries on only with its own lines.
-    earlier = parse_sections(without_model_lines(job.previous))
+    # What a model wrote before, it has just rewritten.
+    earlier = _earlier_ledger(job)
     said = render_sections(sections)
     room = job.ledger_room - (estimate_tokens(said) if job.is_shared else 0)
     ledger = write_sections(facts, earlier, room, job.focus, kept, said=said)
     written = _rendered(completed(sections, ledger))
     if estimate_tokens(written) >= job.replaced_tokens:
         raise SummaryFailed("the summary is not smaller than what it replaces")
-    return written
+    return Summary(written, "model", facts)
 
 
 def _true_lines(sections: Sections, job: Job, facts: Facts, kept: set[str]) -> Sections:

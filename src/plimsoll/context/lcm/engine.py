@@ -59,7 +59,7 @@ class LcmEngine(ContextCompressor):
     ) -> list[Message]:
         """The lighter list; `last_report` says what was done and why."""
         scribe = Scribe(self.summarizer, focus_topic, self._clock)
-        rules = Rules(self.budget, self.protect_last_n, scribe)
+        rules = Rules(self.budget, self.protect_last_n, scribe, self._remembered)
         done = publish(messages, self.memory, rules, current_tokens)
         self._note(done)
         return done.messages

@@ -8,10 +8,10 @@ about what the model sees holds here too. What leaves is stored under a leaf fir
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from plimsoll.archive import Span
-from plimsoll.context.budget import MIN_SUMMARY_TOKENS, SUMMARY_RATIO, Budget
+from plimsoll.context.budget import Budget
 from plimsoll.context.compressor.assemble import assemble, summary_message
 from plimsoll.context.compressor.boundaries import find_boundaries
 from plimsoll.context.compressor.ladder import SMALLEST_SUMMARY, Plan, fit
@@ -24,7 +24,16 @@ from plimsoll.context.lcm.render import full, rendered_nodes
 from plimsoll.context.lcm.scribe import Scribe
 from plimsoll.context.lcm.seating import gone_runs, reseated, runs_of
 from plimsoll.context.lcm.tree import Tree
-from plimsoll.context.ledger import kept_terms, parse_sections, read_facts, render_sections, write_sections
+from plimsoll.context.ledger import (
+    Behind,
+    Facts,
+    Remembered,
+    kept_terms,
+    parse_sections,
+    read_facts,
+    render_sections,
+    write_sections,
+)
 from plimsoll.context.markers import summary_body
 from plimsoll.context.redaction import redact
 from plimsoll.context.report import Report
@@ -42,6 +51,7 @@ class Rules:
     budget: Budget
     protect_last_n: int
     scribe: Scribe
+    remembered: Remembered = field(default_factory=Remembered)
 
 
 @dataclass(frozen=True)
@@ -78,7 +88,7 @@ def publish(
     grower.redo()
     grower.cover(gone_runs(memory.messages(1, 1), given_seats, stays, _first_of_tail(plan, seats)))
     grower.condense()
-    text = _text(plan, grower.tree, memory, rules, limit, stays) if plan.bounds.summary_role else ""
+    text = _text(plan, grower.tree, memory, rules, limit, stays, seats) if plan.bounds.summary_role else ""
     result = assemble(plan.messages, plan.bounds, text)
     refused = refusal(whole, total, result)
     if refused:
@@ -97,19 +107,15 @@ def _planned(whole: list[Message], rules: Rules, current_tokens: int | None) -> 
 
 
 def _allowance(plan: Plan, budget: Budget) -> int:
-    """Tokens that all nodes and the ledger may take together: a summary's budget, or what the target leaves free."""
+    """Tokens that all nodes and the ledger may take together."""
     runs, at = plan.bounds.middle, plan.bounds.previous
     leaving = sum(sum(plan.tokens[run.start : run.stop]) for run in runs)
     earlier = 0 if at is None else plan.tokens[at]
-    least = min(max(budget.summary_tokens(leaving + earlier), earlier), budget.max_summary_tokens)
-    share = max(int(leaving * SUMMARY_RATIO), MIN_SUMMARY_TOKENS, earlier)
-    return max(least, min(budget.target_tokens - plan.size(0) - SMALLEST_SUMMARY, share))
+    return budget.ledger_tokens(leaving, earlier, budget.target_tokens - plan.size(0) - SMALLEST_SUMMARY)
 
 
 def _staying(plan: Plan) -> list[int]:
-    bounds = plan.bounds
-    places = [*range(bounds.head_end), *bounds.kept, *range(bounds.tail_start, len(plan.messages))]
-    return [place for place in places if place != bounds.previous]
+    return [place for part in plan.staying() for place in part if place != plan.bounds.previous]
 
 
 def _first_of_tail(plan: Plan, seats: Sequence[int]) -> int:
@@ -117,25 +123,43 @@ def _first_of_tail(plan: Plan, seats: Sequence[int]) -> int:
     return next((seat for seat in seats[plan.bounds.tail_start :] if seat), 0)
 
 
-def _text(plan: Plan, tree: Tree, memory: Memory, rules: Rules, limit: int, stays: set[int]) -> str:
+def _text(
+    plan: Plan, tree: Tree, memory: Memory, rules: Rules, limit: int, stays: set[int], seats: Sequence[int]
+) -> str:
     """Nodes and ledger within the room that is left."""
     room = max(0, min(_allowance(plan, rules.budget), limit - plan.size(_weight(" "))))
     nodes = rendered_nodes([root for root in tree.roots if _is_gone(tree.span(root), stays)], room)
     left = room - estimate_tokens(nodes) - 2
-    last = tree.leaves[-1].details["last"] if tree.leaves else 0
-    first = max(1, last - READ + 1)
-    said = [one.message for one in memory.messages(first, last) if one.sequence not in stays] if last else []
-    said = [message for message in said if message.get("role") not in SYSTEM_ROLES]
-    # What is older than that is known from the ledger before.
-    at = plan.bounds.previous
-    previous = parse_sections(summary_body(plan.messages[at])) if first > 1 and at is not None else {}
-    kept = kept_terms(plan.stays())
-    facts = read_facts(said, _opening(plan))
+    facts, previous = _ledger(plan, tree, memory, rules, stays, seats)
     # A topic is only a pointer; what a model wrote about something need not be said again.
     told = "\n".join(full(root) for root in tree.roots if not root.degraded and full(root) in nodes)
-    sections = write_sections(facts, previous, left, rules.scribe.focus, kept=kept, said=told)
+    kept = kept_terms(plan.stays())
+    sections = write_sections(facts, parse_sections(previous), left, rules.scribe.focus, kept=kept, said=told)
     ledger = redact(render_sections(sections))
+    rules.remembered.keep(ledger, Behind(facts, previous))
     return f"{nodes}\n\n{ledger}" if nodes else ledger
+
+
+def _ledger(
+    plan: Plan, tree: Tree, memory: Memory, rules: Rules, stays: set[int], seats: Sequence[int]
+) -> tuple[Facts, str]:
+    """The facts of all that left, and what only the words of the ledger before still know."""
+    at = plan.bounds.previous
+    earlier = "" if at is None else summary_body(plan.messages[at])
+    known = rules.remembered.behind(earlier)
+    last = tree.leaves[-1].details["last"] if tree.leaves else 0
+    if known.facts or (earlier and last > READ):
+        leaving = {seats[place] for run in plan.bounds.middle for place in run}
+        # A result that was made shorter has no seat; it lies between two that have one.
+        behind = [
+            seats[place] for run in plan.bounds.middle for place in run if place > (at or 0) and seats[place]
+        ]
+        leaving.update(range(min(behind, default=last), last + 1))
+    else:
+        known, leaving = Behind(), set(range(max(1, last - READ + 1), last + 1))
+    said = [one for run in runs_of(leaving - stays) for one in memory.messages(run.first, run.last)]
+    messages = [one.message for one in said if one.role not in SYSTEM_ROLES]
+    return read_facts(messages, _opening(plan), known.facts), known.earlier
 
 
 def _is_gone(span: Span, stays: set[int]) -> bool:

@@ -1,6 +1,6 @@
 """What the model sees of the tree: every root with its id, oldest first, and the facts of all that left.
 
-    [n:3f2a9c1b7d · depth 1 · messages 4–120 · 2026-11-15 06:22 – 07:10 UTC]
+    [n:3f2a9c1b7d · depth 1 · 4–120 · 2026-11-15 06:22 – 07:10 UTC]
     what a model wrote about them, where one did
     Expand for details about: …
 
@@ -17,12 +17,10 @@ from datetime import UTC, datetime
 from plimsoll.archive import Node
 from plimsoll.models import estimate_tokens
 
-INTRODUCTION = (
-    "Each node stands for messages kept in full: lcm_expand reads them back, lcm_grep searches them all."
-)
+INTRODUCTION = "Nodes stand for messages kept in full: lcm_expand reads them, lcm_grep searches all."
 TEXT_SHARE = 0.55  # of the room, for what models wrote
 LIST_SHARE = 0.30  # of the room, for ids, spans and topics
-_TOPICS = 120  # characters
+_TOPICS = 80  # characters
 
 
 def rendered_nodes(roots: Sequence[Node], room: int) -> str:
@@ -49,7 +47,7 @@ def brief(node: Node) -> str:
 
 def header(node: Node) -> str:
     """What a node is: id, depth, messages, time."""
-    return f"[{node.id} · depth {node.depth} · messages {span_text(node)}{_when(node)}]"
+    return f"[{node.id} · depth {node.depth} · {span_text(node)}{_when(node)}]"
 
 
 def bare(node: Node) -> str:

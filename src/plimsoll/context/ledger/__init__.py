@@ -4,11 +4,13 @@ from plimsoll.context.ledger.complete import (
     checked_lines,
     completed,
     for_model,
+    model_lines,
     pairs_of,
     without_model_lines,
 )
 from plimsoll.context.ledger.facts import Facts, read_facts, skimmed_messages
 from plimsoll.context.ledger.outcome import Outcome, call_line, outcome_of
+from plimsoll.context.ledger.remembered import Behind, Remembered
 from plimsoll.context.ledger.template import (
     NONE,
     SECTIONS,
@@ -23,8 +25,10 @@ from plimsoll.context.ledger.write import kept_terms, write_sections
 __all__ = [
     "NONE",
     "SECTIONS",
+    "Behind",
     "Facts",
     "Outcome",
+    "Remembered",
     "Sections",
     "call_line",
     "checked_lines",
@@ -32,6 +36,7 @@ __all__ = [
     "for_model",
     "has_goal_and_progress",
     "kept_terms",
+    "model_lines",
     "outcome_of",
     "pairs_of",
     "parse_sections",

@@ -100,6 +100,12 @@ def without_model_lines(summary: str) -> str:
     return "\n".join(line for line in summary.splitlines() if not _is_model_line(line))
 
 
+def model_lines(summary: str) -> str:
+    """A summary with the lines that a model wrote only."""
+    lines = summary.splitlines()
+    return "\n".join(line for line in lines if line.startswith("#") or _is_model_line(line))
+
+
 def _is_model_line(line: str) -> bool:
     return line.lstrip().startswith(MODEL_MARK)
 

@@ -62,6 +62,14 @@ class Evidence:
     uses: dict[str, Use] = field(default_factory=dict)
     lines: dict[str, Line] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
+    kept: int = 0  # lines that were ever kept
+
+    def copy(self) -> "Evidence":
+        """The same lines and uses, to read on from."""
+        uses = {
+            term: Use(use.typed, use.said, use.asked, use.shown, use.last) for term, use in self.uses.items()
+        }
+        return Evidence(uses, dict(self.lines), list(self.texts), self.kept)
 
     def tells_secret(self, line: Line) -> bool:
         """Whether a line holds what would have been taken out of its text: half a key does not look like one."""
@@ -105,8 +113,9 @@ class Evidence:
         return tuple(dict.fromkeys((*terms_in(line), *amounts)))
 
     def _keep(self, text: str, terms: tuple[str, ...], says: bool, source: str, position: int) -> Line:
-        line = Line(position, len(self.lines), source, text, terms, says, len(self.texts) - 1)
+        line = Line(position, self.kept, source, text, terms, says, len(self.texts) - 1)
         self.lines[text] = line
+        self.kept += 1
         return line
 
     def supersede(self, text: str, position: int) -> None:

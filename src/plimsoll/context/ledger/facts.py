@@ -10,7 +10,7 @@ The latest value wins: a command that failed and later passed counts as passed.
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -127,17 +127,39 @@ class Facts:
     todos: Todos = field(default_factory=Todos)
     last_said: str = ""
     evidence: Evidence = field(default_factory=Evidence)
+    messages: int = 0  # that were read
+
+    def copy(self) -> "Facts":
+        """The same facts, to read on from; what is read then does not change these."""
+        files = {
+            path: FileFact(dict(fact.actions), fact.last, fact.note) for path, fact in self.files.items()
+        }
+        return replace(
+            self,
+            requests=list(self.requests),
+            constraints=dict(self.constraints),
+            files=files,
+            commands=dict(self.commands),
+            actions=dict(self.actions),
+            commits=dict(self.commits),
+            decisions=dict(self.decisions),
+            todos=self.todos.copy(),
+            evidence=self.evidence.copy(),
+        )
 
 
-def read_facts(messages: Sequence[Message], opening: str = "") -> Facts:
+def read_facts(messages: Sequence[Message], opening: str = "", known: Facts | None = None) -> Facts:
     """The facts of `messages`, without secrets; the cost of reading tools is bounded, the user is read in full.
 
-    `opening` is the request that the conversation began with, where `messages` do not hold it.
+    `opening` is the request that the conversation began with, where `messages` do not hold it. `known` are the facts
+    of what was said before them, which are read on from.
     """
-    facts = Facts(opening=opening.strip())
-    deep_from = skimmed_messages(len(messages))
+    facts = known.copy() if known else Facts(opening=opening.strip())
+    first = facts.messages
+    facts.messages += len(messages)
+    deep_from = first + skimmed_messages(len(messages))
     waiting: dict[str, _Called] = {}
-    for position, message in enumerate(messages):
+    for position, message in enumerate(messages, start=first):
         role = message.get("role")
         if role == "user":
             _read_user(facts, message, position, position >= deep_from)

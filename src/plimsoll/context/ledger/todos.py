@@ -25,6 +25,10 @@ class Todos:
     items: dict[str, str] = field(default_factory=dict)
     _made: dict[str, str] = field(default_factory=dict)  # id -> item, for lists that are kept one by one
 
+    def copy(self) -> "Todos":
+        """The same items, to go on with."""
+        return Todos(dict(self.items), dict(self._made))
+
     def read(self, arguments: dict[str, Any], result: str) -> bool:
         """Take up a call; whether it was one that keeps a list."""
         return (

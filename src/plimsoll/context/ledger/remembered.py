@@ -1,0 +1,97 @@
+"""What stands behind an engine's newest summaries, so that the next one is not written from a summary of a summary.
+
+    summary it wrote ──► facts behind it ──► read on with what leaves now, as it was said ──► next summary
+
+What did not fit one summary can stand in the next one, when the work comes back to it, and so can what was in a
+result before it was made shorter. A summary that is not known here, after a restart or from another program, is taken
+by its words, for as long as the conversation lasts. What is remembered has a limit, so a compaction costs no more
+after a hundred others.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TypeVar
+
+from plimsoll.context.ledger.evidence import Evidence
+from plimsoll.context.ledger.facts import Facts
+from plimsoll.messages import Message, answered_id, text_of
+
+# An undo, a fork or a summary that was prepared and not needed leads back to one before the newest.
+_MOST_SUMMARIES = 4
+_MOST_LINES = 20_000
+_MOST_EVENTS = 1_000
+_Fact = TypeVar("_Fact")
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What one summary was written from, and the messages beside it that a compaction made shorter."""
+
+    facts: Facts | None = None
+    earlier: str = ""  # the words of a summary from before these facts, of which nothing else is known
+    originals: Mapping[tuple[str, str], Message] = field(default_factory=dict)
+
+    def original(self, message: Message) -> Message:
+        """A message of the conversation as it was said."""
+        return self.originals.get(_key(message), message) if self.originals else message
+
+    def originals_with(self, shorter: Iterable[tuple[Message, Message]]) -> dict[tuple[str, str], Message]:
+        """The originals of messages that stay, given as they stay and as they were before this compaction."""
+        pairs = ((stays, self.original(before)) for stays, before in shorter)
+        return {_key(stays): original for stays, original in pairs if stays is not original}
+
+
+class Remembered:
+    """What stands behind each of the newest summaries."""
+
+    def __init__(self) -> None:
+        self._behind: dict[str, Behind] = {}
+
+    def behind(self, summary: str) -> Behind:
+        """What a summary was written from; only its words where it was not written here."""
+        return self._behind.get(summary.strip()) or Behind(earlier=summary)
+
+    def keep(self, summary: str, behind: Behind) -> None:
+        """This stands behind a summary."""
+        facts = _bounded(behind.facts, summary) if behind.facts else None
+        known = {**self._behind, summary.strip(): replace(behind, facts=facts)}
+        self._behind = dict(islice(known.items(), max(0, len(known) - _MOST_SUMMARIES), None))
+
+
+def _key(message: Message) -> tuple[str, str]:
+    return answered_id(message) or "", text_of(message)
+
+
+def _bounded(facts: Facts, summary: str) -> Facts:
+    return replace(
+        facts,
+        commands=_newest(facts.commands),
+        actions=_newest(facts.actions),
+        commits=_newest(facts.commits),
+        decisions=_newest(facts.decisions),
+        evidence=_bounded_evidence(facts.evidence, summary),
+    )
+
+
+def _bounded_evidence(evidence: Evidence, summary: str) -> Evidence:
+    """The newest lines, and those that the summary quotes."""
+    excess = len(evidence.lines) - _MOST_LINES
+    if excess <= 0:
+        return evidence
+    oldest = set(islice(evidence.lines, excess))
+    lines = {text: line for text, line in evidence.lines.items() if text not in oldest or text in summary}
+    known = {term for line in lines.values() for term in line.terms}
+    read = {line.origin for line in lines.values()}
+    return replace(
+        evidence,
+        uses={term: use for term, use in evidence.uses.items() if term in known},
+        lines=lines,
+        texts=[text if number in read else "" for number, text in enumerate(evidence.texts)],
+    )
+
+
+def _newest(found: Mapping[str, _Fact]) -> dict[str, _Fact]:
+    """The last so many; the dictionaries of facts are in the order of the conversation."""
+    pairs: Iterable[tuple[str, _Fact]] = islice(found.items(), max(0, len(found) - _MOST_EVENTS), None)
+    return dict(pairs)
