@@ -34,7 +34,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from plimsoll.agent import CompactionRules, Compactor
+from plimsoll.agent import CLEARING, CompactionRules, Compactor
 from plimsoll.caching import Terms, choose_summary
 from plimsoll.caching.replay import cold_summary_cost
 from plimsoll.context import ContextCompressor
@@ -54,7 +54,7 @@ MILLION = 1_000_000
 LINE = "- The work goes on as it was planned and this line of the summary says so again. "
 Message = dict[str, Any]
 Event = dict[str, int]  # one compaction: at, before, left, same, read, said
-Known = dict[tuple[int, ...], tuple[list[Message], Event]]
+Known = dict[tuple[tuple[int, bool], ...], tuple[list[Message], Event]]  # by where, and whether only cleared
 Row = tuple[str, str, int, bool]  # model, who writes summaries, window, breaks
 
 
@@ -117,16 +117,20 @@ def compactions(
     found: list[Event] = []
     for at, (message, clock.now) in enumerate(zip(session, times(session, breaks), strict=True)):
         if message["role"] == "assistant":
-            if compactor.is_due(tokens) or compactor.pays(tokens):
-                path = (*(one["at"] for one in found), at)
+            way = "threshold" if compactor.is_due(tokens) else compactor.pays(view, tokens)
+            if way:
+                is_cleared = way == CLEARING
+                path = (*((one["at"], one["said"] == 0) for one in found), (at, is_cleared))
                 if path not in known:
                     script.read = script.said = 0
-                    lighter = engine.compress(view, current_tokens=tokens)
+                    lighter = (
+                        engine.clear(view) if is_cleared else engine.compress(view, current_tokens=tokens)
+                    )
                     known[path] = lighter, event(at, view, lighter, script)
                 lighter, done = known[path]
                 found.append(done)
+                compactor.cleared(view) if is_cleared else compactor.compacted(done["left"])
                 view, tokens = list(lighter), done["left"]
-                compactor.compacted(tokens)
             compactor.asked(tokens, clock.now)
         view.append(message)
         tokens += estimate_message_tokens(message)

@@ -17,6 +17,7 @@ from plimsoll.caching import Course, Terms
 from plimsoll.config import Settings
 from plimsoll.context import ContextCompressor
 from plimsoll.context.budget import LEAN_TOKENS, MIN_SUMMARY_TOKENS, Budget
+from plimsoll.messages import handle_of
 from plimsoll.models import card_for
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 from plimsoll.plugins.builtin import make_compressor
@@ -105,9 +106,9 @@ def test_whatever_the_prices_say_the_threshold_is_never_passed(tokens, course, t
     for compactor in by.values():
         compactor.terms, compactor.course = terms, course
     assert by["cost"].is_due(tokens) == by["threshold"].is_due(tokens) == (tokens >= 16_000)
-    assert not by["threshold"].pays(tokens)
+    assert not by["threshold"].pays([], tokens)
     if tokens < by["cost"].engine.budget.target_tokens * 1.5:
-        assert not by["cost"].pays(tokens)
+        assert not by["cost"].pays([], tokens)
 
 
 def coding_session(steps, lines=30):
@@ -201,13 +202,56 @@ async def by_the_agent(session, terms, times, writer):
     for at, (message, clock.now) in enumerate(zip(session, times, strict=True)):
         if message["role"] == "assistant":
             tokens = weigh(view)
-            if compactor.is_due(tokens) or compactor.pays(tokens):
-                attempt = await compactor.compact(view, tokens, "cost")
+            trigger = "threshold" if compactor.is_due(tokens) else compactor.pays(view, tokens)
+            if trigger:
+                attempt = await compactor.compact(view, tokens, trigger)
                 view = list(attempt.messages)
                 found.append((at, tokens, weigh(view)))
             compactor.asked(weigh(view), clock.now)
         view.append(message)
     return found
+
+
+def test_results_are_cleared_where_that_is_cheaper_and_nothing_else_changes():
+    session = list(coding_session(60))
+    terms = Terms(card_for("claude-opus-5.5"), 300.0, writer=card_for("claude-opus-5.5"))
+
+    async def until_cleared():
+        clock, writer = Hands(), Chatty()
+        engine = ContextCompressor(context_length=64_000, lean=True, summarizer=writer)
+        compactor = Compactor(engine, COST, clock)
+        compactor.terms = terms
+        view = []
+        for message in session:
+            clock.now += 15
+            tokens = weigh(view)
+            if message["role"] == "assistant":
+                if trigger := compactor.pays(view, tokens):
+                    return view, writer, trigger, await compactor.compact(view, tokens, trigger)
+                compactor.asked(tokens, clock.now)
+            view.append(message)
+        return None
+
+    view, writer, trigger, attempt = asyncio.run(until_cleared())
+    assert (trigger, attempt.event.outcome, writer.asked) == ("clearing", "compacted", 0)
+    assert attempt.event.tokens_after < 0.7 * attempt.event.tokens_before
+    changed = [(old, new) for old, new in zip(view, attempt.messages, strict=True) if old is not new]
+    assert len(changed) > 5
+    for old, new in changed:
+        assert old["role"] == "tool"
+        assert handle_of(old) in new["content"]
+        assert {**old, "content": ""} == {**new, "content": ""}
+    assert attempt.messages[-20:] == view[-20:]
+
+
+def test_what_was_cleared_is_summarised_from_its_words():
+    engine = ContextCompressor(context_length=64_000)
+    cleared = engine.clear(list(coding_session(40)))
+    assert engine.last_report.outcome == "compacted"
+    line = "def function_24_3(value): return value + 72"
+    assert line not in json.dumps(cleared)
+    engine.compress(cleared)
+    assert line in engine.last_report.summary
 
 
 @pytest.mark.parametrize("breaks", [False, True])

@@ -5,8 +5,17 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.caching import Course, Terms, caching_policy, compaction_pays, terms_of
-from plimsoll.caching.compaction_pays import LEAST_GAIN
+from plimsoll.caching import (
+    Clearing,
+    Course,
+    Terms,
+    caching_policy,
+    cheapest,
+    clearing_pays,
+    compaction_pays,
+    terms_of,
+)
+from plimsoll.caching.compaction_pays import LEAST_CLEARED, LEAST_GAIN
 from plimsoll.models import ModelCard, Prices, card_for
 
 SONNET = card_for("claude-sonnet-4.5")
@@ -123,3 +132,58 @@ def test_terms_know_how_long_a_prompt_stays_cached():
     gpt = card_for("gpt-5")
     assert terms_of(gpt, caching_policy(gpt.name, "openai")).lifetime is not None
     assert terms_of(gpt, caching_policy(gpt.name, "openai", strategy="none")).lifetime is None
+
+
+clearings = st.builds(Clearing, removed=st.integers(0, 150_000), before=st.integers(0, 20_000))
+
+
+def clearing_verdict(terms, course, weight, clearing, now=1_000.0):
+    return clearing_pays(terms, course, weight, TARGET, clearing, now)
+
+
+@given(courses, tokens, clearings)
+def test_what_is_chosen_pays_and_nothing_that_pays_spares_more(course, weight, clearing):
+    summary = verdict(replace(CACHED, writer=HAIKU), course, weight)
+    clears = clearing_verdict(replace(CACHED, writer=HAIKU), course, weight, clearing)
+    paying = {name: one for name, one in (("summary", summary), ("clearing", clears)) if one.pays()}
+    chosen = cheapest(summary, clears)
+    assert chosen in (paying or {"": None})
+    assert all(paying[chosen].spared >= one.spared for one in paying.values())
+
+
+@given(courses, tokens, clearings)
+def test_a_few_tokens_are_not_cleared(course, weight, clearing):
+    small = replace(clearing, removed=min(clearing.removed, LEAST_CLEARED - 1))
+    assert not clearing_verdict(CACHED, course, weight, small).pays()
+
+
+def test_behind_a_pause_results_are_cleared_before_a_summary_pays():
+    course, weight, now = grown(20, 700)
+    short = replace(course, requests=12)  # a conversation that is not expected to last
+    clearing = Clearing(removed=9_000, before=3_000)
+    dear = replace(CACHED, writer=SONNET)
+    assert (
+        cheapest(verdict(dear, short, weight, now), clearing_verdict(dear, short, weight, clearing, now))
+        == ""
+    )
+    later = now + 1_200
+    summary = verdict(dear, short, weight, later, lambda removed: 6_000)
+    assert cheapest(summary, clearing_verdict(dear, short, weight, clearing, later)) == "clearing"
+
+
+def test_where_a_conversation_goes_on_for_long_a_summary_spares_more():
+    course, weight, now = grown(30, 900)
+    lasting = replace(course, requests=200, carried=course.carried * 3)
+    clearing = Clearing(removed=4_000, before=3_000)
+    summary = verdict(replace(CACHED, writer=HAIKU), lasting, weight, now)
+    assert summary.pays()
+    assert cheapest(summary, clearing_verdict(CACHED, lasting, weight, clearing, now)) == "summary"
+
+
+def test_what_was_cleared_is_settled():
+    course, weight, now = grown(20, 700)
+    clearing = Clearing(removed=9_000, before=3_000)
+    after = course.cleared(clearing, TARGET)
+    assert after.tokens == clearing.before
+    assert 0 < after.carried < course.carried
+    assert clearing_verdict(CACHED, after, weight, clearing, now).paid == 0.0

@@ -2,7 +2,7 @@
 
 from plimsoll.agent.agent import INTERRUPTED, LEFT, UNANSWERED, Agent
 from plimsoll.agent.asking import Emit, Line
-from plimsoll.agent.compaction import Attempt, CompactionRules, Compactor
+from plimsoll.agent.compaction import CLEARING, Attempt, CompactionRules, Compactor
 from plimsoll.agent.engine_tools import engine_tools
 from plimsoll.agent.events import Called, Compacted, Event, Noticed, Returned, Said, Thought, Used
 from plimsoll.agent.hooks import Hooks
@@ -12,6 +12,7 @@ from plimsoll.agent.large import largest_result
 from plimsoll.agent.limits import Limits
 
 __all__ = [
+    "CLEARING",
     "INTERRUPTED",
     "LEFT",
     "UNANSWERED",

@@ -198,8 +198,8 @@ class Agent:
             event = await self.compact(emit, "threshold" if due else "preflight")
             if event.outcome != "compacted":
                 host.wish_was_vain(tokens)
-        elif not due and compactor.pays(tokens):
-            await self.compact(emit, "cost")
+        elif not due and (cheaper := compactor.pays(self.view, tokens)):
+            await self.compact(emit, cheaper)
 
     async def _ask(self, turn: Turn, emit: Emit) -> Reply:
         """One reply, past every refusal that can be cured."""

@@ -3,7 +3,7 @@
     tokens ──► below the soft line     nothing
                85 % of the threshold   the next view is prepared in the background
                the threshold           swapped in between two requests; waited for only if it is not ready
-               before it               under `policy: cost`, as soon as it pays
+               before it               under `policy: cost`, as soon as a summary pays, or clearing old results does
                an overflow             at once, whatever was tried before
 
 An engine transforms; the host triggers, checks, and has a fallback. What an engine
@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from plimsoll.agent.accounts import Spender, ledger_of, record_of, total_of
-from plimsoll.agent.foreign import Hung, said
+from plimsoll.agent.foreign import Hung, in_thread, said
 from plimsoll.agent.hooks import MUST, Guidance, Hooks
 from plimsoll.agent.hosting import HostedEngine
 from plimsoll.archive import CompactionEvent, UsageRecord
-from plimsoll.caching import Course, Terms, compaction_pays
+from plimsoll.caching import NEVER, Course, Terms, Verdict, cheapest, clearing_pays, compaction_pays
 from plimsoll.context import ContextCompressor, ContextEngine, Report, SummaryWriter
 from plimsoll.context.budget import Budget
 from plimsoll.context.gate import refusal
@@ -31,6 +31,7 @@ from plimsoll.models import estimate_messages_tokens_rough as weigh
 SOFT_LINE = 0.85
 FAR_BELOW = 0.85
 NOTHING = "nothing to compress yet"
+CLEARING: Literal["clearing"] = "clearing"  # the trigger that only clears old results
 _MOST_SOURCES = 3
 
 
@@ -143,15 +144,26 @@ class Compactor:
             return bool(self.host.ask_now("should_compress", True, prompt_tokens=tokens))
         return self._is_armed(tokens)
 
-    def pays(self, tokens: int, share: float = 1.0) -> bool:
-        """Whether `policy: cost` compacts before the threshold; with a `share`, whether that is near."""
+    def pays(self, view: Sequence[Message], tokens: int) -> Literal["", "cost", "clearing"]:
+        """What `policy: cost` sets off before the threshold: a compaction, clearing old results, or nothing."""
+        summary, built_in = self._verdict(tokens), self._built_in
+        if summary is NEVER or self._budget is None or self.terms is None:
+            return ""
+        clearing = NEVER
+        # What is being summarised already is as good as paid for.
+        if built_in and not self._prepared:
+            target, found = self._target(self._budget), built_in.clearing(view)
+            clearing = clearing_pays(self.terms, self.course, tokens, target, found, self._clock())
+        chosen = cheapest(summary, clearing)
+        return CLEARING if chosen == "clearing" else "cost" if chosen else ""
+
+    def _verdict(self, tokens: int) -> Verdict:
+        """What prices say about a summary now."""
         budget = self._budget
         if not self.rules.enabled or self.terms is None or budget is None or not self._is_armed(tokens):
-            return False
+            return NEVER
         target, now = self._target(budget), self._clock()
-        return compaction_pays(self.terms, self.course, tokens, target, now, budget.summary_tokens).pays(
-            share
-        )
+        return compaction_pays(self.terms, self.course, tokens, target, now, budget.summary_tokens)
 
     def asked(self, tokens: int, at: float) -> None:
         """A request of `tokens` prompt tokens was sent at this time and answered."""
@@ -160,7 +172,7 @@ class Compactor:
 
     def prepare(self, view: Sequence[Message], tokens: int) -> None:
         """Start on the next view beside the conversation, once the soft line is crossed or it nearly pays."""
-        soft = tokens >= self.engine.threshold_tokens * SOFT_LINE or self.pays(tokens, SOFT_LINE)
+        soft = tokens >= self.engine.threshold_tokens * SOFT_LINE or self._verdict(tokens).pays(SOFT_LINE)
         if not (soft and self.rules.enabled and self.rules.background) or self._prepared:
             return
         if not self._is_armed(tokens):
@@ -196,7 +208,10 @@ class Compactor:
             self._vain = _Vain(tokens, self._clock())
             return Attempt(None, replace(event, outcome="refused", reason=f"vetoed by {guidance.veto}"))
         seconds = min(self.rules.deadline, deadline or self.rules.deadline)
-        found, why = await self._candidate(list(view), tokens, guidance.focus, prepared, seconds)
+        sources = self._sources(list(view), tokens, guidance.focus, prepared, seconds)
+        if trigger == CLEARING and (built_in := self._built_in):
+            sources.insert(0, (CLEARING, lambda: self._clear(built_in, list(view), seconds)))
+        found, why = await self._candidate(list(view), tokens, guidance.focus, sources, seconds)
         waited = self._clock() - started
         spent = self.take_spent()
         event = replace(event, seconds=waited, waited=waited, reason=why, money=total_of(spent))
@@ -205,7 +220,10 @@ class Compactor:
             return Attempt(None, replace(event, outcome="refused"), spent)
         before, after = weigh(view), weigh(found.messages)
         shrunk = round(tokens * after / before) if before else after
-        self.compacted(shrunk)
+        if found.report and not found.report.summary and trigger == CLEARING:
+            self.cleared(view)
+        else:
+            self.compacted(shrunk)
         event = replace(
             event,
             messages_after=len(found.messages),
@@ -221,6 +239,11 @@ class Compactor:
         near = left > self.engine.threshold_tokens * FAR_BELOW
         self._vain = _Vain(left, self._clock()) if near else None
         self.course, self._reached = self.course.compacted(), left
+
+    def cleared(self, view: Sequence[Message]) -> None:
+        """Old results of this view were cleared; the target of a compaction is where it was."""
+        if (built_in := self._built_in) and self._budget:
+            self.course = self.course.cleared(built_in.clearing(view), self._target(self._budget))
 
     def undone(self, tokens: int) -> None:
         """A person took the last compaction back: not again until there is more, or later."""
@@ -253,6 +276,11 @@ class Compactor:
             await asyncio.gather(prepared.task, prepared.guidance, return_exceptions=True)
 
     @property
+    def _built_in(self) -> ContextCompressor | None:
+        """The engine where it is our own, which can clear old results by itself."""
+        return self.engine if isinstance(self.engine, ContextCompressor) and self.host.is_built_in else None
+
+    @property
     def _budget(self) -> Budget | None:
         """What the engine aims at, where that decides; an engine of somebody else decides for itself."""
         budget = getattr(self.engine, "budget", None)
@@ -273,11 +301,15 @@ class Compactor:
             self.host.notice(fault, fault)
 
     async def _candidate(
-        self, view: list[Message], tokens: int, focus: str | None, prepared: _Prepared | None, seconds: float
+        self,
+        view: list[Message],
+        tokens: int,
+        focus: str | None,
+        sources: list[tuple[str, Source]],
+        seconds: float,
     ) -> tuple[Lighter | None, str]:
         """A lighter list that passes the gate, from the best source that gives one, and what went wrong before."""
         faults: list[str] = []
-        sources = self._sources(view, tokens, focus, prepared, seconds)
         for name, source in sources:
             try:
                 found = await source()
@@ -334,6 +366,12 @@ class Compactor:
         if spoken.veto:
             return Lighter(view, None, 0.0)
         return await self._run(self.engine, view, tokens, spoken.focus, self.rules.deadline)
+
+    async def _clear(self, engine: ContextCompressor, view: list[Message], seconds: float) -> Lighter:
+        """Old results cleared, and nothing else."""
+        started = self._clock()
+        messages = await in_thread(lambda: engine.clear(view), seconds)
+        return Lighter(messages, engine.last_report, self._clock() - started)
 
     async def _run(
         self, engine: ContextEngine, view: list[Message], tokens: int, focus: str | None, seconds: float

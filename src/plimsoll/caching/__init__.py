@@ -13,7 +13,17 @@ from plimsoll.caching.breakpoints import (
     marker_ttl,
     without_markers,
 )
-from plimsoll.caching.compaction_pays import Course, Terms, Verdict, compaction_pays, terms_of
+from plimsoll.caching.compaction_pays import (
+    NEVER,
+    Clearing,
+    Course,
+    Terms,
+    Verdict,
+    cheapest,
+    clearing_pays,
+    compaction_pays,
+    terms_of,
+)
 from plimsoll.caching.planner import (
     CacheMemory,
     plan_breakpoints,
@@ -46,6 +56,7 @@ __all__ = [
     "FIRST_TOKEN",
     "LOOK_BACK",
     "MAX_BREAKPOINTS",
+    "NEVER",
     "STRATEGIES",
     "Bill",
     "Block",
@@ -54,6 +65,7 @@ __all__ = [
     "CacheMemory",
     "CacheSimulator",
     "CachingPolicy",
+    "Clearing",
     "Compaction",
     "Course",
     "Marked",
@@ -71,7 +83,9 @@ __all__ = [
     "breakpoints_in",
     "cache_marker",
     "caching_policy",
+    "cheapest",
     "choose_summary",
+    "clearing_pays",
     "cold_summary_cost",
     "compaction_pays",
     "mark",

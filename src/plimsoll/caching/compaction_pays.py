@@ -1,4 +1,4 @@
-"""Whether a compaction pays now, or waiting is cheaper.
+"""Whether to summarise now, to clear old tool results, or to wait: whichever is cheapest.
 
     prompt    [ ------------ target ------------ | ---- removable ---- ]   each request reads what is removable
     lighter   [ ------------ target ------------ ]                         once: written anew, its summary paid for
@@ -10,11 +10,13 @@ While a conversation grows evenly, the first line is crossed where the cost per 
 grows with the square of the requests, as stock does in the rule for lot sizes, so that growth needs no guess. That
 part of the price which every removed token costs, sooner or later, is no reason to wait; the first line leaves it
 out. Behind a pause in which the cache expired all is written anew anyhow, and a lighter prompt is cheaper at once.
-Where a card has no prices, nothing pays. Pure: time is an argument.
+Clearing old tool results removes less, and needs no summary; it is judged by the same two lines, and taken where it
+spares more, or where a summary does not pay yet. Where a card has no prices, nothing pays. Pure: time is an argument.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from plimsoll.caching.breakpoints import LIFETIMES
 from plimsoll.caching.policy import CachingPolicy
@@ -22,6 +24,7 @@ from plimsoll.caching.replay import cold_summary_cost, warm_summary_cost
 from plimsoll.models import ModelCard
 
 LEAST_GAIN = 1.5  # prompts below this many times the target stay: a compaction costs detail too
+LEAST_CLEARED = 1_000  # tokens for which results are cleared
 MOST_REQUESTS = 200  # that are expected, however long the conversation has been
 _ON_ITS_WAY = 5.0  # an entry this close to its end may be gone when the request arrives
 _IDLE = 300.0
@@ -40,6 +43,14 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
+class Clearing:
+    """What clearing old tool results would do to a prompt."""
+
+    removed: int = 0  # tokens
+    before: int = 0  # tokens in front of the first that goes; they stay as they are
+
+
+@dataclass(frozen=True, slots=True)
 class Course:
     """How a conversation has gone so far, as far as money is concerned."""
 
@@ -47,23 +58,31 @@ class Course:
     carried: int = 0  # removable tokens, added up over the requests since the last compaction
     tokens: int = 0  # of the newest prompt, as far as it can still be in the cache
     last: float | None = None  # when the newest request was sent
+    settled: int = 0  # of what was carried, what came before the last time that results were cleared
 
     def asked(self, tokens: int, target: int, now: float) -> "Course":
         """One request later."""
-        return Course(self.requests + 1, self.carried + max(0, tokens - target), tokens, now)
+        carried = self.carried + max(0, tokens - target)
+        return Course(self.requests + 1, carried, tokens, now, self.settled)
 
     def compacted(self) -> "Course":
         """The prompt was made lighter: nothing is carried, and nothing of it is cached yet."""
-        return replace(self, carried=0, tokens=0)
+        return replace(self, carried=0, tokens=0, settled=0)
+
+    def cleared(self, clearing: Clearing, target: int) -> "Course":
+        """Results were cleared: what was carried of them is settled, and what stands in front of them is cached."""
+        left = max(0, self.tokens - target - clearing.removed) / max(1, self.tokens - target)
+        carried = int(self.carried * left)
+        return replace(self, tokens=clearing.before, carried=carried, settled=carried)
 
     def moved(self) -> "Course":
         """Another model goes on, whose cache knows nothing of it."""
-        return replace(self, carried=0, tokens=0, last=None)
+        return replace(self, carried=0, tokens=0, last=None, settled=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The money behind a compaction, in USD, and whether it pays now."""
+    """The money behind a lighter prompt, in USD, and whether it pays now."""
 
     price: float  # beyond what the next request costs either way; negative where it saves at once
     line: float  # that part of the price which waiting spares
@@ -73,6 +92,11 @@ class Verdict:
     def pays(self, share: float = 1.0) -> bool:
         """Whether to compact now; a `share` below 1 says so when it is near."""
         return self.line * share <= self.paid and self.price <= self.ahead
+
+    @property
+    def spared(self) -> float:
+        """What is left of the expected savings."""
+        return self.ahead - self.price
 
 
 NEVER = Verdict(price=1.0, line=1.0, paid=0.0, ahead=0.0)
@@ -118,6 +142,32 @@ def compaction_pays(
     return Verdict(price, price - each * removed, paid, ahead)
 
 
+def clearing_pays(
+    terms: Terms, course: Course, tokens: int, target: int, clearing: Clearing, now: float
+) -> Verdict:
+    """Whether to clear old results in a prompt of `tokens`, of which a compaction would leave `target`."""
+    prices = terms.card.prices_for(tokens)
+    steady = prices.input if terms.lifetime is None else prices.cache_read
+    removed = min(clearing.removed, tokens - target)
+    if removed < LEAST_CLEARED or tokens < target * LEAST_GAIN or steady <= 0.0:
+        return NEVER
+    premium = _premium(terms, tokens)
+    if is_warm(terms, course, now):
+        price = premium * max(0, min(course.tokens, tokens) - clearing.before - removed)
+    else:
+        price = -premium * removed
+    paid = steady * (course.carried - course.settled) * removed / (tokens - target)
+    ahead = steady * removed * min(course.requests, MOST_REQUESTS)
+    return Verdict(price / _MILLION, price / _MILLION, paid / _MILLION, ahead / _MILLION)
+
+
+def cheapest(summary: Verdict, clearing: Verdict) -> Literal["", "summary", "clearing"]:
+    """What to do now; nothing where neither pays yet."""
+    if clearing.pays() and not (summary.pays() and summary.spared >= clearing.spared):
+        return "clearing"
+    return "summary" if summary.pays() else ""
+
+
 def summary_price(terms: Terms, course: Course, tokens: int, summary_tokens: int, now: float) -> float:
     """The cheaper way to a summary, in USD: its writer reads all of it, or the main model does from its cache."""
     if terms.writer is None:
@@ -137,12 +187,16 @@ def is_warm(terms: Terms, course: Course, now: float) -> bool:
 
 def _written(terms: Terms, course: Course, tokens: int, target: int, now: float) -> float:
     """What writing the lighter prompt costs beyond reading it, in USD, less what would be written anyhow."""
-    if terms.lifetime is None:
-        return 0.0
-    prices = terms.card.prices_for(tokens)
-    write = prices.write_1h if terms.hour else prices.write_5m
-    premium = max(0.0, write - prices.cache_read)
+    premium = _premium(terms, tokens)
     if not is_warm(terms, course, now):
         return premium * (target - tokens) / _MILLION
     fresh = max(0, tokens - course.tokens)  # not in the cache yet, and among the newest, which stay
     return premium * max(0, target - fresh) / _MILLION
+
+
+def _premium(terms: Terms, tokens: int) -> float:
+    """What writing a token to the cache costs beyond reading it from there, in USD for a million."""
+    if terms.lifetime is None:
+        return 0.0
+    prices = terms.card.prices_for(tokens)
+    return max(0.0, (prices.write_1h if terms.hour else prices.write_5m) - prices.cache_read)

@@ -82,8 +82,9 @@ class CompressionSettings(Section):
     )
     policy: Literal["threshold", "cost"] = Field(
         default="threshold",
-        description="When to act, and how deep: at the threshold; or cost, which acts earlier where prices "
-        "say that it pays, and leaves a lighter view. It spends least and remembers a little less.",
+        description="When to act, and how deep: at the threshold; or cost, which summarises earlier, or only clears "
+        "old tool results, where prices say that it pays, and leaves a lighter view. It spends least and remembers "
+        "a little less.",
     )
 
 

@@ -1,11 +1,13 @@
 """`ContextCompressor`: the built-in engine, four phases behind the engine contract."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from plimsoll.caching import Clearing
 from plimsoll.context.budget import Budget
 from plimsoll.context.compressor.boundaries import PROTECT_FIRST_N, find_boundaries
+from plimsoll.context.compressor.clear import cleared, clearing_of
 from plimsoll.context.compressor.compact import Rules, compact
 from plimsoll.context.engine import ContextEngine
 from plimsoll.context.ledger import Remembered
@@ -96,14 +98,22 @@ class ContextCompressor(ContextEngine):
         **later: Any,
     ) -> list[Message]:
         """The lighter list; `last_report` says what was done and why."""
-        rules = Rules(self.budget, self.protect_last_n, self.summarizer, self._remembered)
-        result, report = compact(messages, rules, current_tokens, focus_topic)
+        result, report = compact(messages, self._rules, current_tokens, focus_topic)
         self.last_report = report
         if report.outcome == "compacted":
             self.compression_count += 1
             self.last_prompt_tokens = report.tokens_after
         near = report.tokens_after > self.threshold_tokens * _FAR_BELOW
         self._waits_for = int(max(report.tokens_after, self.threshold_tokens) * _GROWTH) if near else None
+        return result
+
+    def clearing(self, messages: Sequence[Message]) -> Clearing:
+        """What `clear` would remove."""
+        return clearing_of(messages, self._rules)
+
+    def clear(self, messages: list[Message]) -> list[Message]:
+        """The list with old tool results cleared and nothing summarised; `last_report` says what was done."""
+        result, self.last_report = cleared(messages, self._rules)
         return result
 
     def get_status(self) -> dict[str, Any]:
@@ -129,6 +139,10 @@ class ContextCompressor(ContextEngine):
         self.model = model
         self._waits_for = None
         self._set_budget(replace(self.budget, window=context_length))
+
+    @property
+    def _rules(self) -> Rules:
+        return Rules(self.budget, self.protect_last_n, self.summarizer, self._remembered)
 
     def _note_count(self, tokens: int) -> None:
         """Below the line everything is as before the last compaction."""

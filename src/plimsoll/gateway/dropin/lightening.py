@@ -3,7 +3,7 @@
 below 85 % of the threshold   nothing
 above it                      the next view is prepared beside the conversation, after a reply
 at the threshold              swapped in before the request goes out
-before it                     under `policy: cost`, as soon as it pays
+before it                     under `policy: cost`, as soon as a summary or clearing old results pays
 an overflow                   at once, and what the upstream said of its window holds from now on
 """
 
@@ -56,7 +56,7 @@ class Lightener:
             return "threshold"
         if compactor.terms is not None:
             self._catch_up(thread, compactor, frame)
-        return "cost" if compactor.pays(tokens) else ""
+        return compactor.pays(thread.view(), tokens)
 
     def asked(self, thread: Thread, tokens: int, facts: ModelFacts, messages: int, at: float) -> None:
         """A request with the first `messages` of the log, `tokens` in all, was sent at this time and answered."""

@@ -1,0 +1,62 @@
+"""Phase 1 by itself: old tool results become stubs, everything else stays. Nothing is summarised, nobody is asked.
+
+    head │ call, [cleared], call, [cleared], … │ tail, as it was
+
+What a later summary says of a cleared result is written from the result, not from its stub.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from plimsoll.caching import Clearing
+from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries
+from plimsoll.context.compressor.compact import Rules
+from plimsoll.context.compressor.prune import is_large, prune_old_tool_results
+from plimsoll.context.markers import find_summary, summary_body
+from plimsoll.context.report import Report
+from plimsoll.messages import Message, is_whole, repair
+from plimsoll.models import estimate_message_tokens
+
+_STUB_TOKENS = 60  # about
+
+
+def clearing_of(messages: Sequence[Message], rules: Rules) -> Clearing:
+    """What clearing would remove, without describing a single result."""
+    tokens = list(map(estimate_message_tokens, messages))
+    bounds = _bounds(messages, tokens, rules)
+    large = [
+        place
+        for place in range(bounds.head_end, bounds.tail_start)
+        if tokens[place] > _STUB_TOKENS and is_large(messages[place])
+    ]
+    removed = sum(tokens[place] - _STUB_TOKENS for place in large)
+    return Clearing(removed, sum(tokens[: large[0]])) if large else Clearing()
+
+
+def cleared(messages: Sequence[Message], rules: Rules) -> tuple[list[Message], Report]:
+    """The conversation with its old results cleared, and the report of it."""
+    whole = list(messages) if is_whole(messages) else repair(messages)
+    tokens = list(map(estimate_message_tokens, whole))
+    bounds = _bounds(whole, tokens, rules)
+    lighter, gone = prune_old_tool_results(whole, bounds.head_end, bounds.tail_start)
+    at = find_summary(whole)
+    summary = "" if at is None else summary_body(whole[at])
+    behind = rules.remembered.behind(summary)
+    originals = behind.originals_with(zip(lighter, whole, strict=True))
+    rules.remembered.keep(summary, replace(behind, originals=originals))
+    report = Report(
+        "compacted" if gone else "unchanged",
+        f"cleared {len(gone)} old results; a summary would cost more than it spares"
+        if gone
+        else "no old result is large",
+        len(messages),
+        len(lighter),
+        sum(tokens),
+        sum(map(estimate_message_tokens, lighter)),
+        _describe_pruned=lambda: gone,
+    )
+    return lighter, report
+
+
+def _bounds(messages: Sequence[Message], tokens: Sequence[int], rules: Rules) -> Boundaries:
+    return find_boundaries(messages, tokens, rules.budget.tail_tokens, rules.protect_last_n)
