@@ -2,9 +2,8 @@
 
     budget 11 000 ──► search target_tokens ──► mean size ≤ 11 000
 
-A budget is a mean over all cuts, in characters / 4, at a window of 64 000 tokens. The search runs on a sample of
-them, whose means are corrected by how much larger all cuts are than the sample at defaults. It is kept as long as
-the engine's source stays the same.
+A budget is a mean over all cuts, in characters / 4, at a window of 64 000 tokens. The search begins on a sample of
+them and ends on all. It is kept as long as the engine's source stays the same.
 """
 
 import hashlib
@@ -13,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from corpus import ROOT, Cut
@@ -24,7 +23,7 @@ from plimsoll.quality import Knobs, fit, tokens
 
 WINDOW = 64_000
 BUDGETS = (8_000, 11_000, 16_000, 20_000, 32_000)
-SAMPLED = 0.995  # of a budget is aimed at: the mean of a sample is half a percent off
+NEAR = 0.005  # of a budget may be missing
 Message = dict[str, Any]
 
 
@@ -102,19 +101,20 @@ def calibrated(every: Sequence[Cut], most: int, pool: Executor, tick: Callable[[
         for _ in BUDGETS:
             tick()
         return {int(budget): Knobs(**knobs) for budget, knobs in known["knobs"].items()}
-    means: dict[Knobs, float] = {}
-    sizes = list(pool.map(partial(_size, Knobs()), [cut.history for cut in every]))
-    larger = (sum(sizes) / len(sizes)) / (sum(sizes[:most]) / len(sample))
+    histories = [cut.history for cut in every]
 
-    def mean(knobs: Knobs) -> float:
-        if knobs not in means:
-            found = list(pool.map(partial(_size, knobs), [cut.history for cut in sample]))
-            means[knobs] = larger * sum(found) / len(found)
-        return means[knobs]
+    @cache
+    def mean(knobs: Knobs, count: int) -> float:
+        return sum(pool.map(partial(_size, knobs), histories[:count])) / count
 
     found = {}
     for budget in BUDGETS:
-        found[budget] = fit(mean, int(budget * SAMPLED))
+        near = fit(lambda knobs: mean(knobs, len(sample)), budget)
+        # Where no setting fills a budget, the sample says so too.
+        fills = mean(near, len(sample)) > budget * 0.9
+        found[budget] = (
+            fit(lambda knobs: mean(knobs, len(every)), budget, near.target_tokens, NEAR) if fills else near
+        )
         tick()
     CACHE.mkdir(parents=True, exist_ok=True)
     place.write_text(json.dumps({"key": key, "knobs": {b: asdict(k) for b, k in found.items()}}), "utf-8")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 from dataclasses import dataclass, replace
 from importlib.util import module_from_spec, spec_from_file_location
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.agent import Compacted, CompactionRules, Compactor
+from plimsoll.archive import CompactionEvent
 from plimsoll.caching import Course, Terms
 from plimsoll.config import Settings
 from plimsoll.context import ContextCompressor
@@ -22,6 +24,7 @@ from plimsoll.models import card_for
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 from plimsoll.plugins.builtin import make_compressor
 from plimsoll.plugins.offers import EngineContext
+from plimsoll.terminal.chat.lines import compaction_line
 from plimsoll.testing.scripted_server import ScriptedServer
 
 COST = CompactionRules(background=False, policy="cost")
@@ -234,6 +237,8 @@ def test_results_are_cleared_where_that_is_cheaper_and_nothing_else_changes():
 
     view, writer, trigger, attempt = asyncio.run(until_cleared())
     assert (trigger, attempt.event.outcome, writer.asked) == ("clearing", "compacted", 0)
+    assert re.match(r"cleared \d+ old results; a summary would cost more", attempt.event.reason)
+    assert compaction_line(attempt.event).startswith("cleared old results, ")
     assert attempt.event.tokens_after < 0.7 * attempt.event.tokens_before
     changed = [(old, new) for old, new in zip(view, attempt.messages, strict=True) if old is not new]
     assert len(changed) > 5
@@ -242,6 +247,19 @@ def test_results_are_cleared_where_that_is_cheaper_and_nothing_else_changes():
         assert handle_of(old) in new["content"]
         assert {**old, "content": ""} == {**new, "content": ""}
     assert attempt.messages[-20:] == view[-20:]
+
+
+def test_what_clearing_left_is_not_taken_for_what_a_summary_leaves():
+    events = [CompactionEvent("clearing", "compressor", tokens_before=40_000, tokens_after=30_000)]
+    by = {}
+    for trigger in ("clearing", "cost"):
+        compactor = Compactor(ContextCompressor(context_length=200_000, lean=True), COST, Hands())
+        compactor.remember([replace(events[0], trigger=trigger)], 31_000)
+        compactor.terms = Terms(card_for("claude-opus-5.5"), 300.0)
+        compactor.asked(31_000, 0.0)
+        by[trigger] = compactor.course.carried
+    assert by["clearing"] == 31_000 - LEAN_TOKENS + 1
+    assert by["cost"] == 1_000
 
 
 def test_what_was_cleared_is_summarised_from_its_words():

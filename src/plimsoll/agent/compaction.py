@@ -133,7 +133,7 @@ class Compactor:
         if last and last.outcome != "compacted" and not last.reason.startswith(NOTHING):
             # What a person has taken back is not done again at the next chance.
             self._vain = _Vain(last.tokens_before if last.outcome == "refused" else tokens, last.time)
-        if last and last.outcome == "compacted":
+        if last and last.outcome == "compacted" and last.trigger != CLEARING:
             self._reached = last.tokens_after
 
     def is_due(self, tokens: int) -> bool:
@@ -220,12 +220,14 @@ class Compactor:
             return Attempt(None, replace(event, outcome="refused"), spent)
         before, after = weigh(view), weigh(found.messages)
         shrunk = round(tokens * after / before) if before else after
-        if found.report and not found.report.summary and trigger == CLEARING:
+        is_cleared = trigger == CLEARING and found.report is not None and not found.report.summary
+        if is_cleared:
             self.cleared(view)
         else:
             self.compacted(shrunk)
         event = replace(
             event,
+            reason=found.report.reason if is_cleared and found.report else why,
             messages_after=len(found.messages),
             tokens_after=shrunk,
             model=self.model if found.report and found.report.summary_source == "model" else "",

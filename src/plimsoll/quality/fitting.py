@@ -22,16 +22,21 @@ class Knobs:
     protect_last_n: int = 20
 
 
-def fit(size_of: Callable[[Knobs], float], budget: int) -> Knobs:
-    """The settings whose mean comes nearest to the budget from below; where none does, the smallest tried."""
+def fit(
+    size_of: Callable[[Knobs], float], budget: int, first: int | None = None, near: float = NEAR_ENOUGH
+) -> Knobs:
+    """The settings whose mean comes nearest to the budget from below; where none does, the smallest tried.
+
+    `first` is the target to begin with, `near` the share of the budget that may be missing.
+    """
     known: dict[int, float] = {}
-    target = budget
+    target = first or budget
     for _ in range(STEPS):
         known[target] = size_of(_knobs(target))
-        if budget * (1 - NEAR_ENOUGH) <= known[target] <= budget:
+        if budget * (1 - near) <= known[target] <= budget:
             break
         # Sizes grow with the target, but characters are not tokens: correct by what the last guess was off.
-        guess = max(1, round(target * budget * (1 - NEAR_ENOUGH / 2) / known[target]))
+        guess = max(1, round(target * budget * (1 - near / 2) / known[target]))
         if guess in known:
             break
         target = guess

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
-from plimsoll.agent.compaction import NOTHING
+from plimsoll.agent.compaction import CLEARING, NOTHING
 from plimsoll.archive import CompactionEvent, Session, UsageTotal
 from plimsoll.assembly import Opened
 from plimsoll.caching import start_line
@@ -69,7 +69,8 @@ def compaction_line(event: CompactionEvent) -> str:
         return f"not compacted: {plain(reason) or 'there is nothing to compact'}"
     messages = f"{event.messages_before:,} → {event.messages_after:,} messages"
     tokens = f"{thousands(event.tokens_before)} → {thousands(event.tokens_after)} tokens"
-    return f"compacted {messages}, {tokens}, {event.waited:.1f} s waited, undo with /undo"
+    done = "cleared old results" if event.trigger == CLEARING else f"compacted {messages}"
+    return f"{done}, {tokens}, {event.waited:.1f} s waited, undo with /undo"
 
 
 def tool_line(call: str, result: str, seconds: float, width: int) -> str:
