@@ -46,7 +46,7 @@ RESULTS = ROOT / "bench" / "results" / "faults.json"
 FACT = re.compile(r"src/\w+\.py|port 80\d+|case_\d+|PLM-\d+|fix/parser")
 RANDOM = re.compile(r"[0-9a-f]{32}")  # a file that a peer names anew each time
 OLD_FILES = tuple(f"src/module_{number}.py" for number in range(2, 18))
-MARK = "MARK-7731"
+MARK = "patiently and by the book"  # no name of anything: a name that never occurred is struck out
 GOOD = (
     f"## Goal\nFix the parser for every case, ticket PLM-4821, {MARK}.\n\n"
     "## Constraints & Preferences\nNever touch src/legacy.py. Run the tests after every change.\n\n"
