@@ -19,7 +19,7 @@ from plimsoll.messages import Message, answered_id, text_of
 
 # An undo, a fork or a summary that was prepared and not needed leads back to one before the newest.
 _MOST_SUMMARIES = 4
-_MOST_LINES = 20_000
+_MOST_LINES = 8_000  # about five megabytes
 _MOST_EVENTS = 1_000
 _Fact = TypeVar("_Fact")
 
