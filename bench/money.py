@@ -1,7 +1,7 @@
 """What whole sessions cost under `compression.policy: cost`, under fixed thresholds, and under hermes-agent's policy.
 
-    .venv/bin/python bench/money.py                             all programming sessions; many minutes
-    .venv/bin/python bench/money.py --every 6                   one in six
+    .venv/bin/python bench/money.py                             one in six of the programming sessions; minutes
+    .venv/bin/python bench/money.py --every 1                   all of them; half an hour
     .venv/bin/python bench/money.py --data dev_tau_airline      other conversations
 
     request ─► the agent's own Compactor: due? ─► the engine itself compacts ─► billed: read, write, output ─► next
@@ -245,7 +245,7 @@ def main() -> int:
     """Measure, print, judge."""
     parser = argparse.ArgumentParser(description="What whole sessions cost, by when they are compacted.")
     parser.add_argument("--data", default="dev_claudecode_entire", help="name of the recorded conversations")
-    parser.add_argument("--every", type=int, default=1, help="take every so-manieth session")
+    parser.add_argument("--every", type=int, default=6, help="take every so-manieth session")
     wanted = parser.parse_args()
     path = DATA / f"{wanted.data}.jsonl"
     if not path.is_file():

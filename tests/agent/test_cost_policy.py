@@ -13,7 +13,7 @@ from conversing import MODEL, answering, conversing, line_to, talk, wish
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.agent import Compacted, CompactionRules, Compactor
+from plimsoll.agent import Compacted, CompactionRules, Compactor, HostedEngine
 from plimsoll.archive import CompactionEvent
 from plimsoll.caching import Course, Terms
 from plimsoll.config import Settings
@@ -167,6 +167,14 @@ def test_a_size_that_a_person_names_wins_over_the_policy():
 def test_the_policy_decides_how_deep_a_compaction_goes(policy, target):
     settings = Settings.model_validate({"compression": {"policy": policy}})
     assert target - 1 <= make_compressor(EngineContext(settings, 200_000)).budget.target_tokens <= target
+
+
+def test_what_stands_in_for_a_hanging_model_is_as_lean():
+    for engine in (
+        ContextCompressor(context_length=200_000, lean=True),
+        ContextCompressor(target_tokens=9_000),
+    ):
+        assert HostedEngine(engine).without_model().budget == engine.budget
 
 
 @pytest.mark.parametrize("window", [64_000, 200_000, 1_000_000])

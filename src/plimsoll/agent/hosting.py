@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from plimsoll.agent.foreign import Hung, accepted, in_thread, said
-from plimsoll.context import ContextCompressor, ContextEngine
+from plimsoll.context import Budget, ContextCompressor, ContextEngine
 from plimsoll.messages import Message, found_again
 
 T = TypeVar("T")
@@ -75,10 +75,15 @@ class HostedEngine:
         """A built-in that asks nobody, with the numbers of the engine that serves."""
         engine = self.engine
         percent = engine.threshold_percent if 0 < engine.threshold_percent <= 1 else 0.5
+        budget = getattr(engine, "budget", None)
+        aims = budget if isinstance(budget, Budget) else Budget(engine.context_length or 1)
         return ContextCompressor(
             context_length=engine.context_length or None,
             threshold=percent,
             protect_last_n=max(1, engine.protect_last_n),
+            target_ratio=aims.target_ratio,
+            target_tokens=aims.target,
+            lean=aims.lean,
         )
 
     async def ask(self, method: str, default: T, /, *args: Any, **arguments: Any) -> T:

@@ -1,10 +1,13 @@
 """The engines that come with Plimsoll, offered as a plugin would offer its own."""
 
 import time
+from collections.abc import Callable
 
 from plimsoll.archive.blocking import BlockingArchive
 from plimsoll.context import ContextCompressor
+from plimsoll.context.compressor.log import StoredLog
 from plimsoll.context.lcm import LcmEngine, Memory, OwnMemory, StoredMemory
+from plimsoll.context.ledger import Left
 from plimsoll.plugins.offers import COMPRESSOR, EngineContext, EngineOffer
 
 SOURCE = "built in"
@@ -41,7 +44,14 @@ def make_compressor(context: EngineContext) -> ContextCompressor:
         summarizer=context.summarizer,
         target_tokens=compression.target_tokens,
         lean=compression.policy == "cost",
+        log=_log_of(context),
     )
+
+
+def _log_of(context: EngineContext) -> Callable[[str], Left | None] | None:
+    if context.archive is None or not context.session_id:
+        return None
+    return StoredLog(BlockingArchive.here(context.archive), context.session_id).left
 
 
 def make_lcm(context: EngineContext) -> LcmEngine:

@@ -75,7 +75,7 @@ def compact(
             return whole, _unchanged(messages, total, refused)
         plan = replace(plan, steps=(f"only cleared results: {refused}",))
     if summary:
-        behind = rules.remembered.behind(_previous(plan))
+        behind = _behind(plan, rules)
         originals = behind.originals_with(plan.shortened())
         rules.remembered.keep(summary.text, Behind(summary.facts, behind.earlier, originals))
     return result, _compacted(len(messages), total, whole, result, plan, summary)
@@ -127,7 +127,7 @@ def _with_room(plan: Plan, rules: Rules, limit: int) -> tuple[Plan, "_Room"]:
 
 
 def _job(plan: Plan, rules: Rules, focus: str | None, room: _Room | None = None) -> Job:
-    runs, behind = plan.bounds.middle, rules.remembered.behind(_previous(plan))
+    runs, behind = plan.bounds.middle, _behind(plan, rules)
     return Job(
         middle=[behind.original(message) for run in runs for message in plan.originals[run.start : run.stop]],
         middle_tokens=_middle_tokens(plan),
@@ -161,7 +161,7 @@ def _extended(
         return deterministic_summary(job, summary.failure)
     if fitted.bounds == plan.bounds:
         return summary
-    behind = rules.remembered.behind(_previous(plan))
+    behind = _behind(plan, rules)
     known = {position for run in plan.bounds.middle for position in run}
     added = [p for run in fitted.bounds.middle for p in run if p not in known]
     update = replace(
@@ -193,6 +193,10 @@ def _ledger_budget(plan: Plan, rules: Rules) -> int:
 def _opening(plan: Plan) -> str:
     """The request that the conversation began with, if it stays in the head."""
     return next((text_of(m) for m in plan.messages[: plan.bounds.head_end] if m.get("role") == "user"), "")
+
+
+def _behind(plan: Plan, rules: Rules) -> Behind:
+    return rules.remembered.behind(_previous(plan), _opening(plan))
 
 
 def _previous(plan: Plan) -> str:

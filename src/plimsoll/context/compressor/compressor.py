@@ -1,6 +1,6 @@
 """`ContextCompressor`: the built-in engine, four phases behind the engine contract."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from plimsoll.context.compressor.boundaries import PROTECT_FIRST_N, find_boundar
 from plimsoll.context.compressor.clear import cleared, clearing_of
 from plimsoll.context.compressor.compact import Rules, compact
 from plimsoll.context.engine import ContextEngine
-from plimsoll.context.ledger import Remembered
+from plimsoll.context.ledger import Left, Remembered
 from plimsoll.context.report import Report
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import SettingError
@@ -28,7 +28,8 @@ class ContextCompressor(ContextEngine):
 
     Without a summarizer, or when it fails in any way, the summary is written from the conversation itself.
     Where `context_length` is not given, the model's card decides. `target_tokens` is what a compacted conversation
-    should weigh; by default a good third of the threshold, and with `lean` at most 10 000.
+    should weigh; by default a good third of the threshold, and with `lean` at most 10 000. `log` says what a summary
+    stands for that another engine wrote in this conversation.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class ContextCompressor(ContextEngine):
         summarizer: SummaryWriter | None = None,
         target_tokens: int | None = None,
         lean: bool = False,
+        log: Callable[[str], Left | None] | None = None,
     ) -> None:
         if protect_last_n < 1:
             raise SettingError(f"protect_last_n must be at least 1, not {protect_last_n!r}")
@@ -50,7 +52,7 @@ class ContextCompressor(ContextEngine):
         self.protect_last_n = protect_last_n
         self.last_report: Report | None = None
         self._waits_for: int | None = None
-        self._remembered = Remembered()
+        self._remembered = Remembered(log)
         window = context_length if context_length is not None else self._window_of(model)
         self._set_budget(Budget(window, threshold, target_ratio, target_tokens, lean))
 
@@ -125,7 +127,7 @@ class ContextCompressor(ContextEngine):
         super().on_session_reset()
         self.last_report = None
         self._waits_for = None
-        self._remembered = Remembered()
+        self._remembered = self._remembered.emptied()
 
     def update_model(
         self,

@@ -10,7 +10,7 @@ from plimsoll.context.ledger.complete import (
 )
 from plimsoll.context.ledger.facts import Facts, read_facts, skimmed_messages
 from plimsoll.context.ledger.outcome import Outcome, call_line, outcome_of
-from plimsoll.context.ledger.remembered import Behind, Remembered
+from plimsoll.context.ledger.remembered import Behind, Left, Remembered
 from plimsoll.context.ledger.template import (
     NONE,
     SECTIONS,
@@ -27,6 +27,7 @@ __all__ = [
     "SECTIONS",
     "Behind",
     "Facts",
+    "Left",
     "Outcome",
     "Remembered",
     "Sections",

@@ -3,18 +3,19 @@
     summary it wrote ──► facts behind it ──► read on with what leaves now, as it was said ──► next summary
 
 What did not fit one summary can stand in the next one, when the work comes back to it, and so can what was in a
-result before it was made shorter. A summary that is not known here, after a restart or from another program, is taken
-by its words, for as long as the conversation lasts. What is remembered has a limit, so a compaction costs no more
-after a hundred others.
+result before it was made shorter. After a restart the host's log tells what left. A summary of which nothing else is
+known is taken by its words, for as long as the conversation lasts. What is remembered has a limit, so a compaction
+costs no more after a hundred others.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeVar
 
 from plimsoll.context.ledger.evidence import Evidence
-from plimsoll.context.ledger.facts import Facts
+from plimsoll.context.ledger.facts import Facts, read_facts
+from plimsoll.errors import PlimsollError
 from plimsoll.messages import Message, answered_id, text_of
 
 # An undo, a fork or a summary that was prepared and not needed leads back to one before the newest.
@@ -42,15 +43,44 @@ class Behind:
         return {_key(stays): original for stays, original in pairs if stays is not original}
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a host's log knows of a summary: the messages that it stands for, and originals of shorter ones."""
+
+    messages: Sequence[Message]
+    shortened: Sequence[tuple[Message, Message]] = ()  # as it stays, as it was said
+
+
 class Remembered:
-    """What stands behind each of the newest summaries."""
+    """What stands behind each of the newest summaries.
 
-    def __init__(self) -> None:
+    `log` is asked once for a summary that was not written here, and gives None where it does not know it.
+    """
+
+    def __init__(self, log: Callable[[str], Left | None] | None = None) -> None:
         self._behind: dict[str, Behind] = {}
+        self._log = log
 
-    def behind(self, summary: str) -> Behind:
-        """What a summary was written from; only its words where it was not written here."""
-        return self._behind.get(summary.strip()) or Behind(earlier=summary)
+    def behind(self, summary: str, opening: str = "") -> Behind:
+        """What a summary was written from; only its words where nobody knows."""
+        key = summary.strip()
+        if key and key not in self._behind:
+            self.keep(summary, self._from_log(summary, opening) or Behind(earlier=summary))
+        return self._behind.get(key) or Behind()
+
+    def emptied(self) -> "Remembered":
+        """For another conversation with the same log behind it."""
+        return Remembered(self._log)
+
+    def _from_log(self, summary: str, opening: str) -> Behind | None:
+        try:
+            left = self._log(summary) if self._log else None
+        except PlimsollError:  # the words of the summary do as well, for once
+            return None
+        if left is None:
+            return None
+        facts = read_facts(left.messages, opening)
+        return Behind(facts, originals=Behind().originals_with(left.shortened))
 
     def keep(self, summary: str, behind: Behind) -> None:
         """This stands behind a summary."""
