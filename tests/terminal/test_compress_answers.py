@@ -3,7 +3,6 @@
 import json
 import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from plimsoll.config import set_value
 from plimsoll.context import Cleared
 from plimsoll.errors import SettingError
 from plimsoll.models import card_for
+from plimsoll.terminal import batch
 from plimsoll.terminal.amounts import SMALLEST_WINDOW
 from plimsoll.terminal.batch import Plan, compact_all
 from plimsoll.terminal.main import plimsoll
@@ -264,7 +264,16 @@ def test_workers_are_ended_where_nobody_waits_for_the_rest() -> None:
     workers = set(multiprocessing.active_children()) - before
     assert len(workers) == 2
     outcomes.close()  # type: ignore[attr-defined]
-    assert {worker.exitcode for worker in workers} == {-signal.SIGTERM}
+    assert {worker.exitcode for worker in workers} == {0}
+
+
+def test_a_worker_that_was_told_to_stop_does_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = multiprocessing.Event()
+    monkeypatch.setattr(batch, "_STOPS", [stop])
+    job = batch.Job(Plan("", 16_000, 0.5, 0.2, 20), Transcript(long_talk(), "it.jsonl", line=1))
+    assert batch._unless_stopped(job) is not None
+    stop.set()
+    assert batch._unless_stopped(job) is None
 
 
 class TestTheExample:

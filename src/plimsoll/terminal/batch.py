@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
+from multiprocessing.synchronize import Event
 
 from plimsoll.context import Cleared, ContextCompressor, SummaryWriter
 from plimsoll.errors import UserError
@@ -185,16 +186,15 @@ def compact_all(
     if count < 2 or len(jobs) < FEWEST_FOR_WORKERS:
         yield from map(compact_one, jobs)
         return
-    others = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_leave_interrupts)
+    stop = context.Event()
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin_work, initargs=(stop,))
     chunk = min(MOST_PER_CHUNK, max(1, len(jobs) // (count * CHUNKS_PER_WORKER)))
     try:
-        yield from pool.map(compact_one, jobs, chunksize=chunk)
+        yield from filter(None, pool.map(_unless_stopped, jobs, chunksize=chunk))
     except (KeyboardInterrupt, GeneratorExit):
-        # Nobody waits for what is under way, and the longest conversation may take seconds.
-        for worker in set(multiprocessing.active_children()) - others:
-            worker.terminate()
+        # Nobody waits for the rest. A worker that were killed here could leave the pool waiting for it for ever.
+        stop.set()
         raise
     except BrokenProcessPool as error:
         raise UserError(
@@ -217,6 +217,14 @@ def _in_threads(jobs: Sequence[Job], count: int) -> Iterator[Outcome]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _leave_interrupts() -> None:
-    """Ctrl-C goes to the whole group; only the parent acts on it, by ending the workers."""
+_STOPS: list[Event] = []  # of a worker process: whether it may leave its work undone
+
+
+def _begin_work(stop: Event) -> None:
+    """Ctrl-C goes to the whole group; only the parent acts on it, by telling the workers to stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _STOPS.append(stop)
+
+
+def _unless_stopped(job: Job) -> Outcome | None:
+    return None if any(stop.is_set() for stop in _STOPS) else compact_one(job)
