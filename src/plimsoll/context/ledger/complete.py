@@ -40,7 +40,8 @@ _ORDERS = re.compile(
 )
 _MOST_INVENTED = 0.34  # share of the lines with terms
 _LEAST_OWN_WORDS = 0.20
-_ENOUGH_WORDS = 14
+_ENOUGH_WORDS = 24
+_UNSPACED = re.compile(r"[\u0e00-\u0fff\u2e80-\uffff]")  # scripts that write no spaces between words
 
 
 def checked_lines(
@@ -134,8 +135,8 @@ def _refuse_foreign(written: Mapping[str, str], words: AbstractSet[str]) -> None
 
 
 def _weight(word: str) -> int:
-    """How many words a word is: scripts without spaces give whole phrases."""
-    return 1 if word.isascii() else max(1, len(word) // 2)
+    """How many words a word is: scripts without spaces give whole phrases, of about a word a character."""
+    return max(1, len(_UNSPACED.findall(word)))
 
 
 def _is_own(word: str, words: AbstractSet[str]) -> bool:
