@@ -154,8 +154,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             sys.stdout.flush()  # a closed pipe shows here, not in the interpreter's last breath
         code = result if isinstance(result, int) else 0
     except click.ClickException as error:
-        with suppress(OSError):  # standard error may be full; the exit code still tells
+        try:
             error.show()
+        except OSError:  # standard error is full; the exit code still tells
+            _to_nowhere(sys.stderr)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED
