@@ -129,7 +129,7 @@ def _with_room(plan: Plan, rules: Rules, limit: int) -> tuple[Plan, "_Room"]:
 def _job(plan: Plan, rules: Rules, focus: str | None, room: _Room | None = None) -> Job:
     runs, behind = plan.bounds.middle, _behind(plan, rules)
     return Job(
-        middle=[behind.original(message) for run in runs for message in plan.originals[run.start : run.stop]],
+        middle=behind.as_said(message for run in runs for message in plan.originals[run.start : run.stop]),
         middle_tokens=_middle_tokens(plan),
         budget=room.said if room else _budget(plan, rules),
         ledger=room.all if room else _ledger_budget(plan, rules),
@@ -166,7 +166,7 @@ def _extended(
     added = [p for run in fitted.bounds.middle for p in run if p not in known]
     update = replace(
         job,
-        middle=[behind.original(plan.originals[position]) for position in added],
+        middle=behind.as_said(plan.originals[position] for position in added),
         middle_tokens=sum(plan.tokens[position] for position in added),
         previous=summary.text,
         known=summary.facts,

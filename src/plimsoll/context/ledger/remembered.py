@@ -37,6 +37,10 @@ class Behind:
         """A message of the conversation as it was said."""
         return self.originals.get(_key(message), message) if self.originals else message
 
+    def as_said(self, messages: Iterable[Message]) -> list[Message]:
+        """Messages of the conversation, each as it was said."""
+        return [self.original(message) for message in messages] if self.originals else list(messages)
+
     def originals_with(self, shorter: Iterable[tuple[Message, Message]]) -> dict[tuple[str, str], Message]:
         """The originals of messages that stay, given as they stay and as they were before this compaction."""
         pairs = ((stays, self.original(before)) for stays, before in shorter)
