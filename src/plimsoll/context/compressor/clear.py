@@ -6,7 +6,6 @@ What a later summary says of a cleared result is written from the result, not fr
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from plimsoll.caching import Clearing
 from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries
@@ -41,9 +40,7 @@ def cleared(messages: Sequence[Message], rules: Rules) -> tuple[list[Message], R
     lighter, gone = prune_old_tool_results(whole, bounds.head_end, bounds.tail_start)
     at = find_summary(whole)
     summary = "" if at is None else summary_body(whole[at])
-    behind = rules.remembered.behind(summary)
-    originals = behind.originals_with(zip(lighter, whole, strict=True))
-    rules.remembered.keep(summary, replace(behind, originals=originals))
+    rules.remembered.keep_originals(summary, zip(lighter, whole, strict=True))
     report = Report(
         "compacted" if gone else "unchanged",
         f"cleared {len(gone)} old results; a summary would cost more than it spares"

@@ -73,6 +73,7 @@ def compact(
         summary = None
         if refusal(whole, total, result):
             return whole, _unchanged(messages, total, refused)
+        rules.remembered.keep_originals(_previous(plan), zip(result, whole, strict=True))
         plan = replace(plan, steps=(f"only cleared results: {refused}",))
     if summary:
         behind = _behind(plan, rules)

@@ -72,6 +72,11 @@ class Remembered:
             self.keep(summary, self._from_log(summary, opening) or Behind(earlier=summary))
         return self._behind.get(key) or Behind()
 
+    def keep_originals(self, summary: str, shorter: Iterable[tuple[Message, Message]]) -> None:
+        """Messages beside a summary stay in fewer words, while the summary stays as it is."""
+        behind = self.behind(summary)
+        self.keep(summary, replace(behind, originals=behind.originals_with(shorter)))
+
     def emptied(self) -> "Remembered":
         """For another conversation with the same log behind it."""
         return Remembered(self._log)
