@@ -14,15 +14,17 @@ attempt that got nowhere is not repeated on every turn: only after growth or tim
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from plimsoll.agent.accounts import Spender, ledger_of, record_of, total_of
 from plimsoll.agent.foreign import Hung, in_thread, said
 from plimsoll.agent.hooks import MUST, Guidance, Hooks
 from plimsoll.agent.hosting import HostedEngine
+from plimsoll.agent.preparation import Lighter, Prepared, refitted, report_of
 from plimsoll.archive import CompactionEvent, UsageRecord
 from plimsoll.caching import NEVER, Course, Terms, Verdict, cheapest, clearing_pays, compaction_pays
-from plimsoll.context import ContextCompressor, ContextEngine, Report, SummaryWriter
+from plimsoll.context import ContextCompressor, ContextEngine, SummaryWriter
 from plimsoll.context.budget import Budget
 from plimsoll.context.gate import refusal
 from plimsoll.messages import Message, Wire
@@ -56,29 +58,7 @@ class Attempt:
     spent: tuple[UsageRecord, ...] = ()  # what its summary used
 
 
-@dataclass(frozen=True, slots=True)
-class Lighter:
-    """What an engine gave, and how long it took."""
-
-    messages: list[Message]
-    report: Report | None
-    seconds: float
-
-
 Source: TypeAlias = Callable[[], Coroutine[Any, Any, Lighter]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """Work in the background: what it was made from, what the hooks said, and the task that gives the result."""
-
-    source: tuple[Message, ...]
-    guidance: "asyncio.Task[Guidance]"
-    task: "asyncio.Task[Lighter]"
-
-    def cancel(self) -> None:
-        self.guidance.cancel()
-        self.task.cancel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +94,7 @@ class Compactor:
         )
         self.course = Course()
         self._clock = clock
-        self._prepared: _Prepared | None = None
+        self._prepared: Prepared | None = None
         self._vain: _Vain | None = None
         self._reached = 0  # tokens that the last compaction left; the next one is not expected to leave fewer
 
@@ -180,7 +160,7 @@ class Compactor:
         source = tuple(view)
         guidance = asyncio.create_task(self.hooks.before(source, "threshold", None))
         task = asyncio.create_task(self._run_guided(guidance, list(source), tokens))
-        self._prepared = _Prepared(source, guidance, task)
+        self._prepared = Prepared(source, guidance, task)
 
     async def compact(
         self,
@@ -218,8 +198,7 @@ class Compactor:
         if found is None:
             self._vain = _Vain(tokens, self._clock())
             return Attempt(None, replace(event, outcome="refused"), spent)
-        before, after = weigh(view), weigh(found.messages)
-        shrunk = round(tokens * after / before) if before else after
+        shrunk = _expected(view, tokens, found.messages)
         is_cleared = trigger == CLEARING and found.report is not None and not found.report.summary
         if is_cleared:
             self.cleared(view)
@@ -333,23 +312,23 @@ class Compactor:
             faults.append(f"{name}: {found.report.reason if found.report and unchanged else refused}")
         return None, self.host.hide("; ".join(faults))
 
-    def _take_prepared(self, view: Sequence[Message], focus: str | None) -> _Prepared | None:
+    def _take_prepared(self, view: Sequence[Message], focus: str | None) -> Prepared | None:
         """What was prepared, where the view still begins with it; otherwise it is given up."""
         prepared, self._prepared = self._prepared, None
-        if prepared and (focus is not None or not _is_prefix(prepared.source, view)):
+        if prepared and (focus is not None or not prepared.fits(view)):
             prepared.cancel()
             return None
         return prepared
 
     def _sources(
-        self, view: list[Message], tokens: int, focus: str | None, prepared: _Prepared | None, seconds: float
+        self, view: list[Message], tokens: int, focus: str | None, prepared: Prepared | None, seconds: float
     ) -> list[tuple[str, Source]]:
         """Where a lighter list may come from, best first."""
         engine = self.engine
         sources: list[tuple[str, Source]] = []
         if prepared:
-            later = view[len(prepared.source) :]
-            sources.append(("prepared", lambda: _with_later(prepared, later)))
+            expected = partial(_expected, view, tokens)
+            sources.append(("prepared", lambda: refitted(self.host, prepared, view, expected, seconds)))
         sources.append((engine.name, lambda: self._run(engine, view, tokens, focus, seconds)))
         if not self.host.is_built_in:
             sources.append(self._plain(self.host.fallback(), view, tokens, focus, seconds))
@@ -381,15 +360,10 @@ class Compactor:
         """The engine in a thread of its own, within so many seconds."""
         started = self._clock()
         messages = await self.host.compress(engine, view, seconds, current_tokens=tokens, focus_topic=focus)
-        report = getattr(engine, "last_report", None)
-        return Lighter(messages, report if isinstance(report, Report) else None, self._clock() - started)
+        return Lighter(messages, report_of(engine), self._clock() - started)
 
 
-async def _with_later(prepared: _Prepared, later: Sequence[Message]) -> Lighter:
-    found = await prepared.task
-    return replace(found, messages=[*found.messages, *later])
-
-
-def _is_prefix(source: Sequence[Message], view: Sequence[Message]) -> bool:
-    """Whether the view still begins with exactly the messages that were prepared from."""
-    return len(source) <= len(view) and all(old is new for old, new in zip(source, view, strict=False))
+def _expected(view: Sequence[Message], tokens: int, after: Sequence[Message]) -> int:
+    """The tokens that the provider will count for `after`, where it counts `tokens` for the view."""
+    before = weigh(view)
+    return round(tokens * weigh(after) / before) if before else weigh(after)

@@ -109,6 +109,16 @@ class ContextCompressor(ContextEngine):
         self._waits_for = int(max(report.tokens_after, self.threshold_tokens) * _GROWTH) if near else None
         return result
 
+    def refit(self, messages: list[Message], current_tokens: int | None = None) -> list[Message]:
+        """A compacted list with later messages behind it, made to fit again without asking a model.
+
+        The summary stays and takes in what leaves now. It is the second half of one compaction, so it is not
+        counted as another.
+        """
+        result, report = compact(messages, replace(self._rules, summarizer=None), current_tokens)
+        self.last_report = report
+        return result
+
     def clearing(self, messages: Sequence[Message]) -> Clearing:
         """What `clear` would remove."""
         return clearing_of(messages, self._rules)

@@ -58,10 +58,13 @@ class LcmEngine(ContextCompressor):
         **later: Any,
     ) -> list[Message]:
         """The lighter list; `last_report` says what was done and why."""
-        scribe = Scribe(self.summarizer, focus_topic, self._clock)
-        rules = Rules(self.budget, self.protect_last_n, scribe, self._remembered)
-        done = publish(messages, self.memory, rules, current_tokens)
+        done = self._publish(messages, current_tokens, Scribe(self.summarizer, focus_topic, self._clock))
         self._note(done)
+        return done.messages
+
+    def refit(self, messages: list[Message], current_tokens: int | None = None) -> list[Message]:
+        done = self._publish(messages, current_tokens, Scribe(None))
+        self.last_report = done.report
         return done.messages
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
@@ -92,6 +95,10 @@ class LcmEngine(ContextCompressor):
             "leaves": len(tree.leaves),
             "to_redo": waiting,
         }
+
+    def _publish(self, messages: list[Message], current_tokens: int | None, scribe: Scribe) -> Publication:
+        rules = Rules(self.budget, self.protect_last_n, scribe, self._remembered)
+        return publish(messages, self.memory, rules, current_tokens)
 
     def _asked_at(self, view: Any) -> int:
         """The number of the newest request in the log; 0 where nobody says what the model sees."""
