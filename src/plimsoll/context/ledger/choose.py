@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from plimsoll.context.ledger.entries import MUST, QUOTE, Entry
+from plimsoll.context.ledger.entries import CONSTRAINTS, MUST, QUOTE, Entry
 from plimsoll.context.ledger.evidence import Evidence, Use
 from plimsoll.context.ledger.terms import is_name
 from plimsoll.models import estimate_tokens
@@ -66,9 +66,13 @@ def choose(
     first: Iterable[Entry] = (),
     first_budget: int = 0,
 ) -> set[Entry]:
-    """The entries to show, of about `budget` tokens; `first` are taken before all others up to `first_budget`."""
+    """The entries to show, of about `budget` tokens.
+
+    Constraints are taken before all others, then `first` up to `first_budget`.
+    """
     basket = _Basket(entries, weights)
-    basket.fill(list(first), min(first_budget, budget))
+    basket.fill((entry for entry in entries if entry.section == CONSTRAINTS), budget)
+    basket.fill(list(first), min(basket.used + first_budget, budget))
     needed = sorted((entry for entry in entries if entry.value >= MUST), key=lambda entry: -entry.value)
     basket.fill(needed, basket.used + int((budget - basket.used) * _MUST_SHARE))
     # In a small budget every token goes to lines that say something.

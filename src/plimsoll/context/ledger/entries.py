@@ -22,6 +22,8 @@ from plimsoll.context.redaction import redact
 QUOTE = "  · "
 # What must survive every compaction has at least this value.
 MUST = 3.0
+CONSTRAINTS = "Constraints & Preferences"
+_STATED = ("Goal", CONSTRAINTS)
 _OF_THE_MOMENT = ("- Asked:", "- Last said:", "- Go on with:")
 _FILE_LINE = re.compile(
     r"^- `(?P<path>[^`]+)`(?: — (?P<actions>\w+ \d+×(?:, \w+ \d+×)*))?(?:: (?P<note>.+))?$"
@@ -46,7 +48,7 @@ _COUNTED = re.compile(r"(\w+) (\d+)×")
 # What an entry is worth beside the terms in it, in the unit of a term that is certainly needed.
 _VALUES = {
     "Goal": 1.0,
-    "Constraints & Preferences": 4.0,
+    CONSTRAINTS: 4.0,
     "Done": 0.6,
     "In Progress": 3.0,
     "Blocked": 0.8,
@@ -80,7 +82,7 @@ class Entries:
         self.all: list[Entry] = []
         self.items: dict[str, Entry] = {}
         self._longest = longest
-        self._seen: set[str] = set()
+        self._seen: dict[str, set[str]] = {}  # text -> the sections that have it
 
     def add(
         self,
@@ -91,12 +93,18 @@ class Entries:
         key: str = "",
         line: Line | None = None,
     ) -> None:
-        """An item; one that was said already is not said again."""
-        text = text if len(text) <= self._longest else text[: self._longest - 1] + "…"
-        if text in self._seen or key in self.items:
-            return
-        self._seen.add(text)
+        """An item; one that was said already is not said again.
+
+        A constraint is never left out because another section says the same, nor is what the conversation began
+        with. A constraint is not cut either: half of one may mean the opposite.
+        """
+        if len(text) > self._longest and section != CONSTRAINTS:
+            text = text[: self._longest - 1] + "…"
         worth = _VALUES[section] if value is None else value
+        said = self._seen.setdefault(text, set())
+        if key in self.items or section in said or (said and not (section in _STATED and worth >= MUST)):
+            return
+        said.add(section)
         key = key or f"item:{len(self.all)}"
         terms = tuple(dict.fromkeys(terms_in(text)))
         entry = Entry(section, text, order, worth, terms, len(plain_words(text)) >= 2, key, line=line)
@@ -119,9 +127,9 @@ def entries_of(facts: Facts, previous: Mapping[str, str], longest: int) -> list[
     """Every entry that the facts and an earlier summary give."""
     entries = Entries(longest)
     earlier = {title: list(_blocks(section_lines(previous.get(title, "")))) for title in SECTIONS}
-    _add_requests(entries, facts, earlier["Goal"])
     for constraint in facts.constraints:
-        entries.add("Constraints & Preferences", f"- {constraint}", 0)
+        entries.add(CONSTRAINTS, f"- {constraint}", 0)
+    _add_requests(entries, facts, earlier["Goal"])
     _add_progress(entries, facts)
     _add_files(entries, facts.files, earlier["Relevant Files"])
     _add_earlier(entries, facts, earlier)

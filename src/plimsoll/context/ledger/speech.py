@@ -3,20 +3,14 @@
 import re
 from collections.abc import Iterator
 
+from plimsoll.context.ledger.demands import demand_in, may_demand
 from plimsoll.context.redaction import redact
 
 _READ = 4_000  # characters of a message in which such sentences are looked for
-_CONSTRAINT_WORDS = frozenset({
-    "must", "mustn't", "should", "shouldn't", "make", "rather", "instead", "least", "most", "longer", "never",
-    "always", "don't", "dont", "avoid", "prefer", "ensure", "keep", "only", "without", "do", "nie", "niemals",
-    "immer", "jamais", "toujours", "nunca", "siempre", "нельзя", "только", "никогда",
-})  # fmt: skip
-_CONSTRAINT = re.compile(
-    r"\b(?:must(?:n't)?|never|always|don'?t|do not|avoid|prefer|ensure|keep (?:to|it|the)|niemals|nie|immer|jamais"
-    r"|toujours|nunca|siempre|нельзя|только|никогда|make sure|should(?:n't)?|at (?:most|least)|no longer)\b"
-    r"|\b(?:only|without|rather than|instead of) "
-)
-_CONSTRAINT_SIGNS = ("必须", "不要", "只能", "禁止", "絶対", "しないで", "반드시")
+_LONGEST = 300
+_BEFORE = 120  # characters of a longer sentence that are kept before the words that set the limit
+# The shortest sentence that can set a limit; scripts without spaces need fewer characters.
+_SHORTEST, _SHORTEST_UNSPACED = 8, 4
 _DECISION_WORDS = frozenset({
     "decided", "decision", "chose", "choose", "going", "we'll", "i'll", "instead", "rather", "because", "cause",
     "opted", "turns", "fix", "problem", "issue", "bug", "solution",
@@ -27,15 +21,25 @@ _DECISION = re.compile(
 )
 _PUNCTUATION = str.maketrans('.,;:!?()[]"`*', "             ")
 _CHECKBOX = re.compile(r"^\s*[-*] \[( |x)\] (.+)$", re.MULTILINE)
-SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+SENTENCE = re.compile(r"(?<=[.!?।])\s+|(?<=[。！？])\s*|\n+")
 
 
 def constraints_in(text: str) -> Iterator[str]:
     """The sentences of a person that set a limit or a preference, in their own words."""
-    if not _CONSTRAINT_WORDS.isdisjoint(_words(text)) or _has_sign(text):
+    if may_demand(text[:_READ]):
         for sentence in SENTENCE.split(redact(text[:_READ])):
-            if 8 <= len(sentence) <= 300 and _demands(sentence):
-                yield sentence.strip()
+            said = " ".join(sentence.strip().splitlines())
+            found = demand_in(said)
+            if found and len(said) >= (_SHORTEST if said.isascii() else _SHORTEST_UNSPACED):
+                yield said if len(said) <= _LONGEST else _around(said, found.start())
+
+
+def _around(sentence: str, at: int) -> str:
+    """The part of a very long sentence that sets the limit, with a mark where something was left out."""
+    start = max(0, at - _BEFORE)
+    start = sentence.find(" ", start, at) + 1 or start if start else 0
+    part = sentence[start : start + _LONGEST - 2].strip()
+    return f"{'…' if start else ''}{part}{'…' if start + _LONGEST - 2 < len(sentence) else ''}"
 
 
 def decisions_in(text: str) -> Iterator[str]:
@@ -51,17 +55,6 @@ def ticked_in(text: str) -> Iterator[tuple[str, bool]]:
     if "[ ]" in text or "[x]" in text:
         for mark, item in _CHECKBOX.findall(text):
             yield item.strip(), mark == "x"
-
-
-def _demands(sentence: str) -> bool:
-    """Headings, tables and questions set no limit."""
-    if sentence.lstrip().startswith(("#", "|", ">", "`")) or sentence.rstrip().endswith("?"):
-        return False
-    return bool(_CONSTRAINT.search(sentence.lower())) or _has_sign(sentence)
-
-
-def _has_sign(text: str) -> bool:
-    return not text.isascii() and any(sign in text for sign in _CONSTRAINT_SIGNS)
 
 
 def _words(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from plimsoll.context.ledger.choose import choose, term_weights
-from plimsoll.context.ledger.entries import Entry, entries_of
+from plimsoll.context.ledger.entries import CONSTRAINTS, Entry, entries_of
 from plimsoll.context.ledger.evidence import argument_texts
 from plimsoll.context.ledger.facts import Facts
 from plimsoll.context.ledger.template import SECTIONS, Sections, render_sections
@@ -64,8 +64,8 @@ def kept_terms(messages: Iterable[Message]) -> set[str]:
 
 def _is_said(entry: Entry, said: str) -> bool:
     """Whether a model said this line already, or named the file that it is about."""
-    if not said or entry.parent:
-        return False
+    if not said or entry.parent or entry.section == CONSTRAINTS:
+        return False  # a model may rewrite its own lines next time; a constraint stays in the user's words
     if entry.section == "Relevant Files" and entry.key.startswith("file:"):
         return False  # the model may name a file; only the ledger counts what happened to it
     return entry.text.removeprefix("- ") in said

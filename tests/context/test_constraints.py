@@ -1,0 +1,153 @@
+"""A limit that the user set in a message of its own is in every later view, in any language and window."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plimsoll import ContextCompressor
+from plimsoll.context.compressor import find_summary
+from plimsoll.context.ledger import parse_sections, read_facts, render_sections, write_sections
+
+# One limit, as people write it.
+CONSTRAINTS = {
+    "ar": "لا تدفع أبداً إلى main مباشرة.",
+    "cs": "Nikdy nepushuj přímo do main.",
+    "de": "Wir dürfen niemals direkt auf main pushen.",
+    "en": "We must never push to main, always open a pull request.",
+    "es": "Nunca subas cambios a main.",
+    "fr": "N'utilise pas main, ouvre une pull request.",
+    "hi": "main पर कभी भी सीधे push न करें।",
+    "id": "Jangan push langsung ke main.",
+    "it": "Non fare mai push su main.",
+    "ja": "絶対にmainへ直接プッシュしないでください。",
+    "ko": "main에 직접 푸시하면 안 됩니다.",
+    "nl": "Push nooit rechtstreeks naar main.",
+    "pl": "Nigdy nie wypychaj do main.",
+    "pt": "Nunca envie direto para main.",
+    "ru": "Никогда не пушь в main.",
+    "sv": "Pusha aldrig direkt till main.",
+    "th": "ห้าม push ไปที่ main โดยตรง",
+    "tr": "Asla main dalına doğrudan push yapma.",
+    "uk": "Ніколи не пуш у main.",
+    "vi": "Không bao giờ đẩy thẳng lên main.",
+    "zh": "绝对不要直接推送到main分支。",
+}
+WINDOWS = (8_000, 16_000, 32_000, 64_000)
+SYSTEM = {"role": "system", "content": "You are a careful coding agent."}
+
+
+class Says:
+    """A summary model that always says the same."""
+
+    context_length = 200_000
+
+    def __init__(self, text):
+        self.text = text
+
+    def summarize(self, prompt, max_tokens):
+        return self.text
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def said(text):
+    return {"role": "assistant", "content": text}
+
+
+def turns(first, tokens):
+    """Turns that name many files, symbols and numbers, which all compete for the summary."""
+    talk, size, number = [], 0, first
+    while size < tokens * 4:
+        ask = (
+            f"Now change src/mod_{number}.py so that load_item_{number} and store_item_{number} use Config.max_{number} "
+            f"= {number * 7}00 and report ERR-{number:04d} in /var/log/app_{number}.log"
+        )
+        reply = (
+            f"I changed src/mod_{number}.py because the problem was store_item_{number}. "
+            + "the code ran " * 50
+        )
+        talk += [user(ask), said(reply)]
+        size += len(ask) + len(reply)
+        number += 1
+    return talk
+
+
+def conversation(constraint, window, before=1):
+    opening = [SYSTEM, user("Build the parser of the report tool."), said("I begin with the lexer.")]
+    early = [*turns(9_000, before * window // 20), user(constraint), said("Understood.")]
+    return [*opening, *early, *turns(0, window * 7 // 10)]
+
+
+def constraints_of(view):
+    return parse_sections(view[find_summary(view)]["content"])["Constraints & Preferences"]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("language", CONSTRAINTS)
+def test_a_constraint_in_a_message_of_its_own_stands_under_constraints(language, window):
+    constraint = CONSTRAINTS[language]
+    view = ContextCompressor(context_length=window).compress(conversation(constraint, window))
+    assert constraint in constraints_of(view)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    language=st.sampled_from(sorted(CONSTRAINTS)),
+    window=st.sampled_from(WINDOWS[:3]),
+    before=st.integers(0, 6),
+    model=st.sampled_from(["", "repeats", "elsewhere"]),
+    focus=st.sampled_from([None, "the lexer of src/mod_3.py"]),
+)
+def test_no_constraint_is_lost_over_three_compactions(language, window, before, model, focus):
+    constraint = CONSTRAINTS[language]
+    answers = {
+        "repeats": f"## Goal\nBuild the parser.\n## Constraints & Preferences\n- {constraint}\n## Progress\n### Done\n- ran",
+        "elsewhere": f"## Goal\n- {constraint}\n## Progress\n### Done\n- the code ran",
+    }
+    view = conversation(constraint, window, before)
+    for round_ in range(3):
+        # A new engine each time: nothing is remembered but the words of the summary.
+        summarizer = Says(answers[model]) if model and round_ == 0 else None
+        engine = ContextCompressor(context_length=window, summarizer=summarizer)
+        view = engine.compress(view, focus_topic=focus)
+        assert constraint in json.dumps(view, ensure_ascii=False)
+        view = [*view, *turns(1_000 * (round_ + 1), window * 6 // 10)]
+
+
+def test_a_request_that_is_only_a_constraint_still_opens_the_goal():
+    text = CONSTRAINTS["en"]
+    sections = write_sections(read_facts([user(text), said("Understood.")]), {}, 1_000)
+    assert text in sections["Goal"]
+    assert text in sections["Constraints & Preferences"]
+
+
+def test_a_constraint_is_never_cut_in_a_small_budget():
+    text = (
+        "You must never write to the production database of the billing service "
+        + "unless I tell you to " * 8
+    )
+    sections = write_sections(read_facts([user("Build it."), user(text)]), {}, 180)
+    assert text.strip() in sections["Constraints & Preferences"]
+
+
+def test_the_limit_in_a_very_long_sentence_is_kept():
+    filler = "the importer reads rows and writes them to the table, " * 12
+    facts = read_facts([user(f"While {filler}you must never touch the audit log, {filler}and that is all.")])
+    (kept,) = facts.constraints
+    assert "you must never touch the audit log" in kept
+    assert len(kept) <= 300
+
+
+def test_sentences_of_scripts_without_spaces_are_told_apart():
+    facts = read_facts([user("请重构解析器。绝对不要修改数据库。谢谢。")])
+    assert list(facts.constraints) == ["绝对不要修改数据库。"]
+
+
+def test_a_constraint_is_said_once_in_a_summary():
+    facts = read_facts([user("Build it."), user(CONSTRAINTS["en"]), said("Understood.")])
+    text = render_sections(write_sections(facts, {}, 2_000))
+    assert text.count(f"- {CONSTRAINTS['en']}\n") == 1
