@@ -63,8 +63,8 @@ def turns(first, tokens):
     talk, size, number = [], 0, first
     while size < tokens * 4:
         ask = (
-            f"Now change src/mod_{number}.py so that load_item_{number} and store_item_{number} use Config.max_{number} "
-            f"= {number * 7}00 and report ERR-{number:04d} in /var/log/app_{number}.log"
+            f"Now change src/mod_{number}.py so that load_item_{number} and store_item_{number} use "
+            f"Config.max_{number} = {number * 7}00 and report ERR-{number:04d} in /var/log/app_{number}.log"
         )
         reply = (
             f"I changed src/mod_{number}.py because the problem was store_item_{number}. "
@@ -105,7 +105,10 @@ def test_a_constraint_in_a_message_of_its_own_stands_under_constraints(language,
 def test_no_constraint_is_lost_over_three_compactions(language, window, before, model, focus):
     constraint = CONSTRAINTS[language]
     answers = {
-        "repeats": f"## Goal\nBuild the parser.\n## Constraints & Preferences\n- {constraint}\n## Progress\n### Done\n- ran",
+        "repeats": (
+            f"## Goal\nBuild the parser.\n## Constraints & Preferences\n- {constraint}\n"
+            "## Progress\n### Done\n- the code ran"
+        ),
         "elsewhere": f"## Goal\n- {constraint}\n## Progress\n### Done\n- the code ran",
     }
     view = conversation(constraint, window, before)
