@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from figures import report
 from plimsoll.agent import Compacted, CompactionRules, Event, Line
 from plimsoll.archive import CompactionEvent
 from plimsoll.archive.sqlite import SqliteArchive
@@ -31,6 +32,7 @@ from plimsoll.tools import ToolBox, ToolContext, Workplace
 ANSWERING, SUMMARISING = 0.05, 0.5  # seconds; the wire and the archive take their part of a turn too
 WINDOW, TURNS, WORDS = 32_000, 200, 140
 MOST_SHARE = 0.1
+JITTER = 0.1  # seconds by which the waits of two runs of the same code differ
 MODEL = "claude-sonnet-5"
 RULES = {
     "background: false": CompactionRules(background=False),
@@ -111,6 +113,10 @@ def main() -> int:
         longest = max(event.waited for event in run.compactions)
         cells = f"{run.seconds:.2f}", f"{len(run.compactions)}", f"{run.waited:.2f}", f"{longest:.2f}"
         table.add_row(name, *cells)
+        per_turn = run.seconds / TURNS * 1_000
+        report("background", f"turn, {name}", per_turn, "ms", resolution=JITTER * 1_000 / TURNS)
+        report("background", f"waited, {name}", run.waited, "s", resolution=JITTER)
+        report("background", f"longest wait, {name}", longest, "s", resolution=JITTER)
     Console().print(table)
     without, background = runs.values()
     share = background.waited / without.waited

@@ -21,6 +21,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from figures import report
 from plimsoll.caching import BlockChain, Compaction, Replay, SummaryCall, replay, uncached
 from plimsoll.models import ModelCard, card_for
 
@@ -134,6 +135,22 @@ def table_of(results: dict[str, Sums]) -> Table:
     return table
 
 
+def tell(results: dict[str, Sums], bursts: dict[str, tuple[int, int]]) -> None:
+    """Report the figures."""
+    for model, sums in results.items():
+        report("caching", f"{model}: hits", sums.hits / sums.requests, "share of requests", "higher")
+        for strategy, money in (("system_and_3", sums.rolling), ("planned", sums.planned)):
+            report(
+                "caching",
+                f"{model}: {strategy}",
+                money / sums.none,
+                "share of the input cost without a cache",
+            )
+        report("caching", f"{model}: warm summary", sums.warm / sums.cold, "share of a cold one")
+        report("caching", f"{model}: warm summary, worst", sums.worst_warm, "share of a cold one")
+        report("caching", f"{model}: read after 30 queued messages", bursts[model][1], "tokens", "higher")
+
+
 def missed(results: dict[str, Sums], bursts: dict[str, tuple[int, int]]) -> list[str]:
     """The bars that were not reached."""
     found = []
@@ -173,6 +190,7 @@ def main() -> int:
             f"30 queued messages, {model}: system_and_3 reads {rolling.read:,} of {rolling.prompt_tokens:,} tokens "
             f"(${rolling.input_money:.4f}), planned {planned.read:,} (${planned.input_money:.4f})"
         )
+    tell(results, bursts)
     failures = missed(results, bursts)
     for failure in failures:
         console.print(f"[red]missed[/red]  {failure}")

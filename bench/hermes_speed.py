@@ -1,4 +1,4 @@
-"""Runs inside the peer's own environment: seconds that hermes-agent needs for one pass, as JSON.
+"""Runs inside the peer's own environment: seconds of processor time that hermes-agent needs for one pass, as JSON.
 
 python hermes_speed.py conversation.json repeats
 """
@@ -15,8 +15,8 @@ seconds = []
 for _ in range(int(sys.argv[2])):
     engine = ContextCompressor(model="unknown", quiet_mode=True, config_context_length=200_000)
     engine._generate_summary = lambda *_, **__: "## Goal\nnone\n## Progress\nnone"
-    started = time.perf_counter()
+    started = time.process_time()
     result = engine.compress(messages, current_tokens=10_000_000)
-    seconds.append(time.perf_counter() - started)
+    seconds.append(time.process_time() - started)
     assert len(result) < len(messages), "the peer did not compact"
 print(json.dumps({"seconds": seconds, "messages_after": len(result)}))

@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).parent / "quality"))
 
 from corpus import DATA, SETS, Cut, cuts, generic_terms, sample
 
+from figures import report
 from plimsoll import ContextCompressor, ContextEngine
 from plimsoll.context.lcm import LcmEngine
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tokens
@@ -189,6 +190,8 @@ def shown(found: Sequence[Measured]) -> int:
     spent = [cost for one in found for cost in one.spent]
     most = max(spent, default=0)
     rows = [row for way in WAYS for row in compared(found, facts, way)]
+    report("lcm", "far facts reachable", reached, "share", "higher")
+    report("lcm", "tokens of answers, mean", mean(spent) if spent else 0, "tokens")
     rows += [
         ("far facts reachable", f"{reached:.3f}", f">= {REACHABLE}", reached >= REACHABLE),
         ("tokens of answers, most", f"{most:,}", f"<= {MOST_TOKENS}", most <= MOST_TOKENS),
@@ -204,10 +207,14 @@ def shown(found: Sequence[Measured]) -> int:
 def compared(found: Sequence[Measured], facts: int, way: str) -> Iterator[Row]:
     """Both engines beside each other."""
     theirs, ours = (mean(one.sizes[way, name] for one in found) for name in ENGINES)
+    for engine, size in zip(ENGINES, (theirs, ours), strict=True):
+        report("lcm", f"{way}: tokens in context, {engine}", size, "tokens")
     yield f"{way}: tokens in context", f"{ours:,.0f}", f"<= {theirs:,.0f} + 1 %", ours <= theirs * 1.01
     for kind in ("present", "grounded"):
         bar, share = (sum(getattr(one, kind)[way, name] for one in found) / facts for name in ENGINES)
         error = math.sqrt(bar * (1 - bar) / facts)
+        for engine, value in zip(ENGINES, (bar, share), strict=True):
+            report("lcm", f"{way}: far facts {kind}, {engine}", value, "share", "higher")
         yield f"{way}: far facts {kind}", f"{share:.3f}", f">= {bar:.3f} - {error:.3f}", share >= bar - error
 
 

@@ -34,6 +34,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from figures import report
 from plimsoll.agent import CLEARING, CompactionRules, Compactor
 from plimsoll.caching import Terms, choose_summary
 from plimsoll.caching.replay import cold_summary_cost
@@ -231,6 +232,12 @@ def show(found: dict[Row, dict[str, float]], sessions: int, name: str) -> int:
     for (model, writer, window, breaks), ways in found.items():
         of_hermes, of_best, holds = verdict(ways)
         failed += not holds
+        row = f"{model}, summaries by {writer}, {window // 1000}K, {'with' if breaks else 'without'} breaks"
+        for way in WAYS:
+            if way != "hermes":  # the same traces in every run
+                report("money", f"{row}: {way}", ways[way], "USD")
+        report("money", f"{row}: cost of hermes", of_hermes, "share")
+        report("money", f"{row}: cost of the best threshold", of_best, "share")
         figures = (f"{ways[way]:,.1f}" for way in WAYS)
         named = (model.removeprefix("claude-"), writer.removeprefix("claude-"), f"{window // 1000}K")
         judged = (f"{of_hermes:.3f}", f"{of_best:.3f}", "hold" if holds else "[red]missed[/red]")

@@ -1,14 +1,26 @@
-"""All measurements one after the other; exit code 1 if any bar is missed.
+"""Run the benches one after the other; exit code 1 if one misses a bar or a figure became worse.
 
-make bench                 everything
-python bench/run.py speed  only those named
+make bench                             everything
+python bench/run.py speed              only those named
+python bench/run.py --save before      write the figures to bench/results/before.json too
+python bench/run.py --against before   compare the figures with those; see README.md
 """
 
+import argparse
+import os
+import platform
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+from rich.console import Console
+from rich.table import Table
+
+from figures import TOLERANCE, WANTED, Figure, as_json, compared, from_json, reported
+
 HERE = Path(__file__).parent
+RESULTS = HERE / "results"
 BENCHES = {
     "startup": "cold start of command and import",
     "speed": "compaction without a model, against hermes-agent 0.19.0",
@@ -20,19 +32,104 @@ BENCHES = {
 }
 
 
-def main(names: list[str]) -> int:
-    """Run the named benches, or all."""
-    unknown = [name for name in names if name not in BENCHES]
-    if unknown:
-        print(f"bench: no bench is called {unknown[0]!r}; there are {', '.join(BENCHES)}.", file=sys.stderr)
-        return 2
+def source() -> dict[str, str]:
+    """The commit of the code that is measured, and the machine."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=HERE, capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    changed = git("status", "--porcelain", "--", str(HERE.parent / "src"))
+    return {
+        "commit": git("rev-parse", "--short=12", "HEAD") + (" with local changes" if changed else ""),
+        "machine": f"{processor()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+    }
+
+
+def processor() -> str:
+    """The name of the processor; where the system does not tell, its architecture."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text("utf-8").splitlines() if info.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+def measure(names: list[str]) -> tuple[list[Figure], list[str]]:
+    """Run benches; their figures, and the names of those that missed a bar."""
     missed = []
-    for name in names or BENCHES:
-        print(f"\n== {name}: {BENCHES[name]}", flush=True)
-        if subprocess.run([sys.executable, str(HERE / f"{name}.py")], check=False).returncode:
-            missed.append(name)
+    with tempfile.TemporaryDirectory() as folder:
+        lines = Path(folder) / "figures.jsonl"
+        lines.touch()
+        for name in names:
+            print(f"\n== {name}: {BENCHES[name]}", flush=True)
+            command = [sys.executable, str(HERE / f"{name}.py")]
+            if subprocess.run(command, check=False, env={**os.environ, WANTED: str(lines)}).returncode:
+                missed.append(name)
+        return reported(lines), missed
+
+
+def compare(saved: dict[str, str], before: list[Figure], now: list[Figure]) -> bool:
+    """Print how the figures changed; whether none is worse or missing."""
+    here = source()
+    for what in ("machine", "python"):
+        if saved[what] != here[what]:
+            print(f"warning: another {what}: {saved[what]} then, {here[what]} now; times do not compare.")
+    every = list(compared(before, now))
+    table = Table("figure", "before", "now", "change", "", title=f"Against {saved['commit']}")
+    for one in every:
+        known = one.before or one.now
+        if one.verdict == "ok" or known is None:
+            continue
+        values = [f"{side.value:,.4g} {side.unit}" if side else "" for side in (one.before, one.now)]
+        change = (
+            f"{one.now.value / one.before.value - 1:+.0%}"
+            if one.now and one.before and one.before.value
+            else ""
+        )
+        table.add_row(f"{known.bench}: {known.name}", *values, change, one.verdict)
+    if table.row_count:
+        Console(width=140).print(table)
+    failed = [one for one in every if one.verdict in ("worse", "missing")]
+    print(f"{len(every) - len(failed)} of {len(every)} figures are at most {TOLERANCE:.0%} worse than before")
+    return not failed
+
+
+def arguments(line: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="bench/run.py", description="Measure speed, memory, counting and cost."
+    )
+    parser.add_argument(
+        "benches", nargs="*", metavar="BENCH", help=f"any of {', '.join(BENCHES)}; all by default"
+    )
+    parser.add_argument("--save", metavar="NAME", help="write the figures to bench/results/NAME.json")
+    parser.add_argument("--against", metavar="NAME", help="compare the figures with bench/results/NAME.json")
+    wanted = parser.parse_args(line)
+    if unknown := [name for name in wanted.benches if name not in BENCHES]:
+        parser.error(f"no bench is called {unknown[0]!r}; there are {', '.join(BENCHES)}.")
+    if wanted.against and not (RESULTS / f"{wanted.against}.json").exists():
+        parser.error(
+            f"bench/results/{wanted.against}.json does not exist; --save {wanted.against} writes it."
+        )
+    return wanted
+
+
+def main(line: list[str]) -> int:
+    """Measure, save, compare."""
+    wanted = arguments(line)
+    names = wanted.benches or list(BENCHES)
+    # Read first: both options may name the same file.
+    earlier = (RESULTS / f"{wanted.against}.json").read_text("utf-8") if wanted.against else ""
+    figures, missed = measure(names)
+    if wanted.save:
+        (RESULTS / f"{wanted.save}.json").write_text(as_json(figures, source()), "utf-8")
+    held = True
+    if earlier:
+        saved, before = from_json(earlier)
+        held = compare(saved, [figure for figure in before if figure.bench in names], figures)
     print(f"\n{'bars missed or not measured: ' + ', '.join(missed) if missed else 'all bars held'}")
-    return 1 if missed else 0
+    return 0 if held and not missed else 1
 
 
 if __name__ == "__main__":

@@ -194,9 +194,11 @@ def test_a_lean_compaction_asks_its_model_once_and_keeps_what_it_said():
     assert "Step 3 went well" in engine.last_report.summary
 
 
-def benchmark():
+@pytest.fixture
+def bench(monkeypatch):
     """`bench/money.py`, which is no part of the package."""
     place = Path(__file__).parents[2] / "bench" / "money.py"
+    monkeypatch.syspath_prepend(str(place.parent))
     spec = spec_from_file_location("money_benchmark", place)
     sys.modules["money_benchmark"] = module = module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -281,8 +283,8 @@ def test_what_was_cleared_is_summarised_from_its_words():
 
 
 @pytest.mark.parametrize("breaks", [False, True])
-def test_the_benchmark_compacts_where_the_agent_does(breaks):
-    bench, session = benchmark(), list(coding_session(150))
+def test_the_benchmark_compacts_where_the_agent_does(breaks, bench):
+    session = list(coding_session(150))
     terms = Terms(card_for("claude-sonnet-4.5"), 300.0, writer=card_for("claude-haiku-4.5"))
     simulated = bench.compactions(session, 64_000, 0.5, terms, breaks)
     told = asyncio.run(by_the_agent(session, terms, bench.times(session, breaks), bench.Script()))
