@@ -117,7 +117,7 @@ class Host:
             items = await self.archive.items(session)
             before = [item.message for item in items]
             # As the agent and the sessions do it: through the host of engines, with pins, gate and journal.
-            after = await HostedEngine(engine).compress(engine, before, DEADLINE, **options)
+            after, _ = await HostedEngine(engine).compress(engine, before, DEADLINE, **options)
             if refusal(before, weigh(before), after):
                 return False
             pinned = set(await self.archive.pins(session))

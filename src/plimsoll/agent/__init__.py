@@ -6,7 +6,7 @@ from plimsoll.agent.compaction import CLEARING, Attempt, CompactionRules, Compac
 from plimsoll.agent.engine_tools import engine_tools
 from plimsoll.agent.events import Called, Compacted, Event, Noticed, Returned, Said, Thought, Used
 from plimsoll.agent.hooks import Hooks
-from plimsoll.agent.hosting import HostedEngine
+from plimsoll.agent.hosting import HostedEngine, drafts
 from plimsoll.agent.journal import Journal
 from plimsoll.agent.large import largest_result
 from plimsoll.agent.limits import Limits
@@ -34,6 +34,7 @@ __all__ = [
     "Said",
     "Thought",
     "Used",
+    "drafts",
     "engine_tools",
     "largest_result",
 ]

@@ -22,7 +22,9 @@ from plimsoll.agent.images import without_oldest_images
 from plimsoll.agent.journal import Journal
 from plimsoll.agent.large import results_of
 from plimsoll.agent.limits import Limits
+from plimsoll.agent.preparation import expected_tokens
 from plimsoll.archive import CompactionEvent
+from plimsoll.context import Report
 from plimsoll.context.ledger import call_line, outcome_of
 from plimsoll.dialects import Reply, Usage, drop_bound_thinking
 from plimsoll.errors import ContextOverflow, OutputCapExceeded, PayloadTooLarge, ProviderError, UserError
@@ -126,9 +128,11 @@ class Agent:
 
     async def compact_by_hand(self, emit: Emit, focus: str | None = None) -> CompactionEvent:
         """Make the view lighter because a person asks, where there is anything to make lighter."""
-        if await self.compactor.host.ask("has_content_to_compress", True, list(self.view)):
-            return await self.compact(emit, "by hand", focus)
         count, tokens = len(self.view), self.line.tokens(self.view)
+        if await self.compactor.host.ask(
+            "has_content_to_compress", True, list(self.view), current_tokens=tokens
+        ):
+            return await self.compact(emit, "by hand", focus)
         event = CompactionEvent(
             trigger="by hand",
             engine=self.compactor.engine.name,
@@ -143,6 +147,21 @@ class Agent:
         emit(Compacted(event))
         self.tell(emit)
         return event
+
+    async def preview(self, focus: str | None = None) -> Report | None:
+        """What `compact_by_hand` would do, with a summary written by code; changes nothing."""
+        tokens = self.line.tokens(self.view)
+        found = await self.compactor.preview(self.view, tokens, focus)
+        if found.report is None or found.report.outcome != "compacted":
+            return found.report
+        lighter = self._finished(found.messages)
+        return replace(
+            found.report,
+            messages_before=len(self.view),
+            messages_after=len(lighter),
+            tokens_before=tokens,
+            tokens_after=expected_tokens(self.view, tokens, lighter),
+        )
 
     def tell(self, emit: Emit) -> None:
         """Say what the engine and the hooks did wrong, each thing once."""
@@ -159,14 +178,19 @@ class Agent:
             await self.journal.used(record)
         if attempt.messages is None:
             return await self.journal.refused(attempt.event)
-        lighter = attempt.messages
+        lighter, event = self._finished(attempt.messages), attempt.event
+        after = expected_tokens(self.view, event.tokens_before, lighter)
+        event = replace(event, messages_after=len(lighter), tokens_after=after)
+        event = await self.journal.compacted(self.view, lighter, event)
+        self.view = list(lighter)
+        return event
+
+    def _finished(self, lighter: list[Message]) -> list[Message]:
+        """A lighter view as it is stored."""
         if self.line.card.preserved_thinking:
             # The provider refuses thinking that was written behind other messages than it stands behind now.
             lighter = drop_bound_thinking(lighter, 0)
-        lighter = self.finish(self.view, lighter)
-        event = await self.journal.compacted(self.view, lighter, attempt.event)
-        self.view = list(lighter)
-        return event
+        return self.finish(self.view, lighter)
 
     async def _answer(self, turn: Turn, emit: Emit, approve: Approve | None) -> Message:
         while True:

@@ -20,8 +20,17 @@ from typing import Any, Literal, TypeAlias
 from plimsoll.agent.accounts import Spender, ledger_of, record_of, total_of
 from plimsoll.agent.foreign import Hung, in_thread, said
 from plimsoll.agent.hooks import MUST, Guidance, Hooks
-from plimsoll.agent.hosting import HostedEngine
-from plimsoll.agent.preparation import Lighter, Prepared, refitted, report_of
+from plimsoll.agent.hosting import HostedEngine, drafts
+from plimsoll.agent.preparation import (
+    Lighter,
+    Prepared,
+    expected_tokens,
+    gated,
+    previewed,
+    refit,
+    refit_line,
+    refitted,
+)
 from plimsoll.archive import CompactionEvent, UsageRecord
 from plimsoll.caching import NEVER, Course, Terms, Verdict, cheapest, clearing_pays, compaction_pays
 from plimsoll.context import ContextCompressor, ContextEngine, SummaryWriter
@@ -198,12 +207,14 @@ class Compactor:
         if found is None:
             self._vain = _Vain(tokens, self._clock())
             return Attempt(None, replace(event, outcome="refused"), spent)
-        shrunk = _expected(view, tokens, found.messages)
+        shrunk = expected_tokens(view, tokens, found.messages)
         is_cleared = trigger == CLEARING and found.report is not None and not found.report.summary
         if is_cleared:
             self.cleared(view)
         else:
             self.compacted(shrunk)
+            if found.report and drafts(self.engine):
+                self.engine.adopt(found.report)
         event = replace(
             event,
             reason=found.report.reason if is_cleared and found.report else why,
@@ -214,6 +225,19 @@ class Compactor:
             ledger=await asyncio.to_thread(ledger_of, view, found.messages, found.report),
         )
         return Attempt(found.messages, event, spent)
+
+    async def preview(self, view: Sequence[Message], tokens: int, focus: str | None) -> Lighter:
+        """What `compact` by hand would give, with a summary written by code; changes nothing."""
+        prepared = self._prepared if self._prepared and focus is None and self._prepared.fits(view) else None
+        expected, first = partial(expected_tokens, view, tokens), None
+        for engine in self.host.previewing():
+            found = await previewed(engine, prepared, view, tokens, focus, expected)
+            found = gated(found, view, self.wire)
+            if found.is_compacted:
+                return found
+            first, prepared = first or found, None
+        assert first is not None  # there is always an engine
+        return first
 
     def compacted(self, left: int) -> None:
         """The view was made lighter, and has so many tokens now."""
@@ -327,8 +351,7 @@ class Compactor:
         engine = self.engine
         sources: list[tuple[str, Source]] = []
         if prepared:
-            expected = partial(_expected, view, tokens)
-            sources.append(("prepared", lambda: refitted(self.host, prepared, view, expected, seconds)))
+            sources.append(("prepared", lambda: self._prepared_for(prepared, view, tokens, seconds)))
         sources.append((engine.name, lambda: self._run(engine, view, tokens, focus, seconds)))
         if not self.host.is_built_in:
             sources.append(self._plain(self.host.fallback(), view, tokens, focus, seconds))
@@ -359,11 +382,15 @@ class Compactor:
     ) -> Lighter:
         """The engine in a thread of its own, within so many seconds."""
         started = self._clock()
-        messages = await self.host.compress(engine, view, seconds, current_tokens=tokens, focus_topic=focus)
-        return Lighter(messages, report_of(engine), self._clock() - started)
+        messages, report = await self.host.compress(
+            engine, view, seconds, current_tokens=tokens, focus_topic=focus
+        )
+        return Lighter(messages, report, self._clock() - started)
 
-
-def _expected(view: Sequence[Message], tokens: int, after: Sequence[Message]) -> int:
-    """The tokens that the provider will count for `after`, where it counts `tokens` for the view."""
-    before = weigh(view)
-    return round(tokens * weigh(after) / before) if before else weigh(after)
+    async def _prepared_for(
+        self, prepared: Prepared, view: list[Message], tokens: int, seconds: float
+    ) -> Lighter:
+        """What was prepared, fitted to the view as it is now."""
+        found = await prepared.task
+        expected, line = partial(expected_tokens, view, tokens), refit_line(self.engine)
+        return await refitted(found, prepared, view, expected, line, partial(refit, self.host, seconds))

@@ -11,11 +11,11 @@ be asked for small things.
 
 import copy
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeGuard, TypeVar
 
 from plimsoll.agent.foreign import Hung, accepted, in_thread, said
-from plimsoll.context import Budget, ContextCompressor, ContextEngine
+from plimsoll.context import Budget, ContextCompressor, ContextEngine, Report
 from plimsoll.messages import Message, found_again
 
 T = TypeVar("T")
@@ -85,6 +85,13 @@ class HostedEngine:
             target_tokens=aims.target,
             lean=aims.lean,
         )
+
+    def previewing(self) -> Iterator[ContextCompressor]:
+        """The engines that a preview asks, in the order in which a compaction does."""
+        if drafts(self.engine):
+            yield self.engine
+        if not self.is_built_in:
+            yield self.fallback()
 
     async def ask(self, method: str, default: T, /, *args: Any, **arguments: Any) -> T:
         """The engine's answer to one of its small methods; the default where it gives none."""
@@ -159,17 +166,24 @@ class HostedEngine:
 
     async def compress(
         self, engine: ContextEngine, view: list[Message], seconds: float, **arguments: Any
-    ) -> list[Message]:
-        """What an engine makes of a view; raises what the engine raises, and `Hung`."""
+    ) -> tuple[list[Message], Report | None]:
+        """What an engine makes of a view, and its report; raises what the engine raises, and `Hung`."""
         own = type(engine) is ContextCompressor
 
-        def work() -> list[Message]:
+        def work() -> tuple[list[Message], Report | None]:
+            lighter: Any
+            report: Any
             given = list(view) if own else copy.deepcopy(view)
             copies = list(given)  # an engine may change the list that it was given
-            lighter: Any = engine.compress(given, **accepted(engine.compress, arguments))
+            if drafts(engine):
+                lighter, report = engine.draft(given, **arguments)
+            else:
+                lighter = engine.compress(given, **accepted(engine.compress, arguments))
+                report = getattr(engine, "last_report", None)
             if not isinstance(lighter, list):
                 raise TypeError(f"compress() returned {type(lighter).__name__}, not a list of messages")
-            return lighter if own else _with_originals(lighter, copies, view)
+            report = report if isinstance(report, Report) else None
+            return (lighter if own else _with_originals(lighter, copies, view)), report
 
         try:
             return await in_thread(work, seconds)
@@ -189,6 +203,12 @@ class HostedEngine:
             "The built-in compressor serves.",
         )
         self.engine = fallback
+
+
+def drafts(engine: ContextEngine) -> TypeGuard[ContextCompressor]:
+    """Whether the engine can compact without counting it; false for a subclass with a `compress` of its own."""
+    owner = next((one for one in type(engine).__mro__ if {"compress", "draft"} & vars(one).keys()), None)
+    return isinstance(engine, ContextCompressor) and owner is not None and "draft" in vars(owner)
 
 
 def _with_originals(lighter: list[Any], copies: Sequence[Message], view: Sequence[Message]) -> list[Any]:

@@ -8,14 +8,16 @@ The prepared summary is kept: a refit by the built-in engines asks no model, so 
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from plimsoll.agent.foreign import in_thread
 from plimsoll.agent.hooks import Guidance
-from plimsoll.agent.hosting import HostedEngine
+from plimsoll.agent.hosting import HostedEngine, drafts
 from plimsoll.context import ContextCompressor, ContextEngine, Report
-from plimsoll.messages import Message
+from plimsoll.context.gate import refusal
+from plimsoll.messages import Message, Wire
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 
 # A prepared view with its later messages is refitted above this share of the threshold: less would leave
@@ -30,6 +32,11 @@ class Lighter:
     messages: list[Message]
     report: Report | None
     seconds: float
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether the engine says that it changed anything."""
+        return self.report is not None and self.report.outcome == "compacted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,47 +53,105 @@ class Prepared:
             old is new for old, new in zip(self.source, view, strict=False)
         )
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the result is there."""
+        task = self.task
+        return task.done() and not task.cancelled() and task.exception() is None
+
     def cancel(self) -> None:
         """Stop the work."""
         self.guidance.cancel()
         self.task.cancel()
 
 
-def report_of(engine: ContextEngine) -> Report | None:
-    """What the engine says about its last compaction, where it says anything."""
-    report = getattr(engine, "last_report", None)
-    return report if isinstance(report, Report) else None
+Drafted: TypeAlias = tuple[list[Message], Report | None]
+Draft: TypeAlias = Callable[[list[Message], int], Awaitable[Drafted]]
 
 
 async def refitted(
-    host: HostedEngine,
+    found: Lighter,
     prepared: Prepared,
     view: Sequence[Message],
     expected: Callable[[Sequence[Message]], int],
-    seconds: float,
+    line: float,
+    draft: Draft,
 ) -> Lighter:
-    """The prepared view with the messages that arrived since, compacted again where it is too large.
+    """What was prepared with the messages that arrived since, compacted again by `draft` above `line` tokens.
 
-    `expected` gives the tokens that the provider will count for a view.
+    `expected` gives the tokens that the provider will count for a list.
     """
-    found = await prepared.task
-    combined = replace(found, messages=[*found.messages, *view[len(prepared.source) :]])
+    later = view[len(prepared.source) :]
+    combined = [*found.messages, *later]
+    tokens = expected(combined)
+    if later and tokens > line:
+        smaller, refit = await draft(combined, tokens)
+        if weigh(smaller) < weigh(combined):
+            return replace(found, messages=smaller, report=_joined(found.report, refit, view, smaller))
+    return replace(found, messages=combined, report=_joined(found.report, found.report, view, combined))
+
+
+async def refit(host: HostedEngine, seconds: float, messages: list[Message], tokens: int) -> Drafted:
+    """Compact a prepared list again. Our engines ask no model for it, so nobody waits for one."""
     engine = host.engine
-    tokens = expected(combined.messages)
-    if len(view) == len(prepared.source) or tokens <= engine.threshold_tokens * REFIT_ABOVE:
-        return combined
-    if isinstance(engine, ContextCompressor):
-        smaller = await in_thread(lambda: engine.refit(combined.messages, tokens), seconds)
-    else:
-        smaller = await host.compress(engine, combined.messages, seconds, current_tokens=tokens)
-    if weigh(smaller) >= weigh(combined.messages):
-        return combined
-    return replace(combined, messages=smaller, report=_joined(found.report, report_of(engine)))
+    if drafts(engine):
+        return await in_thread(lambda: engine.draft(messages, tokens, ask=False), seconds)
+    return await host.compress(engine, messages, seconds, current_tokens=tokens)
 
 
-def _joined(prepared: Report | None, refit: Report | None) -> Report | None:
-    """One report of both: a refit keeps the lines that a model wrote."""
-    if prepared is None or refit is None:
-        return refit
-    steps = (*prepared.steps, *refit.steps)
-    return replace(refit, summary_source=prepared.summary_source, steps=steps)
+async def previewed(
+    engine: ContextCompressor,
+    prepared: Prepared | None,
+    view: Sequence[Message],
+    tokens: int,
+    focus: str | None,
+    expected: Callable[[Sequence[Message]], int],
+) -> Lighter:
+    """What a compaction by hand would give now; nothing is stored, counted or asked of a model."""
+
+    async def draft(messages: list[Message], tokens: int) -> Drafted:
+        return await asyncio.to_thread(engine.draft, messages, tokens, focus, ask=False, keep=False)
+
+    if prepared is None:
+        return Lighter(*await draft(list(view), tokens), 0.0)
+    if prepared.is_ready:
+        found = prepared.task.result()
+    else:  # the model is still writing; what it will leave is cut in the same places
+        found = Lighter(*await draft(list(prepared.source), expected(prepared.source)), 0.0)
+    return await refitted(found, prepared, view, expected, refit_line(engine), draft)
+
+
+def refit_line(engine: ContextEngine) -> float:
+    """The tokens above which a prepared view is refitted."""
+    return engine.threshold_tokens * REFIT_ABOVE
+
+
+def gated(found: Lighter, view: Sequence[Message], wire: Wire) -> Lighter:
+    """A preview whose report says so where its list may not replace the view."""
+    report, refused = found.report, refusal(view, weigh(view), found.messages, wire)
+    if report is None or not found.is_compacted or not refused:
+        return found
+    return replace(found, report=replace(report, outcome="unchanged", reason=refused))
+
+
+def expected_tokens(view: Sequence[Message], tokens: int, after: Sequence[Message]) -> int:
+    """The tokens that the provider will count for `after`, where it counts `tokens` for the view."""
+    before = weigh(view)
+    return round(tokens * weigh(after) / before) if before else weigh(after)
+
+
+def _joined(
+    prepared: Report | None, last: Report | None, view: Sequence[Message], after: Sequence[Message]
+) -> Report | None:
+    """One report from the view to what is left of it: a refit keeps the lines that a model wrote."""
+    if prepared is None or last is None:
+        return last
+    return replace(
+        last,
+        summary_source=prepared.summary_source,
+        steps=prepared.steps if last is prepared else (*prepared.steps, *last.steps),
+        messages_before=len(view),
+        messages_after=len(after),
+        tokens_before=weigh(view),
+        tokens_after=weigh(after),
+    )

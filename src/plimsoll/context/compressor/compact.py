@@ -56,11 +56,9 @@ def compact(
     strange = next((n for n, message in enumerate(messages) if not isinstance(message, dict)), None)
     if strange is not None:
         raise InvalidConversation(f"compress() takes a list of message objects; item {strange} is none.")
-    plan, limit = _planned(list(messages), rules, current_tokens)
-    if not _parts_are_whole(plan):
-        plan, limit = _planned(repair(messages), rules, current_tokens)
+    plan, limit = _plan_of(messages, rules, current_tokens)
     whole, total = plan.messages, sum(plan.tokens)
-    if not plan.bounds.summary_role and total <= limit:
+    if not _can_shrink(plan, limit):
         reason = "nothing lies between the first exchange and the recent messages"
         return whole, _unchanged(messages, total, reason)
     plan, summary = _lightened(plan, rules, limit, focus)
@@ -80,6 +78,21 @@ def compact(
         originals = behind.originals_with(plan.shortened())
         rules.remembered.keep(summary.text, Behind(summary.facts, behind.earlier, originals))
     return result, _compacted(len(messages), total, whole, result, plan, summary)
+
+
+def has_content(messages: Sequence[Message], rules: Rules, current_tokens: int | None = None) -> bool:
+    """Whether a compaction of these messages has anything to work on."""
+    return _can_shrink(*_plan_of(messages, rules, current_tokens))
+
+
+def _can_shrink(plan: Plan, limit: int) -> bool:
+    return bool(plan.bounds.summary_role) or sum(plan.tokens) > limit
+
+
+def _plan_of(messages: Sequence[Message], rules: Rules, current_tokens: int | None) -> tuple[Plan, int]:
+    """The parts of the conversation, repaired where what stays needs it, and the tokens that it may have."""
+    plan, limit = _planned(list(messages), rules, current_tokens)
+    return (plan, limit) if _parts_are_whole(plan) else _planned(repair(messages), rules, current_tokens)
 
 
 def _planned(messages: list[Message], rules: Rules, current_tokens: int | None) -> tuple[Plan, int]:

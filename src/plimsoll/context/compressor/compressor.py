@@ -6,16 +6,16 @@ from typing import Any
 
 from plimsoll.caching import Clearing
 from plimsoll.context.budget import Budget
-from plimsoll.context.compressor.boundaries import PROTECT_FIRST_N, find_boundaries
+from plimsoll.context.compressor.boundaries import PROTECT_FIRST_N
 from plimsoll.context.compressor.clear import cleared, clearing_of
-from plimsoll.context.compressor.compact import Rules, compact
+from plimsoll.context.compressor.compact import Rules, compact, has_content
 from plimsoll.context.engine import ContextEngine
 from plimsoll.context.ledger import Left, Remembered
 from plimsoll.context.report import Report
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import SettingError
-from plimsoll.messages import Message, is_whole, repair
-from plimsoll.models import DEFAULT_WINDOW, card_for, estimate_message_tokens, estimate_messages_tokens_rough
+from plimsoll.messages import Message
+from plimsoll.models import DEFAULT_WINDOW, card_for, estimate_messages_tokens_rough
 
 # A compaction that ends above this share of the threshold has not got far below it.
 _FAR_BELOW = 0.85
@@ -86,11 +86,8 @@ class ContextCompressor(ContextEngine):
     def should_compress_preflight(self, messages: list[Message]) -> bool:
         return self.should_compress(estimate_messages_tokens_rough(messages))
 
-    def has_content_to_compress(self, messages: list[Message]) -> bool:
-        whole = messages if is_whole(messages) else repair(messages)
-        tokens = [estimate_message_tokens(message) for message in whole]
-        bounds = find_boundaries(whole, tokens, self.tail_token_budget, self.protect_last_n)
-        return bool(bounds.summary_role) or sum(tokens) > self.budget.limit_tokens
+    def has_content_to_compress(self, messages: list[Message], current_tokens: int | None = None) -> bool:
+        return has_content(messages, self._rules, current_tokens)
 
     def compress(
         self,
@@ -100,24 +97,35 @@ class ContextCompressor(ContextEngine):
         **later: Any,
     ) -> list[Message]:
         """The lighter list; `last_report` says what was done and why."""
-        result, report = compact(messages, self._rules, current_tokens, focus_topic)
+        result, report = self.draft(messages, current_tokens, focus_topic)
+        self.adopt(report)
+        return result
+
+    def draft(
+        self,
+        messages: list[Message],
+        current_tokens: int | None = None,
+        focus_topic: str | None = None,
+        *,
+        ask: bool = True,
+        keep: bool = True,
+    ) -> tuple[list[Message], Report]:
+        """The lighter list and its report; the engine's counters change only when it is adopted.
+
+        Without `ask` no model is asked. Without `keep` nothing is stored or remembered, as a preview needs it.
+        """
+        rules = self._rules if ask else replace(self._rules, summarizer=None)
+        rules = rules if keep else replace(rules, remembered=self._remembered.copied())
+        return compact(messages, rules, current_tokens, focus_topic)
+
+    def adopt(self, report: Report) -> None:
+        """The list of this report is what the model sees from now on."""
         self.last_report = report
         if report.outcome == "compacted":
             self.compression_count += 1
             self.last_prompt_tokens = report.tokens_after
         near = report.tokens_after > self.threshold_tokens * _FAR_BELOW
         self._waits_for = int(max(report.tokens_after, self.threshold_tokens) * _GROWTH) if near else None
-        return result
-
-    def refit(self, messages: list[Message], current_tokens: int | None = None) -> list[Message]:
-        """A compacted list with later messages behind it, made to fit again without asking a model.
-
-        The summary stays and takes in what leaves now. It is the second half of one compaction, so it is not
-        counted as another.
-        """
-        result, report = compact(messages, replace(self._rules, summarizer=None), current_tokens)
-        self.last_report = report
-        return result
 
     def clearing(self, messages: Sequence[Message]) -> Clearing:
         """What `clear` would remove."""

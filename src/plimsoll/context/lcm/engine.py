@@ -14,17 +14,15 @@ from typing import Any
 
 from plimsoll.context.compressor import ContextCompressor
 from plimsoll.context.lcm.memory import OWN, Memory, OwnMemory
-from plimsoll.context.lcm.publish import Publication, Rules, publish
+from plimsoll.context.lcm.publish import Rules, publish
 from plimsoll.context.lcm.scribe import Scribe
 from plimsoll.context.lcm.stored import StoredMemory
 from plimsoll.context.lcm.tools import Desk, answer, schemas
 from plimsoll.context.lcm.tree import tree_of
 from plimsoll.context.markers import newest_own_request
+from plimsoll.context.report import Report
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.messages import Message
-
-_FAR_BELOW = 0.85  # a publication that ends above this share of the threshold has not got far below it
-_GROWTH = 1.10  # then the prompt must grow this much, or leave the line and cross it again
 
 
 class LcmEngine(ContextCompressor):
@@ -50,22 +48,20 @@ class LcmEngine(ContextCompressor):
     def name(self) -> str:
         return "lcm"
 
-    def compress(
+    def draft(
         self,
         messages: list[Message],
         current_tokens: int | None = None,
         focus_topic: str | None = None,
-        **later: Any,
-    ) -> list[Message]:
-        """The lighter list; `last_report` says what was done and why."""
-        done = self._publish(messages, current_tokens, Scribe(self.summarizer, focus_topic, self._clock))
-        self._note(done)
-        return done.messages
-
-    def refit(self, messages: list[Message], current_tokens: int | None = None) -> list[Message]:
-        done = self._publish(messages, current_tokens, Scribe(None))
-        self.last_report = done.report
-        return done.messages
+        *,
+        ask: bool = True,
+        keep: bool = True,
+    ) -> tuple[list[Message], Report]:
+        scribe = Scribe(self.summarizer if ask else None, focus_topic, self._clock)
+        remembered = self._remembered if keep else self._remembered.copied()
+        rules = Rules(self.budget, self.protect_last_n, scribe, remembered)
+        done = publish(messages, self.memory if keep else self.memory.scratch(), rules, current_tokens)
+        return done.messages, done.report
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         return copy.deepcopy(list(schemas()))
@@ -96,21 +92,9 @@ class LcmEngine(ContextCompressor):
             "to_redo": waiting,
         }
 
-    def _publish(self, messages: list[Message], current_tokens: int | None, scribe: Scribe) -> Publication:
-        rules = Rules(self.budget, self.protect_last_n, scribe, self._remembered)
-        return publish(messages, self.memory, rules, current_tokens)
-
     def _asked_at(self, view: Any) -> int:
         """The number of the newest request in the log; 0 where nobody says what the model sees."""
         if not isinstance(view, list) or not view:
             return 0
         place = newest_own_request(view)
         return 0 if place is None else self.memory.seats(view)[place]
-
-    def _note(self, done: Publication) -> None:
-        report = self.last_report = done.report
-        if report.outcome == "compacted":
-            self.compression_count += 1
-            self.last_prompt_tokens = report.tokens_after
-        near = report.tokens_after > self.threshold_tokens * _FAR_BELOW
-        self._waits_for = int(max(report.tokens_after, self.threshold_tokens) * _GROWTH) if near else None

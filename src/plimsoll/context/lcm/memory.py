@@ -54,6 +54,10 @@ class Memory(Protocol):
         """Messages that fit."""
         ...
 
+    def scratch(self) -> "Memory":
+        """A memory that begins like this one; what it is given never reaches this one."""
+        ...
+
     def by_handle(self, handle: str) -> StoredMessage | None:
         """The message of this conversation whose content has this handle."""
         ...
@@ -101,6 +105,11 @@ class OwnMemory:
         page = found[start : start + query.limit]
         following = start + len(page)
         return SearchPage(tuple(page), following if following < len(found) else None)
+
+    def scratch(self) -> "OwnMemory":
+        copy = OwnMemory(self._clock)
+        copy._log, copy._nodes, copy._seen = list(self._log), dict(self._nodes), list(self._seen)
+        return copy
 
     def by_handle(self, handle: str) -> StoredMessage | None:
         return next((one for one in self._log if one.handle == handle), None)

@@ -53,9 +53,27 @@ class StoredMemory:
     def search(self, query: SearchQuery) -> SearchPage:
         return self._archive.run(self._archive.archive.search(query))
 
+    def scratch(self) -> "StoredMemory":
+        return _Scratch(self._archive, self._session)
+
     def by_handle(self, handle: str) -> StoredMessage | None:
         found = self._archive.run(self._archive.archive.find_by_handle(handle, id=self._session, limit=1))
         return found[0] if found else None
+
+
+class _Scratch(StoredMemory):
+    """Reads the archive and keeps new nodes to itself."""
+
+    def __init__(self, archive: BlockingArchive, session: str) -> None:
+        super().__init__(archive, session)
+        self._added: dict[str, Node] = {}
+
+    def nodes(self, session: str = "") -> list[Node]:
+        return [*super().nodes(session), *(self._added.values() if session in ("", self.session) else ())]
+
+    def add(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            self._added.setdefault(node.id, node)
 
 
 def _laid_over(messages: Sequence[Message], items: Sequence[Item]) -> list[int]:

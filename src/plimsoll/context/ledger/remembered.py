@@ -77,6 +77,12 @@ class Remembered:
         behind = self.behind(summary)
         self.keep(summary, replace(behind, originals=behind.originals_with(shorter)))
 
+    def copied(self) -> "Remembered":
+        """For work that must leave no trace: what it remembers stays in the copy."""
+        copy = Remembered(self._log)
+        copy._behind = dict(self._behind)
+        return copy
+
     def emptied(self) -> "Remembered":
         """For another conversation with the same log behind it."""
         return Remembered(self._log)

@@ -15,7 +15,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.assembly import build_compressor
+from plimsoll.agent import drafts
 from plimsoll.errors import UserError
 from plimsoll.models import estimate_tools_tokens
 from plimsoll.plugins import PluginCommand
@@ -76,7 +76,7 @@ async def compress(talk: Talk, argument: str) -> None:
     words = argument.split()
     focus = " ".join(word for word in words if word != PREVIEW) or None
     if PREVIEW in words:
-        preview(talk, focus)
+        await preview(talk, focus)
         return
     conversation = talk.opened.conversation
     if await talk.run(conversation.compress(talk.screen.emit, focus), "compacting") and talk.opened.auxiliary:
@@ -84,12 +84,10 @@ async def compress(talk: Talk, argument: str) -> None:
             talk.screen.note(f"note: {note}", "yellow")
 
 
-def preview(talk: Talk, focus: str | None) -> None:
-    """What a compaction would do, without asking a model and without changing anything."""
+async def preview(talk: Talk, focus: str | None) -> None:
+    """What `/compress` would do, without asking a model and without changing anything."""
     agent = talk.opened.conversation.agent
-    engine = build_compressor(talk.settings, window=agent.compactor.engine.context_length)
-    engine.compress(list(agent.view), current_tokens=agent.line.tokens(agent.view), focus_topic=focus)
-    report = engine.last_report
+    report = await agent.preview(focus)
     if report is None or report.outcome != "compacted":
         why = plain(report.reason) if report else ""
         talk.screen.note(f"nothing would change: {why}")
@@ -100,6 +98,9 @@ def preview(talk: Talk, focus: str | None) -> None:
     talk.screen.show(summary_panel(report.summary, report.summary_source))
     writer = talk.opened.summaries.candidates
     who = f" `/compress` has {plain(writer[0].title)} write the summary." if writer else ""
+    name = agent.compactor.engine.name
+    if not drafts(agent.compactor.engine):
+        who = f" The engine {plain(name)} has no preview; this is what the built-in compressor would do."
     talk.screen.note(f"Nothing was changed.{who}")
 
 
