@@ -1,6 +1,7 @@
 """An engine of somebody else: its tools are offered, and whatever it does wrong is said once and harms nothing."""
 
 import asyncio
+import gc
 import json
 import threading
 
@@ -221,3 +222,28 @@ def test_what_only_the_other_dialect_takes_is_refused(tmp_path):
         events, *_ = talk(server, tmp_path, OpensWithAnAnswer(), turns=20)
     assert compactions(events)
     assert all("opens_with_assistant" in event.reason for event in compactions(events))
+
+
+def test_what_a_thread_raises_after_nobody_waits_for_it_is_not_printed():
+    started, release, reported = threading.Event(), threading.Event(), []
+
+    def fails_late():
+        started.set()
+        release.wait(60)
+        raise RuntimeError("cannot schedule new futures after shutdown")
+
+    async def leave():
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _loop, context: reported.append(context["message"]))
+        waiting = asyncio.create_task(in_thread(fails_late, 60))
+        await asyncio.to_thread(started.wait, 60)
+        thread = next(one for one in threading.enumerate() if one.name == "plimsoll-foreign")
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        release.set()
+        await asyncio.to_thread(thread.join, 60)
+        await asyncio.sleep(0)  # the loop handles what the thread left behind
+
+    asyncio.run(leave())
+    gc.collect()
+    assert reported == []

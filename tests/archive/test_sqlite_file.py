@@ -345,3 +345,13 @@ def test_an_unknown_view_is_a_sentence(driver: Driver):
     driver.compact(other, [summary("A")])
     with pytest.raises(UserError, match="has no view 1"):
         driver.view(id, 1)
+
+
+def test_an_archive_that_was_closed_says_so(tmp_path: Path):
+    async def late():
+        archive = await SqliteArchive.open(tmp_path / "archive.db")
+        await archive.close()
+        await archive.sessions()
+
+    with pytest.raises(ArchiveError, match=r"archive\.db is closed\.$"):
+        asyncio.run(late())

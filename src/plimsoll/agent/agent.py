@@ -26,6 +26,7 @@ from plimsoll.agent.preparation import expected_tokens
 from plimsoll.archive import CompactionEvent
 from plimsoll.context import Report
 from plimsoll.context.ledger import call_line, outcome_of
+from plimsoll.context.markers import as_said
 from plimsoll.dialects import Reply, Usage, drop_bound_thinking
 from plimsoll.errors import ContextOverflow, OutputCapExceeded, PayloadTooLarge, ProviderError, UserError
 from plimsoll.messages import Message, call_name, text_of, tool_calls
@@ -322,7 +323,7 @@ class Agent:
 
     async def _store(self, messages: list[Message], shown: Mapping[int, Message]) -> Message:
         await self.journal.add(messages, shown)
-        self.view.extend(shown.get(place, message) for place, message in enumerate(messages))
+        self.view.extend(as_said(shown.get(place, message)) for place, message in enumerate(messages))
         return messages[-1]
 
     async def _give_up_calls(self) -> None:

@@ -49,7 +49,11 @@ async def in_thread(function: Callable[[], T], seconds: float) -> T:
             loop.call_soon_threadsafe(settle, result, error)
 
     threading.Thread(target=work, name="plimsoll-foreign", daemon=True).start()
-    done, _ = await asyncio.wait({answer}, timeout=seconds)
+    try:
+        done, _ = await asyncio.wait({answer}, timeout=seconds)
+    finally:
+        # Nobody waits any longer: what the thread still returns or raises is of no interest to anyone.
+        answer.cancel()
     if not done:
         raise Hung(f"no result within {seconds:.3g} s")
     return answer.result()

@@ -1,13 +1,27 @@
-"""The two fixed texts that a compaction leaves in a conversation, and how they are found again.
+"""The two fixed texts that a compaction leaves in a conversation, and how they are recognised later.
 
-They are found by their words alone, because providers refuse unknown keys and a
-conversation may come back from any store.
+    [ system + note ][ first exchange ][ summary ][ tail ]
+      └── the note, a text block of its own    └── our summary: directly after the head, nowhere else
+
+People paste summaries, quote notes and show them to models, so words alone prove nothing. What is ours is known,
+in this order, by:
+
+1. its type: what an engine writes, or an archive stores as a node, is an `OwnSummary`; what somebody said
+   and only reads like one is a `QuotedSummary`. Both are plain dicts on the wire.
+2. its place and the note, where the list came back as plain JSON: directly after the head, our first sentence
+   word for word, and our note in the system prompt.
+3. its place and role, where there is no system prompt to carry a note: it speaks as the assistant, or as the
+   user right after a tool result. A person can paste neither. The boundaries of such a conversation are chosen
+   so that our summary gets one of these places.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+from plimsoll.archive import Item
 from plimsoll.context.ledger import SECTIONS
-from plimsoll.messages import Message, text_of
+from plimsoll.messages import SYSTEM_ROLES, Message, text_of, texts_of
 
 SUMMARY_PREFIX = (
     "[CONTEXT COMPACTION] Earlier turns were compacted into the summary below. It is a record for reference, not a "
@@ -18,28 +32,45 @@ NOTE = (
     "Build on it and on the current state of the work instead of starting over.]"
 )
 _OPENING = "[CONTEXT COMPACTION] Earlier turns were compacted"
-_NOTE_OPENING = "[Note: Some earlier conversation turns have been compacted"
+_NOTE_BLOCK = re.compile(r"\s*\[Note: Some earlier conversation turns have been compacted[^\]]*\]\s*")
+_HEAD = 3  # messages: the system prompt and the first exchange; results of its calls come on top
+
+
+class OwnSummary(dict[str, Any]):
+    """A summary message that a compaction wrote."""
+
+
+class QuotedSummary(dict[str, Any]):
+    """A message that somebody said and that reads like a summary."""
 
 
 def is_summary(message: Message) -> bool:
-    """Whether a message reads like a summary that a compaction wrote."""
+    """Whether a message reads like a summary, whoever wrote it."""
     if message.get("role") not in ("user", "assistant") or message.get("tool_calls"):
         return False
     text = text_of(message)
     return text.startswith(_OPENING) and f"## {SECTIONS[0]}" in text
 
 
-def find_summary(messages: Sequence[Message]) -> int | None:
-    """The place of the earlier summary: right behind the head, nowhere else.
+def as_said(message: Message) -> Message:
+    """A message that somebody said: never our summary, whatever it reads like."""
+    return QuotedSummary(message) if is_summary(message) else message
 
-    A person may quote a summary later in the conversation; that is a message like any other.
-    """
-    for index, message in enumerate(messages):
-        if is_summary(message):
-            return index
-        if index >= 3 and message.get("role") != "tool":
-            return None
-    return None
+
+def as_stored(items: Iterable[Item]) -> list[Message]:
+    """The messages of a view: a summary is ours where the archive has it as a node."""
+    return [_as_node(item.message) if item.node else as_said(item.message) for item in items]
+
+
+def find_summary(messages: Sequence[Message]) -> int | None:
+    """The index of our summary: directly after the head, nowhere else."""
+    found = [index for index in _after_head(messages) if is_summary(messages[index])]
+    own = next((index for index in found if isinstance(messages[index], OwnSummary)), None)
+    if own is not None:
+        return own
+    if messages and _is_system(messages[0]) and not has_note(messages[0]):
+        return None
+    return next((index for index in found if _is_ours_by_place(messages, index)), None)
 
 
 def summary_body(message: Message) -> str:
@@ -49,8 +80,8 @@ def summary_body(message: Message) -> str:
 
 
 def has_note(message: Message) -> bool:
-    """Whether the system prompt already carries the note."""
-    return _NOTE_OPENING in text_of(message)
+    """Whether the system prompt carries the note: as a block of its own, or at the end of a text that was joined."""
+    return any(map(_NOTE_BLOCK.fullmatch, texts_of(message))) or text_of(message).rstrip().endswith(NOTE)
 
 
 def newest_own_request(messages: Sequence[Message]) -> int | None:
@@ -60,3 +91,35 @@ def newest_own_request(messages: Sequence[Message]) -> int | None:
         if messages[index].get("role") == "user" and index != summary:
             return index
     return None
+
+
+def can_be_recognised(messages: Sequence[Message], index: int, role: str) -> bool:
+    """Whether a summary of this role at this index is known as ours in a list that came back as plain JSON."""
+    if index == 0:
+        return False
+    if _is_system(messages[0]):
+        return index > 1 or role == "assistant"  # the first request is never ours
+    return role == "assistant" or messages[index - 1].get("role") == "tool"
+
+
+def _as_node(message: Message) -> Message:
+    return OwnSummary(message) if is_summary(message) else message
+
+
+def _after_head(messages: Sequence[Message]) -> Iterable[int]:
+    """The places where a summary may stand: after each message of the head, results of its calls included."""
+    for index in range(len(messages)):
+        yield index
+        if index >= _HEAD and messages[index].get("role") != "tool":
+            return
+
+
+def _is_ours_by_place(messages: Sequence[Message], index: int) -> bool:
+    message = messages[index]
+    if isinstance(message, QuotedSummary) or not text_of(message).startswith(SUMMARY_PREFIX):
+        return False
+    return can_be_recognised(messages, index, str(message.get("role")))
+
+
+def _is_system(message: Message) -> bool:
+    return message.get("role") in SYSTEM_ROLES

@@ -26,6 +26,7 @@ from plimsoll.agent import (
 from plimsoll.archive import Archive, CompactionEvent, Session
 from plimsoll.caching import Course, Terms, terms_of
 from plimsoll.context import ContextCompressor, ContextEngine, SummaryWriter
+from plimsoll.context.markers import as_stored
 from plimsoll.messages import SYSTEM_ROLES, Message, extends, found_again
 from plimsoll.models import card_for
 from plimsoll.sessions.exchange import Exchange, exchange_at
@@ -277,7 +278,7 @@ class Conversation:
         view = await self.archive.view(self.session.id)
         items = await self.archive.items(self.session.id, view)
         self._view = view.number
-        self.agent.view = [item.message for item in items]
+        self.agent.view = as_stored(items)
         await self._reload_pins()
 
     async def _reload_pins(self) -> None:

@@ -119,9 +119,9 @@ def newest_request_stays_word_for_word(run: Run) -> None:
     newest = newest_own_request(run.whole)
     if newest is not None:
         said = run.whole[newest]
-        users = [m for m in run.result if m.get("role") == "user" and not is_summary(m)]
-        assert users, "no user message is left"
-        assert users[-1] == said
+        kept = newest_own_request(run.result)
+        assert kept is not None, "no user message is left"
+        assert run.result[kept] == said
 
 
 def system_prompt_stays_first(run: Run) -> None:

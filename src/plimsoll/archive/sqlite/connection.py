@@ -80,6 +80,7 @@ class SqliteDatabase(Database):
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="archive-reader")
         self._mine = threading.local()
         self._connections: list[sqlite3.Connection] = []
+        self._is_closed = False
 
     async def open(self) -> None:
         """Bring the file to today's form, making it where there is none."""
@@ -95,6 +96,7 @@ class SqliteDatabase(Database):
         return await self._run(self._reading, work)
 
     async def close(self) -> None:
+        self._is_closed = True
         await asyncio.to_thread(self._shut)
 
     def _shut(self) -> None:
@@ -104,6 +106,8 @@ class SqliteDatabase(Database):
             self._connections.pop().close()
 
     async def _run(self, threads: ThreadPoolExecutor, work: Callable[[], Result]) -> Result:
+        if self._is_closed:
+            raise ArchiveError(f"The archive {self.path} is closed.")
         return await asyncio.get_running_loop().run_in_executor(threads, work)
 
     def _transaction(self, begin: str, work: Work[Result]) -> Result:

@@ -9,7 +9,7 @@ the bytes of the prompt before it, and with them its cache, survive every compac
 from collections.abc import Sequence
 
 from plimsoll.context.compressor.boundaries import Boundaries
-from plimsoll.context.markers import NOTE, SUMMARY_PREFIX, has_note
+from plimsoll.context.markers import NOTE, SUMMARY_PREFIX, OwnSummary, has_note
 from plimsoll.messages import SYSTEM_ROLES, Message, is_whole, repair, with_block
 
 
@@ -33,4 +33,4 @@ def with_note(message: Message) -> Message:
 
 def summary_message(summary: str, role: str) -> Message:
     """The one message that stands for everything between head and tail."""
-    return {"role": role, "content": f"{SUMMARY_PREFIX}\n\n{summary}"}
+    return OwnSummary(role=role, content=f"{SUMMARY_PREFIX}\n\n{summary}")

@@ -14,7 +14,7 @@ must be whole (see `messages.repair`).
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from plimsoll.context.markers import find_summary, newest_own_request
+from plimsoll.context.markers import can_be_recognised, find_summary, newest_own_request
 from plimsoll.messages import SYSTEM_ROLES, Message, align_backward, fitting_role
 
 PROTECT_FIRST_N = 3
@@ -70,7 +70,8 @@ def find_tail_start(
 def with_tail_at(messages: Sequence[Message], tail_start: int) -> Boundaries:
     """Boundaries for a tail that starts at `tail_start` or, where roles demand it, a little earlier."""
     plan, floor = _cut_at(messages, tail_start)
-    return _fitted(messages, plan, floor) or Boundaries(floor, floor, previous=plan.previous)
+    fitted = _fitted(messages, plan, floor, True) or _fitted(messages, plan, floor, False)
+    return fitted or Boundaries(floor, floor, previous=plan.previous)
 
 
 def with_request_only(messages: Sequence[Message]) -> Boundaries:
@@ -90,8 +91,12 @@ def _cut_at(messages: Sequence[Message], tail_start: int) -> tuple[Boundaries, i
     return Boundaries(head_limit, tail_start, kept, "", previous), floor
 
 
-def _fitted(messages: Sequence[Message], plan: Boundaries, floor: int) -> Boundaries | None:
+def _fitted(
+    messages: Sequence[Message], plan: Boundaries, floor: int, recognisable: bool
+) -> Boundaries | None:
     """The plan with a role for the summary, by the smallest change that gives it one.
+
+    `recognisable` allows only places and roles by which a later compaction knows the summary as ours.
 
     First the part behind the summary starts one group earlier. In the middle of a long run of tool calls that
     does not help: there the request that the run belongs to is kept in front of the tail. Where the first
@@ -100,12 +105,17 @@ def _fitted(messages: Sequence[Message], plan: Boundaries, floor: int) -> Bounda
     if not plan.middle:
         return None
     earlier = _one_group_earlier(messages, plan, floor)
-    fitted = _with_role(messages, plan) or (_with_role(messages, earlier) if earlier else None)
+    fitted = _with_role(messages, plan, recognisable)
+    if not fitted and earlier:
+        fitted = _with_role(messages, earlier, recognisable)
     if fitted:
         return fitted
-    fitted = _with_own_request(messages, plan, floor) or with_shorter_head(messages, plan)
+    apart = _with_own_request(messages, plan, floor)
+    fitted = _with_role(messages, apart, recognisable) if apart else None
+    for longer in (plan, apart):
+        fitted = fitted or (_with_shorter_head(messages, longer, recognisable) if longer else None)
     while not fitted and earlier:
-        fitted = _with_role(messages, earlier)
+        fitted = _with_role(messages, earlier, recognisable)
         earlier = _one_group_earlier(messages, earlier, floor)
     return fitted
 
@@ -130,7 +140,7 @@ def _with_own_request(messages: Sequence[Message], plan: Boundaries, floor: int)
     for position in range(plan.tail_start - 1, first - 1, -1):
         if messages[position].get("role") == "user":
             kept, head_end = range(position, position + 1), min(plan.head_end, position)
-            return _with_role(messages, replace(plan, head_end=head_end, kept=kept))
+            return replace(plan, head_end=head_end, kept=kept)
     return None
 
 
@@ -142,7 +152,7 @@ def _head_limit(messages: Sequence[Message], previous: int | None) -> int:
     return end if previous is None else min(end, previous)
 
 
-def _with_role(messages: Sequence[Message], plan: Boundaries) -> Boundaries | None:
+def _with_role(messages: Sequence[Message], plan: Boundaries, recognisable: bool) -> Boundaries | None:
     """The plan with the head's end and the summary's role, or None where no role fits both seams."""
     after = _role(messages, plan.kept_start)
     head_end = plan.head_end
@@ -150,17 +160,32 @@ def _with_role(messages: Sequence[Message], plan: Boundaries) -> Boundaries | No
     # in front of a user message the head ends before the call, so that the summary can speak as the assistant.
     if _role(messages, head_end - 1) == "tool" and after == "user":
         head_end = align_backward(messages, head_end - 1)
-    role = fitting_role(_role(messages, head_end - 1), after)
+    role = _summary_role(messages, head_end, after, recognisable)
     return replace(plan, head_end=head_end, summary_role=role) if role else None
+
+
+def _summary_role(
+    messages: Sequence[Message], head_end: int, after: str | None, recognisable: bool
+) -> str | None:
+    role = fitting_role(_role(messages, head_end - 1), after)
+    if role and recognisable and not can_be_recognised(messages, head_end, role):
+        return None
+    return role
 
 
 def with_shorter_head(messages: Sequence[Message], plan: Boundaries) -> Boundaries | None:
     """The head gives its last units to the middle until a role fits; system prompt and opening always stay."""
+    return _with_shorter_head(messages, plan, True) or _with_shorter_head(messages, plan, False)
+
+
+def _with_shorter_head(
+    messages: Sequence[Message], plan: Boundaries, recognisable: bool
+) -> Boundaries | None:
     while plan.head_end > _opening_end(messages):
         plan = replace(plan, head_end=align_backward(messages, plan.head_end - 1))
         if messages[plan.head_end].get("role") == "user" and plan.head_end == newest_own_request(messages):
             plan = replace(plan, kept=range(plan.head_end, plan.head_end + 1))
-        role = fitting_role(_role(messages, plan.head_end - 1), _role(messages, plan.kept_start))
+        role = _summary_role(messages, plan.head_end, _role(messages, plan.kept_start), recognisable)
         if role and plan.middle:
             return replace(plan, summary_role=role)
     return None

@@ -1,5 +1,6 @@
 """Shorten one message that is too large to stay whole: beginning and end, and the handle of the rest."""
 
+import copy
 import json
 from typing import Any
 
@@ -21,7 +22,7 @@ def shorten(message: Message, limit: int) -> Message:
     """The message at about `limit` tokens or less: text excerpted, media named, long arguments excerpted."""
     if estimate_message_tokens(message) <= limit:
         return message
-    shorter = dict(message)
+    shorter = copy.copy(message)  # of the same type: our summary stays known as ours
     calls = message.get("tool_calls")
     share = limit
     if isinstance(calls, list) and calls:

@@ -15,7 +15,7 @@ from plimsoll.archive import Node, SearchHit, SearchPage, SearchQuery, StoredMes
 from plimsoll.archive.encoding import digest_of, searchable
 from plimsoll.archive.query import has_words, terms_of
 from plimsoll.archive.snippet import hit, matcher_for
-from plimsoll.context.markers import is_summary
+from plimsoll.context.markers import find_summary
 from plimsoll.messages import Message, handle_of
 from plimsoll.models import estimate_message_tokens
 
@@ -116,7 +116,7 @@ class OwnMemory:
 
     def _said(self, new: Sequence[Message]) -> list[int]:
         """The numbers of messages that are new to the log."""
-        return [0 if is_summary(message) else self._append(message) for message in new]
+        return [self._append(message) for message in new]
 
     def _append(self, message: Message) -> int:
         sequence = len(self._log) + 1
@@ -137,9 +137,10 @@ class OwnMemory:
             fitting = [n for n in places.get(digest_of(messages[index]).hex(), ()) if n < bound]
             if fitting:
                 seats[index] = bound = fitting[-1]
+        own = find_summary(messages)
         return [
-            seat or (0 if is_summary(message) else self._append(message))
-            for seat, message in zip(seats, messages, strict=True)
+            seat or (0 if index == own else self._append(message))
+            for index, (seat, message) in enumerate(zip(seats, messages, strict=True))
         ]
 
     def _hits(self, query: SearchQuery) -> Iterator[SearchHit]:

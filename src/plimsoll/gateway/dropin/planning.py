@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any
 
 from plimsoll.caching import BlockChain, CacheMemory, mark
-from plimsoll.context.markers import NOTE
+from plimsoll.context.compressor.assemble import with_note
 from plimsoll.dialects import ChatRequest, anthropic, openai
 from plimsoll.dialects.anthropic.tools import decode_tools
 from plimsoll.errors import InvalidConversation, PlimsollError
@@ -23,7 +23,7 @@ from plimsoll.gateway.dropin.keeping import Keeper
 from plimsoll.gateway.dropin.lightening import Lightener, log
 from plimsoll.gateway.dropin.markers import keep_rolling, mark_anthropic, mark_openai
 from plimsoll.gateway.dropin.rendering import Rendered, beginning_of, rendered_whole
-from plimsoll.gateway.dropin.sight import Sight, with_note
+from plimsoll.gateway.dropin.sight import Sight, system_with_note
 from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.dropin.threads import Threads
 from plimsoll.gateway.dropin.windows import ModelFacts, Windows
@@ -31,7 +31,7 @@ from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.body import Refused
 from plimsoll.gateway.upstream.headers import caller_of
 from plimsoll.gateway.upstream.target import Target
-from plimsoll.messages import Message, with_block
+from plimsoll.messages import Message
 from plimsoll.models import UsageAnchor, estimate_messages_tokens_rough, estimate_tools_tokens
 
 _ROUGH = 4  # bytes of a request for a token, where nothing better is known
@@ -202,7 +202,7 @@ class Planner:
             messages = sight.messages_for(inquiry.said, inquiry.dialect)
             body = {**body, "messages": [*_lead(inquiry, sight.has_note), *messages]}
             if inquiry.dialect == "anthropic" and sight.has_note:
-                body["system"] = with_note(inquiry.body.get("system"))
+                body["system"] = system_with_note(inquiry.body.get("system"))
             if inquiry.edits_itself:
                 body.pop("context_management")
             if inquiry.has_markers:
@@ -231,7 +231,7 @@ class Planner:
         inquiry, thread, sight = out.inquiry, out.thread, out.sight
         lead = list(inquiry.lead)
         if sight is not None and sight.has_note and lead:
-            lead[-1] = with_block(lead[-1], NOTE)
+            lead[-1] = with_note(lead[-1])
         if thread is None:
             return rendered_whole(body, lead)
         known = thread.beginning
@@ -270,13 +270,13 @@ class Planner:
 def _lead(inquiry: Inquiry, has_note: bool) -> list[dict[str, Any]]:
     """The system messages at the start of OpenAI's list, the first with the note where there is one."""
     lead: list[dict[str, Any]] = list(inquiry.body["messages"][: inquiry.lead_length])
-    return [with_block(lead[0], NOTE), *lead[1:]] if lead and has_note else lead
+    return [with_note(lead[0]), *lead[1:]] if lead and has_note else lead
 
 
 def _view(inquiry: Inquiry, thread: Thread, sight: Sight) -> list[Message]:
     """What the model sees, in canonical form, under the system prompt that the client sends now."""
     lead = list(inquiry.lead)
     if lead and sight.has_note:
-        lead[0] = with_block(lead[0], NOTE)
+        lead[0] = with_note(lead[0])
     end = thread.ends[len(inquiry.said) - 1]
     return [*lead, *sight.messages, *thread.log[sight.through : end]]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.archive import Item
-from plimsoll.context.markers import NOTE, has_note
+from plimsoll.context.markers import NOTE, as_stored, has_note
 from plimsoll.dialects import encode_anthropic_conversation
 from plimsoll.dialects.anthropic import rules_for
 from plimsoll.messages import SYSTEM_ROLES, Message, text_of
@@ -77,7 +77,7 @@ def make_sight(
     return Sight(
         number=number,
         lead=tuple(item.message for item in items if not item.node and item.sequence <= lead),
-        messages=tuple(item.message for item in kept),
+        messages=tuple(as_stored(kept)),
         tokens=sum(item.tokens for item in kept),
         through=through,
         wire=wire,
@@ -85,10 +85,10 @@ def make_sight(
     )
 
 
-def with_note(system: Any) -> list[dict[str, Any]]:
-    """Anthropic's `system` with the note of a compaction as a block of its own behind it."""
+def system_with_note(system: Any) -> list[dict[str, Any]]:
+    """Anthropic's `system` with the note of a compaction as its last block, once."""
     blocks = [{"type": "text", "text": system}] if isinstance(system, str) else list(system or ())
-    return [*blocks, {"type": "text", "text": NOTE}]
+    return blocks if has_note({"content": blocks}) else [*blocks, {"type": "text", "text": NOTE}]
 
 
 def _segments(

@@ -16,6 +16,7 @@ from typing import Any
 from plimsoll.agent import Compactor
 from plimsoll.archive import CompactionEvent
 from plimsoll.caching import CacheMemory
+from plimsoll.context.markers import as_said
 from plimsoll.gateway.dropin.reading import canonical_of
 from plimsoll.gateway.dropin.rendering import Beginning
 from plimsoll.gateway.dropin.sight import Sight
@@ -61,7 +62,7 @@ class Thread:
         """Take in the messages behind those that are known."""
         for index in range(len(self.chain), len(said)):
             for message in canonical_of(self.dialect, said, index):
-                self.log.append(message)
+                self.log.append(as_said(message))
                 self.tokens.append(estimate_message_tokens(message))
             self.ends.append(len(self.log))
             self.chain.append(chain[index])

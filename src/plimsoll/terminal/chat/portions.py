@@ -18,7 +18,6 @@ from rich.table import Table
 from rich.text import Text
 
 from plimsoll.archive import Item
-from plimsoll.context.markers import is_summary
 from plimsoll.messages import SYSTEM_ROLES
 
 WIDEST = 60
@@ -51,7 +50,7 @@ def portions(items: Sequence[Item], pins: Collection[int], tools: int, used: int
     for item in items:
         if item.message.get("role") in SYSTEM_ROLES:
             parts["system"] += item.tokens
-        elif is_summary(item.message):
+        elif item.node and item.message.get("role") != "tool":
             parts["summary"] += item.tokens
         else:
             parts["pinned" if item.sequence in pins else "conversation"] += item.tokens
