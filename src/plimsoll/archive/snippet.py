@@ -3,16 +3,17 @@
     … cfg = parse_config(path) …
             └──────────┘          marks are places within the snippet
 
-A pattern may take exponential time; every search has a deadline, and a pattern that
-is no pattern is the person's mistake.
+A pattern may take exponential time: `plimsoll.patterns` bounds it before it is compiled, and every search has a
+deadline.
 """
 
+import time
 from collections.abc import Callable
 
 import regex
 
 from plimsoll.archive.query import SearchHit, SearchQuery, terms_of, word_pattern
-from plimsoll.errors import UserError
+from plimsoll.patterns import compiled
 
 SNIPPET = 160
 MOST_MARKS = 8
@@ -24,25 +25,24 @@ Matcher = Callable[[str, float], Places]  # a text and the seconds left; the pla
 def matcher_for(query: SearchQuery) -> Matcher:
     """What tells whether a text fits, and where."""
     if query.mode == "regex":
-        return _patterns([query.text], regex.MULTILINE)
+        return _matcher([compiled(query.text, regex.MULTILINE)])
     if query.mode == "substring":
-        return _patterns([regex.escape(query.text, literal_spaces=True)], regex.IGNORECASE)
-    return _patterns([regex.escape(term.text, literal_spaces=True) for term in terms_of(query.text)], regex.I)
+        return _matcher([_literal(query.text)])
+    return _matcher([_literal(term.text) for term in terms_of(query.text)])
 
 
 def marker_for(query: SearchQuery) -> Matcher:
     """What finds the places to mark in a text that an index of words has found."""
-    return _patterns([word_pattern(query.text)], regex.IGNORECASE)
+    return _matcher([regex.compile(word_pattern(query.text), regex.IGNORECASE)])
 
 
-def _patterns(patterns: list[str], flags: int) -> Matcher:
-    compiled = [_compiled(pattern, flags) for pattern in patterns]
-
+def _matcher(patterns: "list[regex.Pattern[str]]") -> Matcher:
     def places(text: str, seconds: float) -> Places:
+        left = countdown(seconds)
         found: Places = []
-        for one in compiled:
+        for one in patterns:
             here: Places = []
-            for match in one.finditer(text, timeout=max(seconds, 0.001), concurrent=True):
+            for match in one.finditer(text, timeout=max(left(), 0.001), concurrent=True):
                 here.append(match.span())
                 if len(here) == MOST_MARKS:
                     break
@@ -54,11 +54,14 @@ def _patterns(patterns: list[str], flags: int) -> Matcher:
     return places
 
 
-def _compiled(pattern: str, flags: int) -> "regex.Pattern[str]":
-    try:
-        return regex.compile(pattern, flags)
-    except regex.error as error:
-        raise UserError(f"{pattern!r} is no regular expression: {error}.") from error
+def countdown(seconds: float) -> Callable[[], float]:
+    """What tells how many of these seconds are left."""
+    ends = time.monotonic() + seconds
+    return lambda: ends - time.monotonic()
+
+
+def _literal(text: str) -> "regex.Pattern[str]":
+    return regex.compile(regex.escape(text, literal_spaces=True), regex.IGNORECASE)
 
 
 def cut(text: str, places: Places) -> tuple[str, tuple[tuple[int, int], ...]]:

@@ -65,11 +65,20 @@ class PostgresConnection(Connection):
             ids += [id for (id,) in await self.rows(whole, [value for values in some for value in values])]
         return ids
 
-    async def batches(self, statement: str, values: Values = ()) -> AsyncGenerator[list[Record], None]:
-        async with self._db.cursor(name="batches") as cursor:
-            await cursor.execute(_translated(statement), _plain(values))
-            while batch := await cursor.fetchmany(_BATCH):
-                yield batch
+    async def batches(
+        self, statement: str, values: Values = (), *, seconds: float | None = None
+    ) -> AsyncGenerator[list[Record], None]:
+        try:
+            async with self._db.transaction(), self._db.cursor(name="batches") as cursor:  # a savepoint
+                if seconds is not None:
+                    await self._db.execute(
+                        f"SET LOCAL statement_timeout = {max(1, round(seconds * 1_000))}".encode()
+                    )
+                await cursor.execute(_translated(statement), _plain(values))
+                while batch := await cursor.fetchmany(_BATCH):
+                    yield batch
+        except psycopg.errors.QueryCanceled as error:
+            raise TimeoutError from error
 
     async def now(self) -> float:
         # Asked once, by whoever is first: a writer has waited for its session by then.
@@ -141,7 +150,7 @@ class PostgresDatabase(Database):
     async def write(self, work: Work[Result], *, repeatable: bool = False) -> Result:
         return await self._transaction(self._begin, work, repeatable)
 
-    async def read(self, work: Work[Result]) -> Result:
+    async def read(self, work: Work[Result], *, is_long: bool = False) -> Result:
         return await self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work, True)
 
     async def compute(self, work: Callable[[], Result]) -> Result:

@@ -41,8 +41,14 @@ class Connection(ABC):
         """Add a row for each of the values to a table with a numeric `id`, and give these."""
 
     @abstractmethod
-    def batches(self, statement: str, values: Values = ()) -> AsyncGenerator[list[Record], None]:
-        """Rows some at a time; those that are not asked for are not read."""
+    def batches(
+        self, statement: str, values: Values = (), *, seconds: float | None = None
+    ) -> AsyncGenerator[list[Record], None]:
+        """Rows some at a time; those that are not asked for are not read.
+
+        With `seconds`, the database stops after that time, even where it has not found a row, and `TimeoutError`
+        is raised. The transaction goes on.
+        """
 
     @abstractmethod
     async def now(self) -> float:
@@ -82,8 +88,11 @@ class Database(ABC):
         """
 
     @abstractmethod
-    async def read(self, work: Work[Result]) -> Result:
-        """Do the work on one state of the database, whatever is written meanwhile."""
+    async def read(self, work: Work[Result], *, is_long: bool = False) -> Result:
+        """Do the work on one state of the database, whatever is written meanwhile.
+
+        Work that `is_long`, such as a search, does not hold up other reads.
+        """
 
     @abstractmethod
     async def compute(self, work: Callable[[], Result]) -> Result:

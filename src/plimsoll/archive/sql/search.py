@@ -96,23 +96,33 @@ async def search(db: Connection, index: Index, query: SearchQuery, monotonic: Mo
     by_words = query.mode == "words" and has_words(query.text)
     by_rank = by_words and query.order == "relevance"
     skipped = query.cursor or 0
+    matcher = await db.compute(partial(marker_for if by_words else matcher_for, query))
     look = _Look(
-        marker_for(query) if by_words else matcher_for(query),
+        matcher,
         index.holds_words(query.text) if by_words else None,
         query.limit,
         ends,
         monotonic,
     )
     is_more = False
-    batches = db.batches(*(index.ranked(scope, skipped) if by_rank else index.candidates(scope, by_words)))
-    async with aclosing(batches):
-        async for batch in batches:
-            before = look.looked_at
-            await db.compute(partial(look.at, batch))
-            # Whether there are more hits is not looked for: with a rare text that could mean the whole archive.
-            is_more = look.is_late or (look.is_full and (not by_rank or look.looked_at - before < len(batch)))
-            if is_more:
-                break
+    statement = index.ranked(scope, skipped) if by_rank else index.candidates(scope, by_words)
+    batches = db.batches(*statement, seconds=ends - monotonic())
+    try:
+        async with aclosing(batches):
+            async for batch in batches:
+                before = look.looked_at
+                await db.compute(partial(look.at, batch))
+                # Whether there are more hits is not looked for: with a rare text that could mean the whole archive.
+                is_more = look.is_late or (
+                    look.is_full and (not by_rank or look.looked_at - before < len(batch))
+                )
+                if is_more:
+                    break
+    except TimeoutError:
+        look.is_late = True
+        is_more = (
+            look.seen is not None
+        )  # the next page goes on behind it; before the first there is nothing to go on
     hits = [await _hit(db, query, one) for one in look.found]
     following = skipped + look.looked_at if by_rank else look.seen
     return SearchPage(tuple(hits), following if is_more else None, complete=not look.is_late)

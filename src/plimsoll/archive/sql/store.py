@@ -209,7 +209,9 @@ class SqlArchive(Archive):
         await self._write(lease.session, lambda db, row: leases.release(db, row, lease), repeatable=True)
 
     async def search(self, query: SearchQuery) -> SearchPage:
-        return await self._database.read(lambda db: search.search(db, self._index, query, time.monotonic))
+        return await self._database.read(
+            lambda db: search.search(db, self._index, query, time.monotonic), is_long=True
+        )
 
     async def check(self) -> list[str]:
         async def work(db: Connection) -> list[str]:

@@ -2,6 +2,7 @@
 
     tasks ──► writer thread ── BEGIN IMMEDIATE … COMMIT ──► archive.db      one transaction at a time
           ──► reader threads ── BEGIN … COMMIT ───────────► (WAL)           never wait for the writer
+          ──► search threads ── BEGIN … COMMIT ───────────►                 never hold up the readers
 
 A whole transaction runs as one function in one thread, so that no other task can get
 between its statements; the asynchronous work of the archive never waits here. A commit is
@@ -13,6 +14,7 @@ import asyncio
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -29,6 +31,7 @@ READERS = 2
 _CACHE_KIBIBYTES = 16_384
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
 _BATCH = 32  # rows; a page of hits seldom needs more
+_STEPS = 10_000  # of SQLite's virtual machine between two looks at the clock: about a millisecond
 
 Clock = Callable[[], float]
 
@@ -53,10 +56,22 @@ class SqliteConnection(Connection):
     async def insert(self, statement: str, each: Iterable[Values]) -> list[int]:
         return [int(self._db.execute(statement, values).lastrowid or 0) for values in each]
 
-    async def batches(self, statement: str, values: Values = ()) -> AsyncGenerator[list[Record], None]:
-        cursor = self._db.execute(statement, values)
-        while batch := cursor.fetchmany(_BATCH):
-            yield batch
+    async def batches(
+        self, statement: str, values: Values = (), *, seconds: float | None = None
+    ) -> AsyncGenerator[list[Record], None]:
+        if seconds is not None:
+            ends = time.monotonic() + seconds
+            self._db.set_progress_handler(lambda: time.monotonic() > ends, _STEPS)
+        try:
+            cursor = self._db.execute(statement, values)
+            while batch := cursor.fetchmany(_BATCH):
+                yield batch
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+                raise TimeoutError from error
+            raise
+        finally:
+            self._db.set_progress_handler(None, 0)
 
     async def now(self) -> float:
         return self._clock()
@@ -78,6 +93,7 @@ class SqliteDatabase(Database):
         self._busy_seconds = busy_seconds
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="archive-writer")
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="archive-reader")
+        self._searching = ThreadPoolExecutor(READERS, thread_name_prefix="archive-search")
         self._mine = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._is_closed = False
@@ -89,8 +105,9 @@ class SqliteDatabase(Database):
     async def write(self, work: Work[Result], *, repeatable: bool = False) -> Result:
         return await self._run(self._writing, lambda: self._transaction("BEGIN IMMEDIATE", work))
 
-    async def read(self, work: Work[Result]) -> Result:
-        return await self._run(self._reading, lambda: self._transaction("BEGIN", work))
+    async def read(self, work: Work[Result], *, is_long: bool = False) -> Result:
+        threads = self._searching if is_long else self._reading
+        return await self._run(threads, lambda: self._transaction("BEGIN", work))
 
     async def compute(self, work: Callable[[], Result]) -> Result:
         return await self._run(self._reading, work)
@@ -102,6 +119,7 @@ class SqliteDatabase(Database):
     def _shut(self) -> None:
         self._writing.shutdown()
         self._reading.shutdown()
+        self._searching.shutdown()
         while self._connections:
             self._connections.pop().close()
 

@@ -14,7 +14,7 @@ from typing import Protocol
 from plimsoll.archive import Node, SearchHit, SearchPage, SearchQuery, StoredMessage
 from plimsoll.archive.encoding import digest_of, searchable
 from plimsoll.archive.query import has_words, terms_of
-from plimsoll.archive.snippet import hit, matcher_for
+from plimsoll.archive.snippet import countdown, hit, matcher_for
 from plimsoll.context.markers import find_summary
 from plimsoll.messages import Message, handle_of
 from plimsoll.models import estimate_message_tokens
@@ -98,13 +98,18 @@ class OwnMemory:
             self._nodes.setdefault(node.id, node)
 
     def search(self, query: SearchQuery) -> SearchPage:
-        found = list(self._hits(query))
+        found: list[SearchHit] = []
+        complete = True
+        try:
+            found.extend(self._hits(query))  # what was found before the deadline stays found
+        except TimeoutError:
+            complete = False
         if query.order == "newest":
             found.reverse()
         start = query.cursor or 0
         page = found[start : start + query.limit]
         following = start + len(page)
-        return SearchPage(tuple(page), following if following < len(found) else None)
+        return SearchPage(tuple(page), following if following < len(found) else None, complete)
 
     def scratch(self) -> "OwnMemory":
         copy = OwnMemory(self._clock)
@@ -148,11 +153,14 @@ class OwnMemory:
         each = [term.text for term in terms_of(query.text)] if by_words else [query.text]
         mode = "substring" if by_words else query.mode
         matchers = [matcher_for(SearchQuery(text, mode)) for text in each]
+        left = countdown(query.deadline)
         for one in self._log[(query.first or 1) - 1 : query.last or len(self._log)]:
             if query.role not in (None, one.role) or not _in_time(one, query):
                 continue
             text = searchable(one.message)
-            places = [matcher(text, query.deadline) for matcher in matchers]
+            if left() <= 0:
+                raise TimeoutError
+            places = [matcher(text, left()) for matcher in matchers]
             if all(places):
                 yield hit(
                     OWN,

@@ -8,7 +8,6 @@ A pattern that ripgrep's expressions do not know (look-around, back-references) 
 """
 
 import json
-import re
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -17,11 +16,14 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+import regex
+
 from plimsoll.tools.process import run_process
 
 _SHOWN = 300
 _BEFORE = 100
 _LONGEST_LINE = 8_000_000  # bytes of one line of results
+_GLOB_SECONDS = 0.25  # for one path; a glob of many stars may take exponential time
 
 
 class SearchFailed(ValueError):
@@ -63,7 +65,7 @@ class _Lines:
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
-        self._glob = re.compile(wanted.glob) if wanted.glob else None
+        self._glob = regex.compile(wanted.glob) if wanted.glob else None
         self._rest = b""
         self.hits: list[Hit] = []
 
@@ -74,7 +76,10 @@ class _Lines:
     def take(self, chunk: bytes) -> bool:
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         for line in lines:
-            hit = self._hit(line)
+            try:
+                hit = self._hit(line)
+            except TimeoutError:
+                return True  # one path takes that long, so others do too
             if hit is not None:
                 self.hits.append(hit)
             if self.is_full:
@@ -100,7 +105,8 @@ class _Lines:
     def _fits(self, path: str) -> bool:
         if self._glob is None or Path(path) == self._wanted.path:
             return True
-        return bool(self._glob.fullmatch(Path(path).relative_to(self._wanted.path).as_posix()))
+        relative = Path(path).relative_to(self._wanted.path).as_posix()
+        return bool(self._glob.fullmatch(relative, timeout=_GLOB_SECONDS))
 
 
 async def find(wanted: Wanted, ripgrep: str | None, environment: Mapping[str, str]) -> Found:

@@ -7,6 +7,10 @@ src/app.py:12: def main():
 import re
 import shutil
 
+import regex
+
+from plimsoll.errors import UserError
+from plimsoll.patterns import MOST_CHARACTERS, check
 from plimsoll.tools.definitions import definition_of
 from plimsoll.tools.files.nearest import missing
 from plimsoll.tools.search.finder import Found, Hit, SearchFailed, Wanted, find
@@ -34,6 +38,10 @@ class SearchFiles(Tool):
         place = context.workplace
         if "\0" in arguments.get("path", "") or "\0" in arguments["pattern"]:
             return failed("path and pattern must not hold a NUL character")
+        try:
+            _check(arguments)
+        except UserError as error:
+            return failed(str(error))
         path = place.resolve(arguments["path"]) if arguments.get("path") else place.standing()
         if not path.exists():
             return failed(missing(path, place))
@@ -55,6 +63,18 @@ class SearchFiles(Tool):
         except SearchFailed as error:
             return failed(f"the search failed: {error}")
         return ToolResult(_shown(found, offset, limit, place, arguments))
+
+
+def _check(arguments: Arguments) -> None:
+    """`UserError` where a pattern or a glob exceeds its limits."""
+    names = arguments.get("target") == "names"
+    if not names:
+        check(arguments["pattern"])
+    for glob in (arguments["pattern"] if names else "", arguments.get("glob") or ""):
+        if len(glob) > MOST_CHARACTERS:
+            raise UserError(
+                f"A glob may have at most {MOST_CHARACTERS:,} characters; this one has {len(glob):,}."
+            )
 
 
 def expression(glob: str) -> str:
@@ -83,8 +103,9 @@ def expression(glob: str) -> str:
             at += 1
     text = "".join(pieces)
     try:
-        re.compile(text)
-    except re.error:
+        re.compile(text)  # by the program that searches without ripgrep
+        regex.compile(text)
+    except (re.error, regex.error):
         return "(?:.*/)?" + re.escape(glob)
     return text
 

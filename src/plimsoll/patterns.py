@@ -1,0 +1,115 @@
+"""Regular expressions that people and models write, bounded before they are compiled.
+
+    text ──► check ──► compile ──► search with a timeout
+
+The `regex` library expands counted repeats while it compiles: `a{10000000}` takes gigabytes, and a few nested
+groups such as `((a{1000}){1000}){1000}` do the same in fewer characters. Compiling cannot be stopped once it runs,
+so `check` refuses such a pattern by reading it. A search can be stopped: give `finditer` and `search` a timeout.
+
+`check` reads a pattern more strictly than the library does. Where the two could disagree (a brace inside a
+character class), it counts the brace as a repeat.
+"""
+
+import re
+
+import regex
+
+from plimsoll.errors import UserError
+
+# Measured with regex 2026.11: a pattern at all four limits compiles in 20 ms and takes 6 MB.
+MOST_CHARACTERS = 1_000
+MOST_GROUPS = 100  # from about 400 nested groups on, the library exceeds Python's recursion limit
+MOST_REPEATS = 1_000  # of one counted repeat, such as a{1000}
+MOST_EXPANDED = 10_000  # items after nested counted repeats are multiplied
+
+_TOKEN = re.compile(
+    r"""
+      \\.                                                   # an escape
+    | (?P<set> \[ \^? \]? (?: \\. | \[:[^]:]*:\] | [^]\\] )* \] )
+    | (?P<repeat> \{ [ ]* (?P<least>\d*) [ ]* (?P<comma>,?) [ ]* (?P<most>\d*) [ ]* \} )
+    | (?P<open> \( )
+    | (?P<close> \) )
+    | .
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_COUNT = re.compile(r"\{ *(\d*) *,? *(\d*) *\}")
+# Groups without recursion, conditions, comments and free spacing, which would change how the rest is read.
+_GROUP = re.compile(
+    r"\(\?(?:[:=!>]|<[=!]|P?<[^\W\d]\w*>|P=\w+\)|[aimsu]+(?:-[ims]+)?[:)]|-[ims]+[:)])|\((?!\?)", re.ASCII
+)
+_RECURSION = re.compile(r"\(\?[R&|(\dP+-]")
+
+
+def compiled(pattern: str, flags: int = 0) -> "regex.Pattern[str]":
+    """The pattern, compiled; `UserError` where it is no regular expression or exceeds a limit."""
+    check(pattern)
+    try:
+        return regex.compile(pattern, flags | regex.VERSION0)
+    except (regex.error, RecursionError, OverflowError) as error:
+        raise UserError(f"{_shown(pattern)} is no regular expression: {error}.") from error
+
+
+def check(pattern: str) -> None:
+    """`UserError` where compiling or reading the pattern could take too much time or memory."""
+    if len(pattern) > MOST_CHARACTERS:
+        raise UserError(
+            f"A pattern may have at most {MOST_CHARACTERS:,} characters; this one has {len(pattern):,}."
+        )
+    sizes = [0]  # items of each group that is open, the whole pattern first
+    last = 0  # items of what a repeat would apply to
+    factor = groups = 0
+    for token in _TOKEN.finditer(pattern):
+        if token["repeat"]:
+            last = max(1, last) * _count(pattern, token["least"], token["most"])
+            continue
+        sizes[-1] += last
+        last = 1
+        if token["open"]:
+            groups += 1
+            if not _GROUP.match(pattern, token.start()):
+                raise _unsupported(pattern, pattern[token.start() :][:4])
+            sizes.append(0)
+            last = 0
+        elif token["close"] and len(sizes) > 1:
+            last = max(1, sizes.pop())
+        elif token["set"]:
+            groups += token["set"].count("(")
+            if _RECURSION.search(token["set"]):
+                raise _unsupported(pattern, "(?")
+            for least, most in _COUNT.findall(token["set"]):
+                factor = max(1, factor) * _count(pattern, least, most)
+        _refuse_too_large(pattern, groups, (sum(sizes) + last) * max(1, factor))
+    _refuse_too_large(pattern, groups, (sum(sizes) + last) * max(1, factor))
+
+
+def _count(pattern: str, least: str, most: str) -> int:
+    """How often an item may have to be written out."""
+    # Not converted where it is too long: a number with thousands of digits is an error of its own.
+    longest = max(least, most, key=len).lstrip("0")
+    if len(longest) > len(str(MOST_REPEATS)) or max(int(least or 0), int(most or 0)) > MOST_REPEATS:
+        raise UserError(
+            f"{_shown(pattern)} repeats something {longest} times; the limit is {MOST_REPEATS:,}. Use * or + instead."
+        )
+    return max(int(least or 0), int(most or 0), 1)
+
+
+def _refuse_too_large(pattern: str, groups: int, expanded: int) -> None:
+    if groups > MOST_GROUPS:
+        raise UserError(f"{_shown(pattern)} has more than {MOST_GROUPS} groups.")
+    if expanded > MOST_EXPANDED:
+        raise UserError(
+            f"{_shown(pattern)} stands for more than {MOST_EXPANDED:,} items once its repeats are multiplied. "
+            "Use * or + instead of the inner ones."
+        )
+
+
+def _unsupported(pattern: str, start: str) -> UserError:
+    return UserError(
+        f"{_shown(pattern)} has a group that starts with {start!r}. Recursion, conditions, comments and flags other "
+        "than a, i, m, s and u are not supported."
+    )
+
+
+def _shown(pattern: str) -> str:
+    return repr(pattern if len(pattern) <= 80 else pattern[:80] + "…")
