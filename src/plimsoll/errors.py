@@ -10,6 +10,7 @@
     │   ├── ArchiveError         the archive cannot be opened, read or written; what it holds stays as it is
     │   ├── UnknownSession       no session has this id; the nearest ones are named
     │   ├── QueueFull            too many messages wait in a session; later there is room again
+    │   ├── UsageLimitReached    an access key has used what it may use for now; carries the limit and the seconds
     │   └── PluginError          a plugin is unknown, not trusted, or broken; its own error is told
     ├── ProviderError            a model was asked and did not answer; carries provider, model, status
     │   ├── ContextOverflow      the request is larger than the window; carries the provider's numbers
@@ -82,6 +83,17 @@ class UnknownSession(UserError):
 
 class QueueFull(UserError):
     """As many messages wait in a session as may. Nothing was stored; send it again later."""
+
+
+class UsageLimitReached(UserError):
+    """An access key has used what it may; `seconds` until another attempt is worth while.
+
+    `limit` is requests, tokens or money, or reserved where only requests under way are in the way.
+    """
+
+    def __init__(self, message: str, limit: str, seconds: int) -> None:
+        super().__init__(message)
+        self.limit, self.seconds = limit, seconds
 
 
 class PluginError(UserError):

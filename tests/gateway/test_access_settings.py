@@ -8,12 +8,13 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
 from clients import http
-from doors import ASK, MODELS, answering, ask, environment, gateway_program
+from doors import ASK, MODELS, add_key, answering, ask, environment, error_of, gateway_program
 from gateway_server import RunningGateway, settings_for
 from pydantic import ValidationError
 
@@ -170,6 +171,24 @@ def test_sessions_are_shared_by_default_as_the_settings_say() -> None:
 def test_a_setting_of_sessions_out_of_its_range_is_refused(key: str, value: object) -> None:
     with pytest.raises(ValidationError, match=key):
         Settings.model_validate({"gateway": {"sessions": {key: value}}})
+
+
+def test_limit_wait_seconds_is_how_long_a_request_waits_for_others_of_its_key(tmp_path: Path) -> None:
+    key = add_key(tmp_path, tokens_per_day=30)
+    settings = {"gateway": {"limit_wait_seconds": 0.2}}
+    slow = fault("slow", seconds=3.0, then=say("On the mast."))
+    with (
+        ScriptedServer([slow]) as server,
+        RunningGateway(settings_for(server, **settings), tmp_path) as gateway,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        first = threads.submit(ask, gateway.url, key=key)
+        assert server.wait_until(lambda: len(server.requests) == 1)
+        refused = ask(gateway.url, key=key)
+        assert first.result().status_code == 200
+    assert refused.status_code == 429
+    assert int(refused.headers["retry-after"]) <= 10
+    assert "requests under way may use the rest" in error_of(refused)["message"]
 
 
 def test_every_setting_of_the_gateway_is_named_in_a_test() -> None:

@@ -1,7 +1,7 @@
 """One user turn: prepare → ask → run tools → repeat; and the one place that decides when to compact."""
 
 from plimsoll.agent.agent import INTERRUPTED, LEFT, UNANSWERED, Agent
-from plimsoll.agent.asking import Emit, Line
+from plimsoll.agent.asking import Emit, Line, Reserve
 from plimsoll.agent.compaction import CLEARING, Attempt, CompactionRules, Compactor
 from plimsoll.agent.engine_tools import engine_tools
 from plimsoll.agent.events import Called, Compacted, Event, Noticed, Returned, Said, Thought, Used
@@ -30,6 +30,7 @@ __all__ = [
     "Limits",
     "Line",
     "Noticed",
+    "Reserve",
     "Returned",
     "Said",
     "Thought",

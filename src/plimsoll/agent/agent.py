@@ -11,6 +11,7 @@ next turn can begin. The model is never told how full its window is.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from plimsoll.agent.accounts import record_of
@@ -115,14 +116,15 @@ class Agent:
         gets most of it, so that the built-in can stand in for one that hangs.
         """
         tokens, share = self.line.tokens(self.view), deadline and deadline * _ENGINE_SHARE
-        async with asyncio.timeout(deadline):
-            attempt = await self.compactor.compact(self.view, tokens, trigger, focus, share)
-        if why:
-            reasons = (why, attempt.event.reason)
-            event = replace(attempt.event, reason="; ".join(reason for reason in reasons if reason))
-            attempt = replace(attempt, event=event)
-        event = await carried_through(self._commit(attempt))
-        emit(Compacted(event))
+        async with self.line.room(self.view) if self.compactor.model else nullcontext():
+            async with asyncio.timeout(deadline):
+                attempt = await self.compactor.compact(self.view, tokens, trigger, focus, share)
+            if why:
+                reasons = (why, attempt.event.reason)
+                event = replace(attempt.event, reason="; ".join(reason for reason in reasons if reason))
+                attempt = replace(attempt, event=event)
+            event = await carried_through(self._commit(attempt))
+            emit(Compacted(event, attempt.spent))
         await self.compactor.finished(event)
         self.tell(emit)
         return event
@@ -230,20 +232,30 @@ class Agent:
         """One reply, past every refusal that can be cured."""
         for _ in range(_MOST_CURES):
             try:
-                reply = await self.line.ask(self.view, emit)
+                return await self._request(turn, emit)
             except ContextOverflow as error:
                 await self._cure_overflow(error, emit)
             except OutputCapExceeded as error:
                 self._lower_answer(error.limit, error)
             except PayloadTooLarge as error:
                 await self._drop_images(error, emit)
-            else:
-                turn.requests += 1
-                await self._account(turn, reply.usage, emit)
-                return reply
         raise UserError(
             "The request stays too large for the model. Choose one with a larger window, or /new."
         )
+
+    async def _request(self, turn: Turn, emit: Emit) -> Reply:
+        """One request. What it used counts before its room in the limits is free, also where it breaks off."""
+        line = self.line
+        async with line.room(self.view):
+            try:
+                reply = await line.ask(self.view, emit)
+            finally:
+                if line.reserve is not None and line.estimated is not None:
+                    emit(Used(line.estimated, line.money(line.estimated)))
+            line.estimated = None
+            turn.requests += 1
+            await self._account(turn, reply.usage, emit)
+            return reply
 
     async def _cure_overflow(self, error: ContextOverflow, emit: Emit) -> None:
         await self._learn_window(error, emit)
@@ -339,6 +351,9 @@ class Agent:
         What had arrived of the answer stands in front; calls that nobody will answer do not.
         """
         unfinished, self.line.unfinished = self.line.unfinished, None
+        estimated, self.line.estimated = self.line.estimated, None
+        if estimated is not None:
+            await self.journal.used(record_of(self.line.card, estimated))
         if self.view and self.view[-1].get("role") in ("user", "tool"):
             arrived = text_of(unfinished).rstrip() if unfinished else ""
             content = f"{arrived}\n\n{said}" if arrived else said

@@ -9,8 +9,10 @@
 Everything else the provider says is raised as it is.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from plimsoll.agent.accounts import money_of
@@ -18,11 +20,19 @@ from plimsoll.agent.events import Event, Said, Thought
 from plimsoll.caching import BlockChain, CacheMemory, CachingPolicy, mark
 from plimsoll.dialects import ChatRequest, ReasoningDelta, Reply, TextDelta, Usage
 from plimsoll.messages import Message
-from plimsoll.models import ModelCard, UsageAnchor, estimate_messages_tokens_rough, estimate_tools_tokens
-from plimsoll.providers import Client
+from plimsoll.models import (
+    ModelCard,
+    UsageAnchor,
+    estimate_message_tokens,
+    estimate_messages_tokens_rough,
+    estimate_tools_tokens,
+)
+from plimsoll.providers import Client, ReplyStream
 from plimsoll.providers.masking import masked
 
 Emit = Callable[[Event], None]
+# Room in somebody's limits for one request: tokens of its prompt, and the most of its reply.
+Reserve = Callable[[ModelCard, int, int], AbstractAsyncContextManager[None]]
 _API_MODES = {"openai": "chat_completions", "anthropic": "anthropic_messages"}  # as plugins know them
 
 
@@ -43,12 +53,21 @@ class Line:
     is_shared: bool = False  # by the lines of other conversations, so that none of them closes the client
     # What of the last reply has arrived, until it stands in the history: what a person saw is not lost.
     unfinished: Message | None = None
+    reserve: Reserve | None = None  # where usage is limited
+    # What a request has used whose reply broke off, or whose provider did not say: estimated.
+    estimated: Usage | None = None
     _chain: BlockChain | None = None
     _memory: CacheMemory | None = None
 
     def tokens(self, view: list[Message]) -> int:
         """Prompt tokens of a request with this view: the last reported count and an estimate of what came since."""
         return self.anchor.predict(self._estimate(view))
+
+    def room(self, view: list[Message]) -> AbstractAsyncContextManager[None]:
+        """Room for a request with this view, where usage is limited; it may have to wait."""
+        if self.reserve is None:
+            return nullcontext()
+        return self.reserve(self.card, self.tokens(view), self.max_tokens or self.card.output_cap)
 
     async def ask(self, view: list[Message], emit: Emit, deadline: float | None = None) -> Reply:
         """Send the view and give its reply; pieces are emitted as they arrive."""
@@ -65,18 +84,27 @@ class Line:
             extra=self.extra,
         )
         stream = self.client.stream(request, deadline=deadline)
-        self.unfinished = None
+        self.unfinished, self.estimated = None, None
+        began = False
         try:
             async with stream:
                 async for delta in stream:
+                    began = True
                     if isinstance(delta, TextDelta):
                         emit(Said(delta.text))
                     elif isinstance(delta, ReasoningDelta):
                         emit(Thought(delta.text))
+        except BaseException as error:
+            # A request that was refused costs nothing; one that nobody waits for any more does.
+            if began or isinstance(error, asyncio.CancelledError):
+                self.estimated = self._so_far(stream, view)
+            raise
         finally:
             self.unfinished = stream.reply.message
         self._memory = marked.memory
         reply = stream.reply
+        if reply.usage is None:
+            self.estimated = self._so_far(stream, view)
         if self.on_reply:
             self.on_reply(request, reply.usage)
         if reply.usage and reply.usage.prompt_tokens:
@@ -107,6 +135,15 @@ class Line:
     def hide(self, text: str) -> str:
         """A text without the key of this line."""
         return masked(text, [self.client.endpoint.key or ""])
+
+    def _so_far(self, stream: ReplyStream, view: list[Message]) -> Usage:
+        """What a reply has used as far as it came: what was reported, and the rest estimated."""
+        reply = stream.reply
+        usage = reply.usage or Usage()
+        prompt, message = usage.prompt_tokens or self.tokens(view), reply.message
+        written = estimate_message_tokens(message) if message.get("content") or len(message) > 2 else 0
+        output = max(usage.completion_tokens, written)
+        return replace(usage, prompt_tokens=prompt, completion_tokens=output, total_tokens=prompt + output)
 
     def _estimate(self, view: list[Message]) -> int:
         return estimate_messages_tokens_rough(view) + estimate_tools_tokens(self.tools)

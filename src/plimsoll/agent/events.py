@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from plimsoll.archive import CompactionEvent
+from plimsoll.archive import CompactionEvent, UsageRecord
 from plimsoll.dialects import Usage
 
 
@@ -52,6 +52,7 @@ class Compacted:
     """The view was made lighter, or it was tried and refused."""
 
     event: CompactionEvent
+    spent: tuple[UsageRecord, ...] = ()  # by the model that wrote the summary
 
 
 @dataclass(frozen=True, slots=True)

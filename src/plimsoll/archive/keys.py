@@ -3,11 +3,14 @@
     plim-4f9c2a71-Zk3…   id in the clear, which names the key; a secret, of which only a digest is kept
 
     set_aside ──► a share of this minute's requests, which one process then gives out by itself
-    spend     ──► what replies have used today, added up
+    reserve   ──► room in today's limits for requests that a process is about to make
+    settle    ──► what replies have used today, added up, and what is still reserved
     book      ──► all of it in one look, for a process to keep for a moment
 
 Minutes and days are those of the store's clock, in UTC. What all processes together set aside
-in a minute is never more than the key's limit.
+in a minute is never more than the key's limit. A reservation is granted while what was used and
+what is reserved stay below the limit, so all processes together exceed it by one request at most.
+The reservations of a process that crashed expire.
 """
 
 from abc import ABC, abstractmethod
@@ -50,6 +53,9 @@ class Spent:
     def plus(self, other: "Spent") -> "Spent":
         return Spent(self.requests + other.requests, self.tokens + other.tokens, self.money + other.money)
 
+    def minus(self, other: "Spent") -> "Spent":
+        return Spent(self.requests - other.requests, self.tokens - other.tokens, self.money - other.money)
+
 
 @dataclass(frozen=True, slots=True)
 class KeyBook:
@@ -66,6 +72,32 @@ class Share:
 
     requests: int
     start: int
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What one process has used with a key since it last said so, and what it still has reserved."""
+
+    key: str
+    spent: Spent = field(default_factory=Spent)
+    held: Spent = field(default_factory=Spent)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A reservation that a process asks for: what the next request may use, and all requests that wait."""
+
+    need: Spent
+    wanted: Spent
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The answer: how much was added to the reservation, None for nothing; and what the key has used today."""
+
+    granted: Spent | None
+    used: Spent
     now: float
 
 
@@ -93,5 +125,18 @@ class KeyStore(ABC):
         """One `part`th of what is left of this minute's `most` requests, at least one; none where none is left."""
 
     @abstractmethod
-    async def spend(self, entries: Sequence[tuple[str, Spent]]) -> None:
-        """Add what keys have used to today's sums."""
+    async def settle(self, holder: str, settlements: Sequence[Settlement], lease: float) -> None:
+        """Add what keys have used to today's sums; what the process `holder` has reserved becomes what it says.
+
+        A reservation that is not settled again within `lease` seconds is void.
+        """
+
+    @abstractmethod
+    async def reserve(
+        self, holder: str, settlement: Settlement, wish: Wish, limits: KeyLimits, part: int, lease: float
+    ) -> Grant:
+        """Settle, then reserve room for the wish while used and reserved together are below every limit.
+
+        Granted is what the next request needs, and what all waiting ones want, or one `part`th of what is left,
+        where there is room for that.
+        """

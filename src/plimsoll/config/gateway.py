@@ -99,6 +99,14 @@ class GatewaySection(Section):
             "off is refused on any other address."
         ),
     )
+    limit_wait_seconds: float = Field(
+        default=300.0,
+        ge=0,
+        description=(
+            "Seconds that a request waits while requests under way may use the rest of its key's daily limit, before "
+            "it is refused with 429."
+        ),
+    )
     allowed_origins: Sequence[Annotated[str, AfterValidator(_origin)]] = Field(
         default=[],
         description="Web pages that may use the gateway from a browser (CORS). * needs keys.",

@@ -15,7 +15,7 @@ import os
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from multiprocessing.util import Finalize
 from pathlib import Path
 
@@ -41,6 +41,7 @@ from plimsoll.gateway.dropin.inquiry import Inquiry
 from plimsoll.gateway.dropin.keeping import Keeper
 from plimsoll.gateway.dropin.lightening import Lightener
 from plimsoll.gateway.dropin.lookups import Models, count_tokens
+from plimsoll.gateway.dropin.metering import MARGIN, most_spent
 from plimsoll.gateway.dropin.planning import Planner
 from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.dropin.threads import Threads
@@ -53,9 +54,11 @@ from plimsoll.gateway.sessions.endpoint import refused, session_routes
 from plimsoll.gateway.settings import GatewaySettings, gateway_settings
 from plimsoll.gateway.upstream.pool import Pool
 from plimsoll.gateway.upstream.target import Targets
+from plimsoll.gateway.watch.facts import current_owner
 from plimsoll.gateway.watch.health import Readiness, watch_routes
 from plimsoll.gateway.watch.lines import Log, start_log
 from plimsoll.gateway.watch.opening import open_watching
+from plimsoll.models import ModelCard
 from plimsoll.providers.auxiliary import resolve_auxiliary
 
 
@@ -72,7 +75,8 @@ class Gateway:
     ) -> None:
         self._clock = clock
         self.settings, self.gateway, self.environ, self.home = settings, gateway, environ, home
-        self.door = Door(gateway.host, settings.gateway.keys, settings.gateway.allowed_origins)
+        section = settings.gateway
+        self.door = Door(gateway.host, section.keys, section.allowed_origins, section.limit_wait_seconds)
         self.watching = open_watching(settings.gateway, self._spend)
         self.desk: Desk | None = None
         self.session_desk: SessionDesk | None = None
@@ -146,17 +150,23 @@ class Gateway:
         stack.callback(pool.close)
         planner = Planner(self.threads, keeper, lightener, windows, self._clock)
         targets = Targets(settings.model, self.environ, home)
-        self.desk = Desk(self.gateway, targets, pool, planner, keeper, lightener, windows)
+        self.desk = Desk(self.gateway, targets, pool, planner, keeper, lightener, windows, self.door.reserve)
         stack.push_async_callback(self._end)
-        self.session_desk = SessionDesk.open(settings, self.environ, home, archive, self.gateway.sessions)
+        self.session_desk = SessionDesk.open(
+            settings, self.environ, home, archive, self.gateway.sessions, self._room_for
+        )
         stack.push_async_callback(self.session_desk.close, self.gateway.shutdown_seconds)
         self.messaging = open_messaging(settings.gateway, self.environ, home, archive, self.session_desk)
         stack.push_async_callback(self.messaging.close, self.gateway.shutdown_seconds)
         self.messaging.start()
 
+    def _room_for(self, card: ModelCard, prompt: int, output: int) -> AbstractAsyncContextManager[None]:
+        """Room for a request of a session in the limits of whoever asks."""
+        return self.door.reserve(current_owner(), most_spent(card, round(MARGIN * prompt), output))
+
     def _spend(self, key: str, spent: Spent) -> None:
         if self.door.ring is not None:
-            self.door.ring.spent(key, spent)
+            self.door.ring.usage.spent(key, spent)
 
     async def archive_answers(self) -> None:
         """Raises where the archive does not answer."""

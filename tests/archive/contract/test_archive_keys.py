@@ -8,7 +8,7 @@ import pytest
 from archive_driver import Driver, user
 
 from plimsoll.archive import Archive, SearchQuery
-from plimsoll.archive.keys import AccessKey, KeyLimits, KeyStore, Spent
+from plimsoll.archive.keys import AccessKey, Grant, KeyLimits, KeyStore, Settlement, Spent, Wish
 from plimsoll.errors import UnknownSession, UserError
 
 
@@ -77,12 +77,78 @@ def test_shares_become_smaller_as_a_minute_is_used_up(archive: Driver):
 def test_what_keys_have_used_is_added_up_day_by_day(archive: Driver):
     added(archive, "one", "laptop")
     added(archive, "two", "desk")
-    asked(archive, lambda keys: keys.spend([("two", Spent(1, 10, 0.5)), ("one", Spent(1, 1, 0.25))]))
-    asked(archive, lambda keys: keys.spend([("two", Spent(2, 20, 0.5))]))
+    both = [Settlement("two", Spent(1, 10, 0.5)), Settlement("one", Spent(1, 1, 0.25))]
+    asked(archive, lambda keys: keys.settle("process", both, 60))
+    asked(archive, lambda keys: keys.settle("process", [Settlement("two", Spent(2, 20, 0.5))], 60))
     book = asked(archive, lambda keys: keys.book())
     assert book.today == {"one": Spent(1, 1, 0.25), "two": Spent(3, 30, 1.0)}
     archive.clock.now += 86_400
     assert asked(archive, lambda keys: keys.book()).today == {}
+
+
+def reserved(
+    archive: Driver, holder: str, need: int, *, held: int = 0, spent: int = 0, wanted: int = 0
+) -> Grant:
+    """Ask for room for `need` tokens of at most 1,000 a day, and for 1 USD."""
+    settlement = Settlement("one", Spent(0, spent), Spent(0, held))
+    wish = Wish(Spent(0, need, 0.001), Spent(0, max(need, wanted), 0.001))
+    limits = KeyLimits(tokens_per_day=1_000, money_per_day=1.0)
+    return asked(archive, lambda keys: keys.reserve(holder, settlement, wish, limits, 1_000, 60))
+
+
+def test_room_is_granted_until_used_and_reserved_reach_the_limit(archive: Driver):
+    added(archive, "one", "laptop")
+    assert reserved(archive, "a", 400).granted == Spent(0, 400, 0.001)
+    assert reserved(archive, "b", 500, spent=50).granted is not None
+    last = reserved(archive, "c", 400)  # 950 are taken: one request may go beyond the limit
+    assert last.granted is not None
+    assert last.granted.tokens == 400
+    assert last.used.tokens == 50
+    assert reserved(archive, "d", 1).granted is None
+    assert reserved(archive, "a", 1, held=100, spent=20).granted is None  # 70 used, 1,000 reserved
+    asked(archive, lambda keys: keys.settle("c", [Settlement("one", Spent(0, 30))], 60))
+    assert reserved(archive, "d", 1).granted is not None
+
+
+def test_more_than_one_request_is_granted_only_what_is_left(archive: Driver):
+    added(archive, "one", "laptop")
+    granted = reserved(archive, "a", 100, wanted=5_000).granted
+    assert granted is not None
+    assert granted.tokens == 1_000
+
+
+def test_the_reservations_of_a_process_that_crashed_expire(archive: Driver):
+    added(archive, "one", "laptop")
+    assert reserved(archive, "crashed", 5_000).granted is not None
+    assert reserved(archive, "other", 1).granted is None
+    archive.clock.now += 59
+    assert reserved(archive, "other", 1).granted is None
+    archive.clock.now += 2
+    assert reserved(archive, "other", 1).granted is not None
+
+
+def test_processes_that_reserve_at_once_exceed_a_limit_by_one_request(archive: Driver):
+    added(archive, "one", "laptop")
+    limits = KeyLimits(tokens_per_day=1_000)
+
+    async def race(first: Archive) -> list[int]:
+        others = [await archive._start() for _ in range(3)]
+
+        async def process(number: int, store: Archive) -> int:
+            held = 0
+            while True:
+                wish, settlement = Wish(Spent(0, 70), Spent(0, 70)), Settlement("one", held=Spent(0, held))
+                grant = await store.keys.reserve(f"p{number}", settlement, wish, limits, 1_000, 60)
+                if grant.granted is None:
+                    return held
+                held += grant.granted.tokens
+
+        held = await asyncio.gather(*(process(n, store) for n, store in enumerate((first, *others))))
+        for store in others:
+            await store.close()
+        return held
+
+    assert 1_000 <= sum(archive.run(race)) < 1_070
 
 
 def test_an_owner_sees_and_finds_only_what_is_his(archive: Driver):

@@ -2,7 +2,19 @@
 
 from collections.abc import Sequence
 
-from plimsoll.archive.keys import DAY, MINUTE, AccessKey, KeyBook, KeyLimits, KeyStore, Share, Spent
+from plimsoll.archive.keys import (
+    DAY,
+    MINUTE,
+    AccessKey,
+    Grant,
+    KeyBook,
+    KeyLimits,
+    KeyStore,
+    Settlement,
+    Share,
+    Spent,
+    Wish,
+)
 from plimsoll.archive.sql.connection import Connection, Database, Record
 from plimsoll.errors import UserError
 
@@ -94,19 +106,80 @@ class SqlKeys(KeyStore):
 
         return await self._database.write(work)
 
-    async def spend(self, entries: Sequence[tuple[str, Spent]]) -> None:
+    async def settle(self, holder: str, settlements: Sequence[Settlement], lease: float) -> None:
         async def work(db: Connection) -> None:
-            start = _start(await db.now(), DAY)
+            now = await db.now()
             # In one order for all, so that two processes never wait for each other.
-            for id, spent in sorted(entries, key=lambda entry: entry[0]):
-                await db.run(_ROW, (id, DAY, start))
-                await db.run(
-                    "UPDATE access_usage SET requests = requests + ?, tokens = tokens + ?, money = money + ? "
-                    "WHERE key = ? AND seconds = ? AND start = ?",
-                    (spent.requests, spent.tokens, spent.money, id, DAY, start),
-                )
+            for one in sorted(settlements, key=lambda settlement: settlement.key):
+                await _add_spent(db, one, now)
+                await _hold(db, one.key, holder, one.held, now + lease)
 
         await self._database.write(work)
+
+    async def reserve(
+        self, holder: str, settlement: Settlement, wish: Wish, limits: KeyLimits, part: int, lease: float
+    ) -> Grant:
+        async def work(db: Connection) -> Grant:
+            now = await db.now()
+            id, held = settlement.key, settlement.held
+            # This locks the row of the day: whoever else reserves for the key waits until the end.
+            await _add_spent(db, settlement, now)
+            await db.run("DELETE FROM access_reservations WHERE key = ? AND expires <= ?", (id, now))
+            used = Spent(
+                *await db.only(
+                    "SELECT requests, tokens, money FROM access_usage WHERE key = ? AND seconds = ? AND start = ?",
+                    (id, DAY, _start(now, DAY)),
+                )
+            )
+            tokens, money = await db.only(
+                "SELECT coalesce(sum(tokens), 0), coalesce(sum(money), 0.0) FROM access_reservations "
+                "WHERE key = ? AND holder <> ?",
+                (id, holder),
+            )
+            taken = Spent(0, int(tokens), float(money)).plus(held).plus(used)
+            granted = _granted(taken, wish, limits, part)
+            await _hold(db, id, holder, held.plus(granted or Spent()), now + lease)
+            return Grant(granted, used, now)
+
+        return await self._database.write(work)
+
+
+def _granted(taken: Spent, wish: Wish, limits: KeyLimits, part: int) -> Spent | None:
+    """What fits below the limits; only the next request may go beyond one."""
+    tokens, money = wish.wanted.tokens, wish.wanted.money
+    if limits.tokens_per_day is not None:
+        left = limits.tokens_per_day - taken.tokens
+        if left <= 0:
+            return None
+        tokens = max(wish.need.tokens, min(left, max(tokens, left // part)))
+    if limits.money_per_day is not None:
+        room = limits.money_per_day - taken.money
+        if room <= 0:
+            return None
+        money = max(wish.need.money, min(room, max(money, room / part)))
+    return Spent(0, tokens, money)
+
+
+async def _add_spent(db: Connection, settlement: Settlement, now: float) -> None:
+    id, spent, start = settlement.key, settlement.spent, _start(now, DAY)
+    await db.run(_ROW, (id, DAY, start))
+    await db.run(
+        "UPDATE access_usage SET requests = requests + ?, tokens = tokens + ?, money = money + ? "
+        "WHERE key = ? AND seconds = ? AND start = ?",
+        (spent.requests, spent.tokens, spent.money, id, DAY, start),
+    )
+
+
+async def _hold(db: Connection, id: str, holder: str, held: Spent, expires: float) -> None:
+    if held.tokens <= 0 and held.money <= 0:
+        await db.run("DELETE FROM access_reservations WHERE key = ? AND holder = ?", (id, holder))
+        return
+    await db.run(
+        "INSERT INTO access_reservations (key, holder, tokens, money, expires) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (key, holder) DO UPDATE SET tokens = excluded.tokens, money = excluded.money, "
+        "expires = excluded.expires",
+        (id, holder, held.tokens, held.money, expires),
+    )
 
 
 async def _holding(db: Connection, name: str) -> AccessKey:

@@ -8,13 +8,15 @@ Where keys are needed and there is none, the gateway does not start: nobody coul
 A gateway that began with keys never becomes open because the last one was revoked.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from ipaddress import ip_address
 
-from plimsoll.archive.keys import KeyStore
+from plimsoll.archive.keys import KeyStore, Spent
 from plimsoll.config.gateway import KeyRule
 from plimsoll.errors import UserError
 from plimsoll.gateway.access.ring import KeyRing
+from plimsoll.gateway.access.usage import WAIT_SECONDS
 
 _ADD = "`plimsoll gateway keys add NAME` makes one"
 
@@ -22,14 +24,16 @@ _ADD = "`plimsoll gateway keys add NAME` makes one"
 class Door:
     """Who comes in. Open it before the first request."""
 
-    def __init__(self, host: str, rule: KeyRule, origins: Sequence[str] = ()) -> None:
-        self._host, self._rule, self._origins = host, rule, origins
+    def __init__(
+        self, host: str, rule: KeyRule, origins: Sequence[str] = (), wait: float = WAIT_SECONDS
+    ) -> None:
+        self._host, self._rule, self._origins, self._wait = host, rule, origins, wait
         self.ring: KeyRing | None = None
         self.is_keyed = True  # until it is open, nobody comes in
 
     async def open(self, keys: KeyStore) -> None:
         """Read the keys and decide; `UserError` where the gateway must not start."""
-        ring = KeyRing(keys)
+        ring = KeyRing(keys, wait=self._wait)
         await ring.refresh()
         self.is_keyed = needs_keys(self._host, self._rule, ring.has_keys)
         if "*" in self._origins and not self.is_keyed:
@@ -38,6 +42,16 @@ class Door:
                 "gateway.keys to required, or name the pages."
             )
         self.ring = ring
+
+    @asynccontextmanager
+    async def reserve(self, owner: str | None, need: Spent) -> AsyncIterator[None]:
+        """Room for a request in the daily limits of a key; `UsageLimitReached` where there is none."""
+        key = self.ring.key(owner) if self.ring is not None and owner is not None else None
+        if key is None or self.ring is None:
+            yield
+            return
+        async with self.ring.usage.reserve(key, need):
+            yield
 
     async def close(self) -> None:
         """Write down what was used."""

@@ -13,10 +13,11 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from urllib.parse import urlsplit
 
 from plimsoll.archive.keytext import is_key
-from plimsoll.errors import PlimsollError
+from plimsoll.errors import PlimsollError, UsageLimitReached
 from plimsoll.gateway.access.caller import HEADER, NOBODY, Caller
 from plimsoll.gateway.access.door import Door, is_loopback
-from plimsoll.gateway.access.ring import KeyRing, TooMuch
+from plimsoll.gateway.access.ring import KeyRing
+from plimsoll.gateway.access.usage import told_as
 from plimsoll.gateway.edge.answers import dialect_of, send_error
 from plimsoll.gateway.edge.body import Receive, Scope, Send
 from plimsoll.gateway.sessions.problems import PROBLEM_PATHS, Problem, send_problem
@@ -96,14 +97,15 @@ class Guard:
             key = await ring.find(text)
             if key is None:
                 raise _Refusal(401, "key", _WRONG, "invalid_api_key", _BEARER)
-            too_much = await ring.admit(key)
+            await ring.admit(key)
+        except UsageLimitReached as error:
+            code, headers = told_as(error)
+            raise _Refusal(429, error.limit, str(error), code, headers) from None
         except PlimsollError as error:
             told = (
                 "The gateway cannot tell who may use it: its archive does not answer. Try again in a moment."
             )
             raise _Refusal(503, "archive", told, headers=_SOON) from error
-        if too_much is not None:
-            raise _for_now(too_much)
         return Caller(key.id, key.name)
 
     def _refuse_browsers(self, scope: Scope) -> None:
@@ -136,15 +138,6 @@ async def _send(scope: Scope, send: Send, why: _Refusal) -> None:
         return
     dialect = dialect_of(path, scope["headers"])
     await send_error(send, dialect, why.status, why.message, code=why.code, headers=why.headers)
-
-
-def _for_now(why: TooMuch) -> _Refusal:
-    headers = [(b"retry-after", str(why.seconds).encode())]
-    if why.limit == "requests":
-        return _Refusal(429, why.limit, why.message, "rate_limit_exceeded", headers)
-    # SDKs look for this before they try again by themselves, which is of no use before tomorrow.
-    headers.append((b"x-should-retry", b"false"))
-    return _Refusal(429, why.limit, why.message, "insufficient_quota", headers)
 
 
 def without_gateway_key(headers: Iterable[Header]) -> tuple[str, list[Header]]:

@@ -1,49 +1,37 @@
 """The keys as one process knows them: read every other second, never for each request.
 
     find    text of a key ──► the key, while it holds
-    admit   one more request ──► None, or why not and for how long
-    spent   what a reply used ──► written down a moment later, with that of others
+    admit   one more request ──► nothing, or `UsageLimitReached`
+    usage   what requests have used and may still use today
 
 A minute's requests are given out from a share that the process has set aside in the store, so all processes
-together never exceed the limit. Tokens and money are known when a reply has ended: what is under way at the moment
-when a limit is reached still finishes.
+together never exceed the limit.
 """
 
 import asyncio
 import logging
 import math
+import os
+import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
-from plimsoll.archive.keys import DAY, MINUTE, AccessKey, KeyStore, Share, Spent
+from plimsoll.archive.keys import MINUTE, AccessKey, KeyStore, Share, Spent
 from plimsoll.archive.keytext import halves, proves
-from plimsoll.errors import PlimsollError, UserError
+from plimsoll.errors import PlimsollError, UsageLimitReached, UserError
+from plimsoll.gateway.access.usage import WAIT_SECONDS, UsageAccounts, counted
 
 FRESH_SECONDS = 2.0  # a key that was revoked is let in for so long, at most
 RETRY_SECONDS = 0.25  # between two looks because of keys that nobody knows
 GRACE_SECONDS = 60.0  # for a store that does not answer, before everybody has to wait for it
-WRITE_SECONDS = 0.25  # what was used is written down together
-LONGEST_PAUSE = 8.0  # between two attempts
 PART = 16  # of what is left of a minute goes to the process that asks
 
 log = logging.getLogger(__name__)
-Limit = Literal["requests", "tokens", "money"]
-NOTHING = Spent()
 
 
 class KeysUnknown(UserError):
     """The store of the keys has not answered for too long."""
-
-
-@dataclass(frozen=True, slots=True)
-class TooMuch:
-    """A limit that was reached."""
-
-    limit: Limit
-    seconds: int  # until it is worth trying again
-    message: str
 
 
 @dataclass(slots=True)
@@ -63,17 +51,16 @@ class KeyRing:
         store: KeyStore,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
+        wait: float = WAIT_SECONDS,
     ) -> None:
+        holder = f"{os.getpid()}-{secrets.token_hex(6)}"
+        self.usage = UsageAccounts(store, holder, wait=wait, clock=clock, wall=wall)
         self._store, self._clock, self._wall = store, clock, wall
         self._keys: dict[str, AccessKey] = {}
-        self._today: dict[str, Spent] = {}
-        self._day = 0
         self._ahead = 0.0  # of the store's clock before this machine's
         self._read = -math.inf  # when the store was last read
         self._tried = -math.inf
-        self._unwritten: dict[str, Spent] = {}
-        self._writing: asyncio.Task[None] | None = None
-        self._store_lock = asyncio.Lock()  # sums are read and written one after the other
+        self._reading = asyncio.Lock()
         self._left: dict[str, _Left] = {}
         self._share_locks: dict[str, asyncio.Lock] = {}
 
@@ -106,31 +93,21 @@ class KeyRing:
                 return key
         return None
 
-    async def admit(self, key: AccessKey) -> TooMuch | None:
-        """Let one more request through, or say why not."""
-        limits = key.limits
-        if limits.tokens_per_day is not None or limits.money_per_day is not None:
-            too_much = await self._over_the_day(key)
-            if too_much is not None:
-                return too_much
-        if limits.requests_per_minute is not None:
-            seconds = await self._wait_for_request(key.id, limits.requests_per_minute)
+    async def admit(self, key: AccessKey) -> None:
+        """Let one more request through; `UsageLimitReached` where the key may make none now."""
+        self.usage.refuse_if_used_up(key)
+        most = key.limits.requests_per_minute
+        if most is not None:
+            seconds = await self._wait_for_request(key.id, most)
             if seconds:
-                many = _counted(limits.requests_per_minute, "request")
+                many = counted(most, "request")
                 told = f"The key {key.name!r} may make {many} a minute. Try again in {seconds} s."
-                return TooMuch("requests", seconds, told)
-        self.spent(key.id, Spent(requests=1))
-        return None
-
-    def spent(self, id: str, spent: Spent) -> None:
-        """Note what a key has used."""
-        self._unwritten[id] = self._unwritten.get(id, NOTHING).plus(spent)
-        if self._writing is None or self._writing.done():
-            self._writing = asyncio.get_running_loop().create_task(self._write_soon())
+                raise UsageLimitReached(told, "requests", seconds)
+        self.usage.spent(key.id, Spent(requests=1))
 
     async def refresh(self, older_than: float = 0.0) -> None:
         """Read the store, unless somebody else has just done so."""
-        async with self._store_lock:
+        async with self._reading:
             now = self._clock()
             if now - self._read < older_than or now - self._tried < min(older_than, RETRY_SECONDS):
                 return
@@ -145,39 +122,18 @@ class KeyRing:
                 log.warning("the keys were not read again: %s", error)
                 return
             self._keys = {key.id: key for key in book.keys if key.revoked is None}
-            self._today, self._day = dict(book.today), int(book.now // DAY)
+            self.usage.read(book.now, book.today)
             self._ahead = book.now - self._wall()
             self._read = now
 
     async def close(self) -> None:
         """Write down what is not written yet."""
-        await self._write()  # behind one that is under way, which must not be cut off
-        if self._writing is not None:
-            self._writing.cancel()
-            await asyncio.gather(self._writing, return_exceptions=True)
+        await self.usage.close()
 
     @property
     def _now(self) -> float:
         """The time by the store's clock."""
         return self._wall() + self._ahead
-
-    async def _over_the_day(self, key: AccessKey) -> TooMuch | None:
-        now = self._now
-        if int(now // DAY) != self._day:
-            await self.refresh()
-        used = self._today.get(key.id, NOTHING).plus(self._unwritten.get(key.id, NOTHING))
-        seconds = math.ceil(DAY - now % DAY)
-        most, money = key.limits.tokens_per_day, key.limits.money_per_day
-        until = f"The next day begins in {_duration(seconds)} (UTC)."
-        if most is not None and used.tokens >= most:
-            told = (
-                f"The key {key.name!r} may use {_counted(most, 'token')} a day and has used {used.tokens:,}."
-            )
-            return TooMuch("tokens", seconds, f"{told} {until}")
-        if money is not None and used.money >= money:
-            told = f"The key {key.name!r} may spend {money:,.2f} USD a day and has spent {used.money:,.2f}."
-            return TooMuch("money", seconds, f"{told} {until}")
-        return None
 
     async def _wait_for_request(self, id: str, most: int) -> int:
         """0 where a request may go; else the seconds until one may."""
@@ -204,37 +160,3 @@ class KeyRing:
             left.requests -= 1
             return True
         return False if left.is_last else None
-
-    async def _write_soon(self) -> None:
-        pause = WRITE_SECONDS
-        while self._unwritten:
-            await asyncio.sleep(pause)
-            pause = WRITE_SECONDS if await self._write() else min(2 * pause, LONGEST_PAUSE)
-
-    async def _write(self) -> bool:
-        """Write down what was used; whether the store took it."""
-        async with self._store_lock:
-            entries, self._unwritten = self._unwritten, {}
-            if not entries:
-                return True
-            try:
-                await self._store.spend(list(entries.items()))
-            except BaseException as error:
-                for id, spent in entries.items():
-                    self._unwritten[id] = spent.plus(self._unwritten.get(id, NOTHING))
-                if not isinstance(error, PlimsollError):
-                    raise
-                log.warning("what keys have used is not written down yet: %s", error)
-                return False
-            for id, spent in entries.items():
-                self._today[id] = self._today.get(id, NOTHING).plus(spent)
-            return True
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _duration(seconds: int) -> str:
-    hours, minutes = divmod(math.ceil(seconds / 60), 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

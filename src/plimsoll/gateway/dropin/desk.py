@@ -1,16 +1,18 @@
 """One request from its arrival to its last byte.
 
-read ─► which upstream ─► what to send ─► ask ─┬─► reply ─► client ─► what was learned
-                               ▲               └─► refused ─► client, in its dialect
-                               └── lighter ◄── overflow, once
+read ─► which upstream ─► room in the limits ─► what to send ─► ask ─┬─► reply ─► client ─► what was used
+                                                     ▲               └─► refused ─► client, in its dialect
+                                                     └── lighter ◄── overflow, once
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from plimsoll.archive import UsageRecord
+from plimsoll.archive.keys import Spent
 from plimsoll.dialects import Usage
 from plimsoll.errors import (
     Conflict,
@@ -18,14 +20,17 @@ from plimsoll.errors import (
     PlimsollError,
     ProviderError,
     ProviderTimeout,
+    UsageLimitReached,
     UserError,
 )
+from plimsoll.gateway.access.usage import told_as
 from plimsoll.gateway.dropin.inquiry import Inquiry
 from plimsoll.gateway.dropin.keeping import Keeper
 from plimsoll.gateway.dropin.lightening import Lightener, log
+from plimsoll.gateway.dropin.metering import Meter, need_of
 from plimsoll.gateway.dropin.planning import Outgoing, Planner
 from plimsoll.gateway.dropin.relay import relay
-from plimsoll.gateway.dropin.savings import input_cost, opening_headers
+from plimsoll.gateway.dropin.savings import opening_headers
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.edge.answers import error_body, send_error, send_whole
 from plimsoll.gateway.edge.body import Send
@@ -33,10 +38,11 @@ from plimsoll.gateway.settings import GatewaySettings
 from plimsoll.gateway.upstream.headers import client_key, returned_headers, sent_headers
 from plimsoll.gateway.upstream.pool import Answer, Call, Pool
 from plimsoll.gateway.upstream.target import Target, Targets
-from plimsoll.gateway.watch.facts import note_upstream, note_usage
+from plimsoll.gateway.watch.facts import current_owner, note_refusal, note_upstream, note_usage
 from plimsoll.providers import classify, masked
 
 _ERROR_BYTES = 1_000_000
+Reserve = Callable[[str | None, Spent], AbstractAsyncContextManager[None]]
 _OVERFLOWS = frozenset({400, 413, 422})  # statuses under which an upstream may say that a prompt is too long
 
 
@@ -52,40 +58,27 @@ class Desk:
         keeper: Keeper,
         lightener: Lightener,
         windows: Windows,
+        reserve: Reserve,
     ) -> None:
         self.settings, self.targets, self.pool = settings, targets, pool
         self.planner, self.windows = planner, windows
-        self._keeper, self._lightener = keeper, lightener
+        self._keeper, self._lightener, self._reserve = keeper, lightener, reserve
         self._beside: set[asyncio.Task[None]] = set()
 
     async def serve(self, inquiry: Inquiry, send: Send) -> None:
         """Answer one request for an answer."""
         try:
             target = await self.target(inquiry)
-            out = await self.planner.plan(inquiry, target)
-            answer, refused = await self._asked(out)
+            async with self._room(inquiry, target):
+                await self._serve(inquiry, target, send)
         except ProviderError as error:
             await send_error(send, inquiry.dialect, error.status or status_of(error), str(error))
-            return
+        except UsageLimitReached as error:
+            note_refusal(error.limit)
+            code, headers = told_as(error)
+            await send_error(send, inquiry.dialect, 429, str(error), code=code, headers=headers)
         except UserError as error:
             await send_error(send, inquiry.dialect, 503, str(error))
-            return
-        try:
-            if refused is not None:
-                await self._refuse(send, out, answer, refused)
-                return
-            used = record_of(out, None)  # whoever leaves early pays for what was asked
-            try:
-                usage = await relay(send, out, answer, self.settings.limits.reply_bytes)
-                used = record_of(out, usage)
-            finally:
-                note_usage(used)
-        except ProviderError as error:
-            await send_error(send, inquiry.dialect, error.status or status_of(error), str(error))
-            return
-        finally:
-            answer.close()
-        self._after(out, usage, used)
 
     async def target(self, inquiry: Inquiry) -> Target:
         """The upstream of a client."""
@@ -109,18 +102,62 @@ class Desk:
         """Finish what runs beside the requests."""
         await asyncio.gather(*self._beside, return_exceptions=True)
 
-    async def _asked(self, out: Outgoing) -> tuple[Answer, bytes | None]:
+    @asynccontextmanager
+    async def _room(self, inquiry: Inquiry, target: Target) -> AsyncIterator[None]:
+        """Room for the request in the limits of whoever asks."""
+        owner = current_owner()
+        if owner is None:
+            yield
+            return
+        model = inquiry.model or target.endpoint.model
+        facts, ratio = self.windows.facts(target.endpoint, model), self.windows.ratios.get(model, 1.0)
+        async with self._reserve(owner, need_of(inquiry, facts, ratio, self._lightener.has_writer)):
+            yield
+
+    async def _serve(self, inquiry: Inquiry, target: Target, send: Send) -> None:
+        out = await self.planner.plan(inquiry, target)
+        meter = Meter(out, current_owner() is not None)
+        try:
+            answer, refused = await self._asked(out, meter)
+            try:
+                if refused is not None:
+                    await self._refuse(send, out, answer, refused)
+                    return
+                await relay(send, out, answer, self.settings.limits.reply_bytes, meter)
+            finally:
+                answer.close()
+        except asyncio.CancelledError:
+            meter.abandoned()
+            raise
+        finally:
+            used = meter.record()
+            if used is not None:
+                note_usage(used)
+        self._after(out, meter.reported, used)
+
+    async def _asked(self, out: Outgoing, meter: Meter) -> tuple[Answer, bytes | None]:
         """The answer, and its body where it is a refusal; an overflow is cured once."""
         for is_second in (False, True):
             call = self.call(out.inquiry, out.target, out.target.url, out.body)
             first_byte = None if out.inquiry.is_stream else self.settings.timeouts.whole_reply
             note_upstream(time.perf_counter(), call.provider, out.model, call.place.host, out.target.dialect)
-            answer = await self.pool.ask(call, first_byte)
+            meter.sent()
+            try:
+                answer = await self.pool.ask(call, first_byte)
+            except ProviderTimeout:
+                meter.abandoned()
+                raise
+            except ProviderError:
+                meter.refused()
+                raise
             if answer.status < 300:
                 return answer, None
+            meter.refused()
             body = await answer.whole(_ERROR_BYTES)
             if is_second or answer.status not in _OVERFLOWS:
                 break
+            if self.planner.stop_asking_for_usage(out, body):
+                continue
             error = self._classified(out, answer, body)
             if not isinstance(error, ContextOverflow) or not await self.planner.relieve(out, error.limit):
                 break
@@ -150,7 +187,7 @@ class Desk:
             now=time.time(),
         )
 
-    def _after(self, out: Outgoing, usage: Usage | None, used: UsageRecord) -> None:
+    def _after(self, out: Outgoing, usage: Usage | None, used: UsageRecord | None) -> None:
         """Learn from a reply, beside whatever comes next."""
         thread = out.thread
         if thread is None:
@@ -165,7 +202,7 @@ class Desk:
             sent = thread.sequence_at(len(out.inquiry.said)) - len(thread.lead)
             self._lightener.asked(thread, tokens, out.facts, sent, out.written)
             self._lightener.prepare(thread, tokens, out.facts)
-        if usage is not None and thread.journal is not None:
+        if usage is not None and used is not None and thread.journal is not None:
             self._run_beside(self._note(out, used))
 
     async def _note(self, out: Outgoing, record: UsageRecord) -> None:
@@ -184,21 +221,6 @@ class Desk:
         self._beside.add(task)
         done: Callable[[asyncio.Task[None]], None] = self._beside.discard
         task.add_done_callback(done)
-
-
-def record_of(out: Outgoing, usage: Usage | None) -> UsageRecord:
-    """What a request used and cost; where the upstream did not say, the prompt as it was estimated."""
-    card, usage = out.facts.card, usage or Usage(out.tokens_after, 0)
-    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
-    output = usage.completion_tokens * card.prices_for(usage.prompt_tokens).output / 1_000_000
-    return UsageRecord(
-        model=out.model,
-        input=max(0, usage.prompt_tokens - read - written),
-        cache_read=read,
-        cache_write=written,
-        output=usage.completion_tokens,
-        money=input_cost(card, usage) + output if card.known else None,
-    )
 
 
 def without_keys(body: bytes, secrets: tuple[str, ...]) -> bytes:

@@ -44,6 +44,11 @@ class Lightener:
         """Whether anything is made lighter without being asked for."""
         return self._rules.enabled
 
+    @property
+    def has_writer(self) -> bool:
+        """Whether a model writes summaries."""
+        return self.is_enabled and self._writer is not None
+
     def reason(self, thread: Thread, tokens: int, facts: ModelFacts, frame: int = 0) -> str:
         """Why the conversation must be lighter before a request of so many tokens; empty where it need not.
 

@@ -31,6 +31,7 @@ from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.body import Refused
 from plimsoll.gateway.upstream.headers import caller_of
 from plimsoll.gateway.upstream.target import Target
+from plimsoll.gateway.watch.facts import current_owner
 from plimsoll.messages import Message
 from plimsoll.models import UsageAnchor, estimate_messages_tokens_rough, estimate_tools_tokens
 
@@ -57,6 +58,7 @@ class Outgoing:
     tokens_after: int = 0  # of what is sent
     memory: CacheMemory | None = None
     written: float = 0.0  # when
+    asks_for_usage: bool = False  # where the client did not: it does not see what the upstream says of it
 
     @property
     def is_translated(self) -> bool:
@@ -84,6 +86,7 @@ class Planner:
         self._threads, self._keeper, self._lightener = threads, keeper, lightener
         self._windows, self._clock = windows, clock
         self._frames: dict[bytes, int] = {}
+        self._without_usage: set[str] = set()  # upstreams that do not know `stream_options`
 
     async def plan(self, inquiry: Inquiry, target: Target) -> Outgoing:
         """What to send for a request."""
@@ -211,7 +214,31 @@ class Planner:
             body = {**body, "model": out.model}
         if out.facts.policy.enabled and not inquiry.has_markers and not inquiry.is_switched_off:
             body = self._marked(out, body)
+        out.asks_for_usage = current_owner() is not None and self._can_ask_for_usage(out)
+        if out.asks_for_usage:
+            body = {**body, "stream_options": {**(body.get("stream_options") or {}), "include_usage": True}}
         out.body = inquiry.raw if body is inquiry.body else jsontext.write(body)
+
+    def stop_asking_for_usage(self, out: Outgoing, refusal: bytes) -> bool:
+        """Write a request anew that was refused because it asks for usage; whether that was why."""
+        if not out.asks_for_usage or not any(
+            name in refusal for name in (b"stream_options", b"include_usage")
+        ):
+            return False
+        self._without_usage.add(out.target.url)
+        self._write(out)
+        return True
+
+    def _can_ask_for_usage(self, out: Outgoing) -> bool:
+        """OpenAI's dialect tells the usage of a stream only to those who ask; the limits of keys need it."""
+        inquiry = out.inquiry
+        options = inquiry.body.get("stream_options")
+        return (
+            inquiry.dialect == "openai"
+            and inquiry.is_stream
+            and out.target.url not in self._without_usage
+            and (options is None or (isinstance(options, dict) and options.get("include_usage") is not True))
+        )
 
     def _marked(self, out: Outgoing, body: dict[str, Any]) -> dict[str, Any]:
         memory = out.thread.memory if out.thread else None

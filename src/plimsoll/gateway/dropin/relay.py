@@ -6,6 +6,7 @@
 A stream that breaks off in the middle ends with an error event in the client's dialect.
 """
 
+import re
 import time
 from collections.abc import Sequence
 
@@ -21,6 +22,7 @@ from plimsoll.dialects import (
     openai,
 )
 from plimsoll.errors import BrokenReply, MalformedReply, ProviderError
+from plimsoll.gateway.dropin.metering import Meter
 from plimsoll.gateway.dropin.planning import Outgoing
 from plimsoll.gateway.dropin.savings import closing_comment, opening_headers, whole_headers
 from plimsoll.gateway.dropin.usage_watch import UsageWatch, usage_in
@@ -31,25 +33,33 @@ from plimsoll.gateway.upstream.connection import Header
 from plimsoll.gateway.upstream.headers import returned_headers
 from plimsoll.gateway.upstream.pool import Answer
 
+_EVENT = re.compile(rb".*?(?:\r?\n\r?\n|\Z)", re.DOTALL)
+_ONLY_USAGE = re.compile(rb'"choices"\s*:\s*\[\s*\]')
+_NO_USAGE = re.compile(rb',\s*"usage"\s*:\s*null')  # a quote inside of a text is escaped
 _LONGEST_EVENT = 1_000_000  # bytes that wait for the end of their event
 
 
-async def relay(send: Send, out: Outgoing, answer: Answer, most: int) -> Usage | None:
-    """Hand a reply to the client; what it cost."""
+async def relay(send: Send, out: Outgoing, answer: Answer, most: int, meter: Meter) -> None:
+    """Hand a reply to the client; the meter learns what it used."""
     if out.is_translated:
-        return await (_translated_stream if out.inquiry.is_stream else _translated_whole)(
-            send, out, answer, most
-        )
-    if _is_stream(answer.headers):
-        return await _stream(send, out, answer)
-    body = await answer.whole(most)
-    usage = usage_in(out.inquiry.dialect, body)
-    headers = [*returned_headers(answer.headers), *whole_headers(out, usage)]
-    await send_whole(send, answer.status, headers, body)
-    return usage
+        pass_on = _translated_stream if out.inquiry.is_stream else _translated_whole
+        await pass_on(send, out, answer, most, meter)
+    elif _is_stream(answer.headers):
+        await _stream(send, out, answer, meter)
+    else:
+        body = await answer.whole(most)
+        usage = usage_in(out.inquiry.dialect, body)
+        _came_whole(meter, body, usage)
+        headers = [*returned_headers(answer.headers), *whole_headers(out, usage)]
+        await send_whole(send, answer.status, headers, body)
 
 
-async def _stream(send: Send, out: Outgoing, answer: Answer) -> Usage | None:
+def _came_whole(meter: Meter, body: bytes, usage: Usage | None) -> None:
+    meter.received(body)
+    meter.reported, meter.is_final = usage, usage is not None
+
+
+async def _stream(send: Send, out: Outgoing, answer: Answer, meter: Meter) -> None:
     watch = UsageWatch(out.inquiry.dialect)
     headers = [*returned_headers(answer.headers), *opening_headers(out)]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
@@ -57,33 +67,38 @@ async def _stream(send: Send, out: Outgoing, answer: Answer) -> Usage | None:
     try:
         while piece := await answer.piece():
             watch.feed(piece)
+            meter.received(piece)
             whole, rest = _whole_events(rest + piece if rest else piece)
+            if whole and out.asks_for_usage:
+                whole = without_usage(whole)
             if whole:
                 await send({"type": "http.response.body", "body": whole, "more_body": True})
+        rest = without_usage(rest) if out.asks_for_usage else rest
         last = rest + closing_comment(out, watch.usage())
     except ProviderError as error:
         last = broken_off(out, error)
+    finally:
+        meter.watched(watch)
     await send({"type": "http.response.body", "body": last})
-    return watch.usage()
 
 
-async def _translated_whole(send: Send, out: Outgoing, answer: Answer, most: int) -> Usage | None:
+async def _translated_whole(send: Send, out: Outgoing, answer: Answer, most: int, meter: Meter) -> None:
     body = await answer.whole(most)
     upstream = anthropic if out.target.dialect == "anthropic" else openai
     try:
         reply: Reply = upstream.decode_reply(jsontext.read(body))
     except (MalformedReply, ValueError, RecursionError) as error:
         raise BrokenReply(f"The upstream's reply cannot be read: {error}", status=502) from None
+    _came_whole(meter, body, reply.usage)
     if out.inquiry.dialect == "anthropic":
         written = anthropic.encode_reply(reply)
     else:
         written = openai.encode_reply(reply, int(time.time()))
     headers = [JSON, *_request_ids(answer.headers), *whole_headers(out, reply.usage)]
     await send_whole(send, answer.status, headers, jsontext.write(written))
-    return reply.usage
 
 
-async def _translated_stream(send: Send, out: Outgoing, answer: Answer, most: int) -> Usage | None:
+async def _translated_stream(send: Send, out: Outgoing, answer: Answer, most: int, meter: Meter) -> None:
     decoder = (anthropic if out.target.dialect == "anthropic" else openai).StreamDecoder()
     encoder: anthropic.StreamEncoder | openai.StreamEncoder = anthropic.StreamEncoder()
     if out.inquiry.dialect == "openai":
@@ -91,16 +106,16 @@ async def _translated_stream(send: Send, out: Outgoing, answer: Answer, most: in
         encoder = openai.StreamEncoder(created=int(time.time()), include_usage=wanted)
     headers = [EVENTS, *_request_ids(answer.headers), *opening_headers(out)]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    usage: Usage | None = None
 
     async def pass_on(deltas: Sequence[Delta]) -> None:
-        nonlocal usage
         events: list[SseEvent] = []
         for delta in deltas:
-            usage = delta.usage if isinstance(delta, UsageReport) else usage
+            if isinstance(delta, UsageReport):
+                meter.reported = delta.usage
             events += encoder.encode(delta)
         if events:
             said = b"".join(event.encode() for event in events)
+            meter.received(said)
             await send({"type": "http.response.body", "body": said, "more_body": True})
 
     try:
@@ -115,12 +130,12 @@ async def _translated_stream(send: Send, out: Outgoing, answer: Answer, most: in
         failure: Failure | None = decoder.failure
         if failure is None and not decoder.complete:
             raise BrokenReply("The upstream's reply was cut off before its end.", status=502)
+        meter.is_final = meter.reported is not None and failure is None
         ended = [] if failure else encoder.finish()
-        last = b"".join(event.encode() for event in ended) + closing_comment(out, usage)
+        last = b"".join(event.encode() for event in ended) + closing_comment(out, meter.reported)
     except (ProviderError, MalformedReply, ValueError, RecursionError) as error:
         last = broken_off(out, error)
     await send({"type": "http.response.body", "body": last})
-    return usage
 
 
 def broken_off(out: Outgoing, error: Exception) -> bytes:
@@ -141,6 +156,23 @@ def _whole_events(piece: bytes) -> tuple[bytes, bytes]:
     if cut < 4 or len(piece) - cut > _LONGEST_EVENT:
         return (piece, b"") if len(piece) > _LONGEST_EVENT else (b"", piece)
     return piece[:cut], piece[cut:]
+
+
+def without_usage(events: bytes) -> bytes:
+    """Whole events as a client gets them that did not ask for usage: without the one that only tells it."""
+    if _ONLY_USAGE.search(events):
+        kept = (event for event in _EVENT.findall(events) if not _tells_only_usage(event))
+        events = b"".join(kept)
+    return _NO_USAGE.sub(b"", events)
+
+
+def _tells_only_usage(event: bytes) -> bool:
+    lines = (line[5:] for line in event.splitlines() if line.startswith(b"data:"))
+    try:
+        data = jsontext.read(b"\n".join(lines))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and data.get("choices") == [] and isinstance(data.get("usage"), dict)
 
 
 def _is_stream(headers: Sequence[Header]) -> bool:

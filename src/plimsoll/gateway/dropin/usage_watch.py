@@ -23,6 +23,7 @@ class UsageWatch:
         self._dialect = dialect
         self._rest = b""
         self._seen: dict[str, Any] = {}
+        self.is_final = False  # what was said is of the whole reply, not only of its beginning
 
     def feed(self, piece: bytes) -> None:
         """Look at more of the stream."""
@@ -53,6 +54,7 @@ class UsageWatch:
         if isinstance(usage, dict):
             # Later numbers replace earlier ones, field by field.
             self._seen |= {key: value for key, value in usage.items() if value is not None}
+            self.is_final = event.get("type") != "message_start"
 
 
 def usage_in(dialect: Dialect, body: bytes) -> Usage | None:

@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from plimsoll.agent import Emit, Event
+from plimsoll.agent import Emit, Event, Reserve
 from plimsoll.archive import (
     Archive,
     CompactionEvent,
@@ -60,10 +60,14 @@ class SessionDesk:
         home: Path,
         archive: Archive,
         limits: SessionLimits,
+        reserve: Reserve | None = None,
     ) -> "SessionDesk":
-        """The desk of this process; tools of the agent work in the directory in which it was started."""
+        """The desk of this process; tools of the agent work in the directory in which it was started.
+
+        `reserve` makes room for a request in the limits of whoever asks.
+        """
         holder = f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
-        joiner = Joiner(settings, environ, home, archive, holder, Path.cwd(), limits)
+        joiner = Joiner(settings, environ, home, archive, holder, Path.cwd(), limits, reserve)
         return cls(archive, joiner, limits)
 
     async def close(self, patience: float = 0.0) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
+from plimsoll.agent import Reserve
 from plimsoll.archive import Archive
 from plimsoll.assembly import Manners, Opened, Shared, join_conversation, open_shared
 from plimsoll.config import Settings
@@ -37,9 +38,11 @@ class Joiner:
         holder: str,
         place: Path,
         limits: SessionLimits,
+        reserve: Reserve | None = None,
     ) -> None:
         self._settings, self._environ, self._home = settings, environ, home
         self._archive, self._holder, self._place = archive, holder, place
+        self._reserve = reserve
         self._manners = Manners(limits.patience, limits.lease, Hygiene(limits.hygiene_seconds))
         self._shared: Shared | None = None
         self._opening = asyncio.Lock()
@@ -52,9 +55,11 @@ class Joiner:
                 self._shared = await self._open()
         self._joined += 1
         # Each has a name of its own: two that are open for one session must never pass for one.
-        return await join_conversation(
+        opened = await join_conversation(
             self._shared, f"{self._holder}-{self._joined}", system_prompt(), id, self._manners
         )
+        opened.conversation.agent.line.reserve = self._reserve
+        return opened
 
     async def close(self) -> None:
         """Let go of what all sessions used."""

@@ -20,6 +20,7 @@ from plimsoll.errors import (
     SettingError,
     UnknownModel,
     UnknownSession,
+    UsageLimitReached,
     UserError,
 )
 from plimsoll.gateway.edge import jsontext
@@ -77,6 +78,8 @@ def problem_of(error: PlimsollError | Refused) -> Problem:
     """What a client is told about an error."""
     if isinstance(error, Refused):
         return problem(error.status, error.message)
+    if isinstance(error, UsageLimitReached):
+        return Problem(429, "Too much", str(error), ((b"retry-after", str(error.seconds).encode()),))
     for kind, status, title in _KINDS:
         if isinstance(error, kind):
             again = ((b"retry-after", _RETRY_SECONDS),) if status in (429, 503) else ()

@@ -27,8 +27,8 @@ def noting(emit: Emit, model: str) -> Emit:
             )
         elif isinstance(event, Compacted):
             note_compaction(event.event)
-            if event.event.money:  # a model wrote the summary
-                note_usage(UsageRecord(event.event.model, money=event.event.money, purpose="summary"))
+            for record in event.spent:
+                note_usage(record)
         emit(event)
 
     return noted

@@ -1,0 +1,187 @@
+"""How much one request may use, and how much it has used, however it ends.
+
+    before   need_of   ─► the most that it can use: reserved in the limits of its key
+    after    Meter     ─► what the upstream reported; where it did not come to that, what was sent and received
+
+A client that leaves early pays for the prompt and for what had arrived of the reply. Before a reply that does not
+come in pieces nothing arrives, but the upstream writes all the same: it is counted by the time it had.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from plimsoll.archive import UsageRecord
+from plimsoll.archive.keys import Spent
+from plimsoll.dialects import Usage
+from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.dropin.planning import Outgoing
+from plimsoll.gateway.dropin.savings import input_cost
+from plimsoll.gateway.dropin.usage_watch import UsageWatch
+from plimsoll.gateway.dropin.windows import ModelFacts
+from plimsoll.gateway.edge import jsontext
+from plimsoll.models import ModelCard, estimate_messages_tokens_rough, estimate_tokens, estimate_tools_tokens
+
+# Estimates miss the tokens of a text by 6.5 % on average (models/counting.py), and those of other scripts by more.
+MARGIN = 1.25
+SMALL_BYTES = 65_536  # a body up to here is estimated in less than a millisecond
+BYTES_PER_TOKEN = 2  # the densest text that people send: digits, hashes, minified code
+ROUGH_BYTES_PER_TOKEN = 4
+UNSEEN_PER_SECOND = 100  # tokens that fast models write in a second
+MOST_CHOICES = 128  # OpenAI's limit for `n`
+_LIMITS = ("max_completion_tokens", "max_tokens")
+_SAID = re.compile(
+    rb'"(?:content|text|partial_json|arguments|thinking|reasoning|reasoning_content|refusal)"\s*:\s*'
+    rb'("(?:[^"\\]|\\.)+")'
+)
+_FOLD_BYTES = 65_536
+
+
+def need_of(inquiry: Inquiry, facts: ModelFacts, ratio: float, has_summary: bool) -> Spent:
+    """The most that a request can use; `has_summary`: a model may write a summary of it first."""
+    prompt = most_prompt(inquiry, facts, ratio)
+    if has_summary and len(inquiry.raw) >= facts.look_line:
+        prompt *= 2
+    return most_spent(facts.card, prompt, most_output(inquiry.body, facts.card))
+
+
+def most_spent(card: ModelCard, prompt: int, output: int) -> Spent:
+    """Tokens and money of a request, at the highest price of its prompt."""
+    prices = card.prices_for(prompt)
+    dearest = max(prices.input, prices.write_5m, prices.write_1h)
+    return Spent(0, prompt + output, (prompt * dearest + output * prices.output) / 1_000_000)
+
+
+def most_prompt(inquiry: Inquiry, facts: ModelFacts, ratio: float) -> int:
+    """More tokens than the prompt has; an upstream takes no more than its window."""
+    if len(inquiry.raw) > SMALL_BYTES:
+        return min(len(inquiry.raw) // BYTES_PER_TOKEN, facts.window)
+    return min(facts.window, round(MARGIN * max(1.0, ratio) * estimated_prompt(inquiry)) + 16)
+
+
+def estimated_prompt(inquiry: Inquiry) -> int:
+    """The tokens of a request as the client sent it, about."""
+    if len(inquiry.raw) > SMALL_BYTES:
+        return len(inquiry.raw) // ROUGH_BYTES_PER_TOKEN
+    messages = inquiry.body.get("messages")
+    listed = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    system = {"role": "system", "content": inquiry.body.get("system") or ""}
+    return (
+        estimate_messages_tokens_rough(listed)
+        + estimate_messages_tokens_rough([system])
+        + estimate_tools_tokens(inquiry.tools)
+    )
+
+
+def most_output(body: dict[str, Any], card: ModelCard) -> int:
+    """The most tokens that a reply can have: what the client allows, or what the model can write."""
+    stated = [value for name in _LIMITS if (value := _whole(body.get(name)))]
+    limit = min(stated, default=card.output_cap)
+    if card.known:
+        limit = min(limit, card.output_cap)
+    return limit * min(_whole(body.get("n")) or 1, MOST_CHOICES)
+
+
+def _whole(value: Any) -> int:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return max(0, value) if is_number else 0
+
+
+class OutputEstimate:
+    """The tokens of what was said in the bytes of a reply, in either dialect, whole or as events."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = self._tokens = 0
+
+    def feed(self, piece: bytes) -> None:
+        """More of the reply. It is looked at when it is asked for, or when there is much of it."""
+        self._pieces.append(piece)
+        self._size += len(piece)
+        if self._size >= _FOLD_BYTES:
+            whole = b"".join(self._pieces)
+            cut = whole.rfind(b"\n") + 1 or len(whole)
+            self._count(whole[:cut])
+            self._pieces, self._size = [whole[cut:]], len(whole) - cut
+
+    def tokens(self) -> int:
+        """All of it so far."""
+        self._count(b"".join(self._pieces))
+        self._pieces, self._size = [], 0
+        return self._tokens
+
+    def _count(self, piece: bytes) -> None:
+        said = (_text(found) for found in _SAID.findall(piece))
+        self._tokens += estimate_tokens("".join(said))
+
+
+def _text(quoted: bytes) -> str:
+    try:
+        return str(jsontext.read(quoted))
+    except (ValueError, RecursionError):
+        return quoted.decode("utf-8", "replace")
+
+
+class Meter:
+    """What one request has used. `is_counted`: somebody has limits, so that estimates matter."""
+
+    def __init__(
+        self, out: Outgoing, is_counted: bool, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self.out, self.is_counted, self._clock = out, is_counted, clock
+        self.reported: Usage | None = None
+        self.is_final = False  # what was reported is of the whole reply
+        self._output = OutputEstimate()
+        self._sent: float | None = None
+
+    def sent(self) -> None:
+        """The upstream is asked now."""
+        self._sent = self._clock()
+
+    def refused(self) -> None:
+        """The upstream did not take the request, and bills nothing."""
+        self._sent = None
+
+    def received(self, piece: bytes) -> None:
+        """Some of the reply has come."""
+        if self.is_counted:
+            self._output.feed(piece)
+
+    def watched(self, watch: UsageWatch) -> None:
+        """Take over what a stream has reported."""
+        self.reported, self.is_final = watch.usage(), watch.is_final
+
+    def abandoned(self) -> None:
+        """Nobody waits for the reply any more; what was not streamed may have been written all the same."""
+        if self._sent is not None and not self.out.inquiry.is_stream and self.reported is None:
+            body, card = self.out.inquiry.body, self.out.facts.card
+            written = round(UNSEEN_PER_SECOND * (self._clock() - self._sent))
+            self.reported = Usage(completion_tokens=min(most_output(body, card), written))
+
+    def record(self) -> UsageRecord | None:
+        """What the request used and cost; None where the upstream did not take it."""
+        if self._sent is None:
+            return None
+        usage, out = self.reported or Usage(), self.out
+        prompt = usage.prompt_tokens or (out.tokens_after if out.thread else estimated_prompt(out.inquiry))
+        output = usage.completion_tokens
+        if not self.is_final:
+            output = max(output, self._output.tokens())
+        return record_of(out, replace(usage, prompt_tokens=prompt, completion_tokens=output))
+
+
+def record_of(out: Outgoing, usage: Usage) -> UsageRecord:
+    """What a request used and cost."""
+    card = out.facts.card
+    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+    output = usage.completion_tokens * card.prices_for(usage.prompt_tokens).output / 1_000_000
+    return UsageRecord(
+        model=out.model,
+        input=max(0, usage.prompt_tokens - read - written),
+        cache_read=read,
+        cache_write=written,
+        output=usage.completion_tokens,
+        money=input_cost(card, usage) + output if card.known else None,
+    )
