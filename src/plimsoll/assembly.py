@@ -59,7 +59,7 @@ def build_compressor(
     settings: Settings, summarizer: SummaryWriter | None = None, *, window: int | None = None
 ) -> ContextCompressor:
     """The built-in engine as configured; `window` outranks the settings."""
-    size = window or settings.model.context_length or settings.model.card().window
+    size = window or settings.model.prompt_limit()
     return make_compressor(
         EngineContext(settings, size, model=settings.model.name or "", summarizer=summarizer)
     )
@@ -78,10 +78,21 @@ def plugin_problems(
     """What is wrong with the engine and the plugins that the settings name; runs their code."""
     if settings.context.engine == COMPRESSOR and not settings.plugins.enabled:
         return ()
-    context = EngineContext(settings, settings.model.card().window, home)
+    return _tried(settings, environ, home, project).problems
+
+
+def failed_plugins(
+    settings: Settings, environ: Mapping[str, str], home: Path, project: Path
+) -> Mapping[tuple[str, str], str]:
+    """Why plugins that the settings name cannot be used, by setting and name; runs their code."""
+    return _tried(settings, environ, home, project).failed
+
+
+def _tried(settings: Settings, environ: Mapping[str, str], home: Path, project: Path) -> Outfit:
+    surroundings = plugin_surroundings(settings, environ, home, project)
     return outfit(
-        settings.context.engine, plugin_surroundings(settings, environ, home, project), context
-    ).problems
+        settings.context.engine, surroundings, EngineContext(settings, settings.model.prompt_limit(), home)
+    )
 
 
 @dataclass(frozen=True, slots=True)

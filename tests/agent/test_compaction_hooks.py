@@ -74,6 +74,8 @@ def test_a_veto_holds_at_the_threshold_and_is_stored_with_its_reason(tmp_path):
     done, _, stored = talk(tmp_path, Plain(), Hooks(pre_compact=(keep,)), turns=22)
     assert {event.outcome for event in done} == {"refused"}
     assert all(event.reason.endswith("keep: a release is under way") for event in stored)
+    assert all(event.tokens_after == event.tokens_before > 0 for event in stored)
+    assert all(event.messages_after == event.messages_before > 0 for event in stored)
     assert len(done) < 6
 
 

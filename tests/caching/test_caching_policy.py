@@ -84,11 +84,13 @@ def test_auto_plans_and_a_named_strategy_is_kept():
     ]
 
 
-def test_an_hour_through_openrouter_is_five_minutes_with_a_notice():
+def test_an_hour_through_openrouter_is_an_hour_and_its_price_is_stated():
     policy = caching_policy(SONNET, "openrouter", cache_ttl="1h")
-    assert policy.ttl == "5m"
-    assert "1h" in policy.notices[0]
-    assert start_line(policy).endswith("(Claude via OpenRouter, 5m TTL)")
+    marked = mark([{"role": "system", "content": "Be brief."}], policy, BlockChain())
+    assert marked.messages[0]["content"][-1]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
+    assert "passes the 1h TTL on" in policy.notices[0]
+    assert start_line(policy).endswith("(Claude via OpenRouter, 1h TTL)")
+    assert caching_policy(SONNET, "openrouter").notices == ()
     assert caching_policy(SONNET, "anthropic", cache_ttl="1h").notices == ()
 
 

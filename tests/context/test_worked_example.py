@@ -6,6 +6,8 @@ import pytest
 from fastapi_example import fastapi_conversation
 
 from plimsoll import ContextCompressor, estimate_messages_tokens_rough, validate
+from plimsoll.assembly import build_compressor
+from plimsoll.config import Settings
 from plimsoll.context.compressor import NOTE, SUMMARY_PREFIX
 from plimsoll.errors import SettingError
 
@@ -158,3 +160,10 @@ def test_without_a_model_a_focus_topic_gets_the_first_choice():
 def test_an_argument_out_of_range_is_refused_with_its_value(arguments, named):
     with pytest.raises(SettingError, match=named):
         ContextCompressor(**arguments)
+
+
+def test_a_model_that_takes_shorter_prompts_than_its_window_has_the_shorter_one():
+    assert ContextCompressor(model="gpt-5").context_length == 272_000
+    assert build_compressor(Settings.model_validate({"model": {"name": "gpt-5"}})).context_length == 272_000
+    stated = {"model": {"name": "gpt-5", "context_length": 400_000}}
+    assert build_compressor(Settings.model_validate(stated)).context_length == 272_000

@@ -20,7 +20,8 @@ context:           # which engine
 def test_list_shows_what_there_is_what_is_active_and_what_cannot_be_used(place):
     place.engine("mine", manifest="description: Keeps both ends.\nversion: 1.2.0\n")
     place.engine("theirs", project=True)
-    place.general("notes", "x = 1\n", manifest="description: Takes notes.\n")
+    register = "def register(ctx):\n    pass\n"
+    place.general("notes", register, manifest="description: Takes notes.\n")
     place.config("context:\n  engine: mine\nplugins:\n  enabled: [notes]\n")
     shown = place.run("plugins", "list").stdout
     assert "● mine" in shown
@@ -44,6 +45,30 @@ def test_list_as_json(place):
 def test_an_engine_that_is_named_and_missing_is_seen_in_the_list(place):
     place.config("context:\n  engine: gone\n")
     assert "× gone is named in context.engine and not there" in place.run("plugins", "list").stdout
+
+
+@pytest.mark.parametrize("code", ["raise RuntimeError('no disk')\n", "def register(ctx: broken\n", "x = 1\n"])
+def test_a_broken_engine_is_not_in_use_and_the_built_in_is(place, code):
+    place.engine("mine", code=code)
+    place.general("notes", "raise RuntimeError('no ink')\n")
+    place.config("context:\n  engine: mine\nplugins:\n  enabled: [notes]\n")
+    shown = place.run("plugins", "list").stdout
+    assert "× mine" in shown
+    assert "● compressor" in shown
+    assert "× notes" in shown
+    assert "no ink" in shown
+    found = json.loads(place.run("plugins", "list", "--json").stdout)
+    assert [one["name"] for one in found["engines"] + found["general"] if one["in_use"]] == ["compressor"]
+    assert all(
+        one["obstacle"] for one in found["engines"] + found["general"] if one["name"] in ("mine", "notes")
+    )
+    assert "cannot be used" in place.run("plugins", "info", "mine").stdout
+
+
+def test_list_runs_no_code_of_a_plugin_that_the_settings_do_not_name(place):
+    place.engine("other", before=leaves_a_trace(place.home / "trace"))
+    place.run("plugins", "list")
+    assert not (place.home / "trace").exists()
 
 
 def test_use_changes_one_word_of_the_file(place):

@@ -145,3 +145,18 @@ def test_no_key_is_in_what_is_explained(tmp_path):
     resolution = found(tmp_path, environ, {"name": "gpt-5"}, model="nobody/knows")
     said = repr(resolution) + resolution.headline + " ".join(resolution.sentences())
     assert not any(key in said for key in environ.values())
+
+
+@pytest.mark.parametrize(
+    ("provider", "environ"), [("openrouter", OPENROUTER), ("anthropic", ANTHROPIC), ("openai", OPENAI)]
+)
+def test_a_provider_named_without_a_model_gives_the_summary_model_of_auto(tmp_path, provider, environ):
+    automatic = found(tmp_path, environ)
+    assert chain(found(tmp_path, environ, provider=provider)) == chain(automatic)
+    # Beside a main model elsewhere too.
+    both = {**NOUS, **environ}
+    beside = found(tmp_path, both, main={"provider": "nous"}, provider=provider)
+    assert chain(beside)[0] == chain(automatic)[0]
+    # A main model there that is as cheap writes its own summaries.
+    cheap = {"provider": provider, "name": chain(automatic)[0][1]}
+    assert chain(found(tmp_path, environ, main=cheap, provider=provider)) == chain(automatic)[:1]

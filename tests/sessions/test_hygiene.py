@@ -5,12 +5,14 @@ import threading
 from dataclasses import replace
 
 import pytest
+from conversing import line_to
 from equipped import Plain, equipped
 
 from plimsoll.agent import Compacted
 from plimsoll.agent.compaction import CompactionRules
 from plimsoll.archive import CompactionEvent, UsageRecord
 from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.context import ContextCompressor
 from plimsoll.messages import text_of, validate
 from plimsoll.models import estimate_messages_tokens_rough
 from plimsoll.sessions.hygiene import FEWEST, PERCENT, Hygiene, Weight, weigh, weight_of
@@ -315,3 +317,26 @@ def test_hygiene_is_independent_of_the_line_of_the_agent(tmp_path):
     assert [event.trigger for event in compactions if event.trigger == "hygiene"] == []
     compactions = turned(tmp_path / "b", 900_000, engine=Eager())[1]
     assert compactions[0].trigger == "hygiene"
+
+
+@pytest.mark.rewrites_history("hygiene makes the view lighter, which is what is tested")
+def test_with_the_highest_threshold_hygiene_compacts_fourteen_messages_at_93_percent(tmp_path):
+    window = 24_000
+    before = [user(WORDS * 96), assistant(WORDS * 96)] * 7
+
+    async def run(server):
+        line = line_to(server)
+        line.card = replace(line.card, window=window, input_cap=None)
+        engine = ContextCompressor(MODEL, window, threshold=1.0)
+        async with equipped(server, tmp_path, engine=engine, line=line, hygiene=HYGIENE) as conversation:
+            await conversation.archive.append(conversation.session.id, before, turn="before")
+            events = []
+            await conversation.say(user("Still there?"), events.append)
+            return [event.event for event in events if isinstance(event, Compacted)], conversation.agent.view
+
+    with ScriptedServer(lambda request: say("ok"), model=MODEL) as server:
+        compactions, view = asyncio.run(run(server))
+    assert 0.92 < compactions[0].tokens_before / window < 0.94
+    assert [(event.trigger, event.outcome) for event in compactions] == [("hygiene", "compacted")]
+    assert estimate_messages_tokens_rough(view) < window * PERCENT / 100
+    assert user("Still there?") in view

@@ -76,6 +76,16 @@ def test_the_example_is_compacted_to_less_than_half(run: Run) -> None:
     assert facts["messages_after"] < facts["messages_before"]
 
 
+def test_the_example_is_compacted_for_the_window_that_the_settings_state(run: Run, tmp_path: Path) -> None:
+    config = tmp_path / "home" / "config.yaml"
+    config.parent.mkdir()
+    assert "64,000" in run("compress", "--example", "--no-model").stdout
+    config.write_text("model:\n  context_length: 90000\n")
+    assert "90,000" in run("compress", "--example", "--no-model").stdout
+    config.write_text("model:\n  name: gpt-5\n")
+    assert "272,000" in run("compress", "--example", "--no-model").stdout
+
+
 def test_the_example_is_a_sound_conversation_of_the_stated_size() -> None:
     (example,) = read_transcripts(EXAMPLE)
     assert 120 <= len(example.messages) <= 160

@@ -109,13 +109,16 @@ class Agent:
         *,
         why: str = "",
         deadline: float | None = None,
+        counted: int = 0,
     ) -> CompactionEvent:
         """Make the view lighter now, whoever asked for it; the event says what came of it.
 
-        `why` stands in the event. `TimeoutError` where there is no lighter view within the deadline; the engine
+        `why` stands in the event. `counted` is what the provider is known to count, where that is more than this
+        process knows. `TimeoutError` where there is no lighter view within the deadline; the engine
         gets most of it, so that the built-in can stand in for one that hangs.
         """
-        tokens, share = self.line.tokens(self.view), deadline and deadline * _ENGINE_SHARE
+        tokens = max(counted, self.line.tokens(self.view))
+        share = deadline and deadline * _ENGINE_SHARE
         async with self.line.room(self.view) if self.compactor.model else nullcontext():
             async with asyncio.timeout(deadline):
                 attempt = await self.compactor.compact(self.view, tokens, trigger, focus, share)
@@ -136,16 +139,8 @@ class Agent:
             "has_content_to_compress", True, list(self.view), current_tokens=tokens
         ):
             return await self.compact(emit, "by hand", focus)
-        event = CompactionEvent(
-            trigger="by hand",
-            engine=self.compactor.engine.name,
-            outcome="refused",
-            reason=f"{NOTHING} ({count:,} messages, {tokens:,} tokens)",
-            messages_before=count,
-            messages_after=count,
-            tokens_before=tokens,
-            tokens_after=tokens,
-        )
+        why = f"{NOTHING} ({count:,} messages, {tokens:,} tokens)"
+        event = CompactionEvent.refused("by hand", self.compactor.engine.name, count, tokens, why)
         event = await self.journal.refused(event)
         emit(Compacted(event))
         self.tell(emit)

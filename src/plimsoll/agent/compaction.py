@@ -184,9 +184,7 @@ class Compactor:
         `deadline` is how many seconds each of them may take, where the rules allow more.
         """
         started = self._clock()
-        event = CompactionEvent(
-            trigger=trigger, engine=self.engine.name, messages_before=len(view), tokens_before=tokens
-        )
+        event = CompactionEvent.refused(trigger, self.engine.name, len(view), tokens)
         prepared = self._take_prepared(view, focus)
         guidance = await (prepared.guidance if prepared else self.hooks.before(view, trigger, focus))
         if guidance.veto and trigger in MUST:
@@ -195,7 +193,7 @@ class Compactor:
         self._tell(guidance.faults)
         if guidance.veto:
             self._vain = _Vain(tokens, self._clock())
-            return Attempt(None, replace(event, outcome="refused", reason=f"vetoed by {guidance.veto}"))
+            return Attempt(None, replace(event, reason=f"vetoed by {guidance.veto}"))
         seconds = min(self.rules.deadline, deadline or self.rules.deadline)
         sources = self._sources(list(view), tokens, guidance.focus, prepared, seconds)
         if trigger == CLEARING and (built_in := self._built_in):
@@ -206,7 +204,7 @@ class Compactor:
         event = replace(event, seconds=waited, waited=waited, reason=why, money=total_of(spent))
         if found is None:
             self._vain = _Vain(tokens, self._clock())
-            return Attempt(None, replace(event, outcome="refused"), spent)
+            return Attempt(None, event, spent)
         shrunk = expected_tokens(view, tokens, found.messages)
         is_cleared = trigger == CLEARING and found.report is not None and not found.report.summary
         if is_cleared:
@@ -217,6 +215,7 @@ class Compactor:
                 self.engine.adopt(found.report)
         event = replace(
             event,
+            outcome="compacted",
             reason=found.report.reason if is_cleared and found.report else why,
             messages_after=len(found.messages),
             tokens_after=shrunk,

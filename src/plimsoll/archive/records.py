@@ -124,6 +124,13 @@ class CompactionEvent:
     view_before: int = 0
     view_after: int = 0
 
+    @classmethod
+    def refused(
+        cls, trigger: str, engine: str, messages: int, tokens: int, reason: str = ""
+    ) -> "CompactionEvent":
+        """An attempt that left the view as it was."""
+        return cls(trigger, engine, "refused", reason, messages, messages, tokens, tokens)
+
 
 @dataclass(frozen=True, slots=True)
 class UsageRecord:

@@ -1,7 +1,7 @@
 """Whether a model's requests carry cache markers, in which form, and what the person is told.
 
     Claude + Anthropic's API   ─► on, markers also on tool messages
-    Claude + OpenRouter        ─► on, markers on content parts only
+    Claude + OpenRouter        ─► on, markers on content parts only, with their TTL
     anything else              ─► off; its provider may still cache by itself
 
 `prompt_caching.strategy` pins a way of placing the markers; `auto` plans them.
@@ -21,6 +21,11 @@ from plimsoll.messages import Message
 
 Route = Literal["anthropic", "openrouter", "openai", "other"]
 Strategy = Literal["none", "system_and_3", "planned"]
+# openrouter.ai/docs/guides/best-practices/prompt-caching, as of 2026-06. Earlier versions of that page knew 5m only,
+# and collections of rules made from those still say that OpenRouter drops the TTL.
+OPENROUTER_HOUR = (
+    "OpenRouter passes the 1h TTL on to every provider of Claude; a cache write costs 2x the input price."
+)
 STRATEGIES = ("auto", "system_and_3", "planned", "none")
 _HOSTS: dict[str, Route] = {
     "anthropic.com": "anthropic",
@@ -83,10 +88,7 @@ def caching_policy(
         return CachingPolicy(False, route, "none", cache_ttl, f"{model} takes no cache markers")
     if route not in ("anthropic", "openrouter"):
         return CachingPolicy(False, route, "none", cache_ttl, f"{_NAMES[route]} takes no cache markers")
-    notices: tuple[str, ...] = ()
-    if route == "openrouter" and cache_ttl == "1h":
-        notices = ("OpenRouter does not pass prompt_caching.cache_ttl 1h on, so 5m holds.",)
-        cache_ttl = "5m"
+    notices = (OPENROUTER_HOUR,) if route == "openrouter" and cache_ttl == "1h" else ()
     placed: Strategy = "system_and_3" if strategy == "system_and_3" else "planned"
     return CachingPolicy(True, route, placed, cache_ttl, notices=notices)
 

@@ -128,3 +128,10 @@ class ModelSettings(Section):
         return card_for(
             self.name or "", {name: c.model_dump(exclude_none=True) for name, c in self.cards.items()}
         )
+
+    def prompt_limit(self) -> int:
+        """The most tokens that a prompt may have: the stated window, within what the card allows."""
+        card = self.card()
+        if self.context_length is None:
+            return card.prompt_limit
+        return min(self.context_length, card.prompt_limit) if card.known else self.context_length

@@ -6,12 +6,13 @@
 What cannot be used is listed too, with the reason.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from plimsoll.plugins.builtin import SOURCE, built_in_engines
 from plimsoll.plugins.manifest import Manifest
 from plimsoll.plugins.offers import COMPRESSOR
-from plimsoll.plugins.outfit import PROGRAM
+from plimsoll.plugins.outfit import ENABLED_KEY, ENGINE_KEY, PROGRAM
 from plimsoll.plugins.places import ENGINES, Found, Surroundings, find_plugins
 from plimsoll.plugins.registry import registered_engines
 
@@ -46,6 +47,25 @@ class Catalogue:
         last = (PROGRAM, SOURCE)  # what is in a folder or a package outranks these
         usable.sort(key=lambda one: last.index(one.source) + 1 if one.source in last else 0)
         return next(iter((*usable, *named)), None)
+
+    def serving(self, name: str) -> Entry:
+        """The entry that serves where the settings name this engine: the built-in one where it cannot be used."""
+        found = self.find(name)
+        return found if found and not found.obstacle else self.engines[0]
+
+    def tried(self, engine: str, failed: Mapping[tuple[str, str], str]) -> "Catalogue":
+        """The same after the plugins that the settings name were tried; `failed` says which could not be used."""
+        why = failed.get((ENGINE_KEY, engine), "")
+        broken = self.find(engine) if why else None
+
+        def checked(one: Entry) -> Entry:
+            if one == broken:
+                return replace(one, obstacle=one.obstacle or why)
+            names = (one.name, one.manifest.name) if one.is_enabled else ()
+            reasons = (failed[ENABLED_KEY, name] for name in names if (ENABLED_KEY, name) in failed)
+            return replace(one, obstacle=one.obstacle or next(reasons, ""))
+
+        return Catalogue(tuple(map(checked, self.engines)), tuple(map(checked, self.general)))
 
 
 def catalogue(surroundings: Surroundings) -> Catalogue:

@@ -10,7 +10,7 @@ broken is a sentence in `problems`; the conversation has an engine in any case.
 """
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ from plimsoll.plugins.registry import registered_engines
 from plimsoll.tools import Tool
 
 PROGRAM = "this program"
+ENGINE_KEY, ENABLED_KEY = "context.engine", "plugins.enabled"
 Hook = Callable[..., Any]
 
 
@@ -39,6 +40,7 @@ class Outfit:
     hooks: tuple[tuple[str, Hook], ...] = ()
     commands: tuple[PluginCommand, ...] = ()
     problems: tuple[str, ...] = ()
+    failed: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (setting, name): why it is not used
 
     def hooks_named(self, name: str) -> tuple[Hook, ...]:
         """The functions that plugins registered for a moment, in their order."""
@@ -58,6 +60,7 @@ def outfit(name: str, surroundings: Surroundings, context: EngineContext) -> Out
         hooks=tuple(hook for one in loaded for hook in one.hooks),
         commands=tuple(command for one in loaded for command in one.commands),
         problems=tuple(search.problems),
+        failed=search.failed,
     )
 
 
@@ -80,6 +83,7 @@ class _Search:
     context: EngineContext
     plugins: list[Plugin] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    failed: dict[tuple[str, str], str] = field(default_factory=dict)
     _found: tuple[Found, ...] | None = None
 
     @property
@@ -100,7 +104,8 @@ class _Search:
                     raise PluginError(self._why_not(name, named, general))
                 self.plugins.append(self._load(usable))
             except PluginError as error:
-                self.problems.append(f"plugins.enabled: {error}")
+                self.problems.append(f"{ENABLED_KEY}: {error}")
+                self.failed[ENABLED_KEY, name] = str(error)
 
     def _why_not(self, name: str, named: Sequence[Found], general: Sequence[Found]) -> str:
         if general:
@@ -116,8 +121,9 @@ class _Search:
             offer = built_in if name == COMPRESSOR else self._offer(name)
             return offer.make(self.context), offer.source
         except PluginError as error:
+            self.failed[ENGINE_KEY, name] = str(error)
             self.problems.append(
-                f"context.engine is {name!r}, but {error} The built-in {COMPRESSOR} serves; "
+                f"{ENGINE_KEY} is {name!r}, but {error} The built-in {COMPRESSOR} serves; "
                 f"`plimsoll plugins use NAME` chooses another."
             )
             return built_in.make(self.context), built_in.source

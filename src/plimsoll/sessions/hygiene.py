@@ -91,7 +91,7 @@ async def clean(
         if not weight.is_due:
             return None
         why = weight.sentence
-        return await agent.compact(emit, TRIGGER, why=why, deadline=hygiene.deadline)
+        return await agent.compact(emit, TRIGGER, why=why, deadline=hygiene.deadline, counted=weight.tokens)
     except StaleLease:
         raise  # the turn itself is lost
     except TimeoutError:
@@ -103,16 +103,7 @@ async def clean(
 
 async def _refused(agent: Agent, emit: Emit, reason: str) -> CompactionEvent:
     count, tokens = len(agent.view), agent.line.tokens(agent.view)
-    event = CompactionEvent(
-        trigger=TRIGGER,
-        engine=agent.compactor.engine.name,
-        outcome="refused",
-        reason=reason,
-        messages_before=count,
-        messages_after=count,
-        tokens_before=tokens,
-        tokens_after=tokens,
-    )
+    event = CompactionEvent.refused(TRIGGER, agent.compactor.engine.name, count, tokens, reason)
     try:
         event = await agent.journal.refused(event)
     except StaleLease:

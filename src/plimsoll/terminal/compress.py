@@ -53,7 +53,7 @@ PIPED_WIDTH = 160  # a file has no edge to fit into
 def _complete_model(_ctx: click.Context, _option: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The model cards whose names begin like this."""
     return [
-        CompletionItem(card.name, help=f"{card.window:,} tokens")
+        CompletionItem(card.name, help=f"{card.prompt_limit:,} tokens")
         for card in shipped_cards()
         if card.name.startswith(incomplete.lower())
     ]
@@ -102,10 +102,12 @@ def compress(
         raise click.UsageError("Name conversation files, or --example for the one that comes with Plimsoll.")
     if as_json and output == STANDARD:
         raise click.UsageError("--json and --output - both want standard output; give --output a file.")
-    if example and window is None and model is None:
-        window = EXAMPLE_WINDOW
     flags = {"model.name": model, "model.context_length": window, "compression.threshold": threshold}
     loaded = load_settings(flags=flags)
+    stated = loaded.settings.model
+    if example and stated.name is None and stated.context_length is None:
+        # Nobody says which model the example is for: a window in which it has to be compacted.
+        loaded = load_settings(flags=flags | {"model.context_length": EXAMPLE_WINDOW})
     # A model named here brings its own window, whatever the file says of another one.
     named_here = model is not None and window is None
     transcripts = _read(paths) if paths else read_example()
@@ -167,7 +169,7 @@ def _plan(
     notices += said
     plan = Plan(
         model=name,
-        window=given or card.window,
+        window=given or card.prompt_limit,
         threshold=settings.compression.threshold,
         target_ratio=settings.compression.target_ratio,
         protect_last_n=settings.compression.protect_last_n,
@@ -189,7 +191,7 @@ def _recorded(settings: Settings, transcripts: Sequence[Transcript]) -> tuple[di
         notices.append(
             f"no model named, {DEFAULT_WINDOW:,} tokens assumed. Name one with --model, or say --window."
         )
-    return {name: card.window for name, card in cards.items()}, notices
+    return {name: card.prompt_limit for name, card in cards.items()}, notices
 
 
 def _unknown_model(name: str, window: int) -> str:

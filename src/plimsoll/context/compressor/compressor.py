@@ -21,6 +21,8 @@ from plimsoll.models import DEFAULT_WINDOW, card_for, estimate_messages_tokens_r
 _FAR_BELOW = 0.85
 # After such a one, nothing happens until the line was left and is crossed again, or the prompt has grown this much.
 _GROWTH = 1.10
+# The line of session hygiene: a result above it would be compacted again before the next turn.
+_CROWDED = 0.85
 
 
 class ContextCompressor(ContextEngine):
@@ -87,7 +89,7 @@ class ContextCompressor(ContextEngine):
         return self.should_compress(estimate_messages_tokens_rough(messages))
 
     def has_content_to_compress(self, messages: list[Message], current_tokens: int | None = None) -> bool:
-        return has_content(messages, self._rules, current_tokens)
+        return has_content(messages, self._rules_for(messages, current_tokens), current_tokens)
 
     def compress(
         self,
@@ -114,7 +116,8 @@ class ContextCompressor(ContextEngine):
 
         Without `ask` no model is asked. Without `keep` nothing is stored or remembered, as a preview needs it.
         """
-        rules = self._rules if ask else replace(self._rules, summarizer=None)
+        rules = self._rules_for(messages, current_tokens)
+        rules = rules if ask else replace(rules, summarizer=None)
         rules = rules if keep else replace(rules, remembered=self._remembered.copied())
         return compact(messages, rules, current_tokens, focus_topic)
 
@@ -164,6 +167,16 @@ class ContextCompressor(ContextEngine):
     def _rules(self) -> Rules:
         return Rules(self.budget, self.protect_last_n, self.summarizer, self._remembered)
 
+    def _rules_for(self, messages: Sequence[Message], current_tokens: int | None) -> Rules:
+        return replace(self._rules, budget=self._budget_for(messages, current_tokens))
+
+    def _budget_for(self, messages: Sequence[Message], current_tokens: int | None) -> Budget:
+        """The budget; in a crowded window the recent messages give way, however high the threshold is."""
+        tokens = current_tokens or estimate_messages_tokens_rough(messages)
+        if tokens < self.context_length * _CROWDED:
+            return self.budget
+        return replace(self.budget, threshold=min(self.budget.threshold, _CROWDED))
+
     def _note_count(self, tokens: int) -> None:
         """Below the line everything is as before the last compaction."""
         if 0 < tokens < self.threshold_tokens:
@@ -177,7 +190,7 @@ class ContextCompressor(ContextEngine):
 
     @staticmethod
     def _window_of(model: str) -> int:
-        return card_for(model).window if model else DEFAULT_WINDOW
+        return card_for(model).prompt_limit if model else DEFAULT_WINDOW
 
 
 def _count(usage: Mapping[str, Any], key: str) -> int:

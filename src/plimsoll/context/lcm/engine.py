@@ -59,7 +59,8 @@ class LcmEngine(ContextCompressor):
     ) -> tuple[list[Message], Report]:
         scribe = Scribe(self.summarizer if ask else None, focus_topic, self._clock)
         remembered = self._remembered if keep else self._remembered.copied()
-        rules = Rules(self.budget, self.protect_last_n, scribe, remembered)
+        budget = self._budget_for(messages, current_tokens)
+        rules = Rules(budget, self.protect_last_n, scribe, remembered)
         done = publish(messages, self.memory if keep else self.memory.scratch(), rules, current_tokens)
         return done.messages, done.report
 

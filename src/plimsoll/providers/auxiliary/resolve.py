@@ -158,7 +158,7 @@ class _Search:
     async def first(self, own: Candidate | None) -> Candidate | None:
         """The model that is asked first."""
         if self._own_place or (self.settings.model and self.settings.provider == "auto"):
-            return await self._configured()
+            return await self._configured(own)
         if own is None:
             return None
         if self.settings.model:
@@ -169,10 +169,16 @@ class _Search:
             return own
         return self._sibling(own)
 
-    async def _configured(self) -> Candidate | None:
+    async def _configured(self, own: Candidate | None) -> Candidate | None:
         settings = self.settings
         provider = "auto" if settings.provider == "main" else settings.provider
-        wanted = ModelSettings(name=settings.model, provider=provider, base_url=settings.base_url)
+        name = settings.model
+        if name is None and settings.base_url is None:
+            # A provider without a model means the model that `auto` would take there.
+            if own and own.endpoint.provider == provider and self.main.base_url is None:
+                return replace(self._sibling(own), role="configured")
+            name = sibling_of(provider)
+        wanted = ModelSettings(name=name, provider=provider, base_url=settings.base_url)
         try:
             found = await resolve(wanted, self.environ, home=self.home, probe=self.probe)
         except UserError as error:

@@ -48,6 +48,7 @@ def start_lines(opened: Opened, is_new: bool) -> list[str]:
         f"🧭 Model: {plain(line.card.name)}. {plain(opened.resolution.sentences()[-1])}",
         context_line(opened),
         start_line(opened.policy),
+        *(f"   {notice}" for notice in opened.policy.notices),
     ]
 
 

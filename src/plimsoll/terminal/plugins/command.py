@@ -52,10 +52,10 @@ def plugins(ctx: click.Context) -> None:
 @plugins.command("list")
 @click.option("--json", "in_json", is_flag=True, help="Print JSON.")
 def list_command(in_json: bool) -> None:
-    """List engines and plugins: ● in use, ○ can be used, × cannot. No code of a plugin is run."""
+    """List engines and plugins: ● in use, ○ can be used, × cannot. Only what the settings name is loaded."""
     desk = Desk()
     if in_json:
-        click.echo(json.dumps(as_json(desk.catalogue, desk.active), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(as_json(desk.tried, desk.active), indent=2, ensure_ascii=False))
     else:
         _show_list()
 
@@ -71,13 +71,13 @@ def use(name: str) -> None:
 @plugins.command()
 @click.argument("name", shell_complete=complete_engine)
 def info(name: str) -> None:
-    """Say what is known about a plugin or an engine; none of its code is run."""
+    """Say what is known about a plugin or an engine; its code is run only where the settings name it."""
     desk = Desk()
-    found = desk.catalogue
+    found = desk.tried
     named = [one for one in (*found.engines, *found.general) if one.name == name]
     if not named:
         raise PluginError(f"Nothing is called {name!r}. `plimsoll plugins list` shows what there is.")
-    using = found.find(desk.active)
+    using = found.serving(desk.active)
     for one in dict.fromkeys(named):
         click.echo(plain(one.name))
         for fact, text in facts(one, using):
@@ -147,4 +147,4 @@ def _folder(path: Path) -> Path:
 def _show_list() -> None:
     desk = Desk()
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
-    console.print(lists(desk.catalogue, desk.active))
+    console.print(lists(desk.tried, desk.active))

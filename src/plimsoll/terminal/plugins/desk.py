@@ -4,9 +4,10 @@ use("keep-ends") ─► tried out ─► context.engine in config.yaml, everythi
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
-from plimsoll.assembly import plugin_problems, plugin_surroundings
+from plimsoll.assembly import failed_plugins, plugin_problems, plugin_surroundings
 from plimsoll.config import FILE_NAME, Loaded, load_settings, plimsoll_home, set_value
 from plimsoll.errors import PluginError
 from plimsoll.plugins import Catalogue, Surroundings, catalogue
@@ -20,6 +21,7 @@ class Desk:
     def __init__(self) -> None:
         self.home = plimsoll_home()
         self.project = Path.cwd()
+        self._failed: tuple[tuple[str, ...], Mapping[tuple[str, str], str]] | None = None
 
     @property
     def loaded(self) -> Loaded:
@@ -32,6 +34,15 @@ class Desk:
     @property
     def catalogue(self) -> Catalogue:
         return catalogue(self.surroundings)
+
+    @property
+    def tried(self) -> Catalogue:
+        """The same after what the settings name was loaded, once for each choice; a broken engine does not serve."""
+        settings = self.loaded.settings
+        named = (settings.context.engine, *settings.plugins.enabled)
+        if self._failed is None or self._failed[0] != named:
+            self._failed = (named, failed_plugins(settings, os.environ, self.home, self.project))
+        return self.catalogue.tried(settings.context.engine, self._failed[1])
 
     @property
     def active(self) -> str:

@@ -15,9 +15,9 @@ ACTIVE, USABLE, BARRED = "●", "○", "×"
 
 def lists(found: Catalogue, active: str) -> Group:
     """Engines, then general plugins, each with where it comes from and what it does."""
-    using = found.find(active)
+    using = found.serving(active)
     parts: list[RenderableType] = [Text("Context engines", "bold"), _table(found.engines, using)]
-    if using is None:
+    if found.find(active) is None:
         parts.append(Text(f"{BARRED} {plain(active)} is named in context.engine and not there", "yellow"))
     parts += [Text(""), Text("General plugins", "bold")]
     parts.append(_table(found.general, None) if found.general else Text("none", "dim"))
@@ -63,7 +63,7 @@ def facts(entry: Entry, using: Entry | None) -> Iterator[tuple[str, str]]:
 
 def as_json(found: Catalogue, active: str) -> dict[str, Any]:
     """The same for programs."""
-    using = found.find(active)
+    using = found.serving(active)
 
     def entry(one: Entry) -> dict[str, Any]:
         return {

@@ -105,12 +105,15 @@ class Menu:
 
     def _providers(self) -> list[Item]:
         page = Page("Context Engine", self._engines)
-        about = ("keeps a conversation within its window", f"active: {plain(self.desk.active)}")
+        about = (
+            "keeps a conversation within its window",
+            f"active: {plain(self.desk.tried.serving(self.desk.active).name)}",
+        )
         return [Item("Context Engine", about, self._open(page))]
 
     def _engines(self) -> list[Item]:
-        found, active = self.desk.catalogue, self.desk.active
-        using = found.find(active)
+        found = self.desk.tried
+        using = found.serving(self.desk.active)
         return [
             Item(f"{mark_of(one, using)} {plain(one.name)}", _about(one), self._use(one))
             for one in found.engines
@@ -118,8 +121,7 @@ class Menu:
 
     def _general(self) -> list[Item]:
         return [
-            Item(f"{mark_of(one, None)} {plain(one.name)}", _about(one))
-            for one in self.desk.catalogue.general
+            Item(f"{mark_of(one, None)} {plain(one.name)}", _about(one)) for one in self.desk.tried.general
         ]
 
     def _use(self, entry: Entry) -> Callable[[], None]:
