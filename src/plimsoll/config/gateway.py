@@ -109,7 +109,10 @@ class GatewaySection(Section):
     )
     allowed_origins: Sequence[Annotated[str, AfterValidator(_origin)]] = Field(
         default=[],
-        description="Web pages that may use the gateway from a browser (CORS). * needs keys.",
+        description=(
+            "Origins of the web pages that may use the gateway from a browser (CORS); pages of all others get 403, "
+            "with keys too. * needs keys."
+        ),
         json_schema_extra={"allowed": "a list of origins such as https://chat.example.org"},
     )
     body_limit: int = Field(default=64_000_000, ge=1_000, description="Bytes that a request may have.")

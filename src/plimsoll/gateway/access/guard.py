@@ -1,6 +1,7 @@
 """In front of every path: who asks, and whether they may.
 
-    no key needed   a browser's request from a foreign page or under a foreign name: 403, else in
+    always          a browser's request from another site's page: 403, unless gateway.allowed_origins has its origin
+    no key needed   under a foreign name (DNS rebinding): 403, else in
     key needed      none or a wrong one: 401 · a limit reached: 429 with Retry-After · else in
 
     Authorization: Bearer plim-…   ·   x-api-key: plim-…   ·   x-plimsoll-key: plim-… beside the client's own
@@ -27,10 +28,13 @@ from plimsoll.gateway.watch.facts import current, note_refusal
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 KEY_HEADER = b"x-plimsoll-key"
 _KEY_HEADERS = (KEY_HEADER, b"x-api-key", b"authorization")
-_TAKEN_OUT = (
-    HEADER,
-    b"origin",
-)  # what only the guard may say; what was judged here and is nothing to an upstream
+# What only the guard may say; what was judged here and means nothing to an upstream.
+_TAKEN_OUT = frozenset(
+    {HEADER, b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"sec-fetch-user"}
+)
+_OWN_SITES = frozenset(
+    {"none", "same-origin"}
+)  # Sec-Fetch-Site of the address bar and of the gateway's own pages
 _ASKED = (
     "This gateway needs a key of its own: send `Authorization: Bearer plim-…` or `x-api-key: plim-…`. Whoever runs "
     "it makes one with `plimsoll gateway keys add NAME`."
@@ -81,12 +85,13 @@ class Guard:
         await self._app(scope, receive, send)
 
     async def _caller(self, scope: Scope, key: str) -> Caller:
+        self._refuse_other_pages(scope)
         if scope["path"] in OPEN_PATHS:
             return NOBODY
         if self._door.ring is None:
             raise _Refusal(503, "starting", "The gateway is starting. Try again in a moment.", headers=_SOON)
         if not self._door.is_keyed:
-            self._refuse_browsers(scope)
+            self._refuse_other_hosts(scope)
             return NOBODY
         return await self._with_key(key, self._door.ring)
 
@@ -108,19 +113,32 @@ class Guard:
             raise _Refusal(503, "archive", told, headers=_SOON) from error
         return Caller(key.id, key.name)
 
-    def _refuse_browsers(self, scope: Scope) -> None:
-        """Without keys no page may lead a browser here, neither from its own origin nor under its own name."""
-        named = {name: value for name, value in scope["headers"] if name in (b"host", b"origin")}
-        host = named.get(b"host", b"").decode("latin-1")
-        if host and not self._is_own(host):
-            told = f"The gateway does not answer under the name {host!r} without keys. Set gateway.keys to required."
-            raise _Refusal(403, "host", told)
-        origin = named.get(b"origin", b"").decode("latin-1")
-        if origin and origin not in self._origins:
-            told = (
-                f"Pages of {origin!r} may not use this gateway. gateway.allowed_origins names those that may."
-            )
-            raise _Refusal(403, "origin", told)
+    def _refuse_other_pages(self, scope: Scope) -> None:
+        """Refuse what the page of another site makes a browser send: on every path, with or without keys.
+
+        Browsers name the site in Sec-Fetch-Site, older ones only in Origin; a page can forge neither.
+        """
+        sites = _values(scope, b"sec-fetch-site")
+        origins = _values(scope, b"origin")
+        if all(site.lower() in _OWN_SITES for site in sites) if sites else not origins:
+            return
+        if origins and all(origin in self._origins for origin in origins):
+            return
+        if origins and "*" in self._origins and self._door.is_keyed:
+            return
+        told = f"Pages of {origins[0][:200]!r}" if origins else "Links and pages of other sites"
+        raise _Refusal(
+            403,
+            "origin",
+            f"{told} may not use this gateway. Add their origin to gateway.allowed_origins.",
+        )
+
+    def _refuse_other_hosts(self, scope: Scope) -> None:
+        """Without keys, refuse names that a page's owner may have pointed at this machine (DNS rebinding)."""
+        for host in _values(scope, b"host"):
+            if host and not self._is_own(host):
+                told = f"Without keys the gateway does not answer as {host[:200]!r}. Set gateway.keys to required."
+                raise _Refusal(403, "host", told)
 
     def _is_own(self, host: str) -> bool:
         try:
@@ -128,6 +146,11 @@ class Guard:
         except ValueError:
             return False
         return name == self._host or is_loopback(name)
+
+
+def _values(scope: Scope, name: bytes) -> list[str]:
+    """Every value of a header."""
+    return [value.decode("latin-1").strip() for one, value in scope["headers"] if one == name]
 
 
 async def _send(scope: Scope, send: Send, why: _Refusal) -> None:

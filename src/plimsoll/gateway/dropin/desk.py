@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
+from urllib.parse import quote
 
 from plimsoll.archive import UsageRecord
 from plimsoll.archive.keys import Spent
@@ -41,6 +42,7 @@ from plimsoll.gateway.upstream.target import Target, Targets
 from plimsoll.gateway.watch.facts import current_owner, note_refusal, note_upstream, note_usage
 from plimsoll.providers import classify, masked
 
+_QUERY = "!$%&'()*+,-./:;=?@_~"  # what a query may have as it is (RFC 3986)
 _ERROR_BYTES = 1_000_000
 Reserve = Callable[[str | None, Spent], AbstractAsyncContextManager[None]]
 _OVERFLOWS = frozenset({400, 413, 422})  # statuses under which an upstream may say that a prompt is too long
@@ -87,7 +89,7 @@ class Desk:
     def call(self, inquiry: Inquiry, target: Target, url: str, body: bytes, method: str = "POST") -> Call:
         """A request to an upstream, with the client's headers and whichever key holds."""
         same = inquiry.dialect == target.dialect
-        query = f"?{inquiry.query.decode('latin-1')}" if inquiry.query and same and "?" not in url else ""
+        query = f"?{quote(inquiry.query, safe=_QUERY)}" if inquiry.query and same and "?" not in url else ""
         return Call(
             method=method,
             url=url + query,

@@ -23,11 +23,6 @@ class Endpoint:
         headers = tuple(scope["headers"])
         named = dict(headers)
         try:
-            if b"origin" in named:
-                # Any page that a person opens could spend the gateway's keys otherwise.
-                raise Refused(
-                    403, "permission_error", "Pages in a browser are not served; ask from a program."
-                )
             raw = await read_body(receive, named.get(b"content-length"), self._limits)
             inquiry = Inquiry(
                 self._dialect, raw, parse_body(raw, self._limits), headers, scope.get("query_string", b"")

@@ -37,7 +37,11 @@ class Models:
         desk = self._desk()
         try:
             target = await desk.target(inquiry)
-            url = target.models_url + (f"/{name}" if name else "")
+            try:
+                url = target.model_url(name) if name else target.models_url
+            except UserError as error:
+                await send_error(send, dialect, 400, str(error))
+                return
             call = desk.call(inquiry, target, url, b"", "GET")
             answer = await desk.pool.ask(call)
             body = await answer.whole(_LIST_BYTES)

@@ -1,6 +1,7 @@
 """Which headers of a client go upstream, which of an upstream's come back, and whose key is sent.
 
     client ──► everything but its keys, its connection's own, and what is meant for the gateway ──► upstream
+               with the gateway's key, nothing that names an account either
     client ◄── everything but the connection's own and cookies ◄── upstream
 
 Between two dialects only the upstream's own headers are sent: the other provider's would mean nothing there.
@@ -24,6 +25,24 @@ _NOT_SENT = (
 )
 _NOT_RETURNED = _CONNECTION | {b"set-cookie", b"content-encoding", b"date", b"server", b"alt-svc"}
 _OURS = (b"x-plimsoll", b"x-forwarded-")
+# With the gateway's key, a header that names an account would choose whom the gateway's owner is billed as, and
+# a second key would be the client's. Words of a header's name: OpenAI-Organization, x-goog-user-project, api-key.
+_ACCOUNT_WORDS = frozenset(
+    {
+        b"account",
+        b"auth",
+        b"authorization",
+        b"billing",
+        b"credential",
+        b"credentials",
+        b"customer",
+        b"key",
+        b"org",
+    }
+    | {b"organisation", b"organization", b"project", b"secret", b"subscription", b"team", b"tenant", b"token"}
+    | {b"workspace"}
+)
+_NO_ACCOUNT = frozenset({b"idempotency-key"})
 
 
 def client_key(headers: Mapping[bytes, bytes]) -> str:
@@ -52,7 +71,9 @@ def sent_headers(endpoint: Endpoint, client: Iterable[Header], same_dialect: boo
         headers |= {
             name: value
             for name, value in named.items()
-            if name not in _NOT_SENT and not name.startswith(_OURS)
+            if name not in _NOT_SENT
+            and not name.startswith(_OURS)
+            and not (endpoint.key is not None and _names_account(name))
         }
         if betas:
             headers[b"anthropic-beta"] = b",".join(dict.fromkeys(betas))
@@ -61,6 +82,11 @@ def sent_headers(endpoint: Endpoint, client: Iterable[Header], same_dialect: boo
     headers[b"accept-encoding"] = b"identity"
     headers[b"content-type"] = b"application/json"
     return tuple(headers.items())
+
+
+def _names_account(name: bytes) -> bool:
+    """Whether a header chooses an account at a provider, or holds a key."""
+    return name not in _NO_ACCOUNT and not _ACCOUNT_WORDS.isdisjoint(name.replace(b"_", b"-").split(b"-"))
 
 
 def returned_headers(upstream: Iterable[Header]) -> list[Header]:

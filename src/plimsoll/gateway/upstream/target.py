@@ -9,12 +9,14 @@ The gateway's own key for an upstream outranks the client's. Where it has none, 
 goes there and nowhere else.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import quote, unquote
 
-from plimsoll.errors import MissingKey
+from plimsoll.errors import MissingKey, UserError
 from plimsoll.models.settings import ModelSettings
 from plimsoll.providers import (
     Endpoint,
@@ -53,10 +55,28 @@ class Target:
         ending, listed = _LISTS[self.dialect]
         return self.endpoint.url.removesuffix(ending) + listed
 
+    def model_url(self, name: str) -> str:
+        """Where the upstream describes one model; `UserError` for a name that would lead anywhere else."""
+        return f"{self.models_url}/{path_segment(name)}"
+
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must never reach a client."""
         return (self.endpoint.key,) if self.endpoint.key else ()
+
+
+def path_segment(name: str) -> str:
+    """A name as one segment of a path.
+
+    Everything but letters, digits and `-._~` is percent-encoded, slashes too. A name that is or contains a dot
+    segment is refused, however often it is encoded: an upstream may decode and resolve it.
+    """
+    plain, decoded = "", name
+    while plain != decoded:
+        plain, decoded = decoded, unquote(decoded)
+    if any(part in ("", ".", "..") for part in re.split(r"[/\\]", plain)) or not plain.isprintable():
+        raise UserError(f"{name[:80]!r} is no name of a model.")
+    return quote(name, safe="")
 
 
 class Targets:

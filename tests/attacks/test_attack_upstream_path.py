@@ -1,0 +1,98 @@
+"""Names and headers of a client that would reach other resources upstream, with the gateway's key."""
+
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from clients import http
+from doors import ASK, PATHS
+from gateway_server import RunningGateway
+from hostile_upstream import HostileUpstream, Reply
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.errors import UserError
+from plimsoll.gateway.upstream.target import path_segment
+
+KEYS = {"ANTHROPIC_API_KEY": "sk-gateway-own-key-0001", "OPENAI_API_KEY": "sk-gateway-own-key-0001"}
+ESCAPES = [
+    "../files", "..%2ffiles", "%2e%2e/files", "%2e%2e%2ffiles", ".%2e/files", "a/../../files", "..%5cfiles",
+    "%252e%252e%252ffiles", "..", "%2e", "%00", "a%00b", "a%0d%0aX-Injected:%201", "a%0ab", "//files", "x/",
+]  # fmt: skip
+NAMES = {
+    "caf%c3%a9": "/v1/models/caf%C3%A9",
+    "a%3fb=c": "/v1/models/a%3Fb%3Dc",
+    "a%23b": "/v1/models/a%23b",
+    "meta/llama-3": "/v1/models/meta%2Fllama-3",
+    "claude-sonnet-4.5": "/v1/models/claude-sonnet-4.5",
+}
+
+
+def upstream() -> HostileUpstream:
+    return HostileUpstream(lambda _sent: Reply())
+
+
+def get(url: str, target: str) -> int:
+    """A GET whose path no client library has tidied up; the status."""
+    parts = urlsplit(url)
+    with socket.create_connection((parts.hostname, parts.port), 30) as connection:
+        head = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\nanthropic-version: 1\r\nConnection: close\r\n\r\n"
+        connection.sendall(head.encode("latin-1"))
+        answer = b""
+        while piece := connection.recv(65_536):
+            answer += piece
+    return int(answer.split(b" ", 2)[1])
+
+
+def test_a_name_never_leaves_the_list_of_models(tmp_path: Path) -> None:
+    with upstream() as server, RunningGateway(server.settings(), tmp_path, environ=KEYS) as gateway:
+        statuses = {name: get(gateway.url, f"/v1/models/{name}") for name in ESCAPES}
+        assert server.requests == []
+    assert set(statuses.values()) <= {400, 404}, statuses
+
+
+@pytest.mark.parametrize(("name", "sent"), NAMES.items())
+def test_any_other_name_is_one_percent_encoded_segment(tmp_path: Path, name: str, sent: str) -> None:
+    with upstream() as server, RunningGateway(server.settings(), tmp_path, environ=KEYS) as gateway:
+        assert get(gateway.url, f"/v1/models/{name}") < 500
+        assert [seen.path for seen in server.requests] == [sent]
+
+
+@given(st.text(min_size=1, max_size=40))
+def test_a_name_is_refused_or_becomes_one_segment(name: str) -> None:
+    try:
+        segment = path_segment(name)
+    except UserError:
+        return
+    assert segment not in (".", "..")
+    assert segment.isascii()
+    assert not set(segment) & set("/\\?#\r\n\0 ")
+
+
+@pytest.mark.parametrize("query", ["%ff=1", "a=\xe9", "a=b%0d%0aX:1"])
+def test_a_query_that_is_not_ascii_is_no_failure_of_the_gateway(tmp_path: Path, query: str) -> None:
+    with upstream() as server, RunningGateway(server.settings(), tmp_path, environ=KEYS) as gateway:
+        assert get(gateway.url, f"/v1/models?{query}") != 500
+
+
+ACCOUNT = {
+    "openai-organization": "org-other", "openai-project": "proj_other", "anthropic-organization": "other",
+    "anthropic-workspace-id": "wrk_other", "x-goog-user-project": "other", "api-key": "client",
+    "x-goog-api-key": "client",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "openai"])
+@pytest.mark.parametrize("has_key", [True, False], ids=["the gateway's key", "the client's key"])
+def test_account_headers_go_up_only_with_the_clients_own_key(
+    tmp_path: Path, dialect: str, has_key: bool
+) -> None:
+    headers = {**ACCOUNT, "idempotency-key": "once", "x-api-key": "client", "authorization": "Bearer client"}
+    environ = KEYS if has_key else {}
+    with upstream() as server, RunningGateway(server.settings(dialect), tmp_path, environ=environ) as gateway:
+        http().post(gateway.url + PATHS[dialect], json={"model": "any", **ASK}, headers=headers)
+        sent = server.requests[0].headers
+    assert ("sk-gateway-own-key-0001" in str(sent)) is has_key
+    assert bool(ACCOUNT.keys() & sent.keys()) is not has_key
+    assert sent["idempotency-key"] == "once"
