@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -122,6 +123,36 @@ def test_tools_output_limit_shortens_what_the_model_sees(home):
     limited, _ = chatted(home, "tools:\n  output_limit: 1000\n", "terminal", command="seq 10000")
     usual, _ = chatted(home, "", "terminal", command="seq 10000")
     assert len(limited) < 1_200 < 5_000 < len(usual)  # with a line that says where the whole is
+
+
+def test_tools_terminal_allow_runs_a_program_without_asking(home):
+    assert "tools.terminal.allow" in chatted(home, "", "terminal", command="touch x")[0]
+    allowed, _ = chatted(home, "tools:\n  terminal:\n    allow: [touch]\n", "terminal", command="touch x")
+    assert allowed == "exit code: 0"
+
+
+def test_tools_terminal_sandbox_without_bubblewrap_says_what_to_install(home, tmp_path):
+    config = "tools:\n  terminal: {sandbox: true}\n"
+    done = run(
+        home, ["chat", "--provider", "openai", "-q", "Hello"], config, PATH=str(tmp_path), OPENAI_API_KEY="x"
+    )
+    assert done.returncode != 0
+    assert "apt-get install bubblewrap" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_tools_terminal_network_opens_the_sandbox_to_the_network(home, network):
+    tried = (
+        subprocess.run(["bwrap", "--ro-bind", "/", "/", "true"], capture_output=True)
+        if shutil.which("bwrap")
+        else None
+    )
+    if tried is None or tried.returncode:
+        pytest.skip("bubblewrap is missing or cannot run here, so THE SANDBOX WAS NOT TESTED")
+    config = f"tools:\n  terminal: {{sandbox: true, network: {str(network).lower()}, allow: ['*']}}\n"
+    shown, _ = chatted(home, config, "terminal", command="readlink /proc/self/ns/net")
+    assert (str(Path("/proc/self/ns/net").readlink()) in shown) is network
 
 
 def server(*lines):

@@ -34,7 +34,7 @@ from plimsoll.providers.local import embedded_model, model_path
 from plimsoll.providers.local.model import DEFAULT_CONTEXT
 from plimsoll.sessions import Conversation, Equipment, Hygiene
 from plimsoll.sessions.turns import LEASE_SECONDS
-from plimsoll.tools import Tool, ToolBox, ToolContext, Workplace, standard_tools
+from plimsoll.tools import Tool, ToolBox, ToolContext, Workplace, require_bubblewrap, standard_tools
 from plimsoll.tools.mcp import NEEDS_PACKAGE, McpServers
 
 RECALL = "recall"  # the tool that every conversation adds itself
@@ -177,6 +177,8 @@ async def open_shared(
 
     `tools` are the tools that they have, `mcp` and `plugins` standing for all that these bring; None: all.
     """
+    if settings.tools.terminal.sandbox and (tools is None or "terminal" in tools):
+        require_bubblewrap()
     card = card_of(settings, resolution.endpoint, home)
     summaries = await resolve_auxiliary(settings.auxiliary.compression, settings.model, environ, home=home)
     client = await connect(resolution.endpoint, home=home, context_length=card.window)
@@ -239,7 +241,7 @@ async def join_conversation(
         EngineContext(settings, card.prompt_limit, home, card.name, auxiliary, archive, found.id),
     )
     await archive.update_session(found.id, model=card.name, engine=worn.engine.name)
-    box = ToolBox(tuple(tool for tool in standard_tools(settings.tools.timeout) if shared.offers(tool.name)))
+    box = ToolBox(tuple(tool for tool in _standard_tools(shared) if shared.offers(tool.name)))
     box = box.with_tools(shared.server_tools)
     box = box.with_tools(_plugin_tools(worn, box) if shared.offers(PLUGINS) else [])
     candidates = shared.summaries.candidates
@@ -271,6 +273,13 @@ async def join_conversation(
     notices = (*worn.problems, *_taken_notices(taken), *_notices(settings, card))
     notices += tuple(_server_notices(shared.servers.problems))
     return Opened(conversation, shared.resolution, shared.summaries, auxiliary, worn, notices)
+
+
+def _standard_tools(shared: Shared) -> ToolBox:
+    # What a person allowed in a chat is not for people who come over the network.
+    approvals = shared.home / "approvals.json" if shared.tools is None else None
+    tools = shared.settings.tools
+    return standard_tools(tools.timeout, tools.terminal, approvals)
 
 
 def _tool_context(shared: Shared) -> ToolContext:

@@ -1,5 +1,6 @@
 """Which tools a session of the gateway has is the operator's word, and nobody waits for an approval."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -61,15 +62,17 @@ def test_tools_of_servers_can_be_left_out(tools: list[str], has_it: bool, tmp_pa
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_a_dangerous_command_is_refused_with_a_sentence_and_waits_for_nobody(
+def test_a_command_that_does_not_only_read_is_refused_with_the_setting_and_waits_for_nobody(
     stream: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project, outside = tmp_path / "project", tmp_path / "outside"
-    project.mkdir()
-    outside.mkdir()
+    project = tmp_path / "project"
+    (project / "build").mkdir(parents=True)
     monkeypatch.chdir(project)
+    (tmp_path / "approvals.json").write_text(
+        json.dumps({str(project): ["rm"]}), "utf-8"
+    )  # of somebody's chat
     on: dict[str, Any] = {"sessions": {"tools": ["terminal"]}}
-    script = [call("terminal", command="rm -r ../outside"), say("I left it alone.")]
+    script = [call("terminal", command="rm -r build"), say("I left it alone.")]
     with ScriptedServer(script) as server, serving(server, tmp_path, gateway=on) as sessions:
         id = sessions.begin()
         if stream:
@@ -77,9 +80,9 @@ def test_a_dangerous_command_is_refused_with_a_sentence_and_waits_for_nobody(
         else:
             assert sessions.say(id, "Tidy up.").json()["text"] == "I left it alone."
         told = result_of(sessions, id)
-    assert outside.is_dir()
-    assert "deletes whole directories outside of the project" in told
-    assert "nobody is there to approve it" in told
+    assert (project / "build").is_dir()
+    assert "runs `rm`, which is not known to only read" in told
+    assert "tools.terminal.allow" in told
 
 
 def test_an_ordinary_command_runs_where_the_terminal_is_switched_on(

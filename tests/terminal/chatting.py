@@ -55,14 +55,14 @@ def talked(home, *arguments, **options):
 class Terminal:
     """A terminal of a given size with `plimsoll chat` in it, driven by keys."""
 
-    def __init__(self, home, *arguments, size=(100, 30), **variables):
+    def __init__(self, home, *arguments, size=(100, 30), directory=None, **variables):
         if shutil.which("tmux") is None:
             pytest.skip("tmux is not installed, so NO REAL TERMINAL WAS DRIVEN")
         self._socket = f"plimsoll-{uuid4().hex[:12]}"
         command = shlex.join([PLIMSOLL, "chat", *arguments])
         self._tmux(
             "-f", "/dev/null", "new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), "-s", "chat",
-            f"cd {shlex.quote(str(home))} && {command}; echo left with $?; sleep 1000",
+            f"cd {shlex.quote(str(directory or home))} && {command}; echo left with $?; sleep 1000",
             environment=environment(home, **variables),
         )  # fmt: skip
 

@@ -112,6 +112,33 @@ def test_a_dangerous_call_is_asked_about(home):
     assert "it is precious" in refused
 
 
+def test_always_allows_a_program_in_this_project_also_in_the_next_chat(home):
+    project = home.parent / "project"
+    project.mkdir()
+    name = "x" * 120  # long enough that a shortened question would hide what follows
+    script = [
+        call("terminal", command=f"touch {name} {name}1 {name}2 last"),
+        say("Made."),
+        call("terminal", command="touch second"),
+        say("Again."),
+    ]
+    options = {"size": (160, 30), "directory": project}
+    with ScriptedServer(script) as server:
+        with terminal(home, server, **options) as screen:
+            screen.wait_for_prompt()
+            screen.type("Make it.")
+            shown = screen.wait_for("run it? [y/N, a = always touch in this project, or say why not]")
+            assert "2 last" in shown.replace("\n", "")
+            screen.type("a")
+            screen.wait_for("Made.")
+        with terminal(home, server, **options) as screen:
+            screen.wait_for_prompt()
+            screen.type("Once more.")
+            screen.wait_for("Again.")
+    assert (project / "last").exists()
+    assert (project / "second").exists()
+
+
 def test_what_is_typed_during_a_turn_waits_for_the_next_prompt(home):
     slow = fault("slow", seconds=1.0, then=say("First answer."))
     with ScriptedServer([slow, say("Second answer.")]) as server, terminal(home, server) as screen:

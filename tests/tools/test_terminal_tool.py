@@ -5,9 +5,9 @@ import os
 import tracemalloc
 
 import pytest
-from toolkit import call, place, run, text, until
+from toolkit import UNASKED, call, place, run, text, until
 
-from plimsoll.tools import CANCELLED, standard_tools
+from plimsoll.tools import CANCELLED
 from plimsoll.tools.limits import KEPT_BYTES, KeptBytes
 from plimsoll.tools.process import is_running
 
@@ -100,7 +100,7 @@ def test_a_cancellation_leaves_no_process_behind_and_keeps_the_output(here):
 
     async def main():
         calls = [call("terminal", "a", command=command), call("terminal", "b", command="touch never")]
-        task = asyncio.ensure_future(standard_tools().run_all(calls, None, here))
+        task = asyncio.ensure_future(UNASKED.run_all(calls, None, here))
         while not (root / "ready").exists():
             await asyncio.sleep(0.01)
         task.cancel()
@@ -174,20 +174,3 @@ def test_a_syntax_error_is_the_shells_own_message(here):
 
 def test_a_command_can_use_here_documents_and_many_lines(here):
     assert text(here, "terminal", command="cat <<EOF\na $((1+1))\nEOF\necho b") == "a 2\nb\nexit code: 0"
-
-
-def test_a_dangerous_command_is_not_run_without_approval(here):
-    victim = here.workplace.root.parent / "victim"
-    victim.mkdir()
-    shown = text(here, "terminal", command=f"rm -rf {victim}")
-    assert "was not run because it deletes whole directories outside of the project" in shown
-    assert victim.is_dir()
-
-
-def test_a_dangerous_command_is_run_with_approval(here):
-    from toolkit import yes
-
-    victim = here.workplace.root.parent / "victim"
-    victim.mkdir()
-    assert text(here, "terminal", command=f"rm -rf {victim}", approve=yes) == "exit code: 0"
-    assert not victim.exists()

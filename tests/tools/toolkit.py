@@ -6,6 +6,10 @@ import os
 import time
 
 from plimsoll.tools import Decision, ToolContext, Workplace, standard_tools
+from plimsoll.tools.settings import TerminalSettings
+
+ASKING = standard_tools()
+UNASKED = standard_tools(terminal=TerminalSettings(allow=["*"]))  # any command, for tests of something else
 
 
 def place(root, **environment):
@@ -18,7 +22,7 @@ def call(name, call_id="call_1", /, **arguments):
 
 def run(context, *calls, box=None, approve=None, on_finished=None):
     """The outcomes of calls."""
-    work = (box or standard_tools()).run_all(calls, approve, context, on_finished)
+    work = (box or UNASKED).run_all(calls, approve, context, on_finished)
     return asyncio.run(work).outcomes
 
 

@@ -2,6 +2,7 @@
 
 from plimsoll.tools.running import CANCELLED, Finished, OnFinished, Outcome
 from plimsoll.tools.standard import standard_tools
+from plimsoll.tools.terminal import require_bubblewrap
 from plimsoll.tools.tool import (
     Approve,
     Arguments,
@@ -36,5 +37,6 @@ __all__ = [
     "ToolResult",
     "Workplace",
     "failed",
+    "require_bubblewrap",
     "standard_tools",
 ]

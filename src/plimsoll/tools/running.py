@@ -146,10 +146,15 @@ class Run:
             if reason is None:
                 return
             if self._approve is None:
-                decision = Decision(False, "nobody is there to approve it")
+                setting = job.tool.permission_setting
+                hint = f"; {setting} in config.yaml can allow it" if setting else ""
+                decision = Decision(False, f"nobody is there to approve it{hint}")
             else:
-                question = Question(str(job.call.get("id", "")), job.tool.name, job.arguments, reason)
+                always = job.tool.grantable(job.arguments, self._context)
+                question = Question(str(job.call.get("id", "")), job.tool.name, job.arguments, reason, always)
                 decision = await self._approve(question)
+                if decision.allowed and decision.always and always:
+                    job.tool.grant(always, self._context)
         except (
             Exception
         ) as error:  # asking is the host's code and the tool's: a crash there is an outcome as well

@@ -35,8 +35,28 @@ def _address(url: str) -> str:
     return url
 
 
+class TerminalSettings(Section):
+    """What the terminal may do without asking, and where."""
+
+    allow: Sequence[str] = Field(
+        default=[],
+        description="Programs that run without asking, such as `pytest` or `git commit`; `*` is every command.",
+        json_schema_extra={
+            "allowed": "a list of programs, with a subcommand where you like",
+            "example": ["pytest"],
+        },
+    )
+    sandbox: bool = Field(
+        default=False,
+        description="Whether commands run in bubblewrap, where they can change only the project's files.",
+    )
+    network: bool = Field(default=False, description="Whether commands in the sandbox reach the network.")
+
+
 class ToolSettings(Section):
     """What holds for all tools."""
+
+    terminal: TerminalSettings = Field(default_factory=TerminalSettings)
 
     timeout: float = Field(
         default=120.0, gt=0, le=3600, description="Seconds after which a command or a search is ended."

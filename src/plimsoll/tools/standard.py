@@ -1,16 +1,24 @@
 """The tools that every agent gets, in the order in which every model sees them."""
 
+from pathlib import Path
+
 from plimsoll.tools.files import Patch, ReadFile, WriteFile
 from plimsoll.tools.search import SearchFiles
-from plimsoll.tools.terminal import Terminal
+from plimsoll.tools.settings import TerminalSettings
+from plimsoll.tools.terminal import Grants, Terminal
 from plimsoll.tools.toolbox import ToolBox
 
 
-def standard_tools(timeout: float = 120.0) -> ToolBox:
-    """terminal, read_file, write_file, patch, search_files."""
+def standard_tools(
+    timeout: float = 120.0, terminal: TerminalSettings | None = None, approvals: Path | None = None
+) -> ToolBox:
+    """terminal, read_file, write_file, patch, search_files.
+
+    `approvals` is the file of what a person allowed for good; without it, nobody can.
+    """
     return ToolBox(
         (
-            Terminal(seconds=timeout),
+            Terminal(seconds=timeout, settings=terminal, grants=Grants(approvals)),
             ReadFile(),
             WriteFile(),
             Patch(),

@@ -10,7 +10,7 @@ its window is. Tools are asynchronous; what blocks goes to a thread or a process
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -74,6 +74,7 @@ class Tool(ABC):
     """Something that the agent can do."""
 
     is_safe_in_parallel: bool = False  # true where two calls at once cannot get into each other's way
+    permission_setting: str = ""  # the setting that allows calls where nobody can be asked
 
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
@@ -89,6 +90,13 @@ class Tool(ABC):
         """Why a person should be asked before this call; None where nobody has to be."""
         return None
 
+    def grantable(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
+        """What a person can allow for good, so that such a call is not asked about again."""
+        return ()
+
+    def grant(self, names: Sequence[str], context: ToolContext) -> None:
+        """Remember that a person allowed these for good."""
+
     @abstractmethod
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         """Do it. `arguments` fit the schema; whatever is raised becomes a result that says so."""
@@ -102,14 +110,16 @@ class Question:
     tool: str
     arguments: Arguments = field(repr=False)
     reason: str
+    always: tuple[str, ...] = ()  # what can be allowed for good; nothing where that is not offered
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's answer; the remark goes to the model with a refusal."""
+    """A person's answer; the remark goes to the model with a refusal, `always` allows it for good."""
 
     allowed: bool
     remark: str = ""
+    always: bool = False
 
 
 Approve: TypeAlias = Callable[[Question], Awaitable[Decision]]

@@ -36,7 +36,7 @@ PIPED_WIDTH = 160  # a file has no edge to fit into
 @click.option("--session", metavar="ID", help="Go on with this session; the beginning of its id is enough.")
 @click.option("--continue", "go_on", is_flag=True, help="Go on with the session that was last used.")
 @click.option("-q", "--question", metavar="TEXT", help="Answer this and exit; - reads standard input.")
-@click.option("--yes", is_flag=True, help="Run every tool call without asking, dangerous ones too.")
+@click.option("--yes", is_flag=True, help="Run every tool call without asking.")
 def chat(
     model: str | None,
     provider: str | None,

@@ -26,7 +26,7 @@ from plimsoll.tools import Decision, Question
 
 MARK = "› "
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "completion-menu": "noreverse"})
-_YES, _NO = ("y", "yes"), ("", "n", "no")
+_YES, _NO, _ALWAYS = ("y", "yes"), ("", "n", "no"), ("a", "always")
 
 
 class CommandCompleter(Completer):
@@ -98,14 +98,24 @@ async def take(talk: Talk, text: str) -> bool:
 
 
 async def ask_person(question: Question) -> Decision:
-    """Whether a call may run; any other answer than yes or no is a refusal with a remark."""
-    shown = ", ".join(f"{name}={_short(value)}" for name, value in question.arguments.items())
+    """Whether a call may run; any answer other than yes, no or always is a refusal with a remark."""
+    shown = ", ".join(f"{name}={_shown(name, value)}" for name, value in question.arguments.items())
     print(f"⚠ {plain(question.tool)}({shown}) {plain(question.reason)}.")
+    always = f"a = always {plain(' and '.join(question.always))} in this project, " if question.always else ""
     session: PromptSession[str] = PromptSession()
-    answer = (await session.prompt_async("  run it? [y/N, or say why not] ", handle_sigint=False)).strip()
+    answer = (
+        await session.prompt_async(f"  run it? [y/N, {always}or say why not] ", handle_sigint=False)
+    ).strip()
     if answer.lower() in _YES:
         return Decision(True)
+    if question.always and answer.lower() in _ALWAYS:
+        return Decision(True, always=True)
     return Decision(False, "" if answer.lower() in _NO else answer)
+
+
+def _shown(name: str, value: object) -> str:
+    """A command is shown whole: what is asked about must not hide behind its length."""
+    return plain(str(value)) if name == "command" else _short(value)
 
 
 def _short(value: object) -> str:

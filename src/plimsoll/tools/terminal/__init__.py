@@ -1,6 +1,7 @@
-"""The shell as a tool: commands in a session of their own, dangerous ones after asking."""
+"""The shell as a tool: commands that only read run at once, all others after asking."""
 
-from plimsoll.tools.terminal.danger import danger_of
+from plimsoll.tools.terminal.grants import Grants
+from plimsoll.tools.terminal.sandbox import require_bubblewrap
 from plimsoll.tools.terminal.tool import Terminal
 
-__all__ = ["Terminal", "danger_of"]
+__all__ = ["Grants", "Terminal", "require_bubblewrap"]

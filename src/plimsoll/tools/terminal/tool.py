@@ -1,6 +1,6 @@
 """The shell as a tool.
 
-    command ─► dangerous? ask ─► bash, own session, no input ─► output, cut to its ends ─► exit code: N
+    command ─► only reads? else ask ─► bash, own session, no input ─► output, cut to its ends ─► exit code: N
 
 The directory in which a command ends is where the next one starts. A command that
 takes too long is ended with all its children, and what it wrote until then is kept.
@@ -10,32 +10,64 @@ import asyncio
 import os
 import shutil
 import signal
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plimsoll.tools.definitions import definition_of
 from plimsoll.tools.files.nearest import missing
 from plimsoll.tools.limits import KeptBytes, shortened
 from plimsoll.tools.process import run_process
-from plimsoll.tools.terminal.danger import danger_of
+from plimsoll.tools.settings import TerminalSettings
+from plimsoll.tools.terminal.approval import Verdict, verdict_on
+from plimsoll.tools.terminal.grants import Grants
 from plimsoll.tools.terminal.output import readable
+from plimsoll.tools.terminal.sandbox import sandboxed
 from plimsoll.tools.tool import Arguments, Interrupted, Tool, ToolContext, ToolResult, failed
-from plimsoll.tools.workplace import Workplace
 
-# A pager, a password prompt or a progress animation would wait for a terminal that is not there.
-_QUIET = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "TERM": "dumb"}
+# A pager, a password prompt or a progress animation would wait for a terminal that is not there; CDPATH would
+# make `cd` go elsewhere than it says.
+_QUIET = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "TERM": "dumb", "CDPATH": ""}
+# A repository can name programs that git runs while it only reads. They need somebody's approval.
+_GIT_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "diff.ignoreSubmodules": "all",
+    "log.showSignature": "false",
+    "safe.bareRepository": "explicit",
+}
 
 
 class Terminal(Tool):
-    """Runs commands."""
+    """Runs commands. Without `grants`, nothing can be allowed for good."""
 
-    def __init__(self, seconds: float = 120.0, longest: float = 3600.0) -> None:
+    permission_setting = "tools.terminal.allow"
+
+    def __init__(
+        self,
+        seconds: float = 120.0,
+        longest: float = 3600.0,
+        settings: TerminalSettings | None = None,
+        grants: Grants | None = None,
+    ) -> None:
         super().__init__(definition_of("terminal"))
         self._seconds, self._longest = seconds, longest
+        self._settings, self._grants = settings or TerminalSettings(), grants or Grants()
 
     def needs_approval(self, arguments: Arguments, context: ToolContext) -> str | None:
+        return self._verdict(arguments, context).reason
+
+    def grantable(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
+        can_store = self._grants.can_store(context.workplace)
+        return self._verdict(arguments, context).programs if can_store else ()
+
+    def grant(self, names: Sequence[str], context: ToolContext) -> None:
+        self._grants.add(context.workplace, names)
+
+    def _verdict(self, arguments: Arguments, context: ToolContext) -> Verdict:
         place = context.workplace
-        directory = place.resolve(arguments["workdir"]) if arguments.get("workdir") else place.directory
-        return danger_of(arguments["command"], directory, place.root, place.environment.get("HOME"))
+        directory = place.resolve(arguments["workdir"]) if arguments.get("workdir") else place.standing()
+        granted = self._grants.of(place)
+        return verdict_on(arguments["command"], directory, place, self._settings.allow, granted)
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         place = context.workplace
@@ -48,7 +80,10 @@ class Terminal(Tool):
         seconds = min(float(arguments.get("timeout") or self._seconds), self._longest)
         kept = KeptBytes()
         try:
-            code, ended_in = await _run_shell(arguments["command"], directory, place, seconds, kept)
+            environment = self._environment(arguments, context)
+            code, ended_in = await self._run_shell(
+                arguments["command"], directory, place.root, environment, seconds, kept
+            )
         except asyncio.CancelledError:
             raise Interrupted(_result("[cancelled by the user]", kept, context, is_error=True)) from None
         if code is None:
@@ -60,29 +95,53 @@ class Terminal(Tool):
         where = f"[working directory: {ended_in}]\n" if moved and not once else ""
         return _result(where + _exit_line(code), kept, context)
 
+    def _environment(self, arguments: Arguments, context: ToolContext) -> dict[str, str]:
+        verdict = self._verdict(arguments, context)
+        environment = {**context.workplace.environment, **_QUIET}
+        is_unasked = not verdict.doubts and not verdict.used
+        return with_git_settings(environment, _GIT_SETTINGS) if is_unasked else environment
 
-async def _run_shell(
-    command: str, directory: Path, place: Workplace, seconds: float, kept: KeptBytes
-) -> tuple[int | None, Path | None]:
-    """The exit code and the directory in which the shell ended, where it says so."""
-    shell = shutil.which("bash") or "/bin/sh"
-    told, telling = os.pipe()
-    try:
-        os.set_blocking(told, False)
+    async def _run_shell(
+        self,
+        command: str,
+        directory: Path,
+        root: Path,
+        environment: Mapping[str, str],
+        seconds: float,
+        kept: KeptBytes,
+    ) -> tuple[int | None, Path | None]:
+        """The exit code and the directory in which the shell ended, where it says so."""
+        shell = shutil.which("bash") or "/bin/sh"
+        told, telling = os.pipe()
         try:
-            code = await run_process(
-                [shell, "-c", f"trap 'pwd -P >/dev/fd/{telling}' EXIT; {command}"],
-                directory=directory,
-                environment={**place.environment, **_QUIET},
-                seconds=seconds,
-                take=kept.take,
-                keep_open=(telling,),
-            )
+            os.set_blocking(told, False)
+            argv = [shell, "-c", f"trap 'pwd -P >/dev/fd/{telling}' EXIT; {command}"]
+            if self._settings.sandbox:
+                argv = sandboxed(argv, root, directory, network=self._settings.network)
+            try:
+                code = await run_process(
+                    argv,
+                    directory=directory,
+                    environment=environment,
+                    seconds=seconds,
+                    take=kept.take,
+                    keep_open=(telling,),
+                )
+            finally:
+                os.close(telling)
+            return code, _told_directory(told)
         finally:
-            os.close(telling)
-        return code, _told_directory(told)
-    finally:
-        os.close(told)
+            os.close(told)
+
+
+def with_git_settings(environment: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which git takes these settings, whatever the repository says."""
+    given = environment.get("GIT_CONFIG_COUNT", "0")
+    first = int(given) if given.isdecimal() else 0
+    more = {"GIT_CONFIG_COUNT": str(first + len(settings))}
+    for number, (name, value) in enumerate(settings.items(), start=first):
+        more |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return {**environment, **more}
 
 
 def _told_directory(told: int) -> Path | None:

@@ -1,0 +1,100 @@
+"""Whether a command line runs without asking, and what a person may allow for good.
+
+    every command only reads, or was allowed        no reason to ask
+    one of them is unknown                          a reason, and the program as something to allow
+    the line is more than words and pipes           a reason, and nothing to allow
+
+`cd` is followed: what comes after it must be harmless in the old directory and in the new one,
+because it depends on the commands themselves which of them it will be.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from plimsoll.tools.terminal.paths import Paths
+from plimsoll.tools.terminal.read_only import (
+    Doubt,
+    credential_patterns,
+    doubt_about,
+    grant_doubt,
+    grantable,
+)
+from plimsoll.tools.terminal.shell import Command, Unsupported, commands_in
+from plimsoll.tools.workplace import Workplace
+
+EVERYTHING = "*"
+_MOST_DIRECTORIES = 8
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What is doubtful about a command line; without doubts it runs."""
+
+    doubts: list[Doubt] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)  # programs that run because they were allowed
+
+    @property
+    def reason(self) -> str | None:
+        return self.doubts[0].reason if self.doubts else None
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """What has to be allowed for this line to run; empty where that is not enough."""
+        named = {doubt.program: None for doubt in self.doubts}
+        return () if "" in named else tuple(named)
+
+
+def verdict_on(
+    text: str, directory: Path, place: Workplace, allow: Collection[str] = (), granted: Collection[str] = ()
+) -> Verdict:
+    """`allow` comes from the settings and may name anything, `granted` from a person's answers."""
+    verdict = Verdict()
+    if EVERYTHING in allow:
+        verdict.used.add(EVERYTHING)
+        return verdict
+    try:
+        commands = commands_in(text)
+        _judge(commands, verdict, _Rules(place, allow, granted), [directory])
+    except Unsupported as error:
+        verdict.doubts = [Doubt(f"uses {error}, so what it does is known only when it runs")]
+    return verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    place: Workplace
+    allow: Collection[str]
+    granted: Collection[str]
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return self.place.environment
+
+    def allows(self, words: Sequence[str]) -> bool:
+        named = {words[0], " ".join(words[:2])} & set(self.allow)
+        return bool(named) or grantable(words) in self.granted
+
+
+def _judge(commands: Sequence[Command], verdict: Verdict, rules: _Rules, directories: list[Path]) -> None:
+    paths, home = Paths(rules.place.root, *credential_patterns()), rules.environment.get("HOME")
+    for command in commands:
+        for directory in list(directories):
+            if not paths.is_inside(directory):
+                verdict.doubts.append(Doubt(f"runs in {directory}, outside of {paths.root}"))
+                return
+            words = command.expanded(directory, home)
+            doubt = doubt_about(command, words, directory, paths, rules.environment)
+            if doubt is not None and doubt.program:
+                doubt = grant_doubt(words, directory, paths) or doubt
+            if doubt is not None and rules.allows(words):
+                verdict.used.add(words[0])
+                doubt = grant_doubt(words, directory, paths)
+            if doubt is not None:
+                verdict.doubts.append(doubt)
+            elif words[0] == "cd":
+                reached = directory / words[-1] if len(words) > 1 else Path(home or "/")
+                if reached not in directories:
+                    directories.append(reached)
+        if len(directories) > _MOST_DIRECTORIES:
+            raise Unsupported("too many directories")

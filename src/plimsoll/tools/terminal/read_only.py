@@ -1,0 +1,273 @@
+"""Whether a command only reads, and so may run without asking.
+
+    git log --oneline -5 | head         None
+    git -c alias.x='!rm -rf ~' x        Doubt("runs `git -c`, …")
+    npm test                            Doubt("runs `npm test`, …", program="npm test")
+
+What is known to read is data (`read_only.toml`): programs, and for each the options that keep
+it so. Everything else is a doubt: another program, another option, a path outside of the
+project or to credentials. Only a doubt about the program itself can be settled for good.
+"""
+
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from plimsoll.tools.terminal.paths import Paths
+from plimsoll.tools.terminal.shell import Command
+
+_URL = re.compile(r"(?:https?|ssh|git)://")
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why a person should be asked; `program` is what they may allow for good, if anything."""
+
+    reason: str
+    program: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """How one program may be called; the fields are explained in `read_only.toml`."""
+
+    flags: str = ""
+    texts: str = ""
+    values: str = ""
+    first: str = ""
+    no_first: str = ""
+    operands: str = ""
+    needs: str = ""
+    trees: str = ""
+    most: int = 10_000
+    long: bool = False
+    is_text: bool = False
+    is_free: bool = False
+    names: bool = False
+    like: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class _Call:
+    """The arguments of one call, read with the options that are known."""
+
+    options: set[str] = field(default_factory=set)
+    operands: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)  # of options, where they are paths
+    unknown: str = ""
+
+
+def doubt_about(
+    command: Command, words: Sequence[str], directory: Path, paths: Paths, environment: Mapping[str, str]
+) -> Doubt | None:
+    """Why one simple command, expanded to these words, may do more than read."""
+    name, program, arguments, moved = _found(words)
+    key = grantable(words)
+    label = f"runs `{words[0]}`"
+    if program is None:
+        return Doubt(f"runs `{name}`, which is not known to only read", key)
+    if _is_replaceable(words[0], paths, environment):
+        return Doubt(f"{label}, a program that the project itself could bring", key)
+    if program.is_free:
+        return _path_doubt(words[1:], directory, paths, names=True) if _has_pattern(command) else None
+    call = _read(program, arguments)
+    if call.unknown:
+        return Doubt(f"runs `{name}` with {call.unknown!r}, which is not known to only read", key)
+    paths_given = call.operands
+    if program.first and not call.options & set(program.no_first.split()):
+        if not call.operands or not re.fullmatch(program.first, call.operands[0]):
+            return Doubt(f"runs `{name}` in a way that is not known to only read", key)
+        paths_given = call.operands[1:]
+    is_other = program.operands and not all(re.fullmatch(program.operands, word) for word in paths_given)
+    is_short = program.needs and not call.options & set(program.needs.split())
+    if is_other or is_short or len(call.operands) > program.most:
+        return Doubt(f"runs `{name}` in a way that is not known to only read", key)
+    for folder in moved:
+        if found := _path_doubt([folder], directory, paths, names=True):
+            return found
+        directory = directory / folder
+    if not program.is_text or _has_pattern(command):
+        given = [*paths_given, *call.values]
+        reads_trees = bool(call.options & set(program.trees.split()))
+        if found := _path_doubt(given, directory, paths, names=program.names, trees=reads_trees):
+            return found
+    if words[0] == "git" and (setting := _program_in_git_settings(directory, environment)):
+        return Doubt(f"runs `git` where {setting} in the repository's settings names a program")
+    return None
+
+
+def grant_doubt(words: Sequence[str], directory: Path, paths: Paths) -> Doubt | None:
+    """Why a program that is allowed is asked about all the same: the paths in its words."""
+    return _path_doubt([word for word in words[1:] if not _URL.match(word)], directory, paths, names=False)
+
+
+def grantable(words: Sequence[str]) -> str:
+    """What can be allowed for good: `pytest`, `git commit`; empty for what runs anything it is given."""
+    name, lists = words[0], _lists()
+    if "/" in name or not re.fullmatch(r"[\w.+-]+", name) or _fits(name, lists["never"]):
+        return ""
+    if name not in lists["subcommands"]:
+        return name
+    following = words[1] if len(words) > 1 else ""
+    if not re.fullmatch(r"\w[\w:-]*", following) or f"{name}:{following}" in lists["never_subcommands"]:
+        return ""
+    return f"{name} {following}"
+
+
+def _found(words: Sequence[str]) -> tuple[str, _Program | None, Sequence[str], Sequence[str]]:
+    """The entry for these words: its name, what is known, its arguments, and the directories it changes to first."""
+    name, programs = words[0], _programs()
+    if name in _lists()["version"] and list(words[1:]) == ["--version"]:
+        return name, _Program(is_free=True), (), ()
+    outer = programs.get(name)
+    if not any(entry.startswith(f"{name} ") for entry in programs):
+        return name, outer, words[1:], ()
+    at, known = 1, outer or _Program()
+    moved: list[str] = []
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] in known.values.split():
+            moved += words[at + 1 : at + 2]
+            at += 2
+        elif words[at] in known.flags.split():
+            at += 1
+        else:
+            return f"{name} {words[at]}", None, (), ()
+    if at >= len(words):
+        return name, outer, words[1:], ()
+    sub = f"{name} {words[at]}"
+    return sub, programs.get(sub), words[at + 1 :], moved
+
+
+def _read(program: _Program, arguments: Sequence[str]) -> _Call:
+    call, rest = _Call(), list(arguments)
+    flags, texts, values = program.flags.split(), program.texts.split(), program.values.split()
+    while rest:
+        word = rest.pop(0)
+        if word == "--" and not program.long:
+            call.operands += rest
+            break
+        if word in flags:
+            call.options.add(word)
+        elif word == "-" or not word.startswith("-"):
+            call.operands.append(word)
+        elif re.fullmatch(r"-\d+", word) and "-NUM" in flags:
+            continue
+        else:
+            pieces = [(word, None)] if program.long else list(_pieces(word, {*texts, *values}))
+            for option, value in pieces:
+                call.options.add(option)
+                if option not in texts and option not in values:
+                    if option in flags and value is None:
+                        continue
+                    call.unknown = word
+                    return call
+                if value is None and option not in flags:
+                    if not rest or (rest[0].startswith("-") and not program.long):
+                        call.unknown = word
+                        return call
+                    value = rest.pop(0)
+                if option in values and value is not None:
+                    call.values.append(value)
+    return call
+
+
+def _pieces(word: str, valued: Collection[str]) -> Iterator[tuple[str, str | None]]:
+    """The options in one word, each with the value that it carries: --color=auto, -rn, -A3."""
+    if word.startswith("--"):
+        name, equals, value = word.partition("=")
+        yield name, value if equals else None
+        return
+    for place, letter in enumerate(word[1:], start=2):
+        yield f"-{letter}", (word[place:] or None) if f"-{letter}" in valued else None
+        if f"-{letter}" in valued:
+            return
+
+
+def _path_doubt(
+    words: Sequence[str], directory: Path, paths: Paths, *, names: bool, trees: bool = False
+) -> Doubt | None:
+    for word in words:
+        if reason := paths.problem(word, directory, names_only=names):
+            return Doubt(reason)
+    if trees and (reason := paths.tree_problem(words or ["."], directory)):
+        return Doubt(reason)
+    return None
+
+
+def _has_pattern(command: Command) -> bool:
+    return any(word.pattern is not None or word.has_home for word in command.words)
+
+
+def _is_replaceable(program: str, paths: Paths, environment: Mapping[str, str]) -> bool:
+    """Whether the project could put its own program in the place of this one."""
+    searched = environment.get("PATH", "")
+    if not all(folder.startswith("/") for folder in searched.split(":") if searched):
+        return True
+    found = shutil.which(program, path=searched)
+    return found is not None and paths.is_inside(Path(found).parent)
+
+
+def _program_in_git_settings(directory: Path, environment: Mapping[str, str]) -> str:
+    """The setting of the repository, if any, that makes a reading command run a program."""
+    listing = ["git", "config", "--includes", "--show-scope", "--name-only", "--list", "-z"]
+    try:
+        done = subprocess.run(listing, cwd=directory, env=dict(environment), capture_output=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return "git config --list, which fails,"
+    if done.returncode:
+        return "git config --list, which fails,"
+    parts = done.stdout.decode("utf-8", "replace").split("\0")
+    for scope, name in zip(parts[::2], parts[1::2], strict=False):
+        if scope in ("local", "worktree") and _fits(name.lower(), _lists()["git_settings"]):
+            return name
+    return ""
+
+
+def _fits(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _joined(one: _Program, other: _Program) -> _Program:
+    """An entry with the options of another besides its own, and its shape where it has none."""
+    joined: dict[str, Any] = {
+        name: f"{getattr(other, name)} {getattr(one, name)}" for name in ("flags", "texts", "values", "trees")
+    }
+    for name in ("first", "no_first", "operands", "needs", "long", "is_text", "names"):
+        joined[name] = getattr(one, name) or getattr(other, name)
+    return replace(one, **joined, most=min(one.most, other.most))
+
+
+@cache
+def _data() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(files("plimsoll.tools.terminal").joinpath("read_only.toml").read_text("utf-8"))
+
+
+@cache
+def _lists() -> Mapping[str, Sequence[str]]:
+    return {name: tuple(str(words).split()) for name, words in _data()["lists"].items()}
+
+
+@cache
+def _programs() -> Mapping[str, _Program]:
+    known = {name: _Program(**entry) for name, entry in _data()["programs"].items()}
+    return {name: _with_inherited(program, known) for name, program in known.items()}
+
+
+def _with_inherited(program: _Program, known: Mapping[str, _Program]) -> _Program:
+    for other in program.like:
+        program = _joined(program, _with_inherited(known[other], known))
+    return program
+
+
+def credential_patterns() -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+    """Names of files with credentials, names that only look so, and folders of credentials."""
+    lists = _lists()
+    return lists["credentials"], lists["not_credentials"], lists["credential_folders"]
