@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from plimsoll.archive import Item
 from plimsoll.context import ContextCompressor
+from plimsoll.context.compressor import PLACEHOLDER, prune_old_tool_results
 from plimsoll.context.lcm import LcmEngine
 from plimsoll.context.markers import (
     NOTE,
@@ -19,6 +20,7 @@ from plimsoll.context.markers import (
     is_summary,
     newest_own_request,
 )
+from plimsoll.gateway.dropin.sight import system_with_note
 from plimsoll.messages import text_of, validate
 
 HEADINGS = (
@@ -127,6 +129,21 @@ def test_a_pasted_summary_reaches_the_log_of_the_lossless_engine():
     engine = LcmEngine(context_length=8_000, protect_last_n=4)
     engine.compress([SYSTEM, *talk(2), PASTED, assistant("I go on."), *talk(30), user("go")])
     assert engine.memory.messages(6, 6)[0].message == PASTED
+
+
+def test_output_that_begins_with_a_stub_is_cleared_and_a_stub_is_not_cleared_again():
+    printed = {**calls(1)[1], "content": f"{PLACEHOLDER}\nread_file(a.py)\n" + "a line of the log\n" * 90}
+    messages = [SYSTEM, user("a"), calls(1)[0], printed, user("b")]
+    once, cleared = prune_old_tool_results(messages, 2, 5)
+    assert [one.index for one in cleared] == [3]
+    assert prune_old_tool_results(once, 2, 5) == (once, ())
+
+
+@pytest.mark.parametrize("system", ["You help.", [{"type": "text", "text": "You help."}]])
+def test_anthropics_system_prompt_gets_the_note_once(system):
+    once = system_with_note(system)
+    assert once[-1]["text"] == NOTE
+    assert system_with_note(once) == once
 
 
 OPENINGS = st.sampled_from(

@@ -55,6 +55,13 @@ def test_the_caching_line_for_claude_via_openrouter(home):
     assert "💾 Prompt caching: ENABLED (Claude via OpenRouter, 5m TTL)" in lines
 
 
+def test_an_hour_via_openrouter_is_stated_with_its_rule_below_the_caching_line(home):
+    config = "prompt_caching:\n  cache_ttl: 1h\n"
+    lines = start(home, "--model", "anthropic/claude-sonnet-4.5", config=config, OPENROUTER_API_KEY="sk-or-0")
+    at = lines.index("💾 Prompt caching: ENABLED (Claude via OpenRouter, 1h TTL)")
+    assert "OpenRouter passes the 1h TTL on" in lines[at + 1]
+
+
 def test_the_caching_line_where_it_is_off(home):
     config = "prompt_caching:\n  strategy: none\n"
     lines = start(home, "--model", "claude-sonnet-4.5", config=config, ANTHROPIC_API_KEY="sk-ant-0")

@@ -9,6 +9,7 @@ Only results of more than 200 characters outside the protected head and tail go.
 summary of phase 3 is written from the originals, never from these stubs.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from plimsoll.messages import Message, answers, call_name, media_of, original_ha
 
 PLACEHOLDER = "[Old tool output cleared to save context space]"
 KEEP_CHARACTERS = 200
+_STUB = re.compile(re.escape(PLACEHOLDER) + r"\n.+\nfull text under handle h:[0-9a-f]{10}", re.DOTALL)
 
 
 def prune_old_tool_results(
@@ -45,8 +47,13 @@ def is_large(message: Message) -> bool:
         return False
     content = message.get("content")
     if isinstance(content, str):
-        return len(content) > KEEP_CHARACTERS and not content.startswith(PLACEHOLDER)
+        return len(content) > KEEP_CHARACTERS and not _is_stub(content)
     return bool(media_of(message)) or len(text_of(message)) > KEEP_CHARACTERS
+
+
+def _is_stub(content: str) -> bool:
+    """Whether a result is a stub of ours, and not output that begins with one, such as a printed conversation."""
+    return _STUB.fullmatch(content) is not None
 
 
 def describe(message: Message, index: int, call: dict[str, Any]) -> Cleared:
