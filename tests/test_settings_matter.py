@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.testing.scripted_server import ScriptedServer, call, say
+from plimsoll.testing.scripted_server import ScriptedServer, call, fault, say
 
 PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
 SCRIPT = str(Path(__file__).parent / "tools" / "mcp_server_script.py")
@@ -223,6 +223,17 @@ def test_mcp_servers_headers_come_with_every_request(home):
     assert set(seen) == {"lantern"}
     assert "the MCP server 'demo'" in beside
     assert "lantern" not in beside
+
+
+def test_auxiliary_compression_idle_timeout_ends_the_wait_for_a_silent_model(home):
+    with ScriptedServer([fault("hang", times=None)]) as model:
+        config = (
+            "auxiliary:\n  compression:\n    model: small\n    provider: custom\n"
+            f"    base_url: {model.openai_url}\n    idle_timeout: 0.25\n"
+        )
+        done = run(home, ["compress", "--example"], config)
+    assert done.returncode == 0, done.stderr
+    assert "sent no new token for 0.25 s" in done.stderr
 
 
 def test_an_environment_variable_outranks_the_file(home):

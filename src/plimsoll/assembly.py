@@ -48,11 +48,12 @@ def resolve_summaries(settings: Settings, environ: Mapping[str, str], home: Path
     return asyncio.run(resolve_auxiliary(settings.auxiliary.compression, settings.model, environ, home=home))
 
 
-def open_auxiliary(resolution: AuxiliaryResolution, home: Path) -> Auxiliary | None:
+def open_auxiliary(settings: Settings, resolution: AuxiliaryResolution, home: Path) -> Auxiliary | None:
     """The models that were resolved, ready to write; None where there is none."""
     if not resolution.candidates:
         return None
-    return Auxiliary(resolution.candidates, home=home, main=resolution.main)
+    idle = settings.auxiliary.compression.idle_timeout
+    return Auxiliary(resolution.candidates, home=home, main=resolution.main, idle=idle)
 
 
 def build_compressor(
@@ -232,7 +233,7 @@ async def join_conversation(
     settings, archive, home, manners = shared.settings, shared.archive, shared.home, manners or Manners()
     card = card_of(settings, shared.resolution.endpoint, home)
     found = await archive.session(session) if session else await archive.create_session(model=card.name)
-    auxiliary = open_auxiliary(shared.summaries, home)
+    auxiliary = open_auxiliary(settings, shared.summaries, home)
     line = _line(settings, shared.resolution, home, found.id, shared.client)
     line.is_shared, line.on_reply = True, auxiliary.sent if auxiliary else None
     worn = outfit(

@@ -33,6 +33,7 @@
     ├── InvalidConversation      a message list breaks a rule of the wire format it is meant for
     ├── MalformedReply           a provider's reply or stream event is not one of its wire format
     └── SummaryFailed            a summary model gave nothing usable; the deterministic writer takes over
+        └── SummaryLate          nobody waits for it any more; its text may still arrive
 
 A `UserError` carries what was wrong, the value, and what to change. Any other
 exception that reaches the terminal is a bug and keeps its traceback.
@@ -40,6 +41,8 @@ exception that reaches the terminal is a bug and keeps its traceback.
 """
 
 import errno
+from concurrent.futures import Future
+from typing import Any
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
@@ -215,6 +218,14 @@ class MalformedReply(PlimsollError):
 
 class SummaryFailed(PlimsollError):
     """A summary model raised, refused, or wrote something that cannot serve as a summary."""
+
+
+class SummaryLate(SummaryFailed):
+    """A summary model fell silent, or the user continued without it; `pending` may still bring its text."""
+
+    def __init__(self, message: str, pending: "Future[Any]") -> None:
+        super().__init__(message)
+        self.pending = pending
 
 
 def advice_on(error: OSError) -> str:

@@ -180,3 +180,27 @@ def test_the_embedded_model_talks_compacts_with_a_focus_and_takes_it_back(home, 
         screen.wait_for_prompt()
         screen.type("/quit")
         screen.wait_for("left with 0")
+
+
+def test_escape_continues_without_a_summary_that_does_not_come(home):
+    long = "word " * 2_400
+
+    def answer(request):
+        is_summary = "## Critical Context" in str(request.messages[-1]["content"])
+        return fault("hang") if is_summary else say(f"Answer {len(request.messages)}. {long}")
+
+    small = (
+        "  cards:\n    small: {window: 12000}\ncompression:\n  protect_last_n: 2\n  background: false\n"
+        "auxiliary:\n  compression:\n    idle_timeout: 600\n"
+    )
+    with ScriptedServer(answer) as server:
+        (home / "config.yaml").write_text(configured(server, small, "small"), "utf-8")
+        with Terminal(home, size=(100, 200)) as screen:
+            for question in ("one", "two", "three"):
+                screen.wait_for_prompt()
+                screen.type(f"question {question}")
+            screen.wait_for("Esc continues without it")
+            screen.press("n", "e", "x", "t")
+            screen.press("Escape")
+            screen.wait_for("undo with /undo")
+            screen.wait_for("› next")

@@ -4,7 +4,17 @@ from plimsoll.agent.agent import INTERRUPTED, LEFT, UNANSWERED, Agent
 from plimsoll.agent.asking import Emit, Line, Reserve
 from plimsoll.agent.compaction import CLEARING, Attempt, CompactionRules, Compactor
 from plimsoll.agent.engine_tools import engine_tools
-from plimsoll.agent.events import Called, Compacted, Event, Noticed, Returned, Said, Thought, Used
+from plimsoll.agent.events import (
+    Called,
+    Compacted,
+    Event,
+    Noticed,
+    Returned,
+    Said,
+    Summarising,
+    Thought,
+    Used,
+)
 from plimsoll.agent.hooks import Hooks
 from plimsoll.agent.hosting import HostedEngine, drafts
 from plimsoll.agent.journal import Journal
@@ -33,6 +43,7 @@ __all__ = [
     "Reserve",
     "Returned",
     "Said",
+    "Summarising",
     "Thought",
     "Used",
     "drafts",

@@ -24,6 +24,7 @@ from plimsoll.agent.journal import Journal
 from plimsoll.agent.large import results_of
 from plimsoll.agent.limits import Limits
 from plimsoll.agent.preparation import expected_tokens
+from plimsoll.agent.progress import progress_to
 from plimsoll.archive import CompactionEvent
 from plimsoll.context import Report
 from plimsoll.context.ledger import call_line, outcome_of
@@ -121,7 +122,9 @@ class Agent:
         share = deadline and deadline * _ENGINE_SHARE
         async with self.line.room(self.view) if self.compactor.model else nullcontext():
             async with asyncio.timeout(deadline):
-                attempt = await self.compactor.compact(self.view, tokens, trigger, focus, share)
+                attempt = await self.compactor.compact(
+                    self.view, tokens, trigger, focus, share, progress_to(emit)
+                )
             if why:
                 reasons = (why, attempt.event.reason)
                 event = replace(attempt.event, reason="; ".join(reason for reason in reasons if reason))

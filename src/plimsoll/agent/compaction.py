@@ -14,23 +14,13 @@ attempt that got nowhere is not repeated on every turn: only after growth or tim
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from plimsoll.agent.accounts import Spender, ledger_of, record_of, total_of
 from plimsoll.agent.foreign import Hung, in_thread, said
 from plimsoll.agent.hooks import MUST, Guidance, Hooks
 from plimsoll.agent.hosting import HostedEngine, drafts
-from plimsoll.agent.preparation import (
-    Lighter,
-    Prepared,
-    expected_tokens,
-    gated,
-    previewed,
-    refit,
-    refit_line,
-    refitted,
-)
+from plimsoll.agent.preparation import Lighter, Prepared, expected_tokens, prepared_for, preview_of
 from plimsoll.archive import CompactionEvent, UsageRecord
 from plimsoll.caching import NEVER, Course, Terms, Verdict, cheapest, clearing_pays, compaction_pays
 from plimsoll.context import ContextCompressor, ContextEngine, SummaryWriter
@@ -38,10 +28,12 @@ from plimsoll.context.budget import Budget
 from plimsoll.context.gate import refusal
 from plimsoll.messages import Message, Wire
 from plimsoll.models import estimate_messages_tokens_rough as weigh
+from plimsoll.providers.auxiliary.watch import SummaryWatch
 
 SOFT_LINE = 0.85
 FAR_BELOW = 0.85
 NOTHING = "nothing to compress yet"
+HANGING = "The summary model fell silent (auxiliary.compression.idle_timeout), so code wrote the summary."
 CLEARING: Literal["clearing"] = "clearing"  # the trigger that only clears old results
 _MOST_SOURCES = 3
 
@@ -105,6 +97,7 @@ class Compactor:
         self._clock = clock
         self._prepared: Prepared | None = None
         self._vain: _Vain | None = None
+        self._watch = SummaryWatch()  # of the compaction that is waited for
         self._reached = 0  # tokens that the last compaction left; the next one is not expected to leave fewer
 
     @property
@@ -168,8 +161,9 @@ class Compactor:
             return
         source = tuple(view)
         guidance = asyncio.create_task(self.hooks.before(source, "threshold", None))
-        task = asyncio.create_task(self._run_guided(guidance, list(source), tokens))
-        self._prepared = Prepared(source, guidance, task)
+        watch = SummaryWatch()
+        task = asyncio.create_task(self._run_guided(guidance, list(source), tokens, watch))
+        self._prepared = Prepared(source, guidance, task, watch)
 
     async def compact(
         self,
@@ -178,14 +172,18 @@ class Compactor:
         trigger: str,
         focus: str | None = None,
         deadline: float | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> Attempt:
         """Make the view lighter now: by what was prepared, by the engine, or by the built-in one.
 
-        `deadline` is how many seconds each of them may take, where the rules allow more.
+        `deadline` is how many seconds each of them may take, where the rules allow more. `progress` is told how
+        many characters the summary model has written while it is waited for, from another thread.
         """
         started = self._clock()
         event = CompactionEvent.refused(trigger, self.engine.name, len(view), tokens)
         prepared = self._take_prepared(view, focus)
+        self._watch = prepared.watch if prepared else SummaryWatch()
+        self._watch.wait(progress)
         guidance = await (prepared.guidance if prepared else self.hooks.before(view, trigger, focus))
         if guidance.veto and trigger in MUST:
             # What was vetoed was not prepared either.
@@ -199,6 +197,8 @@ class Compactor:
         if trigger == CLEARING and (built_in := self._built_in):
             sources.insert(0, (CLEARING, lambda: self._clear(built_in, list(view), seconds)))
         found, why = await self._candidate(list(view), tokens, guidance.focus, sources, seconds)
+        if self._watch.is_hanging:
+            self.host.notice("hanging", HANGING)
         waited = self._clock() - started
         spent = self.take_spent()
         event = replace(event, seconds=waited, waited=waited, reason=why, money=total_of(spent))
@@ -228,15 +228,11 @@ class Compactor:
     async def preview(self, view: Sequence[Message], tokens: int, focus: str | None) -> Lighter:
         """What `compact` by hand would give, with a summary written by code; changes nothing."""
         prepared = self._prepared if self._prepared and focus is None and self._prepared.fits(view) else None
-        expected, first = partial(expected_tokens, view, tokens), None
-        for engine in self.host.previewing():
-            found = await previewed(engine, prepared, view, tokens, focus, expected)
-            found = gated(found, view, self.wire)
-            if found.is_compacted:
-                return found
-            first, prepared = first or found, None
-        assert first is not None  # there is always an engine
-        return first
+        return await preview_of(self.host, prepared, view, tokens, focus, self.wire)
+
+    def skip_summary(self) -> None:
+        """Continue without the summary model: the compaction that is waited for is finished by code."""
+        self._watch.skip()
 
     def compacted(self, left: int) -> None:
         """The view was made lighter, and has so many tokens now."""
@@ -350,7 +346,7 @@ class Compactor:
         engine = self.engine
         sources: list[tuple[str, Source]] = []
         if prepared:
-            sources.append(("prepared", lambda: self._prepared_for(prepared, view, tokens, seconds)))
+            sources.append(("prepared", lambda: prepared_for(self.host, prepared, view, tokens, seconds)))
         sources.append((engine.name, lambda: self._run(engine, view, tokens, focus, seconds)))
         if not self.host.is_built_in:
             sources.append(self._plain(self.host.fallback(), view, tokens, focus, seconds))
@@ -362,13 +358,13 @@ class Compactor:
         return "the built-in", lambda: self._run(engine, view, tokens, focus, seconds)
 
     async def _run_guided(
-        self, guidance: "asyncio.Task[Guidance]", view: list[Message], tokens: int
+        self, guidance: "asyncio.Task[Guidance]", view: list[Message], tokens: int, watch: SummaryWatch
     ) -> Lighter:
         """The engine's work in the background, once the hooks have spoken."""
         spoken = await asyncio.shield(guidance)
         if spoken.veto:
             return Lighter(view, None, 0.0)
-        return await self._run(self.engine, view, tokens, spoken.focus, self.rules.deadline)
+        return await self._run(self.engine, view, tokens, spoken.focus, self.rules.deadline, watch)
 
     async def _clear(self, engine: ContextCompressor, view: list[Message], seconds: float) -> Lighter:
         """Old results cleared, and nothing else."""
@@ -377,19 +373,17 @@ class Compactor:
         return Lighter(messages, engine.last_report, self._clock() - started)
 
     async def _run(
-        self, engine: ContextEngine, view: list[Message], tokens: int, focus: str | None, seconds: float
+        self,
+        engine: ContextEngine,
+        view: list[Message],
+        tokens: int,
+        focus: str | None,
+        seconds: float,
+        watch: SummaryWatch | None = None,
     ) -> Lighter:
         """The engine in a thread of its own, within so many seconds."""
         started = self._clock()
         messages, report = await self.host.compress(
-            engine, view, seconds, current_tokens=tokens, focus_topic=focus
+            engine, view, seconds, watch or self._watch, current_tokens=tokens, focus_topic=focus
         )
         return Lighter(messages, report, self._clock() - started)
-
-    async def _prepared_for(
-        self, prepared: Prepared, view: list[Message], tokens: int, seconds: float
-    ) -> Lighter:
-        """What was prepared, fitted to the view as it is now."""
-        found = await prepared.task
-        expected, line = partial(expected_tokens, view, tokens), refit_line(self.engine)
-        return await refitted(found, prepared, view, expected, line, partial(refit, self.host, seconds))

@@ -48,6 +48,13 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
+class Summarising:
+    """The turn waits for the summary model, which has written so many characters."""
+
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
 class Compacted:
     """The view was made lighter, or it was tried and refused."""
 
@@ -62,4 +69,4 @@ class Noticed:
     sentence: str
 
 
-Event: TypeAlias = Said | Thought | Called | Returned | Used | Compacted | Noticed
+Event: TypeAlias = Said | Thought | Called | Returned | Used | Summarising | Compacted | Noticed

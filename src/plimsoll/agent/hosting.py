@@ -9,6 +9,7 @@ the arguments that they accept, as copies. While one compresses in the backgroun
 be asked for small things.
 """
 
+import asyncio
 import copy
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,9 +18,12 @@ from typing import Any, TypeGuard, TypeVar
 from plimsoll.agent.foreign import Hung, accepted, in_thread, said
 from plimsoll.context import Budget, ContextCompressor, ContextEngine, Report
 from plimsoll.messages import Message, found_again
+from plimsoll.providers.auxiliary.watch import CURRENT, SummaryWatch
 
 T = TypeVar("T")
 SMALL_DEADLINE = 10.0  # seconds for everything but `compress`
+SUMMARY_SHARE = 0.9  # of the seconds for a compaction, for its summary model; code needs the rest
+TOO_LONG = "the summary model took longer than the compaction may"
 _MORE = 0.05  # share of the window by which a view must grow until a wish that came to nothing counts again
 
 
@@ -165,14 +169,23 @@ class HostedEngine:
             raise
 
     async def compress(
-        self, engine: ContextEngine, view: list[Message], seconds: float, **arguments: Any
+        self,
+        engine: ContextEngine,
+        view: list[Message],
+        seconds: float,
+        watch: SummaryWatch | None = None,
+        **arguments: Any,
     ) -> tuple[list[Message], Report | None]:
-        """What an engine makes of a view, and its report; raises what the engine raises, and `Hung`."""
+        """What an engine makes of a view, and its report; raises what the engine raises, and `Hung`.
+
+        `watch` is how the summary model's progress is followed, and how it is given up.
+        """
         own = type(engine) is ContextCompressor
 
         def work() -> tuple[list[Message], Report | None]:
             lighter: Any
             report: Any
+            CURRENT.set(watch)  # only in this thread's own context
             given = list(view) if own else copy.deepcopy(view)
             copies = list(given)  # an engine may change the list that it was given
             if drafts(engine):
@@ -185,12 +198,16 @@ class HostedEngine:
             report = report if isinstance(report, Report) else None
             return (lighter if own else _with_originals(lighter, copies, view)), report
 
+        give_up = watch.skip if watch else _nothing
+        timer = asyncio.get_running_loop().call_later(seconds * SUMMARY_SHARE, give_up, TOO_LONG)
         try:
             return await in_thread(work, seconds)
         except Hung:
             if not own:
                 self.retire(engine, f"compress() did not come back within {seconds:.3g} s")
             raise
+        finally:
+            timer.cancel()
 
     def retire(self, engine: ContextEngine, why: str) -> None:
         """Never use an engine again that hung: its thread cannot be ended and may still change its state."""
@@ -203,6 +220,10 @@ class HostedEngine:
             "The built-in compressor serves.",
         )
         self.engine = fallback
+
+
+def _nothing(_why: str) -> None:
+    """There is no summary model to give up."""
 
 
 def drafts(engine: ContextEngine) -> TypeGuard[ContextCompressor]:

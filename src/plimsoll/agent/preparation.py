@@ -10,15 +10,17 @@ The prepared summary is kept: a refit by the built-in engines asks no model, so 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 from plimsoll.agent.foreign import in_thread
 from plimsoll.agent.hooks import Guidance
-from plimsoll.agent.hosting import HostedEngine, drafts
+from plimsoll.agent.hosting import SUMMARY_SHARE, TOO_LONG, HostedEngine, drafts
 from plimsoll.context import ContextCompressor, ContextEngine, Report
 from plimsoll.context.gate import refusal
 from plimsoll.messages import Message, Wire
 from plimsoll.models import estimate_messages_tokens_rough as weigh
+from plimsoll.providers.auxiliary.watch import SummaryWatch
 
 # A prepared view with its later messages is refitted above this share of the threshold: less would leave
 # no room to grow before the next compaction.
@@ -46,6 +48,7 @@ class Prepared:
     source: tuple[Message, ...]
     guidance: "asyncio.Task[Guidance]"
     task: "asyncio.Task[Lighter]"
+    watch: SummaryWatch
 
     def fits(self, view: Sequence[Message]) -> bool:
         """Whether the view still begins with exactly the messages that were prepared from."""
@@ -61,6 +64,7 @@ class Prepared:
 
     def cancel(self) -> None:
         """Stop the work."""
+        self.watch.skip()
         self.guidance.cancel()
         self.task.cancel()
 
@@ -91,6 +95,37 @@ async def refitted(
     return replace(found, messages=combined, report=_joined(found.report, found.report, view, combined))
 
 
+async def prepared_for(
+    host: HostedEngine, prepared: Prepared, view: Sequence[Message], tokens: int, seconds: float
+) -> Lighter:
+    """What was prepared, fitted to the view as it is now, for which the provider counts `tokens`."""
+    done, _ = await asyncio.wait({prepared.task}, timeout=seconds * SUMMARY_SHARE)
+    if not done:
+        prepared.watch.skip(TOO_LONG)
+    found = await prepared.task
+    expected, line = partial(expected_tokens, view, tokens), refit_line(host.engine)
+    return await refitted(found, prepared, view, expected, line, partial(refit, host, seconds))
+
+
+async def preview_of(
+    host: HostedEngine,
+    prepared: Prepared | None,
+    view: Sequence[Message],
+    tokens: int,
+    focus: str | None,
+    wire: Wire,
+) -> Lighter:
+    """What a compaction by hand would give now; nothing is stored, counted or asked of a model."""
+    expected, first = partial(expected_tokens, view, tokens), None
+    for engine in host.previewing():
+        found = _gated(await _previewed(engine, prepared, view, tokens, focus, expected), view, wire)
+        if found.is_compacted:
+            return found
+        first, prepared = first or found, None
+    assert first is not None  # there is always an engine
+    return first
+
+
 async def refit(host: HostedEngine, seconds: float, messages: list[Message], tokens: int) -> Drafted:
     """Compact a prepared list again. Our engines ask no model for it, so nobody waits for one."""
     engine = host.engine
@@ -99,7 +134,7 @@ async def refit(host: HostedEngine, seconds: float, messages: list[Message], tok
     return await host.compress(engine, messages, seconds, current_tokens=tokens)
 
 
-async def previewed(
+async def _previewed(
     engine: ContextCompressor,
     prepared: Prepared | None,
     view: Sequence[Message],
@@ -107,7 +142,7 @@ async def previewed(
     focus: str | None,
     expected: Callable[[Sequence[Message]], int],
 ) -> Lighter:
-    """What a compaction by hand would give now; nothing is stored, counted or asked of a model."""
+    """What one engine would give."""
 
     async def draft(messages: list[Message], tokens: int) -> Drafted:
         return await asyncio.to_thread(engine.draft, messages, tokens, focus, ask=False, keep=False)
@@ -126,7 +161,7 @@ def refit_line(engine: ContextEngine) -> float:
     return engine.threshold_tokens * REFIT_ABOVE
 
 
-def gated(found: Lighter, view: Sequence[Message], wire: Wire) -> Lighter:
+def _gated(found: Lighter, view: Sequence[Message], wire: Wire) -> Lighter:
     """A preview whose report says so where its list may not replace the view."""
     report, refused = found.report, refusal(view, weigh(view), found.messages, wire)
     if report is None or not found.is_compacted or not refused:

@@ -98,6 +98,12 @@ class AuxiliaryCompressionSettings(Section):
         AUXILIARY_PROVIDERS, "Who serves the summary model; main means the main model's provider."
     )
     base_url: Endpoint | None = endpoint_field("OpenAI-compatible endpoint of the summary model.")
+    idle_timeout: float = Field(
+        default=10.0,
+        gt=0,
+        description="Seconds without a new token after which a turn stops waiting for the summary model "
+        "and continues with a summary written by code. Raise it for a slow model on your own machine.",
+    )
 
     @model_validator(mode="after")
     def _fits_together(self) -> "AuxiliaryCompressionSettings":

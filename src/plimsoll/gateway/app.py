@@ -128,7 +128,7 @@ class Gateway:
         summaries = await resolve_auxiliary(
             settings.auxiliary.compression, settings.model, self.environ, home=home
         )
-        auxiliary = open_auxiliary(summaries, home)
+        auxiliary = open_auxiliary(settings, summaries, home)
         if auxiliary is not None:
             stack.push_async_callback(asyncio.to_thread, auxiliary.close)
         windows = Windows(

@@ -56,16 +56,37 @@ class Client:
         """Close every connection."""
         await self._wire.aclose()
 
-    async def complete(self, request: ChatRequest, *, deadline: float | None = None) -> Reply:
-        """The whole reply at once; `deadline` is the most seconds that it may take, waits included."""
+    async def complete(
+        self,
+        request: ChatRequest,
+        *,
+        deadline: float | None = None,
+        heard: Callable[[Delta], None] | None = None,
+    ) -> Reply:
+        """The whole reply at once; `deadline` is the most seconds that it may take, waits included.
+
+        With `heard`, the reply is streamed and each step is passed on. A reply that breaks off is asked for again,
+        so the steps may begin anew.
+        """
         ends = None if deadline is None else self._clock() + deadline
         attempt = 0
         while True:
             attempt += 1
             try:
-                return await self._wire.ask(request, ends)
+                if heard is None:
+                    return await self._wire.ask(request, ends)
+                return await self._listen(request, ends, heard)
             except ProviderError as error:
                 await self._wait_or_raise(error, attempt, ends)
+
+    async def _listen(
+        self, request: ChatRequest, ends: float | None, heard: Callable[[Delta], None]
+    ) -> Reply:
+        decoder = self._wire.decoder()
+        async with aclosing(self._wire.stream(request, decoder, ends)) as steps:
+            async for delta in steps:
+                heard(delta)
+        return decoder.reply()
 
     def stream(self, request: ChatRequest, *, deadline: float | None = None) -> "ReplyStream":
         """The reply step by step, as it arrives; `deadline` as in `complete`."""

@@ -135,7 +135,7 @@ def _auxiliary(settings: Settings, quiet: bool) -> tuple[Auxiliary | None, list[
     """Who writes the summaries, None: Plimsoll itself; and what a person should know about it."""
     home = plimsoll_home()
     resolution = resolve_summaries(settings, os.environ, home)
-    auxiliary = open_auxiliary(resolution, home)
+    auxiliary = open_auxiliary(settings, resolution, home)
     if auxiliary and not quiet and sys.stderr.isatty():
         click.echo(f"summaries: {plain(resolution.headline)}", err=True)
     named = settings.auxiliary.compression.model or settings.auxiliary.compression.provider != "auto"

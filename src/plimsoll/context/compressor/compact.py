@@ -76,7 +76,8 @@ def compact(
     if summary:
         behind = _behind(plan, rules)
         originals = behind.originals_with(plan.shortened())
-        rules.remembered.keep(summary.text, Behind(summary.facts, behind.earlier, originals))
+        late = summary.late or (None if _has_arrived(plan, behind) else behind.late)
+        rules.remembered.keep(summary.text, Behind(summary.facts, behind.earlier, originals, late))
     return result, _compacted(len(messages), total, whole, result, plan, summary)
 
 
@@ -120,6 +121,7 @@ def _lightened(plan: Plan, rules: Rules, limit: int, focus: str | None) -> tuple
         plan, room = _with_room(plan, rules, limit)
     has_middle = bool(plan.bounds.summary_role)
     summary = summarise(_job(plan, rules, focus, room), rules.summarizer) if has_middle else None
+    late = summary.late if summary else None
     # The ladder may make a middle where there was none; its summary will weigh something too.
     fitted = fit(plan, limit, _weight(summary.text) if summary else SMALLEST_SUMMARY)
     if fitted is not plan:
@@ -128,6 +130,8 @@ def _lightened(plan: Plan, rules: Rules, limit: int, focus: str | None) -> tuple
     if summary and left > 0 and fitted.size(_weight(summary.text)) > limit:
         job = _job(fitted, rules, focus, _Room(0, left))
         summary = deterministic_summary(job, summary.failure)
+    if summary and late:
+        summary = replace(summary, late=late)
     return fitted, summary
 
 
@@ -150,7 +154,7 @@ def _job(plan: Plan, rules: Rules, focus: str | None, room: _Room | None = None)
         is_shared=room is not None,
         kept=plan.stays(),
         opening=_opening(plan),
-        previous=_previous(plan),
+        previous=behind.newest(_previous(plan)),
         known=behind.facts,
         earlier=behind.earlier,
         focus=focus,
@@ -211,6 +215,12 @@ def _opening(plan: Plan) -> str:
 
 def _behind(plan: Plan, rules: Rules) -> Behind:
     return rules.remembered.behind(_previous(plan), _opening(plan))
+
+
+def _has_arrived(plan: Plan, behind: Behind) -> bool:
+    """Whether a late text about the previous summary has arrived, and so was used."""
+    previous = _previous(plan)
+    return behind.newest(previous) != previous
 
 
 def _previous(plan: Plan) -> str:

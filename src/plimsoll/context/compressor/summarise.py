@@ -10,7 +10,9 @@ the model does, a usable summary comes out, and no secret is in it.
 
 import re
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from plimsoll.context.compressor.prompt import Frame, all_text, as_text, pack
@@ -34,7 +36,7 @@ from plimsoll.context.ledger import (
 )
 from plimsoll.context.redaction import redact
 from plimsoll.context.summarizer import ConversationSummarizer, Summarizer, SummaryService, SummaryWriter
-from plimsoll.errors import SummaryFailed
+from plimsoll.errors import SummaryFailed, SummaryLate
 from plimsoll.messages import Message
 from plimsoll.models import estimate_tokens
 
@@ -54,6 +56,8 @@ class Summary:
     source: Literal["model", "deterministic"]
     facts: Facts  # that code found, in all that the summary stands for
     failure: str = ""
+    # Given this summary's text, the same with what the model wrote late; the text itself where nothing came.
+    late: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,9 @@ def summarise(job: Job, writer: SummaryWriter | None = None) -> Summary:
         try:
             summarizer = writer.begin() if isinstance(writer, SummaryService) else writer
             return _by_model(summarizer, job)
+        except SummaryLate as error:
+            written = deterministic_summary(job, redact(str(error)))
+            return replace(written, late=partial(_with_late_text, job, written.facts, error.pending))
         except SummaryFailed as error:
             failure = redact(str(error))
         except (
@@ -101,6 +108,17 @@ def summarise(job: Job, writer: SummaryWriter | None = None) -> Summary:
         ) as error:  # foreign code may fail outside of its call too: in begin(), in context_length
             failure = redact(f"{type(error).__name__}: {error}")
     return deterministic_summary(job, failure)
+
+
+def _with_late_text(job: Job, facts: Facts, pending: "Future[str]", written: str) -> str:
+    """A summary by code with what a model wrote about the same messages, where that has arrived and is usable."""
+    if not pending.done() or pending.cancelled() or pending.exception() is not None:
+        return written
+    try:
+        sections = _true_lines(_checked(pending.result(), job.budget), job, facts, kept_terms(job.kept))
+    except SummaryFailed:
+        return written
+    return _rendered(completed(sections, parse_sections(without_model_lines(written))))
 
 
 def deterministic_summary(job: Job, failure: str = "") -> Summary:
@@ -159,6 +177,8 @@ def _ask_in_place(summarizer: Summarizer, job: Job, texts: Sequence[str]) -> Sec
     try:
         said = _call(summarizer.summarize_conversation, job.view, instruction, job.budget)
         return _checked(said, job.budget)
+    except SummaryLate:  # nobody waits any longer, so nothing else is asked
+        raise
     except SummaryFailed:  # the ordinary way is still open; the summarizer has its own note of why
         return None
 

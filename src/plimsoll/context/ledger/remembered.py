@@ -32,6 +32,12 @@ class Behind:
     facts: Facts | None = None
     earlier: str = ""  # the words of a summary from before these facts, of which nothing else is known
     originals: Mapping[tuple[str, str], Message] = field(default_factory=dict)
+    # Adds to a summary's text what a model wrote about it after nobody waited any longer.
+    late: Callable[[str], str] | None = None
+
+    def newest(self, summary: str) -> str:
+        """The summary's text, with a model's words where they have arrived late."""
+        return self.late(summary) if self.late else summary
 
     def original(self, message: Message) -> Message:
         """A message of the conversation as it was said."""

@@ -1,7 +1,7 @@
 """Blocking calls on top of the async client: one thread with an event loop, which keeps connections open.
 
-    engine's thread ── run(work) ──► loop thread ── await ──► model
-                    ◄── result ─────┘
+    engine's thread ── start(work) ──► loop thread ── await ──► model
+                    ◄── future ───────┘
 
 Engines are synchronous and run in worker threads; several may wait at once.
 """
@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -29,19 +30,14 @@ class LoopThread:
         self._stopping: asyncio.Event | None = None
         self._closed = False
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of the work; what it raises is raised here."""
+    def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Begin with the work; its result comes in the future."""
         try:
             loop = self._running()
         except RuntimeError:
             work.close()
             raise
-        future = asyncio.run_coroutine_threadsafe(work, loop)
-        try:
-            return future.result()
-        except BaseException:  # an interrupt while we wait: nobody wants the result any more
-            future.cancel()
-            raise
+        return asyncio.run_coroutine_threadsafe(work, loop)
 
     def close(self) -> None:
         """Give up all work, close what is open, end the thread; harmless when it never started or has ended."""

@@ -9,9 +9,18 @@ window that turns out smaller than stated stays smaller.
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from plimsoll.dialects import ChatRequest, Reply, Thinking, Usage
+from plimsoll.dialects import (
+    ChatRequest,
+    Delta,
+    ReasoningDelta,
+    Reply,
+    TextDelta,
+    Thinking,
+    ToolCallDelta,
+    Usage,
+)
 from plimsoll.errors import BadRequest, ContextOverflow, SummaryFailed
 from plimsoll.messages import text_of, tool_calls
 from plimsoll.models import estimate_tokens
@@ -21,6 +30,7 @@ from plimsoll.providers.auxiliary.traits import thinks
 from plimsoll.providers.client import Client
 from plimsoll.providers.connect import connect
 
+Arrived: TypeAlias = Callable[[int], None]
 TEMPERATURE = 0.2
 _SPECIAL = ("temperature", "reasoning_effort", "reasoning effort", "grammar")
 
@@ -57,25 +67,30 @@ class Desk:
         learned = int(limit * share)
         self.window = learned if learned < self.window else self.window * 3 // 4
 
-    async def write(self, prompt: str, max_tokens: int, seconds: float) -> str:
+    async def write(self, prompt: str, max_tokens: int, seconds: float, arrived: Arrived) -> str:
         """The answer to a prompt, within so many seconds."""
         try:
-            return await self.ask(self._request(prompt, max_tokens), seconds)
+            return await self.ask(self._request(prompt, max_tokens), seconds, arrived)
         except BadRequest as error:
             if self._plain or not any(word in str(error).lower() for word in _SPECIAL):
                 raise
         self._plain = True
-        return await self.ask(self._request(prompt, max_tokens), seconds)
+        return await self.ask(self._request(prompt, max_tokens), seconds, arrived)
 
-    async def ask(self, request: ChatRequest, seconds: float) -> str:
-        """The text of the answer to a request."""
+    async def ask(self, request: ChatRequest, seconds: float, arrived: Arrived) -> str:
+        """The text of the answer to a request; `arrived` is told the characters of each new token."""
         ends = self._clock() + seconds
         try:
             async with asyncio.timeout(seconds):
                 client = await self._connected()
         except TimeoutError:
             raise SummaryFailed(f"{self.title} did not start within {seconds:.0f} s") from None
-        reply = await client.complete(request, deadline=max(0.0, ends - self._clock()))
+
+        def heard(delta: Delta) -> None:
+            if isinstance(delta, TextDelta | ReasoningDelta | ToolCallDelta):
+                arrived(len(delta.text) if isinstance(delta, TextDelta) else 0)
+
+        reply = await client.complete(request, deadline=max(0.0, ends - self._clock()), heard=heard)
         if reply.usage is not None:
             self.spent.append(reply.usage)
         return self._text(reply)

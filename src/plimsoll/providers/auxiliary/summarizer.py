@@ -1,15 +1,17 @@
-"""The auxiliary model as engines see it: blocking, with a deadline, with somebody to fall back on.
+"""The auxiliary model as engines see it: blocking, watched for progress, with a deadline and a fallback.
 
     Auxiliary ── begin() ──► OneSummary ── summarize ──► configured ─► main ─► SummaryFailed
        │                         └──────── summarize_conversation ──► the main model, its cache still warm
        └ connections, windows, who rests
 
 After `SummaryFailed` the engine writes the summary itself. A model whose key or
-account failed is not asked again for a while. Every failure is noted.
+account failed is not asked again for a while. A model that sends no new token for `idle` seconds while a turn
+waits is given up; its text may still arrive. Every failure is noted.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -23,16 +25,20 @@ from plimsoll.errors import (
     ProviderError,
     QuotaExhausted,
     SummaryFailed,
+    SummaryLate,
     UserError,
 )
 from plimsoll.messages import Message
 from plimsoll.models import ModelCard, estimate_messages_tokens_rough, estimate_tokens
 from plimsoll.providers.auxiliary.bridge import LoopThread
-from plimsoll.providers.auxiliary.desk import Desk
+from plimsoll.providers.auxiliary.desk import Arrived, Desk
 from plimsoll.providers.auxiliary.resolve import Candidate
 from plimsoll.providers.auxiliary.warm import Sent, sent
+from plimsoll.providers.auxiliary.watch import CURRENT, SummaryWatch
 
-DEADLINE = 120.0  # seconds for one summary, all pieces and repetitions included
+# Seconds for one summary, all pieces and repetitions included: room for two requests of 45 s with `_FIRST_SHARE`.
+DEADLINE = 150.0
+IDLE_TIMEOUT = 10.0  # seconds without a new token after which a model that is waited for counts as hanging
 RESTING = 600.0  # seconds for which a model is left alone whose key or account failed
 _FIRST_SHARE = 0.6  # of the time that is left, for a model behind which another one waits
 _TYPICAL = 1_500  # tokens that a model writes, however many it may; for comparing prices
@@ -49,19 +55,20 @@ class Auxiliary:
         home: Path,
         main: Candidate | None = None,
         deadline: float = DEADLINE,
+        idle: float = IDLE_TIMEOUT,
         resting: float = RESTING,
         clock: Callable[[], float] = time.monotonic,
         **options: Any,
     ) -> None:
         """`main` is the conversation's own model, where its cache may be read. `options` are those of `Client`."""
-        self.deadline, self.resting, self.clock = deadline, resting, clock
+        self.deadline, self.idle, self.resting, self.clock = deadline, idle, resting, clock
         self.desks = tuple(Desk(one, home, clock, **options) for one in candidates)
         same = (desk for desk in self.desks if main and desk.candidate.endpoint == main.endpoint)
         self.main = next(same, None) or (Desk(main, home, clock, **options) if main else None)
         self._notes: dict[str, None] = {}
         self._sent: Sent | None = None
         self._loop = LoopThread(self._aclose)
-        self.run = self._loop.run
+        self.start = self._loop.start
 
     def __repr__(self) -> str:
         return f"Auxiliary({', '.join(desk.title for desk in self.desks)})"
@@ -156,6 +163,7 @@ class OneSummary:
     def __init__(self, service: Auxiliary, desks: list[Desk], ends: float, awake: bool) -> None:
         self._service, self._desks, self._ends, self._awake = service, desks, ends, awake
         self._place = 0
+        self._host = CURRENT.get()  # None where no turn waits for this summary
         self.choice: SummaryChoice | None = None
 
     @property
@@ -167,6 +175,8 @@ class OneSummary:
         """The answer of the first model that gives one; those that failed are not asked for the next piece."""
         if not self._awake:
             raise SummaryFailed("the summary models rest after a failure of their keys or accounts")
+        if self._host is not None:
+            self._host.check()
         failure = "there is no summary model"
         while self._place < len(self._desks):
             desk = self._desks[self._place]
@@ -174,7 +184,12 @@ class OneSummary:
                 # The engine sees the smaller window and cuts smaller pieces.
                 raise SummaryFailed(f"{desk.title} takes {desk.window:,} tokens at a time")
             try:
-                return self._service.run(desk.write(prompt, max_tokens, self._share()))
+                return self._answer(partial(desk.write, prompt, max_tokens, self._share()))
+            except SummaryLate as error:
+                failure = self._service.failed(desk, error)
+                if self._host is not None:  # the turn goes on without a model, so no other one is asked
+                    raise
+                error.pending.cancel()
             except ContextOverflow as error:
                 desk.learn(error, estimate_tokens(prompt))
                 raise SummaryFailed(str(error)) from error
@@ -196,14 +211,31 @@ class OneSummary:
         found, main = self._service.warm(view, 0, max_tokens), self._service.main
         if found is None or main is None:
             raise SummaryFailed("the conversation is not the one that was last sent")
+        if self._host is not None:
+            self._host.check()
         request = found[0].asking(view, instruction, max_tokens)
         try:
-            return self._service.run(main.ask(request, self._share(is_last=False)))
+            return self._answer(partial(main.ask, request, self._share(is_last=False)))
+        except SummaryLate as error:
+            self._service.failed(main, error)
+            raise
         except ContextOverflow as error:
             main.learn(error, estimate_messages_tokens_rough(request.messages))
             raise SummaryFailed(self._service.failed(main, error)) from error
         except (ProviderError, UserError, SummaryFailed) as error:
             raise SummaryFailed(self._service.failed(main, error)) from error
+
+    def _answer(self, ask: Callable[[Arrived], Coroutine[Any, Any, str]]) -> str:
+        """The model's answer, for as long as somebody waits for it."""
+        watch = self._host or SummaryWatch(is_waited_for=True)
+        answer = self._service.start(ask(watch.arrived))
+        try:
+            return watch.result(answer, self._service.idle, self._service.clock)
+        except SummaryLate:
+            raise
+        except BaseException:  # an interrupt while we wait: nobody wants the result any more
+            answer.cancel()
+            raise
 
     def _share(self, is_last: bool | None = None) -> float:
         """Seconds for the next request."""

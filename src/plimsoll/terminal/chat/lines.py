@@ -74,6 +74,12 @@ def compaction_line(event: CompactionEvent) -> str:
     return f"{done}, {tokens}, {event.waited:.1f} s waited, undo with /undo"
 
 
+def summary_line(characters: int) -> str:
+    """How far a summary is that the turn waits for."""
+    written = f"{characters:,} characters" if characters else "waiting for the summary model"
+    return f"compacting: {written} (Esc continues without it)"
+
+
 def tool_line(call: str, result: str, seconds: float, width: int) -> str:
     """A tool call on one line that fits: the call gives way before its result does."""
     end = f"  {seconds:.1f} s"

@@ -67,7 +67,9 @@ async def converse(talk: Talk) -> None:
     is_leaving = False
     while True:
         try:
-            text = (await session.prompt_async(MARK, handle_sigint=False)).strip()
+            text = (
+                await session.prompt_async(MARK, handle_sigint=False, default=talk.screen.take_typed())
+            ).strip()
         except KeyboardInterrupt:
             if is_leaving:
                 return

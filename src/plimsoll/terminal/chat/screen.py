@@ -9,7 +9,7 @@ Words of a model or a tool are shown as text and never as terminal control.
 import asyncio
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,8 +19,9 @@ from rich.markdown import Markdown
 from rich.spinner import Spinner
 from rich.text import Text
 
-from plimsoll.agent import Called, Compacted, Event, Noticed, Returned, Said, Thought
-from plimsoll.terminal.chat.lines import compaction_line, fitted, tool_line
+from plimsoll.agent import Called, Compacted, Event, Noticed, Returned, Said, Summarising, Thought
+from plimsoll.terminal.chat.keys import EscapeKey
+from plimsoll.terminal.chat.lines import compaction_line, fitted, summary_line, tool_line
 from plimsoll.terminal.chat.markdown import split_blocks
 from plimsoll.terminal.tables import plain
 
@@ -35,6 +36,7 @@ class Screen:
         self.out, self.beside = out, beside
         self._calls: dict[str, str] = {}
         self._is_open = False  # a line of the answer has begun and not ended
+        self.on_escape: Callable[[], None] = lambda: None  # continue without the summary that is waited for
 
     def show(self, thing: RenderableType) -> None:
         """Something that the person asked for."""
@@ -60,6 +62,10 @@ class Screen:
             self.note(compaction_line(event.event))
         elif isinstance(event, Noticed):
             self.note(event.sentence, "yellow")
+
+    def take_typed(self) -> str:
+        """What was typed during the turn and belongs to the next prompt."""
+        return ""
 
     def say(self, text: str) -> None:
         """A piece of the answer."""
@@ -101,6 +107,8 @@ class LiveScreen(Screen):
         self._drawing: asyncio.Task[None] | None = None
         self._echo: list[Any] | None = None  # the terminal's settings before a turn
         self._has_said = False
+        self._summary = ""  # how far a summary is that the turn waits for
+        self._keys = EscapeKey()
 
     def begin(self, waiting: str = "thinking") -> None:
         self._waiting = waiting
@@ -119,6 +127,7 @@ class LiveScreen(Screen):
         self.out.print()
 
     def _stop(self) -> None:
+        self._end_summary()
         if self._drawing:
             self._drawing.cancel()
         if self._live:
@@ -149,7 +158,19 @@ class LiveScreen(Screen):
     def emit(self, event: Event) -> None:
         if isinstance(event, Thought) and not self._pending:
             self._waiting = "thinking"
+        if isinstance(event, Summarising):
+            self._summary = summary_line(event.characters)
+            self._keys.start(self.on_escape)
+        elif isinstance(event, Compacted):
+            self._end_summary()
         super().emit(event)
+
+    def take_typed(self) -> str:
+        return self._keys.take_typed()
+
+    def _end_summary(self) -> None:
+        self._summary = ""
+        self._keys.stop()
 
     def say(self, text: str) -> None:
         finished, self._pending = split_blocks(self._pending + text)
@@ -174,7 +195,7 @@ class LiveScreen(Screen):
             shown = Text("\n").join(lines[-max(1, self.out.height - 4) :])
             return Group(Text(""), shown) if self._has_said else shown
         running = [f"{fitted(plain(line), self.out.width - 4)}" for line in self._calls.values()]
-        self._spinner.update(text=Text(running[-1] if running else self._waiting, QUIET))
+        self._spinner.update(text=Text(self._summary or (running[-1] if running else self._waiting), QUIET))
         return Group(*(Text(f"◌ {line}", QUIET) for line in running[:-1]), self._spinner)
 
 

@@ -125,6 +125,7 @@ class Talk:
 
     async def run(self, work: Coroutine[Any, Any, Any], waiting: str = "thinking") -> bool:
         """Work that Ctrl-C stops and whose failures are sentences; whether it came to its end."""
+        self.screen.on_escape = self.opened.conversation.agent.compactor.skip_summary
         self.screen.begin(waiting)
         told = ""
         try:
@@ -158,7 +159,7 @@ class Talk:
         summaries = await resolve_auxiliary(
             later.auxiliary.compression, later.model, self.environ, home=self.home
         )
-        before, auxiliary = self.opened.auxiliary, open_auxiliary(summaries, self.home)
+        before, auxiliary = self.opened.auxiliary, open_auxiliary(later, summaries, self.home)
         line.on_reply = auxiliary.sent if auxiliary else None
         writer = summaries.candidates[0].endpoint.model if summaries.candidates else ""
         conversation = self.opened.conversation

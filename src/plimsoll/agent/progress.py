@@ -1,0 +1,19 @@
+"""A summary model's progress, from the thread that reads its stream to whoever watches the turn."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from plimsoll.agent.asking import Emit
+from plimsoll.agent.events import Summarising
+
+
+def progress_to(emit: Emit) -> Callable[[int], None]:
+    """A function for any thread that emits the characters written so far on the running loop."""
+    loop = asyncio.get_running_loop()
+
+    def progress(characters: int) -> None:
+        with suppress(RuntimeError):  # the loop is closed, and with it the turn
+            loop.call_soon_threadsafe(emit, Summarising(characters))
+
+    return progress

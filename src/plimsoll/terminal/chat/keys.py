@@ -1,0 +1,53 @@
+"""The Esc key during a turn: with it a person stops waiting for something.
+
+Every other key that is typed meanwhile is kept for the next prompt. Ctrl-C stays a signal.
+"""
+
+import asyncio
+import os
+import re
+import sys
+import termios
+from collections.abc import Callable
+from typing import Any
+
+_ESCAPE = b"\x1b"
+# What arrow and function keys send: they begin with Esc too.
+_SEQUENCE = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O.)")
+
+
+class EscapeKey:
+    """Listens between `start` and `stop`, where standard input is a terminal."""
+
+    def __init__(self) -> None:
+        self._before: list[Any] | None = None
+        self._pressed: Callable[[], None] = lambda: None
+        self._typed = b""
+
+    def start(self, pressed: Callable[[], None]) -> None:
+        """Call `pressed` when Esc comes; harmless where it listens already."""
+        if self._before is not None or not sys.stdin.isatty():
+            return
+        self._pressed, self._before = pressed, termios.tcgetattr(sys.stdin)
+        single = [*self._before]
+        single[3] &= ~(termios.ICANON | termios.ECHO)  # each key by itself, not line by line
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, single)
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read)
+
+    def stop(self) -> None:
+        """Leave the terminal as it was."""
+        if self._before is not None:
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, self._before)
+            self._before = None
+
+    def take_typed(self) -> str:
+        """What else was typed, once."""
+        typed, self._typed = self._typed, b""
+        return typed.decode("utf-8", "ignore")
+
+    def _read(self) -> None:
+        keys = _SEQUENCE.sub(b"", os.read(sys.stdin.fileno(), 1_024))
+        self._typed += keys.replace(_ESCAPE, b"")
+        if _ESCAPE in keys:
+            self._pressed()
