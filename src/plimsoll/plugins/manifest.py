@@ -19,10 +19,12 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import AliasEvent
 
 from plimsoll.errors import PluginError
 
 FILE_NAMES = ("plugin.yaml", "plugin.yml")
+MOST_BYTES = 64_000  # of a manifest; those of known plugins have less than 2,000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,8 @@ def read_manifest(directory: Path) -> Manifest:
     if path is None:
         return Manifest()
     try:
-        read = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, YAMLError, ValueError) as error:
+        read = _read(path)
+    except (OSError, UnicodeDecodeError, YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200]
         raise PluginError(
             f"{path} cannot be read: {reason}. Correct it; every key may be left out."
@@ -63,6 +65,18 @@ def read_manifest(directory: Path) -> Manifest:
         requires_env=_names(path, "requires_env", read.get("requires_env")),
         provides_tools=_names(path, "provides_tools", read.get("provides_tools")),
     )
+
+
+def _read(path: Path) -> Any:
+    with path.open("rb") as file:
+        raw = file.read(MOST_BYTES + 1)
+    if len(raw) > MOST_BYTES:
+        raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
+    text = raw.decode("utf-8")
+    # A few aliases of aliases stand for billions of entries, which every reader of the values would walk through.
+    if any(isinstance(event, AliasEvent) for event in YAML(typ="safe", pure=True).parse(text)):
+        raise ValueError("it has an alias (*name); write the value out")
+    return YAML(typ="safe", pure=True).load(text)
 
 
 def _text(value: Any) -> str:

@@ -35,6 +35,7 @@ from plimsoll.gateway.dropin.savings import opening_headers
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.edge.answers import error_body, send_error, send_whole
 from plimsoll.gateway.edge.body import Send
+from plimsoll.gateway.edge.masking import masking
 from plimsoll.gateway.settings import GatewaySettings
 from plimsoll.gateway.upstream.headers import client_key, returned_headers, sent_headers
 from plimsoll.gateway.upstream.pool import Answer, Call, Pool
@@ -71,6 +72,7 @@ class Desk:
         """Answer one request for an answer."""
         try:
             target = await self.target(inquiry)
+            send = masking(send, target.secrets)
             async with self._room(inquiry, target):
                 await self._serve(inquiry, target, send)
         except ProviderError as error:

@@ -7,9 +7,11 @@ said    the messages behind it, as they stand on the wire
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from plimsoll.dialects import decode_anthropic_conversation
 from plimsoll.errors import InvalidConversation
+from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.upstream.connection import Header
 from plimsoll.messages import SYSTEM_ROLES, Message
 from plimsoll.providers.catalogue import Dialect
@@ -42,6 +44,19 @@ class Inquiry:
         """The model that the client names; empty where it names none."""
         model = self.body.get("model")
         return model if isinstance(model, str) else ""
+
+    @property
+    def answer_tokens(self) -> int:
+        """The tokens that the client asks for at most; 0 where it does not say."""
+        asked = (self.body.get(name) for name in ("max_completion_tokens", "max_tokens"))
+        return next((n for n in asked if isinstance(n, int) and not isinstance(n, bool) and n > 0), 0)
+
+    @property
+    def text(self) -> str:
+        """Everything that the client sent and an upstream may quote, without escapes."""
+        headers = b"\n".join(value for _, value in self.headers)
+        told = jsontext.write(self.body) + b"\n" + headers + b"\n" + unquote_to_bytes(self.query)
+        return told.decode("utf-8", "replace")
 
     @property
     def is_stream(self) -> bool:

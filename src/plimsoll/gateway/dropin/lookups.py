@@ -14,6 +14,7 @@ from plimsoll.gateway.dropin.planning import Outgoing
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.answers import JSON, dialect_of, kind_of, send_error, send_whole
 from plimsoll.gateway.edge.body import Receive, Scope, Send
+from plimsoll.gateway.edge.masking import masking
 from plimsoll.gateway.upstream.headers import returned_headers
 from plimsoll.models import card_for
 from plimsoll.providers.catalogue import Dialect
@@ -37,6 +38,7 @@ class Models:
         desk = self._desk()
         try:
             target = await desk.target(inquiry)
+            send = masking(send, target.secrets)
             try:
                 url = target.model_url(name) if name else target.models_url
             except UserError as error:
@@ -65,6 +67,7 @@ async def count_tokens(desk: Desk, inquiry: Inquiry, send: Send) -> None:
     """How many tokens the request would have upstream."""
     try:
         target = await desk.target(inquiry)
+        send = masking(send, target.secrets)
         out = Outgoing(inquiry, target, inquiry.model, desk.windows.facts(target.endpoint, inquiry.model))
         desk.planner.count(out)
         if out.is_translated:

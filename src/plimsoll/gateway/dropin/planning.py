@@ -26,7 +26,7 @@ from plimsoll.gateway.dropin.rendering import Rendered, beginning_of, rendered_w
 from plimsoll.gateway.dropin.sight import Sight, system_with_note
 from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.dropin.threads import Threads
-from plimsoll.gateway.dropin.windows import ModelFacts, Windows
+from plimsoll.gateway.dropin.windows import ModelFacts, Windows, is_plausible, states_number
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.body import Refused
 from plimsoll.gateway.upstream.headers import caller_of
@@ -102,14 +102,18 @@ class Planner:
         """After an overflow: make the conversation lighter and write the request anew; whether that was possible."""
         if out.inquiry.is_switched_off or not self._lightener.is_enabled:
             return False
-        out.facts = self._windows.learn(out.target.endpoint, out.model, limit)
         if out.thread is None:
             await self._recognise(out, act=False)
         thread = out.thread
         if thread is None:
             return False
         async with thread.lock:
-            tokens = max(self._tokens(out, thread), limit or 0)
+            estimated = self._tokens(out, thread)
+            if limit and not is_plausible(limit, estimated + out.inquiry.answer_tokens):
+                return False  # the refusal speaks of something else, or quotes the request
+            credible = limit is not None and not states_number(out.inquiry.text, limit)
+            out.facts = self._windows.learn(out.target.endpoint, out.model, limit, credible)
+            tokens = max(estimated, limit or 0)
             # Where the upstream gives no number, all that is known is that this was too much.
             least = replace(out.facts.card, window=max(_SMALLEST, int(tokens * _LESS)), input_cap=None)
             facts = out.facts if limit or tokens >= out.facts.window else replace(out.facts, card=least)

@@ -1,9 +1,13 @@
 """What is known about each model that clients ask for: its card, its window, how its requests are cached.
 
-A window that an upstream stated when it refused a request holds from then on, for every conversation with
-that model.
+A window that an upstream states when it refuses a request holds for every conversation with that model at that
+upstream, for an hour. An upstream may quote the request in its refusal, so a window is believed only where the
+request is large enough to have exceeded it, and where its number does not occur in what the client sent.
 """
 
+import re
+import time
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,6 +19,12 @@ from plimsoll.models import ModelCard
 from plimsoll.providers import Endpoint
 
 MOST_MODELS = 256  # clients may send any name
+LEARNED_SECONDS = 3_600.0  # a provider that enlarges a window is noticed within an hour
+# Of a stated window that a request must have by our estimate. Estimates of a conversation that no reply has
+# calibrated are off by up to a third, and the room for the answer counts too.
+PLAUSIBLE = 0.5
+_SEPARATOR = re.compile(r"(?<=[0-9])[.,_'\u2019\u202f\xa0 ](?=[0-9])")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")  # full width, Arabic and others, which `int` reads too
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +57,41 @@ class Windows:
     """
 
     def __init__(
-        self, settings: Settings, card_of: Callable[[Endpoint], ModelCard], target_of: Callable[[int], int]
+        self,
+        settings: Settings,
+        card_of: Callable[[Endpoint], ModelCard],
+        target_of: Callable[[int], int],
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._card_of, self._target_of = settings, card_of, target_of
+        self._monotonic = monotonic
         self._facts: OrderedDict[tuple[str, str], ModelFacts] = OrderedDict()
+        self._expires: dict[tuple[str, str], float] = {}  # of windows that an upstream stated
         self.ratios: dict[str, float] = {}  # tokens that a token of estimate is worth, by model
 
     def facts(self, endpoint: Endpoint, model: str) -> ModelFacts:
         """What holds for a model at an upstream."""
         key = (endpoint.base_url, model)
+        if key in self._expires and self._monotonic() >= self._expires[key]:
+            del self._expires[key]
+            self._facts.pop(key, None)
         found = self._facts.get(key)
         if found is None:
             found = self._facts[key] = self._made(replace(endpoint, model=model))
             while len(self._facts) > MOST_MODELS:
-                self._facts.popitem(last=False)
+                forgotten, _ = self._facts.popitem(last=False)
+                self._expires.pop(forgotten, None)
         return found
 
-    def learn(self, endpoint: Endpoint, model: str, limit: int | None) -> ModelFacts:
-        """The upstream said that the window ends here."""
+    def learn(self, endpoint: Endpoint, model: str, limit: int | None, is_credible: bool) -> ModelFacts:
+        """The facts with the window that an upstream stated; kept for all conversations where it is credible."""
         facts = self.facts(endpoint, model)
         if limit and limit < facts.window:
             facts = replace(facts, card=replace(facts.card, window=limit, input_cap=None))
-            self._facts[(endpoint.base_url, model)] = facts
+            if is_credible:
+                key = (endpoint.base_url, model)
+                self._facts[key] = facts
+                self._expires[key] = self._monotonic() + LEARNED_SECONDS
         return facts
 
     def note_ratio(self, model: str, ratio: float) -> None:
@@ -88,3 +111,14 @@ class Windows:
         card, compression = self._card_of(endpoint), self._settings.compression
         target = self._target_of(card.prompt_limit) if compression.policy == "cost" else None
         return ModelFacts(card, policy, compression.threshold, target)
+
+
+def is_plausible(limit: int, tokens: int) -> bool:
+    """Whether a request of so many tokens, by our estimate, can have exceeded a window."""
+    return tokens >= limit * PLAUSIBLE
+
+
+def states_number(text: str, number: int) -> bool:
+    """Whether a text has this number, also with separators, in other digits, or as a part of a longer one."""
+    digits = _OTHER_DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), text)
+    return str(number) in _SEPARATOR.sub("", digits)

@@ -9,6 +9,7 @@ secret does not stand there even then. Lines are written by a thread of their ow
 import json
 import logging
 import queue
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -21,6 +22,11 @@ from plimsoll.gateway.watch.facts import Facts
 
 REQUESTS = "plimsoll.gateway.requests"
 _NAMES = ("plimsoll", "uvicorn")
+_WORD = re.compile(r"[!#-<>-~]+")  # printable ASCII without blanks, quotes and equals signs
+# Controls, line and paragraph separators, marks that turn the direction of writing, half surrogate pairs.
+_UNPRINTABLE = re.compile(
+    "[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ud800-\\udfff\\ufeff]"
+)
 _MOST_WAITING = 10_000  # lines; more are dropped and not waited for
 
 
@@ -95,21 +101,48 @@ class JsonLines(logging.Formatter):
             told |= {"event": "message", "from": record.name, "message": record.getMessage()}
             if record.exc_info:
                 told["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+        return _escaped(json.dumps(told, ensure_ascii=False, separators=(",", ":")))
 
 
 class Sentences(logging.Formatter):
-    """A record as one line for people."""
+    """A record as one line for people.
+
+    Paths, models and names come from clients. No character of theirs starts a line, moves the cursor of a terminal or
+    looks like another field: values with a blank, a quote or an equals sign are quoted. The lines of a traceback are
+    indented, so that none of them looks like a record.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         facts = getattr(record, "told", None)
         if not isinstance(facts, Mapping):
-            said = f"{_moment(record.created)} {record.levelname.lower()} {record.getMessage()}"
-            return f"{said}\n{self.formatException(record.exc_info)}" if record.exc_info else said
-        head = f"{facts['method']} {facts['path']} {facts.get('status', '-')} {facts['seconds']:.3f} s"
+            said = f"{_moment(record.created)} {record.levelname.lower()} {_escaped(record.getMessage())}"
+            if not record.exc_info:
+                return said
+            traceback = self.formatException(record.exc_info).split("\n")
+            return "\n".join([said, *(f"    {_escaped(line)}" for line in traceback)])
+        asked = f"{_value(facts['method'])} {_value(facts['path'])}"
+        head = f"{asked} {facts.get('status', '-')} {facts['seconds']:.3f} s"
         skipped = ("event", "method", "path", "status", "seconds", "compactions")
-        rest = " ".join(f"{name}={value}" for name, value in facts.items() if name not in skipped)
+        rest = " ".join(f"{name}={_value(value)}" for name, value in facts.items() if name not in skipped)
         return f"{_moment(record.created)} {head} {rest}"
+
+
+def _value(value: object) -> str:
+    """A value of a sentence."""
+    text = str(value)
+    return text if _WORD.fullmatch(text) else _escaped(json.dumps(text, ensure_ascii=False))
+
+
+def _escaped(text: str) -> str:
+    """The text without anything that ends a line or that a terminal acts on."""
+    return text if text.isprintable() else _UNPRINTABLE.sub(_escape, text)
+
+
+def _escape(found: "re.Match[str]") -> str:
+    code = ord(found[0])
+    # In JSON only this form is an escape; a character beyond it is written as two.
+    pair = found[0].encode("utf-16-be", "surrogatepass")
+    return f"\\u{code:04x}" if code < 0x10000 else "".join(f"\\u{pair[i : i + 2].hex()}" for i in (0, 2))
 
 
 class _Dropping(QueueHandler):

@@ -1,0 +1,81 @@
+"""Upstreams that quote the gateway's key: no client receives it, wherever it stands."""
+
+import json
+from pathlib import Path
+
+import pytest
+from clients import http
+from doors import ASK, PATHS
+from gateway_server import RunningGateway
+from hostile_upstream import HostileUpstream, Reply
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.gateway.edge.masking import without
+
+KEY = "sk-gw-0123456789abcdefghijklmnopqrstuv"
+KEYS = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
+REPLIES = {
+    "openai": {"id": "1", "object": "chat.completion", "model": KEY, "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": f"You sent {KEY}."}, "finish_reason": "stop"}]},
+    "anthropic": {"id": KEY, "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": f"You sent {KEY[:30]}…"}],
+        "usage": {"input_tokens": 1, "output_tokens": 1}},
+}  # fmt: skip
+EVENTS = {
+    "openai": f'data: {{"error":{{"message":"bad key {KEY}","type":"x"}}}}\n\ndata: [DONE]\n\n',
+    "anthropic": f'event: error\ndata: {{"type":"error","error":{{"type":"x","message":"bad key {KEY}"}}}}\n\n',
+}
+
+
+def answered(home: Path, upstream: str, client: str, reply: Reply, stream: bool = False) -> str:
+    """All that a client of one dialect receives from an upstream of another."""
+    with (
+        HostileUpstream(lambda _sent: reply) as server,
+        RunningGateway(server.settings(upstream), home, environ=KEYS) as gateway,
+    ):
+        body = {"model": "m", "stream": stream, **ASK}
+        answer = http().post(gateway.url + PATHS[client], json=body, headers={"x-api-key": "client"})
+        assert KEY in str(server.requests[0].headers)
+    return str(answer.headers) + answer.text
+
+
+@pytest.mark.parametrize("client", ["openai", "anthropic"])
+@pytest.mark.parametrize("upstream", ["openai", "anthropic"])
+def test_a_key_in_a_reply_is_masked(tmp_path: Path, upstream: str, client: str) -> None:
+    received = answered(tmp_path, upstream, client, Reply(body=json.dumps(REPLIES[upstream]).encode()))
+    assert "[key]" in received
+    assert KEY[:16] not in received
+
+
+@pytest.mark.parametrize("client", ["openai", "anthropic"])
+@pytest.mark.parametrize("upstream", ["openai", "anthropic"])
+def test_a_key_in_an_event_of_a_stream_is_masked(tmp_path: Path, upstream: str, client: str) -> None:
+    reply = Reply(body=EVENTS[upstream].encode(), content_type="text/event-stream")
+    assert KEY[:16] not in answered(tmp_path, upstream, client, reply, stream=True)
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_a_key_in_a_header_is_masked(tmp_path: Path, status: int) -> None:
+    body = json.dumps(REPLIES["anthropic"]).encode()
+    headers = {"x-request-key": f"Bearer {KEY}", "request-id": KEY}
+    received = answered(tmp_path, "anthropic", "anthropic", Reply(status, body, headers=headers))
+    assert "[key]" in received
+    assert KEY[:16] not in received
+
+
+@given(st.binary(max_size=40), st.integers(16, len(KEY)), st.booleans(), st.binary(max_size=40))
+def test_a_long_start_or_end_of_a_key_is_masked_at_the_same_length(
+    before: bytes, length: int, from_start: bool, after: bytes
+) -> None:
+    key = KEY.encode()
+    data = before + (key[:length] if from_start else key[-length:]) + after
+    masked = without(data, [key])
+    assert len(masked) == len(data)
+    assert key[:16] not in masked
+    assert key[-16:] not in masked
+
+
+@given(st.binary(max_size=200))
+def test_other_bytes_are_left_alone(data: bytes) -> None:
+    assert without(data, [KEY.encode()]) == data
