@@ -20,8 +20,9 @@ from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
 
-from plimsoll.archive import CompactionEvent, Draft, Node, NodeLink, SearchQuery, Span
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive import OPERATOR, Archive, CompactionEvent, Draft, Node, NodeLink, SearchQuery, Span
+from plimsoll.archive.ids import node_id
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.messages import Message
 
 BATCH = 5_000
@@ -84,7 +85,7 @@ def turns(speaker: Speaker, count: int) -> Iterator[list[Message]]:
         yield [m for number in range(start, start + size, 4) for m in speaker.turn(number)][:size]
 
 
-async def load(archive: SqliteArchive, speaker: Speaker, count: int) -> str:
+async def load(archive: Archive, speaker: Speaker, count: int) -> str:
     """Half of the messages in one long session, half in many short ones between them."""
     long = await archive.create_session(title="long")
     others = [(await archive.create_session(title=f"short {n}")).id for n in range(SESSIONS)]
@@ -100,7 +101,7 @@ async def load(archive: SqliteArchive, speaker: Speaker, count: int) -> str:
     return long.id
 
 
-async def timed(archive: SqliteArchive, queries: list[SearchQuery]) -> list[float]:
+async def timed(archive: Archive, queries: list[SearchQuery]) -> list[float]:
     """Milliseconds of each query."""
     found = []
     for query in queries:
@@ -145,13 +146,12 @@ def queries(speaker: Speaker, long: str, last: int) -> dict[str, tuple[float, li
     }
 
 
-async def compacted(archive: SqliteArchive, id: str) -> None:
+async def compacted(archive: Archive, id: str) -> None:
     """Give the long session a view of the size that sessions have."""
     session = await archive.session(id)
     if session.view == 0:
-        node = Node(
-            "n:0000000000", {"role": "assistant", "content": "summary"}, (Span(4, session.messages - 40),)
-        )
+        message, gone = {"role": "assistant", "content": "summary"}, (Span(4, session.messages - 40),)
+        node = Node(node_id(id, message, gone), message, gone)
         draft = Draft(0, (Span(1, 3), NodeLink(node.id)), session.messages - 40, (node,))
         await archive.commit_compaction(id, draft, CompactionEvent("bench", "bench"))
 
@@ -160,7 +160,8 @@ async def measure(path: Path, count: int) -> bool:
     """All measurements; whether every bar held."""
     speaker = Speaker(1)
     fresh = not path.exists()
-    async with await SqliteArchive.open(path) as archive:
+    async with await SqliteStore.open(path) as store:
+        archive = store.for_owner(OPERATOR)
         if fresh:
             started = time.perf_counter()
             await compacted(archive, await load(archive, speaker, count))
@@ -188,7 +189,8 @@ async def measure(path: Path, count: int) -> bool:
 async def open_and_append(path: Path) -> bool:
     """What a process needs that opens the long session and says something."""
     started = time.perf_counter()
-    async with await SqliteArchive.open(path) as archive:
+    async with await SqliteStore.open(path) as store:
+        archive = store.for_owner(OPERATOR)
         long = max(await archive.sessions(limit=SESSIONS + 1), key=lambda one: one.messages)
         seen = await archive.items(long.id)
         await archive.append(long.id, [{"role": "user", "content": "go on"}], turn=f"open {time.time_ns()}")

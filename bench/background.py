@@ -18,8 +18,8 @@ from rich.table import Table
 
 from figures import report
 from plimsoll.agent import Compacted, CompactionRules, Event, Line
-from plimsoll.archive import CompactionEvent
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive import OPERATOR, CompactionEvent
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.caching import caching_policy
 from plimsoll.context import ContextCompressor
 from plimsoll.dialects import ChatRequest
@@ -70,7 +70,8 @@ async def talk(server: ScriptedServer, folder: Path, rules: CompactionRules) -> 
     endpoint = Endpoint("anthropic", server.anthropic_url, "anthropic", "any", MODEL, headers=headers)
     line = Line(Client(endpoint), card_for(MODEL), caching_policy(MODEL, "anthropic"), time.monotonic)
     events: list[Event] = []
-    async with await SqliteArchive.open(folder / "archive.db") as archive:
+    async with await SqliteStore.open(folder / "archive.db") as store:
+        archive = store.for_owner(OPERATOR)
         session = await archive.create_session(model=MODEL, engine="compressor")
         equipment = Equipment(
             line=line,

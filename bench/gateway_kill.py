@@ -32,7 +32,7 @@ from pathlib import Path
 import httpx
 import psycopg
 
-from plimsoll.archive import Archive
+from plimsoll.archive import OPERATOR, Archive
 from plimsoll.archive.opening import open_archive
 from plimsoll.config import Settings
 from plimsoll.dialects import ChatRequest
@@ -291,7 +291,8 @@ async def _run(plan: Plan, model_url: str, archive_url: str, home: Path) -> Repo
             await _kill(gateways, plan, until, report)
             with suppress(TimeoutError):  # what is left then is told as not finished
                 await asyncio.wait_for(speaking, 60 + 4 * plan.lease)
-    async with await open_archive(archive_url, home) as archive:
+    async with await open_archive(archive_url, home) as store:
+        archive = store.for_owner(OPERATOR)
         await _judge(archive, begun, told, report)
     report.messages, report.accepted = len(told.sent), len(told.accepted)
     report.answered, report.repeats = len(told.answers), told.repeats

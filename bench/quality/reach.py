@@ -22,8 +22,8 @@ from typing import Any
 from corpus import Cut
 from ours import Knobs, compacted
 
-from plimsoll.archive import Archive, SearchQuery
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive import OPERATOR, Archive, SearchQuery
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.quality import Needed, Prepared, Reading, grade, joined, places_of, read_text
 
 PAGE = 8_000
@@ -79,7 +79,8 @@ async def _searched(cuts: Sequence[tuple[Cut, Prepared]]) -> list[Found]:
     longest = max((cut for cut, _ in cuts), key=lambda cut: cut.at)
     found: list[Found] = []
     with tempfile.TemporaryDirectory() as scratch:
-        async with await SqliteArchive.open(Path(scratch) / "archive.db") as archive:
+        async with await SqliteStore.open(Path(scratch) / "archive.db") as store:
+            archive = store.for_owner(OPERATOR)
             session = await archive.create_session()
             await archive.append(session.id, longest.history, turn="all")
             for cut, prepared in cuts:

@@ -98,12 +98,14 @@ def _tried(settings: Settings, environ: Mapping[str, str], home: Path, project: 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What the conversations of one process have in common: who answers and why, the line's client, MCP servers."""
+    """What the conversations of one process have in common: who answers and why, the line's client, MCP servers.
+
+    It holds no archive: conversations of different owners share it.
+    """
 
     settings: Settings
     environ: Mapping[str, str]
     home: Path
-    archive: Archive
     place: Path  # the directory where tools work
     resolution: Resolution
     summaries: AuxiliaryResolution
@@ -169,7 +171,6 @@ async def open_shared(
     environ: Mapping[str, str],
     home: Path,
     *,
-    archive: Archive,
     resolution: Resolution,
     place: Path,
     tools: frozenset[str] | None = None,
@@ -186,9 +187,7 @@ async def open_shared(
     talks_only = is_embedded(resolution.endpoint, home)
     has_servers = not talks_only and (tools is None or MCP in tools)
     servers = McpServers(settings.mcp_servers if has_servers else {}, environ)
-    shared = Shared(
-        settings, environ, home, archive, place, resolution, summaries, client, servers, tools=tools
-    )
+    shared = Shared(settings, environ, home, place, resolution, summaries, client, servers, tools=tools)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(shared.close)
         shared = replace(shared, server_tools=tuple(await servers.tools()))
@@ -211,12 +210,13 @@ async def open_conversation(
     """The session of this id, or a new one, with the model that was resolved, sharing nothing.
 
     `place` is the directory where tools work, `holder` names this process in turns and leases and is never used
-    twice. A session that has begun keeps its system prompt.
+    twice. A session that has begun keeps its system prompt. The session is its archive's owner's, and so is
+    everything that the engine, the tools and the plugins of the conversation can read.
     """
-    shared = await open_shared(settings, environ, home, archive=archive, resolution=resolution, place=place)
+    shared = await open_shared(settings, environ, home, resolution=resolution, place=place)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(shared.close)
-        opened = await join_conversation(shared, holder, system_prompt, session)
+        opened = await join_conversation(shared, archive, holder, system_prompt, session)
         stack.pop_all()
     opened.conversation.agent.line.is_shared = False
     return replace(opened, own=shared)
@@ -224,13 +224,14 @@ async def open_conversation(
 
 async def join_conversation(
     shared: Shared,
+    archive: Archive,
     holder: str,
     system_prompt: str,
     session: str | None = None,
     manners: Manners | None = None,
 ) -> Opened:
-    """The session of this id, or a new one, with what all conversations share."""
-    settings, archive, home, manners = shared.settings, shared.archive, shared.home, manners or Manners()
+    """The session of this id in its owner's archive, or a new one, with what all conversations share."""
+    settings, home, manners = shared.settings, shared.home, manners or Manners()
     card = card_of(settings, shared.resolution.endpoint, home)
     found = await archive.session(session) if session else await archive.create_session(model=card.name)
     auxiliary = open_auxiliary(settings, shared.summaries, home)

@@ -37,7 +37,8 @@
 
 A `UserError` carries what was wrong, the value, and what to change. Any other
 exception that reaches the terminal is a bug and keeps its traceback.
-`advice_on` says what a person can do about a write that the system refused.
+`PlimsollError.public` is what a gateway tells its clients. `advice_on` says what
+a person can do about a write that the system refused.
 """
 
 import errno
@@ -50,6 +51,11 @@ _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
 
 class PlimsollError(Exception):
     """Root of the tree."""
+
+    @property
+    def public(self) -> str:
+        """What a caller over the network may read. The whole text is for whoever runs Plimsoll."""
+        return str(self)
 
 
 class UserError(PlimsollError):
@@ -78,6 +84,11 @@ class LocalModelError(UserError):
 
 class ArchiveError(UserError):
     """The archive cannot be opened, read or written. What it holds stays as it is."""
+
+    @property
+    def public(self) -> str:
+        """Without the path or the address, which say where the conversations of all owners are."""
+        return "The archive does not answer. Try again in a moment; the log of the gateway says why."
 
 
 class UnknownSession(UserError):

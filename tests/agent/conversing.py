@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from plimsoll.agent import CompactionRules, Limits, Line
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive import OPERATOR
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.caching import caching_policy
 from plimsoll.context import ContextCompressor
 from plimsoll.messages import text_of
@@ -72,7 +73,8 @@ async def conversing(
     clock=time.monotonic,
 ):
     """An open conversation; closed at the end, the archive too."""
-    async with await SqliteArchive.open(path / "archive.db") as archive:
+    async with await SqliteStore.open(path / "archive.db") as store:
+        archive = store.for_owner(OPERATOR)
         id = session or (await archive.create_session(model=MODEL, engine="compressor")).id
         equipment = Equipment(
             line=line or line_to(server),

@@ -7,7 +7,8 @@ from dataclasses import replace
 from conversing import MODEL, line_to
 
 from plimsoll.agent import CompactionRules
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive import OPERATOR
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.context import ContextCompressor, ContextEngine
 from plimsoll.sessions import Conversation, Equipment
 from plimsoll.tools import Definition, FunctionTool, ToolBox, ToolContext, Workplace
@@ -26,7 +27,8 @@ def tool(name, function):
 async def equipped(
     server, path, *, window=32_000, engine=None, tools=(), session=None, holder="test", **more
 ):
-    async with await SqliteArchive.open(path / "archive.db") as archive:
+    async with await SqliteStore.open(path / "archive.db") as store:
+        archive = store.for_owner(OPERATOR)
         id = session or (await archive.create_session(model=MODEL, engine="any")).id
         equipment = Equipment(
             line=line_to(server),

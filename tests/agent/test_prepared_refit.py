@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plimsoll.agent import Compacted, CompactionRules, Compactor
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive import OPERATOR
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.context import ContextCompressor
 from plimsoll.context.lcm import LcmEngine
 from plimsoll.messages import text_of, validate
@@ -53,7 +54,8 @@ async def pasted(path, engine):
     """A conversation that is prepared, then gets a large paste."""
     events = []
     with ScriptedServer(lambda request: say("Counted. " + "crate " * 150), model=MODEL) as server:
-        async with await SqliteArchive.open(path / "archive.db") as archive:
+        async with await SqliteStore.open(path / "archive.db") as store:
+            archive = store.for_owner(OPERATOR)
             id = (await archive.create_session(model=MODEL, engine=engine.name)).id
             equipment = Equipment(
                 line=line_to(server),

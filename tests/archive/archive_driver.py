@@ -10,9 +10,9 @@ from typing import Any
 
 from postgres_server import server
 
-from plimsoll.archive import Archive, CompactionEvent, draft_of
-from plimsoll.archive.postgres import PostgresArchive
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive import OPERATOR, Archive, ArchiveStore, CompactionEvent, draft_of
+from plimsoll.archive.postgres import PostgresStore
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.messages import Message
 
 START = 1_800_000_000.0
@@ -29,19 +29,22 @@ class Clock:
         return self.now
 
 
-async def _sqlite(folder: Path, clock: Clock, random: Random) -> Archive:
-    return await SqliteArchive.open(folder / "archive.db", clock=clock, random=random)
+async def _sqlite(folder: Path, clock: Clock, random: Random) -> ArchiveStore:
+    return await SqliteStore.open(folder / "archive.db", clock=clock, random=random)
 
 
-async def _postgres(folder: Path, clock: Clock, random: Random) -> Archive:
-    return await PostgresArchive.open(server().url_for(folder), clock=clock, random=random)
+async def _postgres(folder: Path, clock: Clock, random: Random) -> ArchiveStore:
+    return await PostgresStore.open(server().url_for(folder), clock=clock, random=random)
 
 
 # A store is added to the contract by adding it here.
-STORES: dict[str, Callable[[Path, Clock, Random], Awaitable[Archive]]] = {
+STORES: dict[str, Callable[[Path, Clock, Random], Awaitable[ArchiveStore]]] = {
     "sqlite": _sqlite,
     "postgres": _postgres,
 }
+
+
+OF_THE_STORE = ("check", "mend_search")  # asked of the whole store; everything else is the operator's archive
 
 
 class Driver:
@@ -55,34 +58,45 @@ class Driver:
         self._random = Random(7)
         self._runner = asyncio.Runner()
         try:
-            self._archive = self._runner.run(self._start())
+            self._store = self._runner.run(self._start())
         except BaseException:
             self._runner.close()
             raise
 
-    async def _start(self) -> Archive:
+    async def _start(self) -> ArchiveStore:
         return await self._open(self.folder, self.clock, self._random)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        method = getattr(self._archive, name)
+        method = getattr(self._store if name in OF_THE_STORE else self.archive, name)
         return lambda *args, **kwargs: self._runner.run(method(*args, **kwargs))
+
+    @property
+    def archive(self) -> Archive:
+        """The operator's."""
+        return self._store.for_owner(OPERATOR)
 
     def run(self, work: Callable[[Archive], Awaitable[Any]]) -> Any:
         async def inside() -> Any:
-            return await work(self._archive)
+            return await work(self.archive)
 
         return self._runner.run(inside())
 
-    def another(self) -> Archive:
+    def run_store(self, work: Callable[[ArchiveStore], Awaitable[Any]]) -> Any:
+        async def inside() -> Any:
+            return await work(self._store)
+
+        return self._runner.run(inside())
+
+    def another(self) -> ArchiveStore:
         """A second way into the same store, as another process has it."""
         return self._runner.run(self._start())
 
     def reopen(self) -> None:
-        self._runner.run(self._archive.close())
-        self._archive = self._runner.run(self._start())
+        self._runner.run(self._store.close())
+        self._store = self._runner.run(self._start())
 
     def close(self) -> None:
-        self._runner.run(self._archive.close())
+        self._runner.run(self._store.close())
         self._runner.close()
 
     def rows(self, *tables: str) -> list[int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from archive_driver import EVENT, summary
 
-from plimsoll.archive import draft_of
+from plimsoll.archive import OPERATOR, draft_of
 from plimsoll.archive.opening import open_archive
 from plimsoll.messages import Message
 
@@ -23,7 +23,7 @@ def write(url: str, id: str, round_number: int, told: Connection) -> None:
 
 
 async def _write(url: str, id: str, round_number: int, told: Connection) -> None:
-    archive = await open_archive(url, Path())
+    archive = (await open_archive(url, Path())).for_owner(OPERATOR)
     told.send(-1)
     turn = 0
     while True:

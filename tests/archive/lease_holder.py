@@ -6,7 +6,7 @@ from pathlib import Path
 
 from archive_driver import EVENT, summary, user
 
-from plimsoll.archive import draft_of
+from plimsoll.archive import OPERATOR, draft_of
 from plimsoll.archive.opening import open_archive
 from plimsoll.errors import StaleLease
 
@@ -16,7 +16,8 @@ def hold(url: str, id: str, purpose: str, pipe: Connection) -> None:
 
 
 async def _hold(url: str, id: str, purpose: str, pipe: Connection) -> None:
-    async with await open_archive(url, Path()) as archive:
+    async with await open_archive(url, Path()) as store:
+        archive = store.for_owner(OPERATOR)
         lease = await archive.acquire(id, "stalled", 0.2, purpose=purpose)
         view, items = await archive.view(id), await archive.items(id)
         draft = draft_of(id, view, items, [summary("late"), items[-1].message])

@@ -41,7 +41,7 @@ def found(driver: Driver, id: str, text: str, mode: str) -> list[int]:
 )
 def test_both_stores_find_the_same(pair: list[Driver], texts, wanted, mode, has_grams):
     sqlite, postgres = pair
-    postgres._archive._index.has_grams = has_grams
+    postgres._store._index.has_grams = has_grams
     ids = [driver.begin(*map(user, texts)) for driver in pair]
     assert found(postgres, ids[1], wanted, mode) == found(sqlite, ids[0], wanted, mode)
 

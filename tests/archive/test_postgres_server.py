@@ -15,15 +15,15 @@ from archive_driver import EVENT, Driver, summary, talk, user
 from lease_holder import hold
 from postgres_server import Server, server
 
-from plimsoll.archive import Archive, SearchQuery, draft_of
+from plimsoll.archive import OPERATOR, Archive, SearchQuery, draft_of
 from plimsoll.archive.opening import open_archive
-from plimsoll.archive.postgres import PostgresArchive
+from plimsoll.archive.postgres import PostgresStore
 from plimsoll.archive.postgres.failures import Address, require_server
 from plimsoll.archive.sql.lineage import find
 from plimsoll.archive.sql.migrations import steps
 from plimsoll.errors import ArchiveError, SettingError, StaleLease, UserError
 
-Work = Callable[[PostgresArchive], Awaitable[Any]]
+Work = Callable[[Archive], Awaitable[Any]]
 
 
 @pytest.fixture
@@ -41,7 +41,8 @@ def driver(tmp_path: Path):
 
 def opened(url: str, work: Work | None = None, **more: Any) -> Any:
     async def inside() -> Any:
-        async with await PostgresArchive.open(url, **more) as archive:
+        async with await PostgresStore.open(url, **more) as store:
+            archive = store.for_owner(OPERATOR)
             return await work(archive) if work else await archive.sessions()
 
     return asyncio.run(inside())
@@ -64,7 +65,7 @@ def test_a_process_that_stood_still_until_its_lease_ran_out_cannot_write(
     context = multiprocessing.get_context("forkserver")
     mine, theirs = context.Pipe()
 
-    async def overtake(archive: PostgresArchive) -> list[str]:
+    async def overtake(archive: Archive) -> list[str]:
         id = (await archive.create_session()).id
         await archive.append(id, talk(4), turn="begin")
         holder = context.Process(target=hold, args=(url, id, purpose, theirs))
@@ -91,9 +92,10 @@ def test_a_holder_that_stands_still_inside_of_its_transaction_is_cut_off_and_com
     async def overtake() -> None:
         url = here.url_for(tmp_path)
         async with (
-            await PostgresArchive.open(url, stall=0.3) as slow,
-            await PostgresArchive.open(url) as quick,
+            await PostgresStore.open(url, stall=0.3) as stalling,
+            await PostgresStore.open(url) as other,
         ):
+            slow, quick = stalling.for_owner(OPERATOR), other.for_owner(OPERATOR)
             id = (await slow.create_session()).id
             lease = await slow.acquire(id, "slow", 0.01)
             locked, overtaken = asyncio.Event(), asyncio.Event()
@@ -119,7 +121,7 @@ def test_a_holder_that_stands_still_inside_of_its_transaction_is_cut_off_and_com
 
 
 def test_leases_end_by_the_time_of_the_server(here: Server, tmp_path: Path):
-    async def work(archive: PostgresArchive) -> None:
+    async def work(archive: Archive) -> None:
         id = (await archive.create_session()).id
         ((now,),) = here.run("SELECT extract(epoch FROM clock_timestamp())::float")
         lease = await archive.acquire(id, "a", 100)
@@ -149,7 +151,7 @@ def test_a_write_that_was_cut_off_before_its_commit_is_done_again_once(driver: D
     id, tries = driver.begin(*talk(3)), []
 
     async def work(db: Any) -> int:
-        row = await find(db, id, to_write=True)
+        row = await find(db, id, OPERATOR, to_write=True)
         await db.run("UPDATE sessions SET title = title || 'x' WHERE key = ?", (row.key,))
         tries.append(row.key)
         if len(tries) == 1:
@@ -180,7 +182,7 @@ def test_a_write_that_was_cut_off_at_its_commit_is_done_again_only_where_that_is
 
 
 def test_a_server_that_is_away_for_too_long_is_a_sentence(here: Server, tmp_path: Path):
-    async def work(archive: PostgresArchive) -> None:
+    async def work(archive: Archive) -> None:
         here.stand_still()
         try:
             with pytest.raises(ArchiveError, match=r"cannot be reached.*archive\.url"):
@@ -198,11 +200,11 @@ def test_a_server_that_is_away_for_too_long_is_a_sentence(here: Server, tmp_path
 def test_many_who_start_at_once_make_the_tables_once(here: Server, tmp_path: Path):
     async def together() -> None:
         url = here.url_for(tmp_path)
-        archives = await asyncio.gather(*(PostgresArchive.open(url) for _ in range(4)))
-        await asyncio.gather(*(archive.create_session() for archive in archives))
-        assert len(await archives[0].sessions()) == 4
-        for archive in archives:
-            await archive.close()
+        stores = await asyncio.gather(*(PostgresStore.open(url) for _ in range(4)))
+        await asyncio.gather(*(store.for_owner(OPERATOR).create_session() for store in stores))
+        assert len(await stores[0].sessions()) == 4
+        for store in stores:
+            await store.close()
 
     asyncio.run(together())
     assert here.run("SELECT version FROM plimsoll_archive", here.url_for(tmp_path)) == [
@@ -286,9 +288,9 @@ def test_without_the_driver_a_person_is_told_how_to_get_it():
 def test_the_setting_opens_the_store_and_the_password_is_in_no_representation(here: Server, tmp_path: Path):
     async def use() -> None:
         url = here.url_for(tmp_path).replace("postgres@", "postgres:hunter2@")
-        async with await open_archive(url, tmp_path) as archive:
-            assert isinstance(archive, Archive)
-            assert "hunter2" not in repr(archive) + repr(archive._address)
+        async with await open_archive(url, tmp_path) as store:
+            assert isinstance(store, PostgresStore)
+            assert "hunter2" not in repr(store) + repr(store._address) + repr(store.for_owner(OPERATOR))
 
     asyncio.run(use())
     assert list(tmp_path.iterdir()) == []
@@ -300,9 +302,9 @@ def test_the_setting_opens_the_store_and_the_password_is_in_no_representation(he
 def test_writers_of_different_sessions_do_not_wait_for_each_other(driver: Driver):
     first, second = driver.begin(*talk(2)), driver.begin(*talk(2))
 
-    async def work(archive: PostgresArchive) -> int:
+    async def work(archive: Archive) -> int:
         async def holding(db: Any) -> int:
-            await find(db, first, to_write=True)
+            await find(db, first, OPERATOR, to_write=True)
             return (await archive.append(second, [user("meanwhile")], turn="t")).stored
 
         return await archive._database.write(holding)
@@ -313,7 +315,7 @@ def test_writers_of_different_sessions_do_not_wait_for_each_other(driver: Driver
 def test_appends_of_many_at_once_are_all_stored_in_an_order_of_their_own(driver: Driver):
     id = driver.begin()
 
-    async def work(archive: PostgresArchive) -> None:
+    async def work(archive: Archive) -> None:
         await asyncio.gather(*(archive.append(id, talk(2, f"t{n}"), turn=f"t{n}") for n in range(30)))
 
     driver.run(work)
@@ -330,7 +332,7 @@ def test_a_parent_and_its_fork_deleted_at_once_leave_nothing_behind(driver: Driv
         driver.compact(parent, [summary("A"), talk(4)[3]])
         fork = driver.fork(parent).id
 
-        async def work(archive: PostgresArchive, ids: tuple[str, ...] = (parent, fork)) -> None:
+        async def work(archive: Archive, ids: tuple[str, ...] = (parent, fork)) -> None:
             await asyncio.gather(*(archive.delete(id) for id in ids))
 
         driver.run(work)
@@ -340,11 +342,11 @@ def test_a_parent_and_its_fork_deleted_at_once_leave_nothing_behind(driver: Driv
 def test_a_reader_sees_one_state_whatever_is_written_meanwhile(driver: Driver):
     id = driver.begin(*talk(2))
 
-    async def work(archive: PostgresArchive) -> tuple[int, int]:
+    async def work(archive: Archive) -> tuple[int, int]:
         async def reading(db: Any) -> tuple[int, int]:
-            before = (await find(db, id)).session.messages
+            before = (await find(db, id, OPERATOR)).session.messages
             await archive.append(id, talk(2, "more"), turn="t")
-            return before, (await find(db, id)).session.messages
+            return before, (await find(db, id, OPERATOR)).session.messages
 
         return await archive._database.read(reading)
 
@@ -357,7 +359,7 @@ def test_a_late_compaction_and_a_new_one_leave_one_view(driver: Driver):
     view, items = driver.view(id), driver.items(id)
     drafts = [draft_of(id, view, items, [summary(f"S{n}"), items[-1].message]) for n in range(8)]
 
-    async def work(archive: PostgresArchive) -> list[Any]:
+    async def work(archive: Archive) -> list[Any]:
         tries = (archive.commit_compaction(id, draft, EVENT) for draft in drafts)
         return await asyncio.gather(*tries, return_exceptions=True)
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from archive_driver import EVENT, Driver, assistant, summary, talk, user
 
-from plimsoll.archive import Draft, Node, NodeLink, SearchQuery, Span
+from plimsoll.archive import OPERATOR, Draft, Node, NodeLink, SearchQuery, Span
+from plimsoll.archive.ids import node_id
 from plimsoll.archive.opening import archive_file, open_archive
 from plimsoll.archive.sql.migrations import steps
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.errors import ArchiveError, SettingError, UserError
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -37,7 +38,8 @@ def rows(folder: Path) -> dict[str, int]:
 
 def opening(path: Path):
     async def attempt():
-        async with await SqliteArchive.open(path) as archive:
+        async with await SqliteStore.open(path) as store:
+            archive = store.for_owner(OPERATOR)
             return await archive.sessions()
 
     return asyncio.run(attempt())
@@ -53,7 +55,7 @@ def test_a_hundred_compactions_of_ten_thousand_messages_add_only_nodes_and_refer
         driver.append(id, [user(f"turn {number}")], turn=f"t{number}")
         view, last = driver.view(id), driver.session(id).messages
         gone = (NodeLink(previous), Span(view.tail_from, last - 20)) if previous else (Span(3, last - 20),)
-        node = Node(f"n:{number:010x}", summary(f"S{number}"), gone)
+        node = Node(node_id(id, summary(f"S{number}"), gone), summary(f"S{number}"), gone)
         draft = Draft(view.number, (Span(1, 2), NodeLink(node.id)), last - 20, (node,))
         driver.commit_compaction(id, draft, EVENT)
         previous = node.id
@@ -169,7 +171,8 @@ def test_a_damaged_archive_is_a_sentence_and_is_never_deleted(tmp_path: Path):
     path.write_bytes(content)
 
     async def use() -> None:
-        async with await SqliteArchive.open(path) as broken:
+        async with await SqliteStore.open(path) as store:
+            broken = store.for_owner(OPERATOR)
             await broken.messages(id)
             await broken.append(id, talk(2), turn="t")
 
@@ -211,14 +214,16 @@ def test_a_disk_that_refuses_in_the_middle_of_a_commit_loses_nothing(tmp_path: P
     driver.close()
     script = (
         "import asyncio, resource, sys; from pathlib import Path\n"
-        "from plimsoll.archive.sqlite import SqliteArchive; from plimsoll.errors import UserError\n"
+        "from plimsoll.archive import OPERATOR; from plimsoll.archive.sqlite import SqliteStore\n"
+        "from plimsoll.errors import UserError\n"
         "async def main():\n"
-        "    archive = await SqliteArchive.open(Path(sys.argv[1]))\n"
+        "    store = await SqliteStore.open(Path(sys.argv[1]))\n"
+        "    archive = store.for_owner(OPERATOR)\n"
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))\n"
         "    for n in range(500):\n"
         "        try: await archive.append(sys.argv[2], [{'role': 'user', 'content': f'{n} ' * 900}], turn=str(n))\n"
         "        except UserError as error: print(n, error); break\n"
-        "    await archive.close()\n"
+        "    await store.close()\n"
         "asyncio.run(main())"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "archive.db"), id]
@@ -233,7 +238,8 @@ def test_a_disk_that_refuses_in_the_middle_of_a_commit_loses_nothing(tmp_path: P
 
 def test_a_writer_that_holds_the_file_for_too_long_is_a_sentence(tmp_path: Path):
     async def attempt() -> None:
-        async with await SqliteArchive.open(tmp_path / "archive.db", busy_seconds=0.05) as archive:
+        async with await SqliteStore.open(tmp_path / "archive.db", busy_seconds=0.05) as store:
+            archive = store.for_owner(OPERATOR)
             session = await archive.create_session()
             other = sqlite3.connect(tmp_path / "archive.db", isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
@@ -250,9 +256,11 @@ def test_a_writer_that_holds_the_file_for_too_long_is_a_sentence(tmp_path: Path)
 def test_many_processes_write_to_one_file_without_losing_a_turn(tmp_path: Path):
     id = (driver := Driver(tmp_path)).begin()
     script = (
-        "import asyncio, sys; from pathlib import Path; from plimsoll.archive.sqlite import SqliteArchive\n"
+        "import asyncio, sys; from pathlib import Path; from plimsoll.archive import OPERATOR\n"
+        "from plimsoll.archive.sqlite import SqliteStore\n"
         "async def main():\n"
-        "    async with await SqliteArchive.open(Path(sys.argv[1])) as archive:\n"
+        "    async with await SqliteStore.open(Path(sys.argv[1])) as store:\n"
+        "        archive = store.for_owner(OPERATOR)\n"
         "        for n in range(25):\n"
         "            await archive.append(sys.argv[2], [{'role': 'user', 'content': f'{sys.argv[3]}-{n}'}],\n"
         "                                 turn=f'{sys.argv[3]}-{n}')\n"
@@ -294,7 +302,8 @@ def test_the_archive_is_where_the_setting_says(tmp_path: Path):
         assert "secret" not in str(refused.value)
 
     async def use() -> None:
-        async with await open_archive(f"sqlite://{tmp_path}/deep/down/a.db", tmp_path) as archive:
+        async with await open_archive(f"sqlite://{tmp_path}/deep/down/a.db", tmp_path) as store:
+            archive = store.for_owner(OPERATOR)
             await archive.create_session()
 
     asyncio.run(use())
@@ -304,9 +313,11 @@ def test_the_archive_is_where_the_setting_says(tmp_path: Path):
 _OPEN = """
 import asyncio, re, sys
 from pathlib import Path
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive import OPERATOR
+from plimsoll.archive.sqlite import SqliteStore
 async def main():
-    async with await SqliteArchive.open(Path(sys.argv[1])) as archive:
+    async with await SqliteStore.open(Path(sys.argv[1])) as store:
+        archive = store.for_owner(OPERATOR)
         seen = await archive.items(sys.argv[2])
         await archive.append(sys.argv[2], [{"role": "user", "content": "go on"}], turn="t", after=1_000_000)
         # Not getrusage: its peak is inherited from the process that started this one.
@@ -324,13 +335,15 @@ def test_a_session_of_a_million_messages_opens_and_grows_in_little_memory(tmp_pa
     with sqlite3.connect(tmp_path / "archive.db") as db:
         db.execute(
             "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) "
-            "INSERT INTO messages SELECT i, 1, i, 'user', 60, 60 * i, 1.8e9, zeroblob(16), '0123456789', "
+            "INSERT INTO messages (id, session, sequence, role, tokens, total, time, digest, handle, body) "
+            "SELECT i, 1, i, 'user', 60, 60 * i, 1.8e9, zeroblob(16), '0123456789', "
             """'{"role":"user","content":"' || hex(zeroblob(120)) || '"}' FROM n"""
         )
         db.execute("UPDATE sessions SET messages = 1000000, tokens = 60000000")
     db.close()
     driver = Driver(tmp_path)
-    node = Node("n:0000000001", summary("A"), (Span(4, 999_900),))
+    gone = (Span(4, 999_900),)
+    node = Node(node_id(id, summary("A"), gone), summary("A"), gone)
     driver.commit_compaction(id, Draft(0, (Span(1, 3), NodeLink(node.id)), 999_900, (node,)), EVENT)
     driver.close()
     command = [sys.executable, "-c", _OPEN, str(tmp_path / "archive.db"), id]
@@ -349,7 +362,7 @@ def test_an_unknown_view_is_a_sentence(driver: Driver):
 
 def test_an_archive_that_was_closed_says_so(tmp_path: Path):
     async def late():
-        archive = await SqliteArchive.open(tmp_path / "archive.db")
+        archive = await SqliteStore.open(tmp_path / "archive.db")
         await archive.close()
         await archive.sessions()
 

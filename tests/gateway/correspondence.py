@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from plimsoll.archive import Archive, CompactionEvent
+from plimsoll.archive import ArchiveStore, CompactionEvent
 from plimsoll.archive.opening import open_archive
 from plimsoll.config import Settings
 from plimsoll.messages import Message
@@ -74,12 +74,12 @@ class GatewayProcess:
         self._said.close()
 
 
-def looked(home: Path, look: Callable[[Archive], Awaitable[Any]]) -> Any:
+def looked(home: Path, look: Callable[[ArchiveStore], Awaitable[Any]]) -> Any:
     """What is in the archive of a home folder."""
 
     async def inside() -> Any:
-        async with await open_archive(None, home) as archive:
-            return await look(archive)
+        async with await open_archive(None, home) as store:
+            return await look(store)
 
     return asyncio.run(inside())
 
@@ -87,17 +87,19 @@ def looked(home: Path, look: Callable[[Archive], Awaitable[Any]]) -> Any:
 def logs(home: Path) -> list[list[Message]]:
     """The messages of every session, the oldest session first."""
 
-    async def look(archive: Archive) -> list[list[Message]]:
-        found = sorted(await archive.sessions(), key=lambda session: session.created)
-        return [[one.message for one in await archive.messages(session.id)] for session in found]
+    async def look(store: ArchiveStore) -> list[list[Message]]:
+        found = sorted(await store.sessions(), key=lambda session: session.created)
+        logs = [await store.for_owner(session.owner).messages(session.id) for session in found]
+        return [[one.message for one in log] for log in logs]
 
     found: list[list[Message]] = looked(home, look)
     return found
 
 
 def compactions(home: Path) -> list[CompactionEvent]:
-    async def look(archive: Archive) -> list[CompactionEvent]:
-        return [event for one in await archive.sessions() for event in await archive.compactions(one.id)]
+    async def look(store: ArchiveStore) -> list[CompactionEvent]:
+        sessions = await store.sessions()
+        return [event for one in sessions for event in await store.for_owner(one.owner).compactions(one.id)]
 
     found: list[CompactionEvent] = looked(home, look)
     return found

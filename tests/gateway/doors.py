@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 from clients import http
 
-from plimsoll.archive import Session
+from plimsoll.archive import Owner, Session
 from plimsoll.archive.keys import AccessKey, KeyLimits, Spent
 from plimsoll.archive.keytext import new_key
 from plimsoll.archive.opening import open_archive
@@ -36,8 +36,8 @@ def add_key(home: Path, name: str = "laptop", url: str | None = None, **limits: 
     made = new_key()
 
     async def work() -> None:
-        async with await open_archive(url, home) as archive:
-            await archive.keys.add(made.id, name, made.digest, KeyLimits(**limits))
+        async with await open_archive(url, home) as store:
+            await store.keys.add(made.id, name, made.digest, KeyLimits(**limits))
 
     asyncio.run(work())
     return made.text
@@ -45,8 +45,8 @@ def add_key(home: Path, name: str = "laptop", url: str | None = None, **limits: 
 
 def revoke_key(home: Path, name: str = "laptop") -> AccessKey:
     async def work() -> AccessKey:
-        async with await open_archive(None, home) as archive:
-            return await archive.keys.revoke(name)
+        async with await open_archive(None, home) as store:
+            return await store.keys.revoke(name)
 
     return asyncio.run(work())
 
@@ -55,8 +55,8 @@ def owned(home: Path, owner: str | None) -> list[Session]:
     """The sessions of one owner; None: all."""
 
     async def work() -> list[Session]:
-        async with await open_archive(None, home) as archive:
-            return await archive.sessions(owner=owner)
+        async with await open_archive(None, home) as store:
+            return await (store.for_owner(Owner(owner)) if owner else store).sessions()
 
     return asyncio.run(work())
 
@@ -65,8 +65,8 @@ def used_today(home: Path, url: str | None = None) -> dict[str, Spent]:
     """What each key has used, by its name."""
 
     async def work() -> dict[str, Spent]:
-        async with await open_archive(url, home) as archive:
-            book = await archive.keys.book()
+        async with await open_archive(url, home) as store:
+            book = await store.keys.book()
             return {key.name: book.today.get(key.id, Spent()) for key in book.keys}
 
     return asyncio.run(work())

@@ -65,8 +65,8 @@ def test_with_keys_a_page_needs_one_and_can_read_that_it_does(tmp_path: Path) ->
 
 
 async def opened(door: Door, path: Path) -> None:
-    async with await open_archive(None, path) as archive:
-        await door.open(archive.keys)
+    async with await open_archive(None, path) as store:
+        await door.open(store.keys)
 
 
 def test_every_page_at_once_needs_keys(tmp_path: Path) -> None:

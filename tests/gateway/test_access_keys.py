@@ -7,6 +7,7 @@ from clients import AnthropicClient, converse, http, model
 from doors import add_key, answering, ask, error_of, owned, revoke_key
 from gateway_server import RunningGateway, settings_for
 
+from plimsoll.archive import key_owner
 from plimsoll.errors import UserError
 from plimsoll.gateway.access.door import is_loopback, needs_keys
 from plimsoll.gateway.access.ring import FRESH_SECONDS
@@ -95,7 +96,7 @@ def test_a_session_belongs_to_the_caller_that_the_guard_saw_whatever_the_caller_
             client = AnthropicClient(gateway.url)
             client.headers |= {"x-api-key": key, "x-plimsoll-caller": ids[0]}
             converse(client, 12)
-    assert [len(owned(tmp_path, id)) for id in ids] == [1, 1]
+    assert [len(owned(tmp_path, key_owner(id))) for id in ids] == [1, 1]
     assert len(owned(tmp_path, None)) == 2
 
 

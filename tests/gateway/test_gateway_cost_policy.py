@@ -8,7 +8,7 @@ from typing import Any
 from clients import FILLER, AnthropicClient, converse, model
 from gateway_server import RunningGateway, settings_for
 
-from plimsoll.archive import CompactionEvent
+from plimsoll.archive import OPERATOR, CompactionEvent
 from plimsoll.archive.opening import open_archive
 from plimsoll.testing.scripted_server import ScriptedServer
 
@@ -41,7 +41,8 @@ def events(home: Path, client: AnthropicClient) -> list[CompactionEvent]:
         session = client.last.headers.get("x-plimsoll-session")
         if session is None:
             return []
-        async with await open_archive(None, home) as archive:
+        async with await open_archive(None, home) as store:
+            archive = store.for_owner(OPERATOR)
             return await archive.compactions(session)
 
     return asyncio.run(read())

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.archive import Item
+from plimsoll.archive import OPERATOR, Item
 from plimsoll.gateway.dropin.chain import chain_of, root_of
 from plimsoll.gateway.dropin.sight import make_sight
 from plimsoll.gateway.dropin.thread import Thread
@@ -63,7 +63,7 @@ def test_callers_dialects_and_names_have_chains_of_their_own() -> None:
 def test_the_longest_known_beginning_is_found(known: list[list[Any]], asked: list[Any]) -> None:
     threads = Threads(100, 10**9, lambda _thread: None)
     for history in known:
-        thread = Thread("anthropic", ())
+        thread = Thread("anthropic", (), OPERATOR)
         thread.extend(history, chain_of(ROOT, history))
         threads.keep(thread, 1)
     chain = chain_of(ROOT, asked)
@@ -82,7 +82,7 @@ def test_what_is_remembered_stays_within_its_bounds(uses: list[tuple[list[Any], 
     forgotten: list[Thread] = []
     threads = Threads(4, 100, forgotten.append)
     for history, weight in uses:
-        thread = Thread("anthropic", ())
+        thread = Thread("anthropic", (), OPERATOR)
         thread.extend(history, chain_of(ROOT, history))
         threads.keep(thread, weight)
         assert len(threads) <= 4
@@ -94,11 +94,11 @@ def test_what_is_remembered_stays_within_its_bounds(uses: list[tuple[list[Any], 
 
 @given(histories, st.data())
 def test_a_fork_knows_the_shared_beginning_and_nothing_else(history: list[Any], data: st.DataObject) -> None:
-    thread = Thread("anthropic", ())
+    thread = Thread("anthropic", (), OPERATOR)
     thread.extend(history, chain_of(ROOT, history))
     wire = data.draw(st.integers(0, len(history)))
     fork = thread.fork(wire)
-    again = Thread("anthropic", ())
+    again = Thread("anthropic", (), OPERATOR)
     again.extend(history[:wire], chain_of(ROOT, history[:wire]))
     assert (fork.chain, fork.ends, fork.log, fork.tokens) == (
         again.chain,
@@ -113,7 +113,7 @@ def test_a_sight_sends_what_was_left_alone_as_the_client_has_it(
     history: list[Any], data: st.DataObject
 ) -> None:
     """Drop a run of messages for a summary: everything else is the client's own object, in its order."""
-    thread = Thread("anthropic", ())
+    thread = Thread("anthropic", (), OPERATOR)
     thread.extend(history, chain_of(ROOT, history))
     first = data.draw(st.integers(0, len(thread.log)))
     last = data.draw(st.integers(first, len(thread.log)))

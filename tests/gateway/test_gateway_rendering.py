@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll.archive import OPERATOR
 from plimsoll.gateway.dropin.chain import chain_of, root_of
 from plimsoll.gateway.dropin.rendering import Rendered, beginning_of, rendered_whole
 from plimsoll.gateway.dropin.thread import Thread
@@ -53,7 +54,7 @@ def seen(rendered: Rendered) -> list[Any]:
 def test_what_is_added_piece_by_piece_is_what_is_rendered_whole(
     said: list[dict[str, Any]], data: st.DataObject
 ) -> None:
-    thread = Thread("anthropic", LEAD)
+    thread = Thread("anthropic", LEAD, OPERATOR)
     chain = chain_of(root_of(b"somebody", "anthropic"), said)
     beginning = beginning_of({"messages": said, "tools": TOOLS}, LEAD, b"key", None)
     place = 0

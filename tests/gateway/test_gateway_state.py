@@ -9,6 +9,7 @@ import pytest
 from clients import AnthropicClient, OpenAIClient, converse, http, model
 from gateway_server import RunningGateway, settings_for
 
+from plimsoll.archive import OPERATOR
 from plimsoll.archive.opening import open_archive
 from plimsoll.gateway.settings import GatewaySettings, Limits
 from plimsoll.testing.prefix import broken_prefixes
@@ -101,7 +102,8 @@ def test_the_archive_holds_every_word_that_the_client_sent(tmp_path: Path) -> No
     sent = client.history[:-1]  # the last answer comes back with the next question
 
     async def stored() -> list[Any]:
-        async with await open_archive(None, tmp_path) as archive:
+        async with await open_archive(None, tmp_path) as store:
+            archive = store.for_owner(OPERATOR)
             assert await archive.compactions(session)
             assert (await archive.usage_total(session)).requests > 0
             return [one.message for one in await archive.messages(session)]
@@ -123,7 +125,8 @@ def test_a_compaction_that_a_person_takes_back_is_taken_back_for_the_client(tmp_
         session = client.last.headers["x-plimsoll-session"]
 
         async def undo() -> None:
-            async with await open_archive(None, tmp_path) as archive:
+            async with await open_archive(None, tmp_path) as store:
+                archive = store.for_owner(OPERATOR)
                 await archive.undo(session)
 
         asyncio.run(undo())

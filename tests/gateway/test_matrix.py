@@ -20,7 +20,7 @@ from correspondence import waited as waited_for
 from gateway_server import RunningGateway
 from synapse_server import Person, Synapse
 
-from plimsoll.archive import Archive
+from plimsoll.archive import ArchiveStore
 from plimsoll.dialects import ChatRequest
 from plimsoll.messages import text_of
 from plimsoll.testing.scripted_server import Answer, ScriptedServer, say
@@ -88,8 +88,8 @@ def waited(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
 
 
 def waiting(home: Path, plimsoll: Person) -> int:
-    async def look(archive: Archive) -> int:
-        return len(await archive.mail.waiting(f"matrix:{plimsoll.id}"))
+    async def look(store: ArchiveStore) -> int:
+        return len(await store.mailbox(f"matrix:{plimsoll.id}").waiting())
 
     found: int = looked(home, look)
     return found

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from session_client import Sessions, events_of, serving, texts
 
+from plimsoll.archive import OPERATOR
 from plimsoll.dialects import ChatRequest
 from plimsoll.gateway.settings import SessionLimits
 from plimsoll.messages import text_of
@@ -40,7 +41,7 @@ def until(condition: Callable[[], Any]) -> Any:
 def present(sessions: Sessions, id: str) -> int:
     desk = sessions.gateway.within.session_desk
     assert desk is not None
-    place = desk._places._places.get(id)
+    place = desk._places._places.get((OPERATOR, id))
     return place.present if place else 0
 
 

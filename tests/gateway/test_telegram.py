@@ -243,7 +243,7 @@ def test_telegram_being_busy_holds_an_answer_up_and_a_person_who_blocked_the_bot
         telegram.chats[42].blocked = True
         telegram.say(ADA, "hello")
         waited(lambda: telegram.said == ["You said: hello"])
-        waited(lambda: looked(tmp_path, lambda archive: archive.mail.waiting("telegram:7007")) == [])
+        waited(lambda: looked(tmp_path, lambda store: store.mailbox("telegram:7007").waiting()) == [])
 
 
 def test_the_token_is_in_no_log_and_in_no_error(
@@ -308,7 +308,7 @@ def test_a_process_that_is_killed_while_it_answers_leaves_nothing_unanswered_and
         telegram.say(ADA, "three")
         with GatewayProcess(tmp_path, sections, ENVIRON):
             waited(lambda: telegram.said)
-            waited(lambda: looked(tmp_path, lambda archive: archive.mail.waiting("telegram:7007")) == [])
+            waited(lambda: looked(tmp_path, lambda store: store.mailbox("telegram:7007").waiting()) == [])
         with GatewayProcess(tmp_path, sections, ENVIRON):
             server.extend(say("and this is another one"))
             telegram.say(ADA, "four")

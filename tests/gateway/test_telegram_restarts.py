@@ -10,7 +10,7 @@ from correspondence import answers, checked, logs, looked, said_by_people, setti
 from gateway_server import RunningGateway
 from telegram_server import ADA, TOKEN, TelegramServer
 
-from plimsoll.archive import Archive
+from plimsoll.archive import ArchiveStore, room_owner
 from plimsoll.archive.mail import Letter
 from plimsoll.dialects import ChatRequest
 from plimsoll.gateway.settings import GatewaySettings
@@ -33,7 +33,7 @@ def running(telegram: TelegramServer, server: ScriptedServer, home: Path, **more
 
 
 def waiting(home: Path) -> list[Letter]:
-    found: list[Letter] = looked(home, lambda archive: archive.mail.waiting(ACCOUNT))
+    found: list[Letter] = looked(home, lambda store: store.mailbox(ACCOUNT).waiting())
     return found
 
 
@@ -42,14 +42,15 @@ def left(home: Path, telegram: TelegramServer, letters: list[Letter], told: str 
     telegram.say(ADA, "x")  # the chat is known there
     telegram.updates.clear()
 
-    async def write(archive: Archive) -> str:
+    async def write(store: ArchiveStore) -> str:
+        archive, mail = store.for_owner(room_owner(ACCOUNT, "41")), store.mailbox(ACCOUNT)
         session = await archive.create_session()
         await archive.append(session.id, [{"role": "system", "content": "You are on watch."}], turn="begin")
         for name, message in turns:
             await archive.append(session.id, [message], turn=name)
-        await archive.mail.receive(ACCOUNT, letters, "902")
+        await mail.receive(letters, "902")
         mark = f"{session.id}:{told}" if told else ""
-        await archive.mail.update_room(ACCOUNT, "41", session=session.id, told=mark)
+        await mail.update_room("41", session=session.id, told=mark)
         return session.id
 
     found: str = looked(home, write)
@@ -107,7 +108,7 @@ def test_parts_of_an_answer_that_were_sent_are_not_sent_again(telegram: Telegram
 
 def test_a_session_that_somebody_deleted_is_begun_anew(telegram: TelegramServer, tmp_path: Path):
     id = left(tmp_path, telegram, LETTERS)
-    looked(tmp_path, lambda archive: archive.delete(id))
+    looked(tmp_path, lambda store: store.for_owner(room_owner(ACCOUNT, "41")).delete(id))
     with ScriptedServer() as server, running(telegram, server, tmp_path):
         waited(lambda: waiting(tmp_path) == [])
     (log,) = logs(tmp_path)

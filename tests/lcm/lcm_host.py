@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll.agent.hosting import HostedEngine
-from plimsoll.archive import CompactionEvent, Node, StoredMessage
+from plimsoll.archive import OPERATOR, CompactionEvent, Node, StoredMessage
 from plimsoll.archive.blocking import BlockingArchive
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.context.gate import refusal
 from plimsoll.context.lcm import LcmEngine, StoredMemory
 from plimsoll.context.lcm.soundness import Examined, faults
@@ -77,18 +77,19 @@ class Host:
 
     def _open(self):
         path = self.folder / "archive.db"
-        self.archive = self.runner.run(SqliteArchive.open(path, clock=lambda: self.now))
+        self.store = self.runner.run(SqliteStore.open(path, clock=lambda: self.now))
+        self.archive = self.store.for_owner(OPERATOR)
 
     def begin(self):
         return self.run(self.archive.create_session(engine="lcm")).id
 
     def close(self):
-        self.run(self.archive.close())
+        self.run(self.store.close())
         self.runner.close()
 
     def restart(self):
         """What a new process does: nothing is known but what is in the archive."""
-        self.run(self.archive.close())
+        self.run(self.store.close())
         self.engines = {}
         self._open()
 

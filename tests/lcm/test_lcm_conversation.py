@@ -11,7 +11,8 @@ from conversing import MODEL, extends, line_to, toolbox, wish
 
 from plimsoll.agent import CompactionRules, Limits
 from plimsoll.agent.events import Compacted
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive import OPERATOR
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.config import Settings
 from plimsoll.context.lcm.tree import KINDS, tree_of
 from plimsoll.messages import text_of
@@ -26,7 +27,8 @@ WINDOW = 16_000
 @asynccontextmanager
 async def conversing(server, path, session=None):
     """A conversation whose configuration names the engine `lcm`."""
-    async with await SqliteArchive.open(path / "archive.db") as archive:
+    async with await SqliteStore.open(path / "archive.db") as store:
+        archive = store.for_owner(OPERATOR)
         id = session or (await archive.create_session(model=MODEL, engine="lcm")).id
         context = EngineContext(Settings(), WINDOW, path, MODEL, None, archive, id)
         worn = outfit("lcm", Surroundings(path, path, {}, ()), context)

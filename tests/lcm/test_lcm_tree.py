@@ -216,7 +216,7 @@ def test_a_fork_keeps_its_leaves_when_its_parent_is_deleted(host):
     host.run(host.archive.delete(session))
     assert {node.id for node in host.nodes(child)} == ids
     assert host.faults(child) == []
-    assert host.run(host.archive.check()) == []
+    assert host.run(host.store.check()) == []
 
 
 def test_a_leaf_over_messages_that_were_deleted_goes_with_them(host):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll.archive import OPERATOR
 from plimsoll.archive.opening import open_archive
 from plimsoll.messages import text_of
 from plimsoll.testing.scripted_server import ScriptedServer, call, say
@@ -30,7 +31,8 @@ def configured(server, more=""):
 
 def compactions(home):
     async def read():
-        async with await open_archive(None, home) as archive:
+        async with await open_archive(None, home) as store:
+            archive = store.for_owner(OPERATOR)
             (session,) = await archive.sessions()
             return await archive.compactions(session.id)
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plimsoll.agent import CompactionRules
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive import OPERATOR
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.config import Settings
 from plimsoll.plugins import EngineContext, Surroundings, outfit
 from plimsoll.sessions import Conversation, Equipment
@@ -23,7 +24,8 @@ ENGINES = pytest.mark.parametrize("engine", ["compressor", "lcm"])
 
 @asynccontextmanager
 async def conversing(server, path, engine, background=False):
-    async with await SqliteArchive.open(path / "archive.db") as archive:
+    async with await SqliteStore.open(path / "archive.db") as store:
+        archive = store.for_owner(OPERATOR)
         id = (await archive.create_session(model=MODEL, engine=engine)).id
         context = EngineContext(Settings(), WINDOW, path, MODEL, None, archive, id)
         worn = outfit(engine, Surroundings(path, path, {}, ()), context)

@@ -4,8 +4,8 @@ import asyncio
 import json
 
 from plimsoll.agent.hosting import HostedEngine
-from plimsoll.archive import CompactionEvent
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive import OPERATOR, CompactionEvent
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.config import Settings
 from plimsoll.context.compressor import find_summary
 from plimsoll.plugins.builtin import make_compressor
@@ -32,7 +32,8 @@ def work(first, count):
 async def compacted(path, batches, *, restarts):
     """The view after a compaction behind each batch, with the engine made anew before each or living on."""
     engine = None
-    async with await SqliteArchive.open(path) as archive:
+    async with await SqliteStore.open(path) as store:
+        archive = store.for_owner(OPERATOR)
         id = (await archive.create_session(engine="compressor")).id
         for batch in batches:
             last = (await archive.session(id)).messages

@@ -10,8 +10,8 @@ from equipped import Plain, equipped
 
 from plimsoll.agent import Compacted
 from plimsoll.agent.compaction import CompactionRules
-from plimsoll.archive import CompactionEvent, UsageRecord
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive import OPERATOR, CompactionEvent, UsageRecord
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.context import ContextCompressor
 from plimsoll.messages import text_of, validate
 from plimsoll.models import estimate_messages_tokens_rough
@@ -292,7 +292,8 @@ def test_a_message_that_is_pinned_meanwhile_stays_and_the_turn_goes_on(tmp_path)
             return super().compress(messages)
 
     async def pinned():
-        async with await SqliteArchive.open(tmp_path / "archive.db") as archive:
+        async with await SqliteStore.open(tmp_path / "archive.db") as store:
+            archive = store.for_owner(OPERATOR)
             (session,) = await archive.sessions()
             await archive.pin(session.id, 5)
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from equipped import equipped
 
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive import OPERATOR
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.errors import Conflict, StaleLease
 from plimsoll.messages import text_of, validate
 from plimsoll.sessions.turns import PURPOSE
@@ -29,17 +30,19 @@ def user(text):
 
 
 async def begun(path):
-    async with await SqliteArchive.open(path / "archive.db") as archive:
+    async with await SqliteStore.open(path / "archive.db") as store:
+        archive = store.for_owner(OPERATOR)
         id = (await archive.create_session(model="claude-sonnet-5", engine="compressor")).id
         await archive.append(id, [{"role": "system", "content": "You look things up."}], turn="begin")
         return id
 
 
 async def kept(path, id):
-    async with await SqliteArchive.open(path / "archive.db") as archive:
+    async with await SqliteStore.open(path / "archive.db") as store:
+        archive = store.for_owner(OPERATOR)
         stored = [one.message for one in await archive.messages(id)]
         view = [item.message for item in await archive.items(id)]
-        return stored, view, await archive.compactions(id), await archive.check()
+        return stored, view, await archive.compactions(id), await store.check()
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
-from plimsoll.archive import Archive, CompactionEvent, draft_of
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive import OPERATOR, Archive, CompactionEvent, draft_of
+from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.errors import UnknownSession, UserError
 from plimsoll.terminal.sessions import command
 from plimsoll.terminal.sessions.command import sessions
@@ -61,7 +61,8 @@ def out(*arguments: str, **more: Any) -> str:
 
 def in_archive(home: Path, work: Callable[[Archive], Coroutine[Any, Any, Any]]) -> Any:
     async def inside() -> Any:
-        async with await SqliteArchive.open(home / "archive.db") as archive:
+        async with await SqliteStore.open(home / "archive.db") as store:
+            archive = store.for_owner(OPERATOR)
             return await work(archive)
 
     return asyncio.run(inside())

@@ -6,6 +6,7 @@ name, `plimsoll.archive.sqlite` has the one in a file.
 
 from plimsoll.archive.change import Author, draft_of
 from plimsoll.archive.interface import Archive
+from plimsoll.archive.owners import OPERATOR, Owner, key_owner, room_owner
 from plimsoll.archive.query import SearchHit, SearchPage, SearchQuery
 from plimsoll.archive.records import (
     Appended,
@@ -20,12 +21,15 @@ from plimsoll.archive.records import (
     UsageRecord,
     UsageTotal,
 )
+from plimsoll.archive.store import ArchiveStore
 from plimsoll.archive.titles import title_of
 from plimsoll.archive.views import Draft, Item, Reference, Shortened, View
 
 __all__ = [
+    "OPERATOR",
     "Appended",
     "Archive",
+    "ArchiveStore",
     "Author",
     "CompactionEvent",
     "Draft",
@@ -33,6 +37,7 @@ __all__ = [
     "Lease",
     "Node",
     "NodeLink",
+    "Owner",
     "Reference",
     "SearchHit",
     "SearchPage",
@@ -46,5 +51,7 @@ __all__ = [
     "UsageTotal",
     "View",
     "draft_of",
+    "key_owner",
+    "room_owner",
     "title_of",
 ]

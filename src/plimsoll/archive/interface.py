@@ -1,4 +1,4 @@
-"""`Archive`: the whole conversation of every session, append-only, and what the model sees of it.
+"""`Archive`: the whole conversation of every session of one owner, append-only, and what the model sees of it.
 
     append ──► log ◄── references ── view ◄── commit_compaction / undo
                 ▲                                    │
@@ -8,15 +8,15 @@ Promises of every store: what `append` has returned is never lost, not by a cras
 either; a message is stored once however often its turn is saved; a compaction is
 stored as a whole or not at all; no row is ever copied forward; sessions do not see
 each other, and a fork shares its parent's past without copying it.
+
+An archive is bound to one owner when `ArchiveStore.for_owner` makes it. Ids of sessions, nodes,
+views and handles that belong to anybody else are unknown to it, in reading and in writing alike.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Self
 
-from plimsoll.archive.keys import KeyStore
-from plimsoll.archive.mail import Mailbox
+from plimsoll.archive.owners import Owner
 from plimsoll.archive.query import SearchPage, SearchQuery
 from plimsoll.archive.records import (
     Appended,
@@ -33,50 +33,26 @@ from plimsoll.messages import Message
 
 
 class Archive(ABC):
-    """Where sessions live. All methods may be called from many tasks and many processes at once."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    @abstractmethod
-    async def close(self) -> None:
-        """Finish what is being written and let go of the store."""
+    """The sessions of one owner. All methods may be called from many tasks and many processes at once."""
 
     @property
     @abstractmethod
-    def keys(self) -> KeyStore:
-        """Who may use a gateway on this archive."""
-
-    @property
-    @abstractmethod
-    def mail(self) -> Mailbox:
-        """Messages from chat platforms until they are answered."""
+    def owner(self) -> Owner:
+        """Whose sessions these are. It never changes."""
 
     # Sessions
 
     @abstractmethod
-    async def create_session(
-        self, *, title: str = "", model: str = "", engine: str = "", owner: str | None = None
-    ) -> Session:
-        """A new session with an id of its own; `owner` is the access key that it belongs to."""
+    async def create_session(self, *, title: str = "", model: str = "", engine: str = "") -> Session:
+        """A new session with an id of its own."""
 
     @abstractmethod
-    async def session(self, id: str, *, owner: str | None = None) -> Session:
-        """The session of this id or of this unique beginning; `UnknownSession` names the nearest otherwise.
-
-        With an owner, those of all others do not exist.
-        """
+    async def session(self, id: str) -> Session:
+        """The session of this id or of this unique beginning; `UnknownSession` names the nearest otherwise."""
 
     @abstractmethod
-    async def sessions(
-        self, *, limit: int = 50, offset: int = 0, prefix: str = "", owner: str | None = None
-    ) -> list[Session]:
-        """Sessions whose id begins so, the one that was last written to first; with an owner, only his."""
+    async def sessions(self, *, limit: int = 50, offset: int = 0, prefix: str = "") -> list[Session]:
+        """Sessions whose id begins so, the one that was last written to first."""
 
     @abstractmethod
     async def update_session(
@@ -220,16 +196,8 @@ class Archive(ABC):
     async def release(self, lease: Lease) -> None:
         """Let others have it; nothing happens where they already do."""
 
-    # Search and health
+    # Search
 
     @abstractmethod
     async def search(self, query: SearchQuery) -> SearchPage:
         """Messages that fit, a page at a time."""
-
-    @abstractmethod
-    async def check(self) -> list[str]:
-        """Everything that is wrong with the store, a sentence each; empty: sound."""
-
-    @abstractmethod
-    async def mend_search(self) -> int:
-        """Make messages findable that search has lost; how many these were."""

@@ -36,30 +36,28 @@ class Room:
 
 
 class Mailbox(ABC):
-    """Letters of all accounts; an account is a platform and the name that Plimsoll has there."""
+    """Letters of one account: of a platform and the name that Plimsoll has there."""
 
     @abstractmethod
-    async def receive(self, account: str, letters: Sequence[Letter], position: str) -> list[Letter]:
+    async def receive(self, letters: Sequence[Letter], position: str) -> list[Letter]:
         """Take down letters and how far the platform was read; those of them that wait for an answer."""
 
     @abstractmethod
-    async def position(self, account: str) -> str:
+    async def position(self) -> str:
         """How far the platform was read; empty: never."""
 
     @abstractmethod
-    async def waiting(self, account: str) -> list[Letter]:
+    async def waiting(self) -> list[Letter]:
         """Letters that are not settled, in the order in which they came."""
 
     @abstractmethod
-    async def settle(self, account: str, letters: Sequence[Letter]) -> None:
+    async def settle(self, letters: Sequence[Letter]) -> None:
         """These are answered. Their words are in the log of the session, so none are kept here."""
 
     @abstractmethod
-    async def room(self, account: str, place: str) -> Room:
+    async def room(self, place: str) -> Room:
         """What is known of a room; nothing is known of a new one."""
 
     @abstractmethod
-    async def update_room(
-        self, account: str, place: str, *, session: str | None = None, told: str | None = None
-    ) -> None:
+    async def update_room(self, place: str, *, session: str | None = None, told: str | None = None) -> None:
         """Change what is given."""

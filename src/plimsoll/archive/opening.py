@@ -7,9 +7,9 @@ postgresql://…          a server     postgres/, with the extra `postgres`
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from plimsoll.archive.interface import Archive
 from plimsoll.archive.settings import SERVER_SCHEMES, fault_of
-from plimsoll.archive.sqlite import SqliteArchive
+from plimsoll.archive.sqlite import SqliteStore
+from plimsoll.archive.store import ArchiveStore
 from plimsoll.errors import SettingError, UserError
 
 FILE_NAME = "archive.db"
@@ -26,15 +26,15 @@ def archive_file(url: str | None, home: Path) -> Path | None:
     return None if parts.scheme in SERVER_SCHEMES else Path(unquote(parts.path))
 
 
-async def open_archive(url: str | None, home: Path) -> Archive:
+async def open_archive(url: str | None, home: Path) -> ArchiveStore:
     """The archive that the setting names, made where there is none."""
     path = archive_file(url, home)
-    return await SqliteArchive.open(path) if path else await _on_server(str(url))
+    return await SqliteStore.open(path) if path else await _on_server(str(url))
 
 
-async def _on_server(url: str) -> Archive:
+async def _on_server(url: str) -> ArchiveStore:
     try:
-        from plimsoll.archive.postgres import PostgresArchive
+        from plimsoll.archive.postgres import PostgresStore
     except ImportError as error:
         # Also where the driver is there and the library that it needs is not.
         if not (error.name or "psycopg").startswith("psycopg"):
@@ -43,4 +43,4 @@ async def _on_server(url: str) -> Archive:
             "archive.url names a PostgreSQL database, and its driver is not installed. "
             "`pip install '.[postgres]'` brings it; or set archive.url to a file."
         ) from error
-    return await PostgresArchive.open(url)
+    return await PostgresStore.open(url)

@@ -43,7 +43,6 @@ class SearchQuery:
     limit: int = 20
     cursor: int | None = None  # `next` of the page before
     deadline: float = 5.0  # seconds after which a page comes back unfinished
-    owner: str | None = None  # only sessions of this one; None: all
 
     def __post_init__(self) -> None:
         if not (self.text if self.mode == "regex" else self.text.strip()):

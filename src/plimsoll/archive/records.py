@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from plimsoll.archive.owners import OPERATOR, Owner
 from plimsoll.messages import Message
 
 State = Literal["active", "deleted"]
@@ -37,7 +38,7 @@ class Session:
     parent: str | None = None
     forked_at: int = 0  # the last message shared with the parent
     state: State = "active"
-    owner: str | None = None  # the id of the access key it belongs to; None: whoever has the archive
+    owner: Owner = OPERATOR
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from plimsoll.agent import CompactionRules
-from plimsoll.archive import Archive
+from plimsoll.archive import ArchiveStore
 from plimsoll.archive.keys import Spent
 from plimsoll.archive.opening import open_archive
 from plimsoll.assembly import build_compressor, card_of, open_auxiliary
@@ -54,7 +54,7 @@ from plimsoll.gateway.sessions.endpoint import refused, session_routes
 from plimsoll.gateway.settings import GatewaySettings, gateway_settings
 from plimsoll.gateway.upstream.pool import Pool
 from plimsoll.gateway.upstream.target import Targets
-from plimsoll.gateway.watch.facts import current_owner
+from plimsoll.gateway.watch.facts import current_key
 from plimsoll.gateway.watch.health import Readiness, watch_routes
 from plimsoll.gateway.watch.lines import Log, start_log
 from plimsoll.gateway.watch.opening import open_watching
@@ -82,7 +82,7 @@ class Gateway:
         self.session_desk: SessionDesk | None = None
         self.messaging: Messaging | None = None
         self.threads: Threads | None = None
-        self.archive: Archive | None = None
+        self.store: ArchiveStore | None = None
         self.log: Log | None = None
 
     @asynccontextmanager
@@ -117,12 +117,14 @@ class Gateway:
     async def _open(self, stack: AsyncExitStack) -> None:
         settings, home = self.settings, self.home
         stack.callback(self.watching.close)
-        archive = await stack.enter_async_context(await open_archive(settings.archive.url, home))
-        self.archive = archive
-        await self.door.open(archive.keys)
+        store = await stack.enter_async_context(await open_archive(settings.archive.url, home))
+        self.store = store
+        await self.door.open(store.keys)
         stack.push_async_callback(self.door.close)
         keeper = Keeper(
-            archive, await ChainIndex.open(home / FILE_NAME), f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
+            store.for_owner,
+            await ChainIndex.open(home / FILE_NAME),
+            f"gateway-{os.getpid()}-{secrets.token_hex(4)}",
         )
         stack.push_async_callback(keeper.close)
         summaries = await resolve_auxiliary(
@@ -153,16 +155,18 @@ class Gateway:
         self.desk = Desk(self.gateway, targets, pool, planner, keeper, lightener, windows, self.door.reserve)
         stack.push_async_callback(self._end)
         self.session_desk = SessionDesk.open(
-            settings, self.environ, home, archive, self.gateway.sessions, self._room_for
+            settings, self.environ, home, store.for_owner, self.gateway.sessions, self._room_for
         )
         stack.push_async_callback(self.session_desk.close, self.gateway.shutdown_seconds)
-        self.messaging = open_messaging(settings.gateway, self.environ, home, archive, self.session_desk)
+        self.messaging = open_messaging(
+            settings.gateway, self.environ, home, store.mailbox, self.session_desk
+        )
         stack.push_async_callback(self.messaging.close, self.gateway.shutdown_seconds)
         self.messaging.start()
 
     def _room_for(self, card: ModelCard, prompt: int, output: int) -> AbstractAsyncContextManager[None]:
         """Room for a request of a session in the limits of whoever asks."""
-        return self.door.reserve(current_owner(), most_spent(card, round(MARGIN * prompt), output))
+        return self.door.reserve(current_key(), most_spent(card, round(MARGIN * prompt), output))
 
     def _spend(self, key: str, spent: Spent) -> None:
         if self.door.ring is not None:
@@ -170,9 +174,9 @@ class Gateway:
 
     async def archive_answers(self) -> None:
         """Raises where the archive does not answer."""
-        if self.archive is None:
+        if self.store is None:
             raise UserError("The archive is not open yet.")
-        await self.archive.sessions(limit=1)
+        await self.store.sessions(limit=1)
 
     async def upstream_is_known(self) -> None:
         """Raises where nobody can be asked; asks nobody."""

@@ -70,8 +70,8 @@ async def _may_start(gateway: GatewaySettings, settings: Settings) -> None:
     on which it answers people is not set up."""
     configured(settings.gateway, os.environ)
     door = Door(gateway.host, settings.gateway.keys, settings.gateway.allowed_origins)
-    async with await open_archive(settings.archive.url, plimsoll_home()) as archive:
-        await door.open(archive.keys)
+    async with await open_archive(settings.archive.url, plimsoll_home()) as store:
+        await door.open(store.keys)
 
 
 @contextmanager

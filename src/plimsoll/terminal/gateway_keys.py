@@ -47,7 +47,7 @@ def add(
     limits = KeyLimits(requests_per_minute, tokens_per_day, money_per_day)
     made = new_key()
     with open_desk(create=True) as desk:
-        desk.run(desk.archive.keys.add(made.id, name, made.digest, limits))
+        desk.run(desk.store.keys.add(made.id, name, made.digest, limits))
     _show(made.text, f"Key {name}. It is not shown again.")
 
 
@@ -56,7 +56,7 @@ def add(
 def renew(name: str) -> None:
     """Give a key another text; what it owns and its limits stay."""
     with open_desk() as desk:
-        store = desk.archive.keys
+        store = desk.store.keys
         found = next((key for key in _holding(desk.run(store.book())) if key.name == name), None)
         made = new_key(found.id if found else None)
         desk.run(store.renew(name, made.digest))
@@ -68,7 +68,7 @@ def renew(name: str) -> None:
 def revoke(name: str) -> None:
     """End a key. A gateway that runs refuses it within two seconds."""
     with open_desk() as desk:
-        ended = desk.run(desk.archive.keys.revoke(name))
+        ended = desk.run(desk.store.keys.revoke(name))
     click.echo(f"Key {name} ({ended.id}) is revoked. Its sessions stay in the archive.")
 
 
@@ -77,7 +77,7 @@ def revoke(name: str) -> None:
 def list_keys(as_json: bool) -> None:
     """Show the keys that hold, their limits, and what each has used today."""
     with open_desk(create=True) as desk:
-        book = desk.run(desk.archive.keys.book())
+        book = desk.run(desk.store.keys.book())
     holding = _holding(book)
     if as_json:
         click.echo(json.dumps([_as_json(key, book.today.get(key.id, Spent())) for key in holding], indent=2))

@@ -35,7 +35,7 @@ def doctor(ctx: click.Context, session: str | None, repair: bool) -> None:
     with open_desk() as desk:
         looked_at, wrong = 0, list(_of_store(desk, repair) if session is None else ())
         for one in _sessions(desk, session):
-            found = desk.run(_examined(desk.archive, one))
+            found = desk.run(_examined(desk.archive_of(one), one))
             if not found.is_kept:
                 continue
             looked_at += 1
@@ -75,10 +75,10 @@ class _Found:
 
 def _sessions(desk: Desk, named: str | None) -> Iterator[Session]:
     if named is not None:
-        yield desk.run(desk.archive.session(named))
+        yield desk.run(desk.store.session(named))
         return
     offset = 0
-    while page := desk.run(desk.archive.sessions(limit=_PAGE, offset=offset)):
+    while page := desk.run(desk.store.sessions(limit=_PAGE, offset=offset)):
         yield from page
         offset += len(page)
 
@@ -94,18 +94,18 @@ async def _examined(archive: Archive, session: Session) -> _Found:
 
 def _of_store(desk: Desk, repair: bool) -> Iterator[str]:
     """What is wrong with the archive itself; with `repair`, what still is."""
-    mended = desk.run(desk.archive.mend_search()) if repair else 0
+    mended = desk.run(desk.store.mend_search()) if repair else 0
     if mended:
         click.echo(f"search finds {mended:,} messages again")
-    yield from desk.run(desk.archive.check())
+    yield from desk.run(desk.store.check())
 
 
 def _of_session(desk: Desk, session: Session, found: _Found, repair: bool) -> Iterator[str]:
     """What is wrong with a session; with `repair`, what still is."""
     if repair:
         for run in uncovered(found.examined):
-            said = desk.run(desk.archive.messages(session.id, run.first, run.last))
-            desk.run(desk.archive.add_nodes(session.id, mending(session.id, said)))
+            said = desk.run(desk.archive_of(session).messages(session.id, run.first, run.last))
+            desk.run(desk.archive_of(session).add_nodes(session.id, mending(session.id, said)))
             click.echo(f"  messages {run.first} to {run.last} are under leaves again")
-        found = desk.run(_examined(desk.archive, session))
+        found = desk.run(_examined(desk.archive_of(session), session))
     yield from faults(found.examined)

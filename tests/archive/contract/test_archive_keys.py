@@ -1,19 +1,19 @@
-"""What every store promises about access keys, their limits and the owners of sessions."""
+"""What every store promises about access keys and their limits."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from archive_driver import Driver, user
+from archive_driver import Driver
 
-from plimsoll.archive import Archive, SearchQuery
+from plimsoll.archive import ArchiveStore
 from plimsoll.archive.keys import AccessKey, Grant, KeyLimits, KeyStore, Settlement, Spent, Wish
-from plimsoll.errors import UnknownSession, UserError
+from plimsoll.errors import UserError
 
 
 def asked(archive: Driver, work: Callable[[KeyStore], Awaitable[Any]]) -> Any:
-    return archive.run(lambda store: work(store.keys))
+    return archive.run_store(lambda store: work(store.keys))
 
 
 def added(archive: Driver, id: str, name: str, **limits: Any) -> AccessKey:
@@ -49,10 +49,10 @@ def test_a_key_that_is_renewed_keeps_its_id(archive: Driver):
 def test_many_processes_together_never_set_aside_more_than_a_minute_allows(archive: Driver):
     added(archive, "one", "laptop")
 
-    async def race(first: Archive) -> list[int]:
+    async def race(first: ArchiveStore) -> list[int]:
         others = [await archive._start() for _ in range(3)]
 
-        async def process(store: Archive) -> int:
+        async def process(store: ArchiveStore) -> int:
             taken = 0
             while share := (await store.keys.set_aside("one", 100, 8)).requests:
                 taken += share
@@ -63,7 +63,7 @@ def test_many_processes_together_never_set_aside_more_than_a_minute_allows(archi
             await store.close()
         return taken
 
-    assert sum(archive.run(race)) == 100
+    assert sum(archive.run_store(race)) == 100
     archive.clock.now += 60
     assert asked(archive, lambda keys: keys.set_aside("one", 100, 8)).requests == 12
 
@@ -131,10 +131,10 @@ def test_processes_that_reserve_at_once_exceed_a_limit_by_one_request(archive: D
     added(archive, "one", "laptop")
     limits = KeyLimits(tokens_per_day=1_000)
 
-    async def race(first: Archive) -> list[int]:
+    async def race(first: ArchiveStore) -> list[int]:
         others = [await archive._start() for _ in range(3)]
 
-        async def process(number: int, store: Archive) -> int:
+        async def process(number: int, store: ArchiveStore) -> int:
             held = 0
             while True:
                 wish, settlement = Wish(Spent(0, 70), Spent(0, 70)), Settlement("one", held=Spent(0, held))
@@ -148,28 +148,4 @@ def test_processes_that_reserve_at_once_exceed_a_limit_by_one_request(archive: D
             await store.close()
         return held
 
-    assert 1_000 <= sum(archive.run(race)) < 1_070
-
-
-def test_an_owner_sees_and_finds_only_what_is_his(archive: Driver):
-    mine = archive.begin(user("a lantern"), owner="one")
-    theirs = archive.begin(user("a lantern too"), owner="two")
-    nobodys = archive.begin(user("another lantern"))
-    assert archive.session(mine).owner == "one"
-    assert [one.id for one in archive.sessions(owner="one")] == [mine]
-    assert len(archive.sessions()) == 3
-    found = archive.search(SearchQuery("lantern", owner="one"))
-    assert [hit.session for hit in found.hits] == [mine]
-    for id in (theirs, nobodys, theirs[:-1]):
-        with pytest.raises(UnknownSession) as told:
-            archive.session(id, owner="one")
-        assert theirs not in str(told.value).replace(repr(id), "")
-    assert archive.session(theirs, owner="two").id == theirs
-
-
-def test_a_fork_belongs_to_whom_its_parent_belongs(archive: Driver):
-    mine = archive.begin(user("a lantern"), owner="one")
-    fork = archive.fork(mine).id
-    archive.delete(mine)
-    assert archive.session(fork, owner="one").owner == "one"
-    assert [hit.session for hit in archive.search(SearchQuery("lantern", owner="one")).hits] == [fork]
+    assert 1_000 <= sum(archive.run_store(race)) < 1_070

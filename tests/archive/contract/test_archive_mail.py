@@ -13,40 +13,40 @@ MORE = Letter("!harbour", "$2", "@ada:example.org", "And which left? ⚓\nToday.
 PICTURE = Letter("!quay", "$1", "@bob:example.org", "a picture", "unreadable")
 
 
-def asked(archive: Driver, work: Callable[[Mailbox], Awaitable[Any]]) -> Any:
-    return archive.run(lambda store: work(store.mail))
+def asked(archive: Driver, work: Callable[[Mailbox], Awaitable[Any]], account: str = BOT) -> Any:
+    return archive.run_store(lambda store: work(store.mailbox(account)))
 
 
 def test_letters_wait_in_the_order_in_which_they_came_until_they_are_settled(archive: Driver):
-    asked(archive, lambda mail: mail.receive(BOT, [HELLO], "s1"))
-    asked(archive, lambda mail: mail.receive(BOT, [PICTURE, MORE], "s2"))
+    asked(archive, lambda mail: mail.receive([HELLO], "s1"))
+    asked(archive, lambda mail: mail.receive([PICTURE, MORE], "s2"))
     archive.reopen()
-    assert asked(archive, lambda mail: mail.waiting(BOT)) == [HELLO, PICTURE, MORE]
-    assert asked(archive, lambda mail: mail.position(BOT)) == "s2"
-    asked(archive, lambda mail: mail.settle(BOT, [HELLO, MORE]))
-    assert asked(archive, lambda mail: mail.waiting(BOT)) == [PICTURE]
+    assert asked(archive, lambda mail: mail.waiting()) == [HELLO, PICTURE, MORE]
+    assert asked(archive, lambda mail: mail.position()) == "s2"
+    asked(archive, lambda mail: mail.settle([HELLO, MORE]))
+    assert asked(archive, lambda mail: mail.waiting()) == [PICTURE]
 
 
 def test_a_letter_that_comes_again_is_stored_once_and_a_settled_one_does_not_wait_again(archive: Driver):
-    assert asked(archive, lambda mail: mail.receive(BOT, [HELLO, MORE], "s1")) == [HELLO, MORE]
-    asked(archive, lambda mail: mail.settle(BOT, [HELLO]))
-    assert asked(archive, lambda mail: mail.receive(BOT, [HELLO, MORE, MORE], "s1")) == [MORE, MORE]
-    assert asked(archive, lambda mail: mail.waiting(BOT)) == [MORE]
+    assert asked(archive, lambda mail: mail.receive([HELLO, MORE], "s1")) == [HELLO, MORE]
+    asked(archive, lambda mail: mail.settle([HELLO]))
+    assert asked(archive, lambda mail: mail.receive([HELLO, MORE, MORE], "s1")) == [MORE, MORE]
+    assert asked(archive, lambda mail: mail.waiting()) == [MORE]
 
 
 def test_accounts_and_rooms_do_not_see_each_other(archive: Driver):
-    asked(archive, lambda mail: mail.receive(BOT, [HELLO], "s1"))
+    asked(archive, lambda mail: mail.receive([HELLO], "s1"))
     other = "telegram:7"
-    assert asked(archive, lambda mail: mail.receive(other, [HELLO], "9")) == [HELLO]
-    asked(archive, lambda mail: mail.settle(other, [HELLO]))
-    assert asked(archive, lambda mail: mail.waiting(BOT)) == [HELLO]
-    assert asked(archive, lambda mail: mail.position(other)) == "9"
+    assert asked(archive, lambda mail: mail.receive([HELLO], "9"), other) == [HELLO]
+    asked(archive, lambda mail: mail.settle([HELLO]), other)
+    assert asked(archive, lambda mail: mail.waiting()) == [HELLO]
+    assert asked(archive, lambda mail: mail.position(), other) == "9"
 
 
 def test_a_room_remembers_its_session_and_how_far_its_answer_was_sent(archive: Driver):
-    assert asked(archive, lambda mail: mail.room(BOT, "!harbour")) == Room()
-    asked(archive, lambda mail: mail.update_room(BOT, "!harbour", session="one"))
-    asked(archive, lambda mail: mail.update_room(BOT, "!harbour", told="one:3:1"))
+    assert asked(archive, lambda mail: mail.room("!harbour")) == Room()
+    asked(archive, lambda mail: mail.update_room("!harbour", session="one"))
+    asked(archive, lambda mail: mail.update_room("!harbour", told="one:3:1"))
     archive.reopen()
-    assert asked(archive, lambda mail: mail.room(BOT, "!harbour")) == Room("one", "one:3:1")
-    assert asked(archive, lambda mail: mail.room(BOT, "!quay")) == Room()
+    assert asked(archive, lambda mail: mail.room("!harbour")) == Room("one", "one:3:1")
+    assert asked(archive, lambda mail: mail.room("!quay")) == Room()

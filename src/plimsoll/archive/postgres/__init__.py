@@ -1,5 +1,5 @@
 """The archive in a PostgreSQL database. Needs the extra `postgres`."""
 
-from plimsoll.archive.postgres.store import PostgresArchive
+from plimsoll.archive.postgres.store import PostgresStore
 
-__all__ = ["PostgresArchive"]
+__all__ = ["PostgresStore"]

@@ -7,6 +7,7 @@ is sent and a search that runs out of time knows how far it got.
 
 from collections.abc import Callable, Sequence
 
+from plimsoll.archive.owners import Owner
 from plimsoll.archive.postgres.words import expression_of, folded, like, phrases_in, vector_of
 from plimsoll.archive.query import SearchQuery
 from plimsoll.archive.sql.connection import Connection
@@ -40,10 +41,12 @@ class PostgresIndex(Index):
             (key, above),
         )
 
-    async def range(self, db: Connection, query: SearchQuery) -> tuple[int, int]:
-        """Many write at once, so that only the newest row is known; times are a condition like others."""
-        (high,) = await db.only("SELECT coalesce(max(id), 0) FROM messages")
-        return 1, high
+    async def range(self, db: Connection, owner: Owner, query: SearchQuery) -> tuple[int, int]:
+        """Many write at once, so only the first and the newest row are known; times are conditions like others."""
+        low, high = await db.only(
+            "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM messages WHERE owner = ?", (owner,)
+        )
+        return low, high
 
     def candidates(self, scope: Scope, by_words: bool) -> Statement:
         condition, values = scope.condition()

@@ -1,22 +1,22 @@
-"""`PostgresArchive`: the archive in a PostgreSQL database, shared by many machines."""
+"""`PostgresStore`: the archive in a PostgreSQL database, shared by many machines."""
 
 from random import Random
 
 from plimsoll.archive.postgres.connection import STALL_SECONDS, WAIT_SECONDS, Clock, PostgresDatabase
 from plimsoll.archive.postgres.failures import address_of
 from plimsoll.archive.postgres.index import PostgresIndex
-from plimsoll.archive.sql.store import SqlArchive
+from plimsoll.archive.sql.store import SqlStore
 
 
-class PostgresArchive(SqlArchive):
-    """Sessions in a database. Open it with `await PostgresArchive.open(url)`."""
+class PostgresStore(SqlStore):
+    """Sessions in a database. Open it with `await PostgresStore.open(url)`."""
 
     def __init__(self, database: PostgresDatabase, index: PostgresIndex, random: Random) -> None:
         super().__init__(database, index, random)
         self._address = database.address
 
     def __repr__(self) -> str:
-        return f"PostgresArchive({self._address.shown!r})"
+        return f"PostgresStore({self._address.shown!r})"
 
     @classmethod
     async def open(
@@ -27,7 +27,7 @@ class PostgresArchive(SqlArchive):
         random: Random | None = None,
         wait: float = WAIT_SECONDS,
         stall: float = STALL_SECONDS,
-    ) -> "PostgresArchive":
+    ) -> "PostgresStore":
         """The archive in this database, whose tables are made or brought to today's form.
 
         Time is the server's, so that leases end for all machines at once; `clock` is for tests.

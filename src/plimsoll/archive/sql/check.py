@@ -19,6 +19,13 @@ _ORPHANS = {
     "messages without their session": (
         "SELECT count(*) FROM messages WHERE session NOT IN (SELECT key FROM sessions)"
     ),
+    "messages of another owner than their session": (
+        "SELECT count(*) FROM messages m JOIN sessions s ON s.key = m.session "
+        "WHERE s.owner IS NULL OR m.owner <> s.owner"
+    ),
+    "forks of another owner than their parent": (
+        "SELECT count(*) FROM sessions s JOIN sessions p ON p.key = s.parent WHERE s.owner <> p.owner"
+    ),
     "shown forms without their message": (
         "SELECT count(*) FROM shown s WHERE NOT EXISTS "
         "(SELECT 1 FROM messages m WHERE m.session = s.session AND m.sequence = s.sequence)"

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from plimsoll.archive.owners import Owner
 from plimsoll.archive.query import SearchQuery, literals_of, terms_of
 from plimsoll.archive.sql.connection import Connection
 from plimsoll.archive.sql.lineage import Segment
@@ -21,12 +22,16 @@ Statement = tuple[str, list[object]]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which rows may be hits: a range of row ids, whose messages, which role, which time."""
+    """Which rows may be hits: an owner's, in a range of row ids, of which sessions, which role, which time."""
 
+    owner: Owner
     low: int
     high: int
     segments: tuple[Segment, ...] | None
     query: SearchQuery
+    is_small: bool = (
+        False  # so few rows of the owner that each is looked up, rather than what all owners said
+    )
 
     @property
     def direction(self) -> str:
@@ -34,15 +39,12 @@ class Scope:
 
     def condition(self) -> Statement:
         """The same as SQL for a message `m`, the range of row ids left out."""
-        parts: list[str] = []
-        values: list[object] = []
+        parts: list[str] = ["m.owner = ?"]
+        values: list[object] = [self.owner]
         if self.segments is not None:
             each = ["(m.session = ? AND m.sequence BETWEEN ? AND ?)" for _ in self.segments]
             parts.append(f"({' OR '.join(each)})")
             values += [value for s in self.segments for value in (s.key, s.first, s.last)]
-        if self.query.owner is not None:
-            parts.append("m.session IN (SELECT key FROM sessions WHERE owner = ?)")
-            values.append(self.query.owner)
         limits = {"role =": self.query.role, "time >=": self.query.since, "time <": self.query.before}
         for what, value in limits.items():
             if value is not None:
@@ -66,8 +68,12 @@ class Index(ABC):
         """Take out a session's messages above a number, before they are deleted."""
 
     @abstractmethod
-    async def range(self, db: Connection, query: SearchQuery) -> tuple[int, int]:
+    async def range(self, db: Connection, owner: Owner, query: SearchQuery) -> tuple[int, int]:
         """The row ids between which all hits lie, as far as that is cheap to tell."""
+
+    async def is_small(self, db: Connection, owner: Owner, low: int, high: int) -> bool:
+        """Whether an owner has so few rows in a range that they are cheaper to start from than the index."""
+        return False  # for a database that decides by itself
 
     @abstractmethod
     def candidates(self, scope: Scope, by_words: bool) -> Statement:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Session
 from plimsoll.archive.sql.connection import Connection
 from plimsoll.errors import UnknownSession
@@ -49,22 +50,26 @@ def row_of(values: Sequence[Any]) -> Row:
     return Row(key, Session(*fields), parent)
 
 
-async def find(db: Connection, id: str, *, to_write: bool = False, owner: str | None = None) -> Row:
-    """The session of this id, or of this unique beginning of one; `to_write` makes other writers wait.
+async def find(db: Connection, id: str, owner: Owner, *, to_write: bool = False) -> Row:
+    """The owner's session of this id, or of this unique beginning of one; `to_write` makes other writers wait."""
+    return await _found(db, id, db.for_update if to_write else "", "s.owner = ?", [owner])
 
-    With an owner, those of others do not exist.
-    """
-    lock = db.for_update if to_write else ""
-    own, whose = (" AND s.owner = ?", [owner]) if owner is not None else ("", [])
-    exact = await db.row(f"{SELECT} WHERE s.id = ? AND s.state = 'active'{own}{lock}", (id, *whose))
+
+async def find_anywhere(db: Connection, id: str) -> Row:
+    """The same among the sessions of all owners, for administration."""
+    return await _found(db, id, "", "true", [])
+
+
+async def _found(db: Connection, id: str, lock: str, own: str, whose: Sequence[str]) -> Row:
+    exact = await db.row(f"{SELECT} WHERE s.id = ? AND s.state = 'active' AND {own}{lock}", (id, *whose))
     if exact:
         return row_of(exact)
     rows = await db.rows(
-        f"{SELECT} WHERE s.id >= ? AND s.id < ? AND s.state = 'active'{own} ORDER BY s.id DESC LIMIT ?",
+        f"{SELECT} WHERE s.id >= ? AND s.id < ? AND s.state = 'active' AND {own} ORDER BY s.id DESC LIMIT ?",
         (id, id + "\U0010ffff", *whose, NEAREST + 1),
     )
     if len(rows) == 1 and id not in ("", rows[0][1]):
-        return await find(db, rows[0][1], to_write=to_write, owner=owner)
+        return await _found(db, rows[0][1], lock, own, whose)
     raise UnknownSession(await _unknown(db, id, [row[1] for row in rows] if id else [], own, whose))
 
 
@@ -74,7 +79,7 @@ async def _unknown(db: Connection, id: str, fitting: list[str], own: str, whose:
         more = ", …" if len(fitting) > NEAREST else ""
         return f"Several sessions begin with {id!r}: {named}{more}. Type more of it."
     known = await db.rows(
-        f"SELECT s.id FROM sessions s WHERE s.state = 'active'{own} ORDER BY s.updated DESC LIMIT ?",
+        f"SELECT s.id FROM sessions s WHERE s.state = 'active' AND {own} ORDER BY s.updated DESC LIMIT ?",
         (*whose, _COMPARED),
     )
     if not known:

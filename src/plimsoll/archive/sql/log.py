@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from plimsoll.archive.encoding import Encoded
+from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Appended, StoredMessage
 from plimsoll.archive.sql.connection import Connection, Record
 from plimsoll.archive.sql.index import Index
@@ -13,8 +14,8 @@ from plimsoll.errors import Conflict, UserError
 from plimsoll.messages import HANDLE_DIGITS, Message
 
 _INSERT = (
-    "INSERT INTO messages (session, sequence, role, tokens, total, time, digest, handle, body) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO messages (session, owner, sequence, role, tokens, total, time, digest, handle, body) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 # A turn that a fork shares and lets grow is written down by the fork.
 _TURN = (
@@ -99,7 +100,7 @@ async def _insert(db: Connection, index: Index, row: Row, new: Sequence[Encoded]
         sequence += 1
         total += one.tokens
         values.append((
-            row.key, sequence, one.role, one.tokens, total, time, one.digest, one.handle, one.body
+            row.key, row.session.owner, sequence, one.role, one.tokens, total, time, one.digest, one.handle, one.body
         ))  # fmt: skip
         if one.shown:
             shown_forms.append((row.key, sequence, one.shown_tokens, one.shown))
@@ -173,27 +174,29 @@ def require_message(row: Row, sequence: int) -> None:
         )
 
 
-async def find_by_handle(db: Connection, id: str | None, handle: str, limit: int) -> list[StoredMessage]:
-    """Messages whose content has a handle that begins so, one for each handle."""
+async def find_by_handle(
+    db: Connection, owner: Owner, id: str | None, handle: str, limit: int
+) -> list[StoredMessage]:
+    """Messages of an owner whose content has a handle that begins so, one for each handle."""
     wanted = handle.strip().lower().removeprefix("h:")
     if not wanted or len(wanted) > HANDLE_DIGITS or set(wanted) - set("0123456789abcdef"):
         raise UserError(f"{handle!r} is no handle; one looks like h:3f2a9c1b7d.")
-    scope = await segments(db, await find(db, id)) if id else None
+    scope = await segments(db, await find(db, id, owner)) if id else None
     rows = db.batches(
         f"SELECT m.session, s.id, s.state, {_FIELDS} FROM messages m JOIN sessions s ON s.key = m.session "
-        "WHERE handle >= ? AND handle < ? ORDER BY m.handle, m.id",
-        (wanted, wanted + "g"),
+        "WHERE m.owner = ? AND m.handle >= ? AND m.handle < ? ORDER BY m.handle, m.id",
+        (owner, wanted, wanted + "g"),
     )
     found: dict[str, StoredMessage] = {}
     async with aclosing(rows):
         async for batch in rows:
-            for key, owner, state, *fields in batch:
+            for key, wrote, state, *fields in batch:
                 sequence = fields[0]
                 if scope is not None and not any(
                     s.key == key and s.first <= sequence <= s.last for s in scope
                 ):
                     continue
-                name = id if scope is not None and id else await reader_of(db, key, owner, state, sequence)
+                name = id if scope is not None and id else await reader_of(db, key, wrote, state, sequence)
                 found.setdefault(fields[-1], stored_message(name, *fields))
                 if len(found) == limit:
                     return list(found.values())

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from plimsoll.archive.encoding import to_json
-from plimsoll.archive.ids import edges_of
+from plimsoll.archive.ids import edges_of, node_id
+from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Node, NodeLink, Source, Span
 from plimsoll.archive.sql.connection import Connection
 from plimsoll.archive.sql.lineage import Row
@@ -21,21 +22,25 @@ _INSERT = (
 )
 
 
-async def insert(db: Connection, key: int, node: Node) -> None:
+async def insert(db: Connection, row: Row, node: Node) -> None:
     """Store a node. One that says the same about the same is already there after an undone compaction."""
+    # Named after its session and its text, a node can never stand in for one of another session.
+    if node.id != node_id(row.session.id, node.message, node.sources):
+        raise InvalidConversation(f"{node.id} is not the id of this node: it must be made with `node_id`.")
     body = to_json(node.message)
     known = await db.row("SELECT session, body FROM nodes WHERE id = ?", (node.id,))
     if known is not None:
-        if known != (key, body):
+        if known != (row.key, body):
             raise InvalidConversation(f"Node {node.id} exists already and says something else.")
         return
     details = to_json(dict(node.details))
     values = (
-        node.id, key, node.kind, node.depth, node.tokens, node.model, node.degraded, await db.now(), details, body
+        node.id, row.key, node.kind, node.depth, node.tokens, node.model, node.degraded, await db.now(), details,
+        body,
     )  # fmt: skip
     await db.run(_INSERT, values)
     for position, (first, last, source) in enumerate(edges_of(node.sources)):
-        if source and not await exists(db, source):
+        if source and not await exists(db, source, row.session.owner):
             raise InvalidConversation(f"Node {node.id} was made from node {source}, which is not stored.")
         await db.run(
             "INSERT INTO edges VALUES (?, ?, ?, ?, ?)",
@@ -43,23 +48,23 @@ async def insert(db: Connection, key: int, node: Node) -> None:
         )
 
 
-async def exists(db: Connection, node: str) -> bool:
-    """Whether a node is stored."""
-    return await db.row("SELECT 1 FROM nodes WHERE id = ?", (node,)) is not None
+async def exists(db: Connection, node: str, owner: Owner) -> bool:
+    """Whether a node is stored in one of the owner's sessions."""
+    return await db.row(f"{_SELECT} WHERE n.id = ? AND s.owner = ?", (node, owner)) is not None
 
 
-async def load(db: Connection, node: str) -> Node:
-    """The node of this id."""
-    values = await db.row(f"{_SELECT} WHERE n.id = ?", (node,))
+async def load(db: Connection, node: str, owner: Owner) -> Node:
+    """The owner's node of this id."""
+    values = await db.row(f"{_SELECT} WHERE n.id = ? AND s.owner = ?", (node, owner))
     if values is None:
         raise UserError(f"There is no node {node!r}. `plimsoll sessions show ID --compactions` names them.")
     return await _node(db, values)
 
 
-async def add(db: Connection, key: int, new: Sequence[Node]) -> None:
+async def add(db: Connection, row: Row, new: Sequence[Node]) -> None:
     """Store nodes in their order; what a node was made from comes before it."""
     for node in new:
-        await insert(db, key, node)
+        await insert(db, row, node)
 
 
 async def of_session(db: Connection, row: Row) -> list[Node]:

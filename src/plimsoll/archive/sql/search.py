@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from plimsoll.archive.encoding import searchable
+from plimsoll.archive.owners import Owner
 from plimsoll.archive.query import SearchHit, SearchPage, SearchQuery, has_words
 from plimsoll.archive.snippet import Matcher, Places, hit, marker_for, matcher_for
 from plimsoll.archive.sql.connection import Connection, Record
@@ -87,10 +88,12 @@ class _Look:
         return places if places or self.holds_words is not None else None
 
 
-async def search(db: Connection, index: Index, query: SearchQuery, monotonic: Monotonic) -> SearchPage:
-    """One page of hits."""
+async def search(
+    db: Connection, index: Index, owner: Owner, query: SearchQuery, monotonic: Monotonic
+) -> SearchPage:
+    """One page of hits among an owner's messages."""
     ends = monotonic() + query.deadline
-    scope = await _scope(db, index, query)
+    scope = await _scope(db, index, owner, query)
     if scope is None:
         return SearchPage(())
     by_words = query.mode == "words" and has_words(query.text)
@@ -123,7 +126,7 @@ async def search(db: Connection, index: Index, query: SearchQuery, monotonic: Mo
         is_more = (
             look.seen is not None
         )  # the next page goes on behind it; before the first there is nothing to go on
-    hits = [await _hit(db, query, one) for one in look.found]
+    hits = [await _hit(db, owner, query, one) for one in look.found]
     following = skipped + look.looked_at if by_rank else look.seen
     return SearchPage(tuple(hits), following if is_more else None, complete=not look.is_late)
 
@@ -135,12 +138,12 @@ async def mend(db: Connection, index: Index) -> int:
     return len(lost)
 
 
-async def _scope(db: Connection, index: Index, query: SearchQuery) -> Scope | None:
+async def _scope(db: Connection, index: Index, owner: Owner, query: SearchQuery) -> Scope | None:
     """The rows that may be hits; None where there can be none."""
-    low, high = await index.range(db, query)
+    low, high = await index.range(db, owner, query)
     parts: tuple[Segment, ...] | None = None
     if query.session is not None:
-        row = await find(db, query.session)
+        row = await find(db, query.session, owner)
         last = row.session.messages if query.last is None else query.last
         parts = tuple(clipped(await segments(db, row), query.first or 1, last))
         if not parts:
@@ -151,7 +154,9 @@ async def _scope(db: Connection, index: Index, query: SearchQuery) -> Scope | No
         high = min(high, query.cursor - 1)
     if query.cursor is not None and query.order == "oldest":
         low = max(low, query.cursor + 1)
-    return Scope(low, high, parts, query) if low <= high else None
+    if low > high:
+        return None
+    return Scope(owner, low, high, parts, query, await index.is_small(db, owner, low, high))
 
 
 async def _row_ids(db: Connection, part: Segment) -> list[int]:
@@ -160,9 +165,9 @@ async def _row_ids(db: Connection, part: Segment) -> list[int]:
     return [(await db.only(statement, (part.key, sequence)))[0] for sequence in (part.first, part.last)]
 
 
-async def _hit(db: Connection, query: SearchQuery, found: _Found) -> SearchHit:
+async def _hit(db: Connection, owner: Owner, query: SearchQuery, found: _Found) -> SearchHit:
     if query.session is not None:
-        name = (await find(db, query.session)).session.id
+        name = (await find(db, query.session, owner)).session.id
     else:
         id, state = await db.only("SELECT id, state FROM sessions WHERE key = ?", (found.key,))
         name = await reader_of(db, found.key, id, state, found.sequence)

@@ -3,6 +3,7 @@
 from random import Random
 
 from plimsoll.archive.ids import session_ids
+from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Session
 from plimsoll.archive.sql.connection import Connection
 from plimsoll.archive.sql.index import Index
@@ -64,7 +65,7 @@ _OWN = ("pins", "events", "usage", "leases")
 
 
 async def create(
-    db: Connection, title: str, model: str, engine: str, owner: str | None, random: Random
+    db: Connection, title: str, model: str, engine: str, owner: Owner, random: Random
 ) -> Session:
     """A session without messages."""
     return await _new(db, (title, model, engine, None, 0, owner), (0, 0, 0), random)
@@ -90,14 +91,14 @@ async def fork(db: Connection, row: Row, at: int | None, title: str | None, rand
 
 async def _new(
     db: Connection,
-    facts: tuple[str, str, str, int | None, int, str | None],
+    facts: tuple[str, str, str, int | None, int, Owner],
     state: tuple[int, int, int],
     random: Random,
 ) -> Session:
     now = await db.now()
     for id in session_ids(now, random):
         if await db.run(_INSERT, (id, *facts, now, now, *state)) == 1:
-            return (await find(db, id)).session
+            return (await find(db, id, facts[-1])).session
     raise AssertionError("session ids never end")
 
 
@@ -141,9 +142,9 @@ async def _holds(db: Connection, view: int, through: int, first: int, last: int)
 
 
 async def newest_first(
-    db: Connection, limit: int, offset: int, prefix: str, owner: str | None
+    db: Connection, limit: int, offset: int, prefix: str, owner: Owner | None
 ) -> list[Session]:
-    """Sessions by their last change; of one owner, where one is named."""
+    """Sessions of an owner, or for administration of all (None), by their last change."""
     own, whose = ("AND s.owner = ? ", [owner]) if owner is not None else ("", [])
     rows = await db.rows(
         f"{SELECT} WHERE s.state = 'active' AND s.id >= ? AND s.id < ? {own}"
@@ -162,7 +163,7 @@ async def update(
         "engine = coalesce(?, engine) WHERE key = ?",
         (title, model, engine, row.key),
     )
-    return (await find(db, row.session.id)).session
+    return (await find(db, row.session.id, row.session.owner)).session
 
 
 async def delete(db: Connection, index: Index, key: int) -> int:

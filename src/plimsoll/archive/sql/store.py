@@ -1,217 +1,49 @@
-"""`SqlArchive`: the archive in SQL tables, as an asynchronous store.
+"""`SqlStore`: everything in SQL tables, and the archives that are bound to one owner each."""
 
-Each method is one transaction. What a method does is in the file of its subject; here is
-only who reads, who writes, and what may be done again after a connection was lost.
-"""
-
-import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
 from random import Random
-from typing import Any
 
-from plimsoll.archive.encoding import encode_all
 from plimsoll.archive.interface import Archive
 from plimsoll.archive.keys import KeyStore
 from plimsoll.archive.mail import Mailbox
-from plimsoll.archive.query import SearchPage, SearchQuery
-from plimsoll.archive.records import (
-    Appended,
-    CompactionEvent,
-    Lease,
-    Node,
-    Session,
-    StoredMessage,
-    UsageRecord,
-    UsageTotal,
-)
-from plimsoll.archive.sql import check, events, leases, log, nodes, search, sessions, views
-from plimsoll.archive.sql.connection import Connection, Database, Result
+from plimsoll.archive.owners import Owner
+from plimsoll.archive.records import Session
+from plimsoll.archive.sql import check, search, sessions
+from plimsoll.archive.sql.archive import SqlArchive
+from plimsoll.archive.sql.connection import Connection, Database
 from plimsoll.archive.sql.index import Index
 from plimsoll.archive.sql.keys import SqlKeys
-from plimsoll.archive.sql.lineage import Row, find
+from plimsoll.archive.sql.lineage import find_anywhere
 from plimsoll.archive.sql.mail import SqlMailbox
-from plimsoll.archive.sql.nodes import add as add_nodes
-from plimsoll.archive.views import Draft, Item, View
-from plimsoll.messages import Message
-
-Rows = Callable[[Connection, Row], Coroutine[Any, Any, Result]]
+from plimsoll.archive.store import ArchiveStore
 
 
-class SqlArchive(Archive):
-    """Sessions in a database. A store opens it."""
+class SqlStore(ArchiveStore):
+    """A database. `SqliteStore` and `PostgresStore` open one."""
 
     def __init__(self, database: Database, index: Index, random: Random) -> None:
         self._database = database
         self._index = index
         self._random = random
         self._keys = SqlKeys(database)
-        self._mail = SqlMailbox(database)
+
+    def for_owner(self, owner: Owner) -> Archive:
+        return SqlArchive(self._database, self._index, self._random, owner)
 
     @property
     def keys(self) -> KeyStore:
         return self._keys
 
-    @property
-    def mail(self) -> Mailbox:
-        return self._mail
+    def mailbox(self, account: str) -> Mailbox:
+        return SqlMailbox(self._database, account)
 
     async def close(self) -> None:
         await self._database.close()
 
-    async def _read(self, id: str, work: Rows[Result]) -> Result:
-        async def found(db: Connection) -> Result:
-            return await work(db, await find(db, id))
+    async def session(self, id: str) -> Session:
+        return (await self._database.read(lambda db: find_anywhere(db, id))).session
 
-        return await self._database.read(found)
-
-    async def _write(
-        self, id: str, work: Rows[Result], lease: Lease | None = None, *, repeatable: bool = False
-    ) -> Result:
-        async def guarded(db: Connection) -> Result:
-            row = await find(db, id, to_write=True)
-            await leases.require(db, row, lease)
-            return await work(db, row)
-
-        return await self._database.write(guarded, repeatable=repeatable)
-
-    async def create_session(
-        self, *, title: str = "", model: str = "", engine: str = "", owner: str | None = None
-    ) -> Session:
-        return await self._database.write(
-            lambda db: sessions.create(db, title, model, engine, owner, self._random)
-        )
-
-    async def session(self, id: str, *, owner: str | None = None) -> Session:
-        return (await self._database.read(lambda db: find(db, id, owner=owner))).session
-
-    async def sessions(
-        self, *, limit: int = 50, offset: int = 0, prefix: str = "", owner: str | None = None
-    ) -> list[Session]:
-        return await self._database.read(lambda db: sessions.newest_first(db, limit, offset, prefix, owner))
-
-    async def update_session(
-        self, id: str, *, title: str | None = None, model: str | None = None, engine: str | None = None
-    ) -> Session:
-        return await self._write(
-            id, lambda db, row: sessions.update(db, row, title, model, engine), repeatable=True
-        )
-
-    async def fork(self, id: str, *, at: int | None = None, title: str | None = None) -> Session:
-        return await self._write(id, lambda db, row: sessions.fork(db, row, at, title, self._random))
-
-    async def delete(self, id: str) -> int:
-        async def alone(db: Connection) -> int:
-            await db.delete_alone()
-            return await sessions.delete(db, self._index, (await find(db, id, to_write=True)).key)
-
-        return await self._database.write(alone)
-
-    async def append(
-        self,
-        id: str,
-        messages: Sequence[Message],
-        *,
-        turn: str,
-        after: int | None = None,
-        tokens: Sequence[int] | None = None,
-        lease: Lease | None = None,
-        shown: Mapping[int, Message] | None = None,
-    ) -> Appended:
-        # Encoded before the transaction begins, so that other writers wait for the disk alone.
-        encoded = await self._database.compute(lambda: encode_all(messages, tokens, shown))
-        return await self._write(
-            id,
-            lambda db, row: log.append(db, self._index, row, encoded, turn, after),
-            lease,
-            repeatable=True,
-        )
-
-    async def messages(self, id: str, first: int = 1, last: int | None = None) -> list[StoredMessage]:
-        return await self._read(
-            id, lambda db, row: log.messages(db, row, first, row.session.messages if last is None else last)
-        )
-
-    async def find_by_handle(
-        self, handle: str, *, id: str | None = None, limit: int = 10
-    ) -> list[StoredMessage]:
-        return await self._database.read(lambda db: log.find_by_handle(db, id, handle, limit))
-
-    async def pin(self, id: str, sequence: int) -> None:
-        await self._write(id, lambda db, row: log.pin(db, row, sequence), repeatable=True)
-
-    async def unpin(self, id: str, sequence: int) -> None:
-        await self._write(id, lambda db, row: log.unpin(db, row, sequence), repeatable=True)
-
-    async def pins(self, id: str) -> list[int]:
-        return await self._read(id, lambda db, row: log.pins(db, row.key))
-
-    async def view(self, id: str, number: int | None = None) -> View:
-        return await self._read(id, lambda db, row: views.load(db, row, number))
-
-    async def items(self, id: str, view: View | None = None) -> list[Item]:
-        async def work(db: Connection, row: Row) -> list[Item]:
-            return await views.items(db, row, view or await views.load(db, row, None))
-
-        return await self._read(id, work)
-
-    async def weight(self, id: str, view: View | None = None) -> tuple[int, int]:
-        async def work(db: Connection, row: Row) -> tuple[int, int]:
-            return await views.weight(db, row, view or await views.load(db, row, None))
-
-        return await self._read(id, work)
-
-    async def node(self, node: str) -> Node:
-        return await self._database.read(lambda db: nodes.load(db, node))
-
-    async def nodes(self, id: str, *, inherited: bool = False) -> list[Node]:
-        work = nodes.of_lineage if inherited else nodes.of_session
-        return await self._read(id, work)
-
-    async def add_nodes(self, id: str, nodes: Sequence[Node], *, lease: Lease | None = None) -> None:
-        await self._write(id, lambda db, row: add_nodes(db, row.key, nodes), lease, repeatable=True)
-
-    async def commit_compaction(
-        self, id: str, draft: Draft, event: CompactionEvent, *, lease: Lease | None = None
-    ) -> View:
-        return await self._write(id, lambda db, row: views.commit(db, row, draft, event), lease)
-
-    async def record_compaction(self, id: str, event: CompactionEvent) -> CompactionEvent:
-        return await self._write(id, lambda db, row: events.record(db, row, event))
-
-    async def undo(self, id: str, *, lease: Lease | None = None) -> View:
-        return await self._write(id, lambda db, row: views.undo(db, row), lease)
-
-    async def compactions(self, id: str, *, limit: int = 100) -> list[CompactionEvent]:
-        return await self._read(id, lambda db, row: events.newest(db, row, limit))
-
-    async def record_usage(self, id: str, usage: UsageRecord) -> UsageRecord:
-        return await self._write(id, lambda db, row: events.record_usage(db, row, usage))
-
-    async def usage(self, id: str, *, limit: int = 1_000) -> list[UsageRecord]:
-        return await self._read(id, lambda db, row: events.newest_usage(db, row, limit))
-
-    async def usage_total(self, id: str) -> UsageTotal:
-        return await self._read(id, events.usage_total)
-
-    async def acquire(
-        self, id: str, holder: str, seconds: float, *, purpose: str = "compact"
-    ) -> Lease | None:
-        return await self._write(
-            id, lambda db, row: leases.acquire(db, row, purpose, holder, seconds), repeatable=True
-        )
-
-    async def renew(self, lease: Lease, seconds: float) -> Lease:
-        return await self._write(
-            lease.session, lambda db, row: leases.renew(db, row, lease, seconds), repeatable=True
-        )
-
-    async def release(self, lease: Lease) -> None:
-        await self._write(lease.session, lambda db, row: leases.release(db, row, lease), repeatable=True)
-
-    async def search(self, query: SearchQuery) -> SearchPage:
-        return await self._database.read(
-            lambda db: search.search(db, self._index, query, time.monotonic), is_long=True
-        )
+    async def sessions(self, *, limit: int = 50, offset: int = 0, prefix: str = "") -> list[Session]:
+        return await self._database.read(lambda db: sessions.newest_first(db, limit, offset, prefix, None))
 
     async def check(self) -> list[str]:
         async def work(db: Connection) -> list[str]:

@@ -67,7 +67,7 @@ async def items(db: Connection, row: Row, view: View) -> list[Item]:
                 Item(reference.message, tokens, reference.sequence, shortened=True, handle=reference.handle)
             )
         else:
-            node = await nodes.load(db, reference.node)
+            node = await nodes.load(db, reference.node, row.session.owner)
             found.append(Item(node.message, node.tokens, node=node.id))
     return found
 
@@ -94,7 +94,7 @@ async def weight(db: Connection, row: Row, view: View) -> tuple[int, int]:
         elif isinstance(reference, Shortened):
             tokens += estimate_message_tokens(reference.message)
         else:
-            tokens += (await nodes.load(db, reference.node)).tokens
+            tokens += (await nodes.load(db, reference.node, row.session.owner)).tokens
     return messages, tokens
 
 
@@ -110,7 +110,7 @@ async def commit(db: Connection, row: Row, draft: Draft, event: CompactionEvent)
     if wrong:
         raise InvalidConversation(f"The new view of session {row.session.id} is refused: {wrong}.")
     for node in draft.nodes:
-        await nodes.insert(db, row.key, node)
+        await nodes.insert(db, row, node)
     await _require_pins(db, row, before, draft)
     now = await db.now()
     (number,) = await db.insert(
@@ -162,7 +162,7 @@ async def _columns(
         return reference.first, reference.last, None, None
     if isinstance(reference, Shortened):
         return None, None, await _shortening(db, row, reference), None
-    if not await nodes.exists(db, reference.node):
+    if not await nodes.exists(db, reference.node, row.session.owner):
         raise InvalidConversation(f"The new view refers to node {reference.node}, which is not stored.")
     return None, None, None, reference.node
 
@@ -235,5 +235,5 @@ async def unresolved(db: Connection, row: Row, view: View) -> AsyncIterator[str]
         if there != len(span):
             yield f"of messages {span.first} to {span.last} only {there} are there"
     for reference in view.references:
-        if isinstance(reference, NodeLink) and not await nodes.exists(db, reference.node):
+        if isinstance(reference, NodeLink) and not await nodes.exists(db, reference.node, row.session.owner):
             yield f"node {reference.node} is missing"

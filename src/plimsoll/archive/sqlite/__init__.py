@@ -1,5 +1,5 @@
 """The archive in one SQLite file."""
 
-from plimsoll.archive.sqlite.store import SqliteArchive
+from plimsoll.archive.sqlite.store import SqliteStore
 
-__all__ = ["SqliteArchive"]
+__all__ = ["SqliteStore"]

@@ -1,23 +1,23 @@
-"""`SqliteArchive`: the archive in one file."""
+"""`SqliteStore`: the archive in one file."""
 
 import time
 from pathlib import Path
 from random import Random
 
-from plimsoll.archive.sql.store import SqlArchive
+from plimsoll.archive.sql.store import SqlStore
 from plimsoll.archive.sqlite.connection import BUSY_SECONDS, Clock, SqliteDatabase
 from plimsoll.archive.sqlite.index import SqliteIndex
 
 
-class SqliteArchive(SqlArchive):
-    """Sessions in one SQLite file. Open it with `await SqliteArchive.open(path)`."""
+class SqliteStore(SqlStore):
+    """Sessions in one SQLite file. Open it with `await SqliteStore.open(path)`."""
 
     def __init__(self, database: SqliteDatabase, random: Random) -> None:
         super().__init__(database, SqliteIndex(), random)
         self._path = database.path
 
     def __repr__(self) -> str:
-        return f"SqliteArchive({str(self._path)!r})"
+        return f"SqliteStore({str(self._path)!r})"
 
     @classmethod
     async def open(
@@ -27,7 +27,7 @@ class SqliteArchive(SqlArchive):
         clock: Clock = time.time,
         random: Random | None = None,
         busy_seconds: float = BUSY_SECONDS,
-    ) -> "SqliteArchive":
+    ) -> "SqliteStore":
         """The archive in this file, made where there is none and brought to today's form where it is older."""
         database = SqliteDatabase(path, clock, busy_seconds=busy_seconds)
         try:

@@ -5,12 +5,14 @@
     b"x-plimsoll-caller"          among the headers of the scope, put there by the guard alone
 
 `Caller.owner` is the id of the caller's key, or None on a gateway that asks for none: that is
-whoever sits at this machine, and sees everything. It is what `owner=` of the archive takes.
+whoever sits at this machine, the operator. `Caller.archive_owner` is whose sessions exist for them.
 """
 
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any
+
+from plimsoll.archive import OPERATOR, Owner, key_owner
 
 HEADER = b"x-plimsoll-caller"
 
@@ -22,11 +24,16 @@ class Caller:
     owner: str | None = None
     name: str = ""
 
+    @property
+    def archive_owner(self) -> Owner:
+        """Who owns the sessions that the caller begins; they see no others."""
+        return OPERATOR if self.owner is None else key_owner(self.owner)
+
 
 NOBODY = Caller()
 
 
 def caller_in(scope: MutableMapping[str, Any]) -> Caller:
     """The caller of a request that passed the guard."""
-    found: Caller = scope.get("state", {}).get("caller", NOBODY)
+    found: Caller = scope["state"]["caller"]  # without a guard nobody is taken for the operator
     return found

@@ -40,7 +40,7 @@ from plimsoll.gateway.settings import GatewaySettings
 from plimsoll.gateway.upstream.headers import client_key, returned_headers, sent_headers
 from plimsoll.gateway.upstream.pool import Answer, Call, Pool
 from plimsoll.gateway.upstream.target import Target, Targets
-from plimsoll.gateway.watch.facts import current_owner, note_refusal, note_upstream, note_usage
+from plimsoll.gateway.watch.facts import current_key, note_refusal, note_upstream, note_usage
 from plimsoll.providers import classify, masked
 
 _QUERY = "!$%&'()*+,-./:;=?@_~"  # what a query may have as it is (RFC 3986)
@@ -109,7 +109,7 @@ class Desk:
     @asynccontextmanager
     async def _room(self, inquiry: Inquiry, target: Target) -> AsyncIterator[None]:
         """Room for the request in the limits of whoever asks."""
-        owner = current_owner()
+        owner = current_key()
         if owner is None:
             yield
             return
@@ -120,7 +120,7 @@ class Desk:
 
     async def _serve(self, inquiry: Inquiry, target: Target, send: Send) -> None:
         out = await self.planner.plan(inquiry, target)
-        meter = Meter(out, current_owner() is not None)
+        meter = Meter(out, current_key() is not None)
         try:
             answer, refused = await self._asked(out, meter)
             try:

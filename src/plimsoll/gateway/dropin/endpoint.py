@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from plimsoll.gateway.access.caller import caller_in
 from plimsoll.gateway.dropin.inquiry import Inquiry
 from plimsoll.gateway.edge.answers import send_error
 from plimsoll.gateway.edge.body import ClientLeft, Receive, Refused, Scope, Send, left, parse_body, read_body
@@ -24,9 +25,8 @@ class Endpoint:
         named = dict(headers)
         try:
             raw = await read_body(receive, named.get(b"content-length"), self._limits)
-            inquiry = Inquiry(
-                self._dialect, raw, parse_body(raw, self._limits), headers, scope.get("query_string", b"")
-            )
+            body, owner = parse_body(raw, self._limits), caller_in(scope).archive_owner
+            inquiry = Inquiry(self._dialect, raw, body, headers, owner, scope.get("query_string", b""))
             await self._until_left(inquiry, receive, send)
         except Refused as error:
             note_refusal(error.kind)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from plimsoll.archive import Owner
 from plimsoll.dialects import decode_anthropic_conversation
 from plimsoll.errors import InvalidConversation
 from plimsoll.gateway.edge import jsontext
@@ -32,6 +33,7 @@ class Inquiry:
     raw: bytes
     body: dict[str, Any]
     headers: tuple[Header, ...]
+    owner: Owner  # of the conversation, where it is stored
     query: bytes = b""
 
     @cached_property

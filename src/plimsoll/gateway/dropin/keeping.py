@@ -7,24 +7,26 @@ The log is what the client sent, the view is by reference. A conversation that f
 its past without copying it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from plimsoll.archive import Archive, CompactionEvent, Item, UsageRecord, title_of
+from plimsoll.archive import Archive, CompactionEvent, Item, Owner, UsageRecord, title_of
 from plimsoll.errors import UnknownSession
 from plimsoll.gateway.dropin.index import ChainIndex, Known
 from plimsoll.gateway.dropin.sight import Sight, make_sight
 from plimsoll.gateway.dropin.thread import Thread
-from plimsoll.gateway.watch.facts import current_owner
 from plimsoll.messages import Message
 from plimsoll.models import UsageAnchor
 from plimsoll.sessions import ArchiveJournal
 
 
 class Keeper:
-    """Stores conversations and finds them again. `holder` names this process in leases."""
+    """Stores conversations and finds them again. `holder` names this process in leases.
 
-    def __init__(self, archive: Archive, index: ChainIndex, holder: str) -> None:
-        self._archive, self._index, self._holder = archive, index, holder
+    Each conversation is read and written in the archive of its own owner.
+    """
+
+    def __init__(self, archive_of: Callable[[Owner], Archive], index: ChainIndex, holder: str) -> None:
+        self._archive_of, self._index, self._holder = archive_of, index, holder
 
     async def recall(self, thread: Thread, model: str) -> None:
         """Bring a conversation up to what the archive knows of it, whoever wrote that."""
@@ -95,19 +97,19 @@ class Keeper:
         await self._index.close()
 
     async def _begun(self, thread: Thread, model: str, engine: str) -> ArchiveJournal:
+        archive = self._archive_of(thread.owner)
         if thread.parent is not None:
             session, at = thread.parent
-            forked = await self._archive.fork(session, at=at)
-            return ArchiveJournal(self._archive, forked.id, self._holder, forked.messages)
-        made = await self._archive.create_session(
-            title=title_of(thread.log), model=model, engine=engine, owner=current_owner()
-        )
-        return ArchiveJournal(self._archive, made.id, self._holder, 0)
+            forked = await archive.fork(session, at=at)
+            return ArchiveJournal(archive, forked.id, self._holder, forked.messages)
+        made = await archive.create_session(title=title_of(thread.log), model=model, engine=engine)
+        return ArchiveJournal(archive, made.id, self._holder, 0)
 
     async def _adopt(self, thread: Thread, known: Known, model: str) -> None:
         """Take over what another process, or an earlier life of this one, knew."""
+        archive = self._archive_of(thread.owner)
         try:
-            session = await self._archive.session(known.session)
+            session = await archive.session(known.session)
         except UnknownSession:
             return  # a person deleted it
         at = thread.sequence_at(known.wire)
@@ -115,14 +117,14 @@ class Keeper:
             return
         if known.lead:
             # A client may have changed its system prompt since; the log has the one that it began with.
-            stored_lead = await self._archive.messages(session.id, 1, known.lead)
+            stored_lead = await archive.messages(session.id, 1, known.lead)
             thread.lead = tuple(one.message for one in stored_lead)
         if thread.sight is None or thread.sight.number != session.view:
             thread.sight = await self._sight(thread, session.id, known.wire, model)
-        thread.past = await self._archive.compactions(session.id, limit=1)
+        thread.past = await archive.compactions(session.id, limit=1)
         stored = await self._agrees(thread, session.id, at, session.messages)
         if stored:
-            thread.journal = ArchiveJournal(self._archive, session.id, self._holder, stored)
+            thread.journal = ArchiveJournal(archive, session.id, self._holder, stored)
             thread.parent = None
         else:
             thread.parent = (session.id, at)
@@ -141,8 +143,9 @@ class Keeper:
 
     async def _refresh(self, thread: Thread, journal: ArchiveJournal, model: str) -> None:
         """Another process may have written to the session, or a person taken a compaction back."""
+        archive = self._archive_of(thread.owner)
         try:
-            session = await self._archive.session(journal.session)
+            session = await archive.session(journal.session)
         except UnknownSession:
             thread.journal, thread.sight = None, None
             return
@@ -154,27 +157,27 @@ class Keeper:
                 thread.journal, thread.parent = None, (session.id, journal.last)
         if session.view != (thread.sight.number if thread.sight else 0):
             thread.sight = await self._sight(thread, session.id, _stored(thread, journal.last), model)
-            thread.past = await self._archive.compactions(session.id, limit=1)
+            thread.past = await archive.compactions(session.id, limit=1)
 
     async def _agrees(self, thread: Thread, session: str, at: int, last: int) -> int:
         """`last` where a stored log goes on behind message `at` as this conversation does; else 0."""
-        own = [*thread.lead, *thread.log]
+        archive, own = self._archive_of(thread.owner), [*thread.lead, *thread.log]
         if last > len(own):
             return 0
-        stored = await self._archive.messages(session, at + 1, last) if last > at else []
+        stored = await archive.messages(session, at + 1, last) if last > at else []
         return last if [one.message for one in stored] == own[at:last] else 0
 
     async def _sight(self, thread: Thread, session: str, wire: int, model: str) -> Sight | None:
         """What the model sees of the session up to a place in the client's list; None where that is the log."""
-        at = thread.sequence_at(wire)
-        view = await self._archive.view(session)
+        archive, at = self._archive_of(thread.owner), thread.sequence_at(wire)
+        view = await archive.view(session)
         while view.number and view.through > at:
             if not view.previous:
                 return None
-            view = await self._archive.view(session, view.previous)
+            view = await archive.view(session, view.previous)
         if not view.number:
             return None
-        items = _up_to(await self._archive.items(session, view), at)
+        items = _up_to(await archive.items(session, view), at)
         return make_sight(
             items,
             thread.ends,

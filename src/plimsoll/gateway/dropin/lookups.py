@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plimsoll.errors import InvalidConversation, ProviderError, UserError
+from plimsoll.gateway.access.caller import caller_in
 from plimsoll.gateway.dropin.desk import Desk, status_of, without_keys
 from plimsoll.gateway.dropin.inquiry import Inquiry
 from plimsoll.gateway.dropin.planning import Outgoing
@@ -33,7 +34,9 @@ class Models:
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         headers = tuple(scope["headers"])
         dialect = dialect_of("", headers)
-        inquiry = Inquiry(dialect, b"", {}, headers, scope.get("query_string", b""))
+        inquiry = Inquiry(
+            dialect, b"", {}, headers, caller_in(scope).archive_owner, scope.get("query_string", b"")
+        )
         name = scope.get("path_params", {}).get("name", "")
         desk = self._desk()
         try:

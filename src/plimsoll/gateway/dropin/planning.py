@@ -31,7 +31,7 @@ from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.body import Refused
 from plimsoll.gateway.upstream.headers import caller_of
 from plimsoll.gateway.upstream.target import Target
-from plimsoll.gateway.watch.facts import current_owner
+from plimsoll.gateway.watch.facts import current_key
 from plimsoll.messages import Message
 from plimsoll.models import UsageAnchor, estimate_messages_tokens_rough, estimate_tools_tokens
 
@@ -127,7 +127,7 @@ class Planner:
         """What would be sent for a request that is only counted: its view, where it is known."""
         inquiry = out.inquiry
         found = self._threads.find(self._chain(inquiry))
-        thread = found[0].fork(found[1]) if found else Thread(inquiry.dialect, inquiry.lead)
+        thread = found[0].fork(found[1]) if found else Thread(inquiry.dialect, inquiry.lead, inquiry.owner)
         thread.extend(inquiry.said, self._chain(inquiry))
         out.thread = thread
         self._frame(out)
@@ -143,7 +143,7 @@ class Planner:
             found = self._threads.find(chain)
             if found is None:
                 ratio = self._windows.ratios.get(out.model, 1.0)
-                thread = Thread(inquiry.dialect, inquiry.lead, anchor=UsageAnchor(ratio=ratio))
+                thread = Thread(inquiry.dialect, inquiry.lead, inquiry.owner, anchor=UsageAnchor(ratio=ratio))
             else:
                 known, place = found
                 thread = known if place == len(known.chain) else known.fork(place)
@@ -218,7 +218,7 @@ class Planner:
             body = {**body, "model": out.model}
         if out.facts.policy.enabled and not inquiry.has_markers and not inquiry.is_switched_off:
             body = self._marked(out, body)
-        out.asks_for_usage = current_owner() is not None and self._can_ask_for_usage(out)
+        out.asks_for_usage = current_key() is not None and self._can_ask_for_usage(out)
         if out.asks_for_usage:
             body = {**body, "stream_options": {**(body.get("stream_options") or {}), "include_usage": True}}
         out.body = inquiry.raw if body is inquiry.body else jsontext.write(body)

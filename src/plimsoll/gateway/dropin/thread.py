@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll.agent import Compactor
-from plimsoll.archive import CompactionEvent
+from plimsoll.archive import CompactionEvent, Owner
 from plimsoll.caching import CacheMemory
 from plimsoll.context.markers import as_said
 from plimsoll.gateway.dropin.reading import canonical_of
@@ -32,6 +32,7 @@ class Thread:
 
     dialect: Dialect
     lead: tuple[Message, ...]  # the system prompt as it was first sent
+    owner: Owner  # who asks; nobody else finds it
     chain: list[bytes] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     log: list[Message] = field(default_factory=list)
@@ -94,6 +95,7 @@ class Thread:
         return Thread(
             dialect=self.dialect,
             lead=self.lead,
+            owner=self.owner,
             chain=self.chain[:wire],
             ends=self.ends[:wire],
             log=self.log[:shared],

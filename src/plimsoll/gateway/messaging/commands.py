@@ -5,26 +5,27 @@
 A command is run once; where the process ends in the middle of it, the person asks again.
 """
 
+import logging
 import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from plimsoll.archive import Archive, CompactionEvent
+from plimsoll.archive import CompactionEvent
 from plimsoll.archive.mail import Letter
 from plimsoll.errors import PlimsollError
-from plimsoll.gateway.sessions import SessionDesk
+from plimsoll.gateway.sessions import OwnerSessions
 
 _WRITTEN = re.compile(r"[/!](?P<name>[a-z]+)(?:@\w+)?(?:\s+(?P<argument>.*))?", re.DOTALL | re.I)
+_log = logging.getLogger(__name__)
 NOTHING_YET = "Nothing has been said here yet."
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Where commands are carried out: the desk, and the session of the room; empty: there is none yet."""
+    """Where commands are carried out: the sessions of the room, and the one that it has now; empty: none yet."""
 
-    desk: SessionDesk
-    archive: Archive
+    own: OwnerSessions
     session: str
     begin: Callable[[], Awaitable[str]]  # a new session for the room
 
@@ -59,7 +60,8 @@ async def run_command(counter: Counter, name: str, argument: str) -> str:
     try:
         return await command.run(counter, argument)
     except PlimsollError as error:
-        return str(error)
+        _log.warning("/%s failed: %s", name, error)
+        return error.public
 
 
 async def new(counter: Counter, _argument: str) -> str:
@@ -67,7 +69,7 @@ async def new(counter: Counter, _argument: str) -> str:
         return NOTHING_YET
     # A new conversation may be just what helps where the old one cannot be opened.
     with suppress(PlimsollError):
-        await counter.desk.end(counter.session)
+        await counter.own.end(counter.session)
     await counter.begin()
     return f"A new conversation begins. The one before is kept as {counter.session}."
 
@@ -75,29 +77,31 @@ async def new(counter: Counter, _argument: str) -> str:
 async def compress(counter: Counter, argument: str) -> str:
     if not counter.session:
         return NOTHING_YET
-    event = await counter.desk.compact(counter.session, argument or None)
+    event = await counter.own.compact(counter.session, argument or None)
     return compaction_line(event)
 
 
 async def undo(counter: Counter, _argument: str) -> str:
     if not counter.session:
         return NOTHING_YET
-    before, _ = await counter.archive.weight(counter.session)
-    await counter.desk.undo(counter.session)
-    after, tokens = await counter.archive.weight(counter.session)
+    before, _ = await counter.own.archive.weight(counter.session)
+    await counter.own.undo(counter.session)
+    after, tokens = await counter.own.archive.weight(counter.session)
     return f"Undone: {before:,} → {after:,} messages, {tokens:,} tokens."
 
 
 async def usage(counter: Counter, _argument: str) -> str:
     if not counter.session:
         return NOTHING_YET
-    total = await counter.archive.usage_total(counter.session)
-    messages, tokens = await counter.archive.weight(counter.session)
-    done = [one for one in await counter.archive.compactions(counter.session) if one.outcome == "compacted"]
+    total = await counter.own.archive.usage_total(counter.session)
+    messages, tokens = await counter.own.archive.weight(counter.session)
+    done = [
+        one for one in await counter.own.archive.compactions(counter.session) if one.outcome == "compacted"
+    ]
     money = f"${total.money:.4f}" + (
         f" ({total.unpriced:,} requests without a price)" if total.unpriced else ""
     )
-    session = await counter.desk.session(counter.session)
+    session = await counter.own.session(counter.session)
     return "\n".join((
         f"session: {session.id}, with {session.model or 'no model yet'}",
         f"the model sees: {messages:,} of {session.messages:,} messages, {tokens:,} tokens",

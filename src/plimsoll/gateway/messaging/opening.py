@@ -10,11 +10,11 @@ crash leaves it behind.
 import asyncio
 import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from plimsoll.archive import Archive
+from plimsoll.archive.mail import Mailbox
 from plimsoll.config.gateway import GatewaySection
 from plimsoll.errors import MissingKey, UserError
 from plimsoll.gateway.messaging.adapter import Adapter, Allowed
@@ -59,10 +59,14 @@ class Messaging:
 
 
 def open_messaging(
-    section: GatewaySection, environ: Mapping[str, str], home: Path, archive: Archive, desk: SessionDesk
+    section: GatewaySection,
+    environ: Mapping[str, str],
+    home: Path,
+    mailbox_of: Callable[[str], Mailbox],
+    desk: SessionDesk,
 ) -> Messaging:
     """The accounts that are configured; `UserError` where one of them cannot be used."""
-    postmen = [Postman(adapter, archive, desk) for adapter in configured(section, environ)]
+    postmen = [Postman(adapter, mailbox_of, desk) for adapter in configured(section, environ)]
     return Messaging(postmen, home / LOCK)
 
 

@@ -10,8 +10,9 @@ after it is in the archive. A platform that is away is asked again, ever less of
 
 import asyncio
 import logging
+from collections.abc import Callable
 
-from plimsoll.archive import Archive
+from plimsoll.archive.mail import Mailbox
 from plimsoll.errors import ArchiveError, PlatformFailed, PlatformRefused
 from plimsoll.gateway.messaging.adapter import Adapter, Batch
 from plimsoll.gateway.messaging.rooms import Rooms
@@ -27,11 +28,16 @@ class Postman:
     """One adapter, its letters and its rooms."""
 
     def __init__(
-        self, adapter: Adapter, archive: Archive, desk: SessionDesk, *, pause: float = _FIRST_PAUSE
+        self,
+        adapter: Adapter,
+        mailbox_of: Callable[[str], Mailbox],
+        desk: SessionDesk,
+        *,
+        pause: float = _FIRST_PAUSE,
     ) -> None:
         self.adapter = adapter
-        self.rooms = Rooms(adapter, archive, desk, pause)
-        self._mail, self._pause = archive.mail, pause
+        self.rooms = Rooms(adapter, mailbox_of, desk, pause)
+        self._mailbox_of, self._pause = mailbox_of, pause
 
     async def run(self) -> None:
         """Until it is cancelled; `rooms` and the adapter are the caller's to close."""
@@ -42,8 +48,9 @@ class Postman:
             try:
                 if position is None:
                     await self.adapter.connect()
-                    position = await self._mail.position(self.adapter.account)
-                    self.rooms.add(await self._mail.waiting(self.adapter.account))
+                    mail = self._mailbox_of(self.adapter.account)
+                    position = await mail.position()
+                    self.rooms.add(await mail.waiting())
                 batch = await self.adapter.receive(position, wait=not looks)
                 await self._keep(batch, position)
                 position, pause = batch.position, self._pause
@@ -60,5 +67,5 @@ class Postman:
 
     async def _keep(self, batch: Batch, before: str) -> None:
         if batch.letters or batch.position != before:
-            waiting = await self._mail.receive(self.adapter.account, batch.letters, batch.position)
+            waiting = await self._mailbox_of(self.adapter.account).receive(batch.letters, batch.position)
             self.rooms.add(waiting)

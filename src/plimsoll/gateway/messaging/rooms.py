@@ -17,13 +17,13 @@ from itertools import takewhile
 from zlib import crc32
 
 from plimsoll.agent import INTERRUPTED, LEFT, UNANSWERED
-from plimsoll.archive import Archive
-from plimsoll.archive.mail import Letter
+from plimsoll.archive import room_owner
+from plimsoll.archive.mail import Letter, Mailbox
 from plimsoll.errors import PlatformFailed, PlatformRefused, PlimsollError, UnknownSession
 from plimsoll.gateway.messaging.adapter import Adapter
 from plimsoll.gateway.messaging.commands import Counter, command_in, run_command
 from plimsoll.gateway.messaging.splitting import split
-from plimsoll.gateway.sessions import SessionDesk
+from plimsoll.gateway.sessions import OwnerSessions, SessionDesk
 from plimsoll.messages import Message, text_of
 from plimsoll.sessions import Exchange
 
@@ -42,9 +42,13 @@ class Rooms:
     """Where letters are answered. `pause` is how long to wait before something that failed is tried again."""
 
     def __init__(
-        self, adapter: Adapter, archive: Archive, desk: SessionDesk, pause: float = _FIRST_PAUSE
+        self,
+        adapter: Adapter,
+        mailbox_of: Callable[[str], Mailbox],
+        desk: SessionDesk,
+        pause: float = _FIRST_PAUSE,
     ) -> None:
-        self._adapter, self._archive, self._mail, self._desk = adapter, archive, archive.mail, desk
+        self._adapter, self._mailbox_of, self._desk = adapter, mailbox_of, desk
         self._pause = pause
         self._letters: dict[str, list[Letter]] = {}  # by place
         self._known: set[tuple[str, str]] = set()  # those that wait
@@ -108,9 +112,7 @@ class Rooms:
         if command is not None:
             await self._settle(place, [first])  # before it is run: an /undo must not be done twice
             async with self._typing(place):
-                counter = Counter(
-                    self._desk, self._archive, await self._session(place), lambda: self._begin(place)
-                )
+                counter = Counter(self._own(place), await self._session(place), lambda: self._begin(place))
                 said = await run_command(counter, *command)
             await self._say(place, said, f"{self._adapter.platform}:{first.event}")
         elif first.kind == "unreadable":
@@ -134,12 +136,13 @@ class Rooms:
 
         async with self._typing(place):
             try:
-                exchange, count = await self._desk.send_all(session, said, heard=heard)
+                exchange, count = await self._own(place).send_all(session, said, heard=heard)
             except PlimsollError as error:
                 if not stored:
                     raise
                 # The log has them and says that no answer came; the next message is answered with all of it.
-                told = f"I could not answer: {error} Say something, and I try again."
+                _log.warning("No answer in %s: %s", place, error)
+                told = f"I could not answer: {error.public} Say something, and I try again."
                 await self._say(place, told, said[stored - 1][0])
                 await self._settle(place, letters[:stored])
                 return
@@ -148,31 +151,38 @@ class Rooms:
         self._told.pop(place, None)
 
     async def _settle(self, place: str, letters: Sequence[Letter]) -> None:
-        await self._mail.settle(self._adapter.account, letters)
+        await self._mail.settle(letters)
         self._known -= {(one.place, one.event) for one in letters}
         self._letters[place] = [one for one in self._letters[place] if one not in letters]
         if not self._letters[place]:
             del self._letters[place]
 
+    @property
+    def _mail(self) -> Mailbox:
+        return self._mailbox_of(self._adapter.account)
+
+    def _own(self, place: str) -> OwnerSessions:
+        """The sessions of a room, which is an owner of its own: no other room's are there."""
+        return self._desk.for_owner(room_owner(self._adapter.account, place))
+
     async def _session(self, place: str) -> str:
         """The session of a room; empty where it has none, or somebody deleted it."""
-        id = (await self._mail.room(self._adapter.account, place)).session
+        id = (await self._mail.room(place)).session
         if not id:
             return ""
         try:
-            return (await self._desk.session(id)).id
+            return (await self._own(place).session(id)).id
         except UnknownSession:
             return ""
 
     async def _begin(self, place: str) -> str:
-        session = await self._desk.create()
-        await self._mail.update_room(self._adapter.account, place, session=session.id)
+        session = await self._own(place).create()
+        await self._mail.update_room(place, session=session.id)
         return session.id
 
     async def _say(self, place: str, text: str, name: str) -> None:
         """Send a text in parts, those that were not sent before; `name` is the text's own, for ever."""
-        account = self._adapter.account
-        of, _, count = (await self._mail.room(account, place)).told.rpartition(":")
+        of, _, count = (await self._mail.room(place)).told.rpartition(":")
         done = int(count) if of == name else 0
         for number, part in enumerate(split(text, self._adapter.longest, self._adapter.size)):
             if number < done:
@@ -182,7 +192,7 @@ class Rooms:
             except PlatformRefused as error:
                 _log.error("An answer cannot be sent to %s: %s", place, error)
                 return
-            await self._mail.update_room(account, place, told=f"{name}:{number + 1}")
+            await self._mail.update_room(place, told=f"{name}:{number + 1}")
 
     async def _patiently(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do something until the platform lets it be done."""
@@ -200,10 +210,10 @@ class Rooms:
     async def _excuse(self, place: str, error: PlimsollError) -> None:
         """Say once why there is no answer yet."""
         waiting = self._letters.get(place)
-        if not waiting or self._told.get(place) == str(error) or isinstance(error, PlatformFailed):
+        if not waiting or self._told.get(place) == error.public or isinstance(error, PlatformFailed):
             return
-        self._told[place] = str(error)
-        told = f"I cannot answer yet: {error} Your messages are kept, and I keep trying."
+        self._told[place] = error.public
+        told = f"I cannot answer yet: {error.public} Your messages are kept, and I keep trying."
         key = f"excuse:{waiting[0].event}:{crc32(told.encode('utf-8', 'replace'))}"
         with suppress(PlatformFailed):
             await self._adapter.send(place, split(told, self._adapter.longest, self._adapter.size)[0], key)

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from plimsoll.errors import PlimsollError
+from plimsoll.gateway.access.caller import caller_in
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.answers import JSON, send_whole
 from plimsoll.gateway.edge.body import ClientLeft, Receive, Refused, Scope, Send
@@ -38,11 +39,12 @@ class Endpoint:
             if operation is None:
                 raise self._not_allowed(scope)
             given = await read(operation, scope, receive, self._limits)
+            own = self._desk().for_owner(caller_in(scope).archive_owner)
             if operation is SEND:
-                await take_turn(self._desk(), given, key_of(scope), receive, send)
+                await take_turn(own, given, key_of(scope), receive, send)
                 return
             assert operation.run is not None
-            result = await operation.run(self._desk(), given)
+            result = await operation.run(own, given)
             await send_whole(send, operation.status, [JSON], jsontext.write(result))
         except Problem as told:
             await send_problem(send, told)

@@ -1,7 +1,7 @@
-"""Sessions opened for this process: one client, one archive and the same tool servers for all of them.
+"""Sessions opened for this process: one client and the same tool servers for all of them.
 
     first session ─► who answers ─► Shared ─┐
-    every session ──────────────────────────┴─► Opened
+    every session, its owner's archive ─────┴─► Opened
 
 Nobody is asked before the first session is opened: a gateway without a model of its own
 serves everything else, and whoever speaks in a session is told what is missing.
@@ -34,29 +34,28 @@ class Joiner:
         settings: Settings,
         environ: Mapping[str, str],
         home: Path,
-        archive: Archive,
         holder: str,
         place: Path,
         limits: SessionLimits,
         reserve: Reserve | None = None,
     ) -> None:
         self._settings, self._environ, self._home = settings, environ, home
-        self._archive, self._holder, self._place = archive, holder, place
+        self._holder, self._place = holder, place
         self._reserve = reserve
         self._manners = Manners(limits.patience, limits.lease, Hygiene(limits.hygiene_seconds))
         self._shared: Shared | None = None
         self._opening = asyncio.Lock()
         self._joined = 0
 
-    async def join(self, id: str) -> Opened:
-        """The session of this id, open; whoever asked closes it."""
+    async def join(self, archive: Archive, id: str) -> Opened:
+        """The session of this id in its owner's archive, open; whoever asked closes it."""
         async with self._opening:
             if self._shared is None:
                 self._shared = await self._open()
         self._joined += 1
         # Each has a name of its own: two that are open for one session must never pass for one.
         opened = await join_conversation(
-            self._shared, f"{self._holder}-{self._joined}", system_prompt(), id, self._manners
+            self._shared, archive, f"{self._holder}-{self._joined}", system_prompt(), id, self._manners
         )
         opened.conversation.agent.line.reserve = self._reserve
         return opened
@@ -73,7 +72,6 @@ class Joiner:
             self._settings,
             self._environ,
             self._home,
-            archive=self._archive,
             resolution=resolution,
             place=self._place,
             tools=frozenset(self._settings.gateway.sessions.tools),

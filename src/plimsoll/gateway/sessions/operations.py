@@ -16,7 +16,7 @@ from typing import Any
 
 from plimsoll.archive import SearchQuery
 from plimsoll.gateway.sessions import schemas
-from plimsoll.gateway.sessions.desk import SessionDesk
+from plimsoll.gateway.sessions.owned import OwnerSessions
 from plimsoll.gateway.sessions.schemas import Schema, whole
 from plimsoll.gateway.sessions.shapes import (
     compaction_shape,
@@ -39,12 +39,11 @@ _SEARCH: dict[str, Schema] = {
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What came with a request, checked: the path's and the query's values, the body, and who asks."""
+    """What came with a request, checked: the path's and the query's values, the body."""
 
     path: Mapping[str, Any] = field(default_factory=dict)
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Mapping[str, Any] = field(default_factory=dict)
-    owner: str | None = None
 
     @property
     def id(self) -> str:
@@ -52,7 +51,7 @@ class Given:
         return str(self.path["id"])
 
 
-Run = Callable[[SessionDesk, Given], Awaitable[dict[str, Any]]]
+Run = Callable[[OwnerSessions, Given], Awaitable[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,70 +76,70 @@ class Operation:
         return {name: schema for name, schema in _PATH.items() if f"{{{name}}}" in self.path}
 
 
-async def _create(desk: SessionDesk, given: Given) -> dict[str, Any]:
+async def _create(own: OwnerSessions, given: Given) -> dict[str, Any]:
     title, prompt = given.body.get("title", ""), given.body.get("system_prompt")
-    return session_shape(await desk.create(title=title, prompt=prompt, owner=given.owner))
+    return session_shape(await own.create(title=title, prompt=prompt))
 
 
-async def _list(desk: SessionDesk, given: Given) -> dict[str, Any]:
-    return {"sessions": [session_shape(one) for one in await desk.sessions(**given.query, owner=given.owner)]}
+async def _list(own: OwnerSessions, given: Given) -> dict[str, Any]:
+    return {"sessions": [session_shape(one) for one in await own.sessions(**given.query)]}
 
 
-async def _read(desk: SessionDesk, given: Given) -> dict[str, Any]:
-    return session_shape(await desk.session(given.id, owner=given.owner))
+async def _read(own: OwnerSessions, given: Given) -> dict[str, Any]:
+    return session_shape(await own.session(given.id))
 
 
-async def _delete(desk: SessionDesk, given: Given) -> dict[str, Any]:
-    return {"id": given.id, "kept_for_forks": await desk.delete(given.id, owner=given.owner)}
+async def _delete(own: OwnerSessions, given: Given) -> dict[str, Any]:
+    return {"id": given.id, "kept_for_forks": await own.delete(given.id)}
 
 
-async def _log(desk: SessionDesk, given: Given) -> dict[str, Any]:
+async def _log(own: OwnerSessions, given: Given) -> dict[str, Any]:
     first, limit = given.query.get("first", 1), given.query.get("limit", 100)
-    total = (await desk.session(given.id, owner=given.owner)).messages
-    page = await desk.log(given.id, first, min(first + limit - 1, total), owner=given.owner)
+    total = (await own.session(given.id)).messages
+    page = await own.log(given.id, first, min(first + limit - 1, total))
     following = first + limit if first + limit <= total else None
     return {"messages": [stored_shape(one) for one in page], "next": following, "total": total}
 
 
-async def _view(desk: SessionDesk, given: Given) -> dict[str, Any]:
-    items = await desk.view(given.id, owner=given.owner)
+async def _view(own: OwnerSessions, given: Given) -> dict[str, Any]:
+    items = await own.view(given.id)
     return {"messages": [item_shape(one) for one in items], "tokens": sum(one.tokens for one in items)}
 
 
-async def _compactions(desk: SessionDesk, given: Given) -> dict[str, Any]:
-    events = await desk.compactions(given.id, limit=given.query.get("limit", 100), owner=given.owner)
+async def _compactions(own: OwnerSessions, given: Given) -> dict[str, Any]:
+    events = await own.compactions(given.id, limit=given.query.get("limit", 100))
     return {"compactions": [compaction_shape(one) for one in events]}
 
 
-async def _compact(desk: SessionDesk, given: Given) -> dict[str, Any]:
-    return compaction_shape(await desk.compact(given.id, given.body.get("focus"), owner=given.owner))
+async def _compact(own: OwnerSessions, given: Given) -> dict[str, Any]:
+    return compaction_shape(await own.compact(given.id, given.body.get("focus")))
 
 
-async def _undo(desk: SessionDesk, given: Given) -> dict[str, Any]:
-    return session_shape(await desk.undo(given.id, owner=given.owner))
+async def _undo(own: OwnerSessions, given: Given) -> dict[str, Any]:
+    return session_shape(await own.undo(given.id))
 
 
-async def _fork(desk: SessionDesk, given: Given) -> dict[str, Any]:
+async def _fork(own: OwnerSessions, given: Given) -> dict[str, Any]:
     at, title = given.body.get("at"), given.body.get("title")
     at = None if at is None else int(at)  # 3.0 is a whole number too
-    return session_shape(await desk.fork(given.id, at=at, title=title, owner=given.owner))
+    return session_shape(await own.fork(given.id, at=at, title=title))
 
 
-async def _pins(desk: SessionDesk, given: Given) -> dict[str, Any]:
-    return {"pins": await desk.pins(given.id, owner=given.owner)}
+async def _pins(own: OwnerSessions, given: Given) -> dict[str, Any]:
+    return {"pins": await own.pins(given.id)}
 
 
-async def _pin(desk: SessionDesk, given: Given) -> dict[str, Any]:
-    return {"pins": await desk.pin(given.id, given.path["number"], owner=given.owner)}
+async def _pin(own: OwnerSessions, given: Given) -> dict[str, Any]:
+    return {"pins": await own.pin(given.id, given.path["number"])}
 
 
-async def _unpin(desk: SessionDesk, given: Given) -> dict[str, Any]:
-    return {"pins": await desk.unpin(given.id, given.path["number"], owner=given.owner)}
+async def _unpin(own: OwnerSessions, given: Given) -> dict[str, Any]:
+    return {"pins": await own.unpin(given.id, given.path["number"])}
 
 
-async def _search(desk: SessionDesk, given: Given) -> dict[str, Any]:
-    query = SearchQuery(**given.query, session=given.path.get("id"), owner=given.owner)
-    return page_shape(await desk.search(query))
+async def _search(own: OwnerSessions, given: Given) -> dict[str, Any]:
+    query = SearchQuery(**given.query, session=given.path.get("id"))
+    return page_shape(await own.search(query))
 
 
 _ONE = "/sessions/{id}"

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from plimsoll.archive import Archive, Owner
 from plimsoll.assembly import Opened
 from plimsoll.errors import PlimsollError, QueueFull
 
@@ -39,21 +40,22 @@ class _Place:
 
 
 class Places:
-    """Sessions by their id; `waiting` is how many may wait in one, `most` how many stay open unused."""
+    """Sessions by owner and id; `waiting` is how many may wait in one, `most` how many stay open unused."""
 
-    def __init__(self, join: Callable[[str], Awaitable[Opened]], waiting: int, most: int) -> None:
+    def __init__(self, join: Callable[[Archive, str], Awaitable[Opened]], waiting: int, most: int) -> None:
         self._join, self._waiting, self._most = join, waiting, most
-        self._places: OrderedDict[str, _Place] = OrderedDict()
+        self._places: OrderedDict[tuple[Owner, str], _Place] = OrderedDict()
 
     def __len__(self) -> int:
         """How many are open."""
         return sum(place.opened is not None for place in self._places.values())
 
     @asynccontextmanager
-    async def turn(self, id: str) -> AsyncIterator[Opened]:
-        """The session, once it is this one's turn."""
-        place = self._places.setdefault(id, _Place())
-        self._places.move_to_end(id)
+    async def turn(self, archive: Archive, id: str) -> AsyncIterator[Opened]:
+        """The session in its owner's archive, once it is this one's turn."""
+        key = (archive.owner, id)
+        place = self._places.setdefault(key, _Place())
+        self._places.move_to_end(key)
         if place.present > self._waiting:
             raise QueueFull(
                 f"In session {id} one message is being answered and {self._waiting} wait. "
@@ -63,7 +65,7 @@ class Places:
         try:
             async with place.lock:
                 if place.opened is None:
-                    place.opened = await self._join(id)
+                    place.opened = await self._join(archive, id)
                 try:
                     yield place.opened
                 except (PlimsollError, asyncio.CancelledError):
@@ -75,23 +77,23 @@ class Places:
             place.present -= 1
             await self._shrink()
 
-    async def forget(self, id: str) -> None:
+    async def forget(self, owner: Owner, id: str) -> None:
         """Close a session, once whoever speaks in it has finished."""
-        place = self._places.get(id)
+        place = self._places.get((owner, id))
         if place is None:
             return
         async with place.lock:
             await place.leave()
         if not place.present:
-            self._places.pop(id, None)
+            self._places.pop((owner, id), None)
 
     async def close(self) -> None:
         """Close all sessions."""
-        for id in list(self._places):
-            await self.forget(id)
+        for owner, id in list(self._places):
+            await self.forget(owner, id)
 
     async def _shrink(self) -> None:
-        unused = [id for id, place in self._places.items() if not place.present]
-        for id in unused[: max(0, len(unused) - self._most)]:
-            place = self._places.pop(id)
+        unused = [key for key, place in self._places.items() if not place.present]
+        for key in unused[: max(0, len(unused) - self._most)]:
+            place = self._places.pop(key)
             await place.leave()

@@ -5,6 +5,7 @@
 The status tells whether the client, the model or the gateway has to change something.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from plimsoll.gateway.edge.answers import send_whole
 from plimsoll.gateway.edge.body import Refused, Send
 from plimsoll.gateway.upstream.connection import Header
 
+log = logging.getLogger("plimsoll.gateway")
 CONTENT: Header = (b"content-type", b"application/problem+json")
 PROBLEM_PATHS = ("/sessions", "/search", "/openapi.json")  # under which errors are problems
 _RETRY_SECONDS = b"2"
@@ -83,7 +85,9 @@ def problem_of(error: PlimsollError | Refused) -> Problem:
     for kind, status, title in _KINDS:
         if isinstance(error, kind):
             again = ((b"retry-after", _RETRY_SECONDS),) if status in (429, 503) else ()
-            return Problem(status, title, str(error), again)
+            if error.public != str(error):
+                log.warning("%s", error)
+            return Problem(status, title, error.public, again)
     return Problem(500, "The gateway failed", "The gateway failed on this request; its log says why.")
 
 

@@ -11,7 +11,6 @@ from urllib.parse import parse_qsl
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped, unused-ignore]
 from jsonschema.exceptions import ValidationError, best_match  # type: ignore[import-untyped, unused-ignore]
 
-from plimsoll.gateway.access.caller import caller_in
 from plimsoll.gateway.edge.body import Receive, Scope, parse_body, read_body
 from plimsoll.gateway.sessions.operations import Given, Operation
 from plimsoll.gateway.sessions.problems import problem
@@ -29,7 +28,7 @@ async def read(operation: Operation, scope: Scope, receive: Receive, limits: Lim
     path = _values(operation.parameters, scope["path_params"], 404)
     query = _query(operation, scope["query_string"])
     body = await _body(operation, scope, receive, limits)
-    return Given(path, query, body, caller_in(scope).owner)
+    return Given(path, query, body)
 
 
 def key_of(scope: Scope) -> str:

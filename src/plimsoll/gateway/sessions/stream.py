@@ -18,8 +18,8 @@ from plimsoll.errors import PlimsollError
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.answers import EVENTS, JSON, send_whole
 from plimsoll.gateway.edge.body import Receive, Send, left
-from plimsoll.gateway.sessions.desk import SessionDesk
 from plimsoll.gateway.sessions.operations import Given
+from plimsoll.gateway.sessions.owned import OwnerSessions
 from plimsoll.gateway.sessions.problems import Problem, problem_of, send_problem
 from plimsoll.gateway.sessions.shapes import event_shape, exchange_shape
 from plimsoll.messages import Message
@@ -32,7 +32,7 @@ _STOPPED = Problem(409, "Stopped", "The turn was stopped: the session was delete
 Told = tuple[str, dict[str, Any]]
 
 
-async def take_turn(desk: SessionDesk, given: Given, key: str, receive: Receive, send: Send) -> None:
+async def take_turn(own: OwnerSessions, given: Given, key: str, receive: Receive, send: Send) -> None:
     """Say what the request says, and answer it."""
     told: asyncio.Queue[Told | None] = asyncio.Queue()
 
@@ -45,7 +45,7 @@ async def take_turn(desk: SessionDesk, given: Given, key: str, receive: Receive,
         told.put_nowait(("accepted", {"session": given.id, "number": number}))
 
     message: Message = {"role": "user", "content": given.body["content"]}
-    turn = desk.begin(given.id, message, key=key, emit=emit, heard=heard, owner=given.owner)
+    turn = own.begin(given.id, message, key=key, emit=emit, heard=heard)
     turn.add_done_callback(lambda _: told.put_nowait(None))
     gone = asyncio.create_task(left(receive))
     answering = asyncio.create_task(

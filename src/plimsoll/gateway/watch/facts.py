@@ -74,8 +74,8 @@ def current() -> Facts | None:
     return CURRENT.get()
 
 
-def current_owner() -> str | None:
-    """Whose request is being served here, as the archive's `owner=` takes it."""
+def current_key() -> str | None:
+    """The id of the key with which the request that is served here was sent; None without one."""
     facts = CURRENT.get()
     return facts.caller.owner if facts is not None else None
 

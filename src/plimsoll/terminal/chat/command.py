@@ -15,7 +15,7 @@ import sys
 import click
 from rich.console import Console
 
-from plimsoll.archive import Archive
+from plimsoll.archive import OPERATOR, Archive
 from plimsoll.archive.opening import open_archive
 from plimsoll.config import Loaded, load_settings, plimsoll_home
 from plimsoll.errors import UserError
@@ -65,7 +65,8 @@ async def _chat(loaded: Loaded, session: str | None, go_on: bool, question: str 
     screen = LiveScreen(Console(highlight=False)) if is_person else _plain_screen()
     for notice in loaded.notices:
         screen.note(f"note: {notice}", "yellow")
-    async with await open_archive(loaded.settings.archive.url, home) as archive:
+    async with await open_archive(loaded.settings.archive.url, home) as store:
+        archive = store.for_owner(OPERATOR)
         talk = Talk(loaded.settings, os.environ, home, archive, screen, _approver(is_person, yes))
         await talk.open(session or (await _newest(archive) if go_on else None))
         try:

@@ -17,7 +17,7 @@ import click
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from plimsoll.archive import Node, SearchPage, SearchQuery, Session, View
+from plimsoll.archive import OPERATOR, Node, Owner, SearchPage, SearchQuery, Session, View
 from plimsoll.errors import UserError
 from plimsoll.terminal.sessions import compactions, conversation, hits, listing, transfer
 from plimsoll.terminal.sessions.desk import Desk, has_archive, nothing_yet, open_desk, session_ids
@@ -41,7 +41,7 @@ def list_sessions(limit: int, as_json: bool) -> None:
     found: list[Session] = []
     if has_archive():
         with open_desk() as desk:
-            found = desk.run(desk.archive.sessions(limit=limit))
+            found = desk.run(desk.store.sessions(limit=limit))
     if as_json:
         click.echo(json.dumps([listing.facts(one) for one in found], indent=2))
     elif found:
@@ -63,7 +63,7 @@ def show(session: str, as_view: bool, events: bool, as_json: bool) -> None:
     if as_view and events:
         raise click.UsageError("--view and --compactions are two different looks; choose one.")
     with open_desk() as desk:
-        found = desk.run(desk.archive.session(session))
+        found = desk.run(desk.store.session(session))
         if events:
             _pages(_events(desk, found))
         elif as_json:
@@ -78,6 +78,12 @@ def show(session: str, as_view: bool, events: bool, as_json: bool) -> None:
 @click.option("--regex", "mode", flag_value="regex", help="TEXT is a regular expression.")
 @click.option("--substring", "mode", flag_value="substring", help="TEXT may stand inside of words.")
 @click.option("--session", metavar="ID", shell_complete=session_ids, help="Search one session.")
+@click.option(
+    "--owner",
+    default=OPERATOR,
+    show_default=True,
+    help="Search the sessions of this owner, as `sessions list --json` names it.",
+)
 @click.option("--role", type=click.Choice(ROLES), help="Only what this role said.")
 @click.option("--since", metavar="WHEN", help="A date, a date and time, or 90m, 3h, 2d, 1w ago.")
 @click.option("--before", metavar="WHEN", help="Likewise.")
@@ -91,6 +97,7 @@ def search(
     text: str,
     mode: Literal["regex", "substring"] | None,
     session: str | None,
+    owner: str,
     role: str | None,
     since: str | None,
     before: str | None,
@@ -106,10 +113,12 @@ def search(
     """
     now = time.time()
     with open_desk() as desk:
+        within = desk.run(desk.store.session(session)) if session else None
+        archive = desk.archive_of(within) if within else desk.store.for_owner(Owner(owner))
         query = SearchQuery(
             text,
             mode or "words",
-            session=session,
+            session=within.id if within else None,
             role=role,
             since=None if since is None else moment(since, now),
             before=None if before is None else moment(before, now),
@@ -117,10 +126,10 @@ def search(
             limit=limit,
             cursor=cursor,
         )
-        page = desk.run(desk.archive.search(query))
+        page = desk.run(archive.search(query))
         inside = not page.hits and mode is None and cursor is None and order != "relevance"
         if inside:
-            page = desk.run(desk.archive.search(replace(query, mode="substring")))
+            page = desk.run(archive.search(replace(query, mode="substring")))
     if as_json:
         facts = {"hits": [hits.facts(hit) for hit in page.hits], "next": page.next, "complete": page.complete}
         click.echo(json.dumps(facts, indent=2))
@@ -142,7 +151,7 @@ def search(
 def export(session: str, form: str, as_view: bool, output: str | None) -> None:
     """Write a conversation as OpenAI JSON, Anthropic JSON or Markdown."""
     with open_desk() as desk:
-        found = desk.run(desk.archive.session(session))
+        found = desk.run(desk.store.session(session))
         messages = _view(desk, found) if as_view else transfer.said(desk, found)
         transfer.bring_out(found, iter(messages), form, output)
     if output and output != transfer.STANDARD:
@@ -156,7 +165,8 @@ def export(session: str, form: str, as_view: bool, output: str | None) -> None:
 def fork(session: str, at: int | None, title: str | None) -> None:
     """Go on from a point of a session without changing it; prints the id of the new one."""
     with open_desk() as desk:
-        child = desk.run(desk.archive.fork(session, at=at, title=title))
+        found = desk.run(desk.store.session(session))
+        child = desk.run(desk.archive_of(found).fork(found.id, at=at, title=title))
     click.echo(child.id)
 
 
@@ -165,10 +175,11 @@ def fork(session: str, at: int | None, title: str | None) -> None:
 def undo(session: str) -> None:
     """Restore the view before the last compaction. What was said since stays."""
     with open_desk() as desk:
-        found = desk.run(desk.archive.session(session))
-        messages_before, tokens_before = desk.run(desk.archive.weight(found.id))
-        desk.run(desk.archive.undo(found.id))
-        messages, tokens = desk.run(desk.archive.weight(found.id))
+        found = desk.run(desk.store.session(session))
+        archive = desk.archive_of(found)
+        messages_before, tokens_before = desk.run(archive.weight(found.id))
+        desk.run(archive.undo(found.id))
+        messages, tokens = desk.run(archive.weight(found.id))
     click.echo(
         f"Undone: the model sees {messages_before:,} → {messages:,} messages, {tokens_before:,} → {tokens:,} tokens."
     )
@@ -180,7 +191,8 @@ def undo(session: str) -> None:
 def pin(session: str, message: int) -> None:
     """Keep MESSAGE (its number) word for word through all compactions."""
     with open_desk() as desk:
-        desk.run(desk.archive.pin(session, message))
+        found = desk.run(desk.store.session(session))
+        desk.run(desk.archive_of(found).pin(found.id, message))
     click.echo(f"Message {message} is pinned.")
 
 
@@ -190,7 +202,8 @@ def pin(session: str, message: int) -> None:
 def unpin(session: str, message: int) -> None:
     """Let MESSAGE (its number) be compacted like any other."""
     with open_desk() as desk:
-        desk.run(desk.archive.unpin(session, message))
+        found = desk.run(desk.store.session(session))
+        desk.run(desk.archive_of(found).unpin(found.id, message))
     click.echo(f"Message {message} is no longer pinned.")
 
 
@@ -200,13 +213,13 @@ def unpin(session: str, message: int) -> None:
 def delete(session: tuple[str, ...], yes: bool) -> None:
     """Delete sessions with everything in them. This cannot be undone."""
     with open_desk() as desk:
-        found = [desk.run(desk.archive.session(one)) for one in dict.fromkeys(session)]
+        found = [desk.run(desk.store.session(one)) for one in dict.fromkeys(session)]
         for one in found:
             name = f"{one.id} ({plain(one.title) or 'no title'}, {one.messages:,} messages)"
             if not yes and not click.confirm(f"Delete {name} for ever?"):
                 click.echo(f"Kept {one.id}.")
                 continue
-            shared = desk.run(desk.archive.delete(one.id))
+            shared = desk.run(desk.archive_of(one).delete(one.id))
             kept = f" {shared:,} of its messages stay for the forks that share them." if shared else ""
             click.echo(f"Deleted {one.id}.{kept}")
 
@@ -245,44 +258,46 @@ def _pages(blocks: Iterable[RenderableType]) -> None:
 
 
 def _log(desk: Desk, session: Session) -> Iterator[RenderableType]:
-    pinned = set(desk.run(desk.archive.pins(session.id)))
+    pinned = set(desk.run(desk.archive_of(session).pins(session.id)))
     yield _heading(session)
     for first in range(1, session.messages + 1, transfer.PAGE):
-        for one in desk.run(desk.archive.messages(session.id, first, first + transfer.PAGE - 1)):
+        for one in desk.run(desk.archive_of(session).messages(session.id, first, first + transfer.PAGE - 1)):
             yield conversation.stored(one, pinned)
 
 
 def _seen(desk: Desk, session: Session) -> Iterator[RenderableType]:
-    pinned = set(desk.run(desk.archive.pins(session.id)))
-    items = desk.run(desk.archive.items(session.id))
+    pinned = set(desk.run(desk.archive_of(session).pins(session.id)))
+    items = desk.run(desk.archive_of(session).items(session.id))
     yield _heading(session)
     tokens = sum(item.tokens for item in items)
     yield Text(f"the model sees {len(items):,} messages, {tokens:,} tokens\n", "dim")
     for item in items:
-        node = desk.run(desk.archive.node(item.node)) if item.node else None
+        node = desk.run(desk.archive_of(session).node(item.node)) if item.node else None
         yield conversation.seen(item, node, pinned)
 
 
 def _view(desk: Desk, session: Session) -> list[dict[str, object]]:
-    return [item.message for item in desk.run(desk.archive.items(session.id))]
+    return [item.message for item in desk.run(desk.archive_of(session).items(session.id))]
 
 
 def _events(desk: Desk, session: Session) -> Iterator[RenderableType]:
     yield _heading(session)
-    events = desk.run(desk.archive.compactions(session.id, limit=1_000_000))
+    events = desk.run(desk.archive_of(session).compactions(session.id, limit=1_000_000))
     if not events:
         yield Text("Never compacted: the model sees the whole conversation.")
     for number, event in enumerate(events, 1):
         before, after = (_known(desk, session, view) for view in (event.view_before, event.view_after))
         nodes: list[Node] = []
         if event.outcome == "compacted" and before is not None and after is not None:
-            nodes = [desk.run(desk.archive.node(id)) for id in compactions.new_nodes(before, after)]
+            nodes = [
+                desk.run(desk.archive_of(session).node(id)) for id in compactions.new_nodes(before, after)
+            ]
         yield compactions.described(number, event, before, after, nodes, session.messages)
 
 
 def _known(desk: Desk, session: Session, number: int) -> View | None:
     try:
-        return desk.run(desk.archive.view(session.id, number))
+        return desk.run(desk.archive_of(session).view(session.id, number))
     except UserError:
         return None
 
@@ -291,6 +306,8 @@ def _heading(session: Session) -> Text:
     parts = [f"{session.messages:,} messages", f"{session.tokens:,} tokens"]
     if session.model:
         parts.append(plain(session.model))
+    if session.owner != OPERATOR:
+        parts.append(f"owner {plain(session.owner)}")
     if session.parent:
         parts.append(f"fork of {session.parent} at message {session.forked_at}")
     title = plain(session.title) or "(no title)"

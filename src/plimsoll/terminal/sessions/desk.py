@@ -1,9 +1,12 @@
 """The archive that the settings name, for commands that run one after the other.
 
     with open_desk() as desk:
-        session = desk.run(desk.archive.session("20261115-09"))
+        session = desk.run(desk.store.session("20261115-09"))
+        pins = desk.run(desk.archive_of(session).pins(session.id))
 
-Looking makes nothing: where there is no archive yet, a person is told how to begin one.
+Whoever runs these commands administers the archive, so a session is found whoever owns it, and is then
+worked on in the archive of its owner. Looking makes nothing: where there is no archive yet, a person is
+told how to begin one.
 """
 
 import asyncio
@@ -16,7 +19,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from plimsoll.archive import Archive
+from plimsoll.archive import OPERATOR, Archive, ArchiveStore, Session
 from plimsoll.archive.opening import archive_file, open_archive
 from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.errors import UserError
@@ -27,11 +30,20 @@ COMPLETIONS = 50
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """An open archive and the loop that its methods run on."""
+    """An open store and the loop that its methods run on."""
 
-    archive: Archive
+    store: ArchiveStore
     settings: Settings
     runner: asyncio.Runner
+
+    @property
+    def archive(self) -> Archive:
+        """The operator's own sessions."""
+        return self.store.for_owner(OPERATOR)
+
+    def archive_of(self, session: Session) -> Archive:
+        """The sessions of whoever owns this one."""
+        return self.store.for_owner(session.owner)
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Wait for one thing."""
@@ -49,11 +61,11 @@ def open_desk(*, create: bool = False) -> Iterator[Desk]:
     if not create and path is not None and not path.exists():
         raise UserError(nothing_yet(path))
     with asyncio.Runner() as runner:
-        archive = runner.run(open_archive(url, home))
+        store = runner.run(open_archive(url, home))
         try:
-            yield Desk(archive, loaded.settings, runner)
+            yield Desk(store, loaded.settings, runner)
         finally:
-            runner.run(archive.close())
+            runner.run(store.close())
 
 
 def has_archive() -> bool:
@@ -73,5 +85,5 @@ def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
     if not has_archive():
         return []
     with open_desk() as desk:
-        found = desk.run(desk.archive.sessions(prefix=incomplete, limit=COMPLETIONS))
+        found = desk.run(desk.store.sessions(prefix=incomplete, limit=COMPLETIONS))
     return [CompletionItem(one.id, help=one.title) for one in found]

@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.archive import Session
+from plimsoll.archive import OPERATOR, Session
 from plimsoll.terminal.sessions.moments import ago
 from plimsoll.terminal.tables import plain
 
@@ -45,6 +45,8 @@ def _cells(one: Session, now: float, longest: int) -> tuple[str, str, str, str, 
 
 def _title(one: Session) -> str:
     title = plain(one.title) or "(no title)"
+    if one.owner != OPERATOR:
+        title = f"[{plain(one.owner)}] {title}"
     return f"fork: {title}" if one.parent else title
 
 

@@ -53,7 +53,9 @@ def bring_in(desk: Desk, transcript: Transcript, title: str | None) -> Session:
 def said(desk: Desk, session: Session) -> Iterator[Message]:
     """The messages of a session, a page at a time."""
     for first in range(1, session.messages + 1, PAGE):
-        page = desk.run(desk.archive.messages(session.id, first, min(first + PAGE - 1, session.messages)))
+        page = desk.run(
+            desk.archive_of(session).messages(session.id, first, min(first + PAGE - 1, session.messages))
+        )
         yield from (stored.message for stored in page)
 
 

@@ -1,0 +1,63 @@
+"""`ArchiveStore`: a whole database of sessions, for whoever runs Plimsoll.
+
+    open_archive ──► ArchiveStore ── for_owner("key:…") ──► Archive     engines, plugins, tools, endpoints
+                          └─ keys, mail, health, the list of all sessions: administration only
+
+Nobody but administration holds a store. An `Archive` has no way back to it, and no argument of
+an `Archive` names another owner, so code that was given one cannot reach anybody else's sessions.
+"""
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Self
+
+from plimsoll.archive.interface import Archive
+from plimsoll.archive.keys import KeyStore
+from plimsoll.archive.mail import Mailbox
+from plimsoll.archive.owners import Owner
+from plimsoll.archive.records import Session
+
+
+class ArchiveStore(ABC):
+    """The sessions of every owner. All methods may be called from many tasks and many processes at once."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Finish what is being written and let go of the store. Its archives answer no more."""
+
+    @abstractmethod
+    def for_owner(self, owner: Owner) -> Archive:
+        """The sessions of this owner; those of all others do not exist for it."""
+
+    @property
+    @abstractmethod
+    def keys(self) -> KeyStore:
+        """Who may use a gateway on this store."""
+
+    @abstractmethod
+    def mailbox(self, account: str) -> Mailbox:
+        """Messages to this account on a chat platform until they are answered; no other account's."""
+
+    @abstractmethod
+    async def session(self, id: str) -> Session:
+        """The session of this id or of this unique beginning, whoever owns it; `UnknownSession` otherwise."""
+
+    @abstractmethod
+    async def sessions(self, *, limit: int = 50, offset: int = 0, prefix: str = "") -> list[Session]:
+        """Sessions of all owners whose id begins so, the one that was last written to first."""
+
+    @abstractmethod
+    async def check(self) -> list[str]:
+        """Everything that is wrong with the store, a sentence each; empty: sound."""
+
+    @abstractmethod
+    async def mend_search(self) -> int:
+        """Make messages findable that search has lost; how many these were."""

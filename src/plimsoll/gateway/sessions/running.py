@@ -1,0 +1,45 @@
+"""The turns that run in this process beside whoever waits for them, so that they can be ended."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from plimsoll.archive import Owner
+from plimsoll.sessions import Exchange
+
+
+class RunningTurns:
+    """Tasks by the owner and the id of their session."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[tuple[Owner, str], set[asyncio.Task[Exchange]]] = {}
+
+    def start(self, owner: Owner, id: str, turn: Coroutine[Any, Any, Exchange]) -> "asyncio.Task[Exchange]":
+        """A turn as a task, which `stop` and `close` end."""
+        task = asyncio.create_task(turn)
+        self._tasks.setdefault((owner, id), set()).add(task)
+        task.add_done_callback(lambda done: self._ended(owner, id, done))
+        return task
+
+    async def stop(self, owner: Owner, id: str) -> None:
+        """End the turns of a session."""
+        turns = list(self._tasks.get((owner, id), ()))
+        for task in turns:
+            task.cancel()
+        await asyncio.gather(*turns, return_exceptions=True)
+
+    async def close(self, patience: float) -> None:
+        """End all turns; they may go on for so many seconds."""
+        turns = [task for some in self._tasks.values() for task in some]
+        if turns:
+            await asyncio.wait(turns, timeout=patience)
+        for owner, id in list(self._tasks):
+            await self.stop(owner, id)
+
+    def _ended(self, owner: Owner, id: str, task: "asyncio.Task[Exchange]") -> None:
+        turns = self._tasks[owner, id]
+        turns.discard(task)
+        if not turns:
+            del self._tasks[owner, id]
+        if not task.cancelled():
+            task.exception()  # whoever waited has seen it; where nobody did, the log of the session tells
