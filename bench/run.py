@@ -69,6 +69,14 @@ def measure(names: list[str]) -> tuple[list[Figure], list[str]]:
         return reported(lines), missed
 
 
+def save(path: Path, names: list[str], figures: list[Figure]) -> None:
+    """Write a run. Benches that it left out keep their figures if these are of the same code and machine."""
+    saved, before = from_json(path.read_text("utf-8")) if path.exists() else ({}, [])
+    kept = [figure for figure in before if figure.bench not in names] if saved == source() else []
+    figures = sorted([*kept, *figures], key=lambda figure: list(BENCHES).index(figure.bench))
+    path.write_text(as_json(figures, source()), "utf-8")
+
+
 def compare(saved: dict[str, str], before: list[Figure], now: list[Figure]) -> bool:
     """Print how the figures changed; whether none is worse or missing."""
     here = source()
@@ -123,7 +131,7 @@ def main(line: list[str]) -> int:
     earlier = (RESULTS / f"{wanted.against}.json").read_text("utf-8") if wanted.against else ""
     figures, missed = measure(names)
     if wanted.save:
-        (RESULTS / f"{wanted.save}.json").write_text(as_json(figures, source()), "utf-8")
+        save(RESULTS / f"{wanted.save}.json", names, figures)
     held = True
     if earlier:
         saved, before = from_json(earlier)

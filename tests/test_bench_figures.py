@@ -100,3 +100,14 @@ def test_a_comparison_with_a_run_that_was_not_saved_says_how_to_save_it(runner, 
         runner(100, "--against", "yesterday")
     assert refused.value.code == 2
     assert "--save yesterday writes it" in capsys.readouterr().err
+
+
+def test_a_bench_is_added_to_a_saved_run_of_the_same_code_only(runner, figures, tmp_path):
+    import run
+
+    run.BENCHES["other"] = "measured before"
+    saved, other = tmp_path / "before.json", figures.Figure("other", "time", 1.0, "ms", "lower")
+    for source, kept in ((run.source(), {"other", "example"}), (SOURCE, {"example"})):
+        saved.write_text(figures.as_json([other], source), "utf-8")
+        assert runner(100, "--save", "before", "example") == 0
+        assert {figure.bench for figure in figures.from_json(saved.read_text("utf-8"))[1]} == kept
