@@ -169,10 +169,14 @@ def _finished(work: Coroutine[Any, Any, Result]) -> Result:
 def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
     """A connection set up as all of them are. Nothing is written by connecting."""
     connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
-    connection.execute("PRAGMA temp_store = MEMORY")
-    register(connection)
+    try:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        register(connection)
+    except BaseException:  # a damaged file is noticed only here
+        connection.close()
+        raise
     return connection
 
 

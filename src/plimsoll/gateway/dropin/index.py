@@ -56,7 +56,11 @@ class ChainIndex:
     async def open(cls, path: Path) -> "ChainIndex":
         """The index in this file, made where there is none."""
         index = cls(path)
-        await index._run(index._open)
+        try:
+            await index._run(index._open)
+        except BaseException:
+            await index.close()
+            raise
         return index
 
     async def close(self) -> None:
@@ -99,7 +103,8 @@ class ChainIndex:
         self._db.executescript(_TABLE)
 
     def _close(self) -> None:
-        self._open_db.close()
+        if self._db is not None:
+            self._db.close()
 
     def _find(self, chain: Sequence[bytes]) -> Known | None:
         for end in range(len(chain), 0, -_AT_ONCE):
