@@ -16,10 +16,11 @@ run: $(VENV)/.run  ## compress the bundled example, then chat: with your key's m
 	@$(BIN)/plimsoll compress --example --no-model
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/plimsoll chat; fi; exec $(BIN)/plimsoll chat -q $(QUESTION)
 
-# Real servers, terminals and killed processes may stumble on a busy machine: what fails is tried once more, and the
-# end of the output lists what needed it.
+# A safety net for real servers, terminals and killed processes: what fails is tried once more, and the end of the
+# output names it. A test that is named there is a defect. Tests in one xdist_group share a server, so one worker runs
+# them.
 test: $(VENV)/.dev lint  ## lint, types and the whole test suite
-	$(BIN)/python -m pytest -n 2 --reruns 1 -rR
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --reruns 1 -rR
 
 lint: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff check .

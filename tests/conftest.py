@@ -1,5 +1,6 @@
 """Fixtures for the whole suite."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -9,11 +10,20 @@ from plimsoll.testing.prefix import broken_prefixes
 from plimsoll.testing.pressure import told_how_full
 from plimsoll.testing.scripted_server import ScriptedServer
 
-pytest_plugins = ["embedded_model"]
+pytest_plugins = ["embedded_model", "resource_leaks"]
 
 # A machine that is busy with other work must not make a property fail.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make Ctrl-C work in the programs that tests start.
+
+    A shell starts a job in the background with SIGINT ignored, and every process inherits that.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

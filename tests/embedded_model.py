@@ -4,7 +4,7 @@
     small_model      a running server with a window of 1,024 tokens, for the tests of one module
 
 Tests that use them are slow. The machine may have two cores, so a lock keeps
-servers of parallel workers apart.
+servers of parallel suites apart, and one worker runs these tests.
 """
 
 import asyncio
@@ -20,6 +20,13 @@ from plimsoll.providers.local import LocalServer, can_serve, fetch_model, model_
 
 HOME = Path(__file__).parent.parent / ".local"
 WINDOW = 1_024
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One worker runs all of these tests, one after the other: the lock keeps none of the others waiting."""
+    for item in items:
+        if "embedded_home" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("embedded model"))
 
 
 @contextmanager

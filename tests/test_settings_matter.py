@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.testing.scripted_server import ScriptedServer, call, fault, say
+from ports import free_port
 
 PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
 SCRIPT = str(Path(__file__).parent / "tools" / "mcp_server_script.py")
@@ -189,9 +190,7 @@ def listens(port):
 
 
 def test_mcp_servers_url_names_a_server_over_http(home):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen([sys.executable, SCRIPT, str(port)], stderr=subprocess.DEVNULL)
     try:
         while not listens(port):

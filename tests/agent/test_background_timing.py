@@ -15,7 +15,7 @@ from plimsoll.models import card_for, estimate_messages_tokens_rough
 from plimsoll.providers import Endpoint
 from plimsoll.providers.auxiliary.watch import CURRENT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("background timing")]
 ANSWERING, SUMMARISING = 1.0, 5.0  # seconds
 STREAMING = 45  # seconds for which a slow summary model streams
 WRITTEN = "many of them were said"

@@ -152,7 +152,7 @@ def test_an_engine_that_hangs_is_not_used_again_and_that_is_said(tmp_path):
             release.wait(60)
             return messages
 
-    rules = CompactionRules(background=False, deadline=0.2)
+    rules = CompactionRules(background=False, deadline=2.0)
     with ScriptedServer(lambda request: say("ok"), model="claude-sonnet-5") as server:
         events, _, serving = talk(server, tmp_path, Hanging(), turns=40, rules=rules)
     release.set()

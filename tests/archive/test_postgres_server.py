@@ -92,12 +92,12 @@ def test_a_holder_that_stands_still_inside_of_its_transaction_is_cut_off_and_com
     async def overtake() -> None:
         url = here.url_for(tmp_path)
         async with (
-            await PostgresStore.open(url, stall=0.3) as stalling,
+            await PostgresStore.open(url, stall=1) as stalling,
             await PostgresStore.open(url) as other,
         ):
             slow, quick = stalling.for_owner(OPERATOR), other.for_owner(OPERATOR)
-            id = (await slow.create_session()).id
-            lease = await slow.acquire(id, "slow", 0.01)
+            id = (await quick.create_session()).id
+            lease = await quick.acquire(id, "slow", 0.01)
             locked, overtaken = asyncio.Event(), asyncio.Event()
             index = slow._index
 
@@ -183,15 +183,19 @@ def test_a_write_that_was_cut_off_at_its_commit_is_done_again_only_where_that_is
 
 def test_a_server_that_is_away_for_too_long_is_a_sentence(here: Server, tmp_path: Path):
     async def work(archive: Archive) -> None:
+        pool = archive._database._pool
+        # Impatient only while the server cannot answer, so that a slow machine is no server that is away.
+        patient, pool.timeout = pool.timeout, 1
         here.stand_still()
         try:
             with pytest.raises(ArchiveError, match=r"cannot be reached.*archive\.url"):
                 await archive.sessions()
         finally:
             here.go_on()
+            pool.timeout = patient
         assert await archive.sessions() == []
 
-    opened(here.url_for(tmp_path), work, wait=1)
+    opened(here.url_for(tmp_path), work)
 
 
 # Opening

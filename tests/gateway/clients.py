@@ -1,7 +1,9 @@
 """Clients that keep their whole history, as agents do, and a model that answers what it really sees."""
 
 import json
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -20,6 +22,18 @@ _SCHEMA = {"type": "object", "properties": {"key": {"type": "string"}}, "require
 def http() -> httpx.Client:
     """One client for all, as making one takes longer than a test."""
     return httpx.Client(timeout=60)
+
+
+@contextmanager
+def sent(url: str, body: Any, headers: Mapping[str, str]) -> Iterator[socket.socket]:
+    """A request whose client leaves at the end of the block, without having waited for an answer."""
+    address = httpx.URL(url)
+    content = json.dumps(body).encode()
+    lines = [f"POST {address.path} HTTP/1.1", f"host: {address.host}", f"content-length: {len(content)}"]
+    lines += [f"{name}: {value}" for name, value in {"content-type": "application/json", **headers}.items()]
+    with socket.create_connection((address.host, address.port), timeout=60) as leaving:
+        leaving.sendall("\r\n".join([*lines, "", ""]).encode() + content)
+        yield leaving
 
 
 def model(request: ChatRequest) -> Answer:

@@ -20,7 +20,7 @@ from plimsoll.config import Settings
 from plimsoll.messages import Message
 from plimsoll.testing.scripted_server import ScriptedServer
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def waited(condition: Callable[[], Any], seconds: float = PATIENCE, pause: float = 0.02) -> Any:

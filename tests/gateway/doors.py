@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from plimsoll.archive.keys import AccessKey, KeyLimits, Spent
 from plimsoll.archive.keytext import new_key
 from plimsoll.archive.opening import open_archive
 from plimsoll.testing.scripted_server import ScriptedServer, say
+from ports import free_port
 
 ASK = {"max_tokens": 20, "messages": [{"role": "user", "content": "Where does the lantern hang?"}]}
 PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
@@ -89,6 +89,19 @@ def environment(home: Path, **variables: str) -> dict[str, str]:
     return {**clean, "PLIMSOLL_HOME": str(home), **variables}
 
 
+def wait_until_healthy(url: str, running: "subprocess.Popen[str]") -> None:
+    """Return when the gateway answers; fail when its process ended."""
+    for _ in range(2_400):
+        assert running.poll() is None, running.stderr.read() if running.stderr else ""
+        try:
+            # The connection is not kept: the gateway under test starts with none.
+            if http().get(url + "/healthz", headers={"connection": "close"}).status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    raise AssertionError("the gateway does not answer")
+
+
 @contextmanager
 def gateway_program(
     home: Path, server: ScriptedServer, *arguments: str, config: str = ""
@@ -97,26 +110,18 @@ def gateway_program(
     home.mkdir(exist_ok=True)
     model = f"model:\n  provider: anthropic\n  base_url: {server.anthropic_url}\n"
     (home / "config.yaml").write_text(model + config, "utf-8")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "plimsoll.gateway", "--port", str(port), *arguments]
     running = subprocess.Popen(
         command, env=environment(home, ANTHROPIC_API_KEY="upstream-key"), stderr=subprocess.PIPE, text=True
     )
     try:
         url = f"http://127.0.0.1:{port}"
-        for _ in range(1_200):
-            assert running.poll() is None, running.stderr.read() if running.stderr else ""
-            try:
-                if httpx.get(url + "/healthz", timeout=5).status_code == 200:
-                    break
-            except httpx.TransportError:
-                time.sleep(0.05)
+        wait_until_healthy(url, running)
         yield url, running
     finally:
         if running.poll() is None:
             running.send_signal(signal.SIGTERM)
-        running.wait(30)
+        running.wait(120)
         if running.stderr:
             running.stderr.close()

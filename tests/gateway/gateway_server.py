@@ -31,7 +31,7 @@ class RunningGateway:
         self.app = build_app(settings, gateway, environ=environ or {}, home=home, clock=clock)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._server = uvicorn.Server(
-            uvicorn.Config(self.app, log_level="error", access_log=False, timeout_graceful_shutdown=5)
+            uvicorn.Config(self.app, log_level="error", access_log=False, timeout_graceful_shutdown=20)
         )
         self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
         self._thread = threading.Thread(target=self._run, name="gateway", daemon=True)
@@ -39,7 +39,7 @@ class RunningGateway:
 
     def __enter__(self) -> "RunningGateway":
         self._thread.start()
-        for _ in range(2_000):
+        for _ in range(24_000):
             if self._server.started or not self._thread.is_alive():
                 break
             threading.Event().wait(0.005)
@@ -53,7 +53,7 @@ class RunningGateway:
 
     def stop(self) -> None:
         self._server.should_exit = True
-        self._thread.join(20)
+        self._thread.join(60)
         self._socket.close()
 
     @property

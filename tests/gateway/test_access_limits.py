@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,19 +11,12 @@ from clients import http
 from doors import ASK, MODELS, PATHS, add_key, answering, ask, error_of, gateway_program, used_today
 from gateway_server import RunningGateway, settings_for
 from postgres_server import server as postgres
-from postgres_server import stop
 
 from plimsoll.archive.keys import DAY, Spent
 from plimsoll.archive.opening import open_archive
 from plimsoll.errors import ArchiveError
 from plimsoll.gateway.access.ring import KeyRing, KeysUnknown
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
-
-
-@pytest.fixture(scope="module", autouse=True)
-def servers() -> Iterator[None]:
-    yield
-    stop()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

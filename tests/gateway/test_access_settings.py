@@ -14,13 +14,24 @@ from pathlib import Path
 import httpx
 import pytest
 from clients import http
-from doors import ASK, MODELS, add_key, answering, ask, environment, error_of, gateway_program
+from doors import (
+    ASK,
+    MODELS,
+    add_key,
+    answering,
+    ask,
+    environment,
+    error_of,
+    gateway_program,
+    wait_until_healthy,
+)
 from gateway_server import RunningGateway, settings_for
 from pydantic import ValidationError
 
 from plimsoll.config import Settings, all_keys
 from plimsoll.gateway.settings import SessionLimits, gateway_settings
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
+from ports import free_port
 
 PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
 
@@ -33,22 +44,6 @@ def started(home: Path, config: str, *arguments: str) -> "subprocess.Popen[str]"
     )
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-def answers(url: str, process: "subprocess.Popen[str]") -> bool:
-    for _ in range(1_200):
-        assert process.poll() is None
-        try:
-            return httpx.get(f"{url}/healthz", timeout=5).status_code == 200
-        except httpx.TransportError:
-            time.sleep(0.05)
-    return False
-
-
 def ended(process: "subprocess.Popen[str]") -> str:
     process.send_signal(signal.SIGTERM)
     said = process.communicate(timeout=60)[1]
@@ -57,16 +52,16 @@ def ended(process: "subprocess.Popen[str]") -> str:
 
 
 def test_host_port_and_workers_are_where_the_gateway_listens(tmp_path: Path) -> None:
-    port = free_port()
+    port = free_port("127.0.0.2")
     running = started(tmp_path, f"gateway:\n  host: 127.0.0.2\n  port: {port}\n  workers: 2\n")
-    assert answers(f"http://127.0.0.2:{port}", running)
+    wait_until_healthy(f"http://127.0.0.2:{port}", running)
     assert f"http://127.0.0.2:{port} with 2 processes" in ended(running)
 
 
 def test_a_flag_outranks_the_setting(tmp_path: Path) -> None:
     port = free_port()
     running = started(tmp_path, "gateway:\n  port: 1\n  workers: 2\n", "--port", str(port), "--workers", "1")
-    assert answers(f"http://127.0.0.1:{port}", running)
+    wait_until_healthy(f"http://127.0.0.1:{port}", running)
     assert f":{port} with 1 process." in ended(running)
 
 

@@ -25,7 +25,7 @@ from plimsoll.dialects import ChatRequest
 from plimsoll.messages import text_of
 from plimsoll.testing.scripted_server import Answer, ScriptedServer, say
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("matrix")]
 
 NIGHT = 300
 WINDOW = 10_000

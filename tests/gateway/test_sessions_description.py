@@ -15,6 +15,7 @@ from plimsoll.testing.scripted_server import ScriptedServer, say
 schemathesis = pytest.importorskip("schemathesis")
 from schemathesis import GenerationMode, checks  # noqa: E402
 
+pytestmark = pytest.mark.xdist_group("sessions description")
 FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
 CHECKED = [
     checks.not_a_server_error,

@@ -1,7 +1,6 @@
 """What an operator sees of a gateway: health, and figures for Prometheus, of one process and of several."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,15 +8,8 @@ from clients import AnthropicClient, converse, http, model
 from doors import add_key, answering, ask, gateway_program
 from gateway_server import RunningGateway, settings_for
 from postgres_server import server as postgres
-from postgres_server import stop
 
 from plimsoll.testing.scripted_server import ScriptedServer
-
-
-@pytest.fixture(scope="module", autouse=True)
-def servers() -> Iterator[None]:
-    yield
-    stop()
 
 
 def figures(url: str, **headers: str) -> dict[str, float]:

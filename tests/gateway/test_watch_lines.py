@@ -28,7 +28,7 @@ def lines_of(
         running.send_signal(signal.SIGTERM)
         assert running.stderr is not None
         written = running.stderr.read()
-        assert running.wait(30) == 0
+        assert running.wait(120) == 0
     return [line for line in written.splitlines() if "/v1/messages" in line], key
 
 
@@ -96,10 +96,10 @@ def test_a_gateway_that_is_ended_finishes_what_is_under_way(tmp_path: Path, work
     ):
         thread = threading.Thread(target=asking, args=(url,))
         thread.start()
-        assert begun.wait(30)
+        assert begun.wait(120)
         running.send_signal(signal.SIGTERM)
-        thread.join(30)
-        assert running.wait(30) == 0
+        thread.join(120)
+        assert running.wait(120) == 0
     assert "message_stop" in "".join(answers)
 
 

@@ -13,7 +13,7 @@ from plugin_folders import PLIMSOLL
 
 from plimsoll.plugins import built_in_engines
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 CONFIG = "# my settings\ncontext:\n  engine: compressor  # for now\n# the end\n"
 
 

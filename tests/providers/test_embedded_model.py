@@ -35,7 +35,7 @@ def completed(endpoint: Endpoint, request: ChatRequest) -> Reply:
     return asyncio.run(exchange())
 
 
-def gone(pid: int, within: float = 10.0) -> bool:
+def gone(pid: int, within: float = 120.0) -> bool:
     """Whether a process ends in time."""
     ends = time.monotonic() + within
     while time.monotonic() < ends:

@@ -13,7 +13,8 @@ from uuid import uuid4
 import pytest
 
 PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
-PATIENCE = 60.0
+PATIENCE = 180.0
+_STATUS = re.compile(r"\(\d+ %\)")  # in the status line, which is there only while the chat waits
 
 
 def environment(home, **variables):
@@ -107,7 +108,7 @@ class Terminal:
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
             lines = [line for line in self.shown.splitlines() if line.strip()]
-            if len(lines) > 1 and lines[-2].strip() == "›":
+            if len(lines) > 1 and lines[-2].strip() == "›" and _STATUS.search(lines[-1]):
                 return self.shown
             time.sleep(0.05)
         raise AssertionError(f"no prompt:\n{self.shown}")

