@@ -13,7 +13,7 @@ import plimsoll
 SOURCE = Path(plimsoll.__file__).parent
 ROWS = [
     {"errors"},
-    {"messages", "sections", "patterns"},
+    {"messages", "sections", "patterns", "secrets"},
     {"models", "tools"},
     {"caching"},
     {"archive"},
@@ -29,7 +29,18 @@ ROWS = [
 ]
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 NO_CODE = {"examples"}  # data only
-PURE = {"errors", "messages", "sections", "patterns", "models", "caching", "context", "dialects", "quality"}
+PURE = {
+    "errors",
+    "messages",
+    "sections",
+    "secrets",
+    "patterns",
+    "models",
+    "caching",
+    "context",
+    "dialects",
+    "quality",
+}
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 IO_MODULES = {
     "asyncio", "http", "httpx", "os", "pathlib", "random", "requests", "shutil", "socket", "sqlite3", "subprocess",

@@ -28,7 +28,7 @@ from plimsoll.models import (
     estimate_tools_tokens,
 )
 from plimsoll.providers import Client, ReplyStream
-from plimsoll.providers.masking import masked
+from plimsoll.secrets import masked
 
 Emit = Callable[[Event], None]
 # Room in somebody's limits for one request: tokens of its prompt, and the most of its reply.

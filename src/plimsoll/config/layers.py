@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from plimsoll.config.document import Document
 from plimsoll.config.legacy import renamed
-from plimsoll.config.scalars import is_secret_name, read_text, shown
+from plimsoll.config.scalars import read_text, shown
 from plimsoll.config.schema import (
     PREFIX,
     Setting,
@@ -29,6 +29,7 @@ from plimsoll.config.schema import (
     setting_at,
 )
 from plimsoll.config.sources import COMMAND_LINE, Given, KeyPath, Problem, Source
+from plimsoll.secrets import is_secret_name
 
 Found = Iterator[Given | Problem]
 

@@ -15,24 +15,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from plimsoll.config.schema import Setting
+from plimsoll.secrets import is_secret_name, is_secret_value
 
 _PLAIN = re.compile(r"[A-Za-z0-9_/.][A-Za-z0-9_/.@+-]*(?::[A-Za-z0-9_/.@+-]+)*")
-_SECRET_VALUE = re.compile(
-    r"(?:^|\W)(?:(?:sk|pk|rk|ghp|gho|hf|xox[abp])[-_]|AIza|AKIA)[-\w]{8,}|bearer\s", re.I
-)
-_SECRET_URL = re.compile(r"://[^/\s]*@|[?&](?:api[-_]?key|key|token|access_token|secret)=", re.I)
-_SECRET_NAME = re.compile(
-    r"(?:^|_)(?:api_?keys?|keys?|(?:access_?|auth_?)?token|secrets?|passw(?:or)?d|passphrase|credentials?"
-    r"|authorization|bearer)$"
-)
 _HIDDEN = "(not shown)"
 _LONGEST_SHOWN = 60
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether a key's name says that its value is a secret (`api_key`, `apiKey`, `auth-token`)."""
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).replace("-", "_").lower()
-    return _SECRET_NAME.search(snake) is not None
 
 
 def read_yaml_scalar(text: str) -> Any:
@@ -86,7 +73,7 @@ def without_secrets(setting: Setting, value: Any) -> Any:
         return dict.fromkeys(value, _HIDDEN) if isinstance(value, Mapping) else value and _HIDDEN
     if setting.is_many and isinstance(value, Sequence) and not isinstance(value, str):
         return list(_arguments_without_secrets(value))
-    return _HIDDEN if isinstance(value, str) and _is_secret(value) else value
+    return _HIDDEN if isinstance(value, str) and is_secret_value(value) else value
 
 
 def _arguments_without_secrets(arguments: Sequence[Any]) -> Iterator[Any]:
@@ -100,12 +87,8 @@ def _arguments_without_secrets(arguments: Sequence[Any]) -> Iterator[Any]:
         if equals and is_secret_name(name.lstrip("-")):
             yield f"{name}={_HIDDEN}"
         else:
-            yield _HIDDEN if named or _is_secret(one) else one
+            yield _HIDDEN if named or is_secret_value(one) else one
         named = one.startswith("-") and not equals and is_secret_name(name.lstrip("-"))
-
-
-def _is_secret(text: str) -> bool:
-    return bool(_SECRET_VALUE.search(text) or _SECRET_URL.search(text))
 
 
 def told(setting: Setting, value: Any) -> str:
@@ -123,7 +106,7 @@ def shown(value: Any) -> str:
     if value is None or isinstance(value, bool | int | float):
         return scalar_text(value)
     text = str(value)
-    if _is_secret(text):
+    if is_secret_value(text):
         return _HIDDEN
     if len(text) > _LONGEST_SHOWN:
         text = text[: _LONGEST_SHOWN - 1] + "…"

@@ -17,10 +17,10 @@ from pydantic_core import PydanticCustomError
 
 from plimsoll.models.cards import ModelCard
 from plimsoll.models.catalogue import card_for
+from plimsoll.secrets import is_secret_parameter
 from plimsoll.sections import Section
 
 PROVIDERS = ("auto", "openrouter", "nous", "anthropic", "openai", "ollama", "local")
-_SECRET_PARAMETERS = frozenset({"key", "api_key", "apikey", "api-key", "token", "access_token", "secret"})
 
 
 def _endpoint(address: str) -> str:
@@ -31,7 +31,7 @@ def _endpoint(address: str) -> str:
         raise PydanticCustomError("endpoint", "it must be an http:// or https:// address") from None
     if parts.scheme not in ("http", "https") or not host or any(c.isspace() for c in address):
         raise PydanticCustomError("endpoint", "it must be an http:// or https:// address")
-    if password_or_user or any(name.lower() in _SECRET_PARAMETERS for name, _ in parse_qsl(parts.query)):
+    if password_or_user or any(is_secret_parameter(name) for name, _ in parse_qsl(parts.query)):
         raise PydanticCustomError(
             "endpoint", "it carries a secret; leave that out and set the provider's environment variable"
         )

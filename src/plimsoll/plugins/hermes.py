@@ -19,8 +19,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from plimsoll.context import ContextEngine, Summarizer, SummaryService, SummaryWriter
-from plimsoll.context.redaction import redact
 from plimsoll.messages import Message, text_of
+from plimsoll.secrets import redact
 
 DEFAULT_ANSWER = 2_000  # tokens, where the plugin does not say how long the answer may be
 

@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import Any
 
 from plimsoll.context import ContextEngine
-from plimsoll.context.redaction import redact
 from plimsoll.errors import PluginError
 from plimsoll.plugins.foreign import ForeignEngine
 from plimsoll.plugins.hermes import Services, hermes_modules, serving
@@ -24,6 +23,7 @@ from plimsoll.plugins.offers import EngineContext, EngineOffer
 from plimsoll.plugins.places import Found
 from plimsoll.plugins.registration import PluginContext, Registered, RegisteredEngine
 from plimsoll.plugins.trust import TrustFile
+from plimsoll.secrets import redact
 
 _LONGEST_ERROR = 300
 # Threads that a plugin started itself belong to no conversation; the newest one's services answer them.

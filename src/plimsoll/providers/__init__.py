@@ -8,7 +8,6 @@ from plimsoll.providers.failures import classify
 from plimsoll.providers.keys import address_of, find_key
 from plimsoll.providers.listing import served_models
 from plimsoll.providers.local import LocalServer, fetch_model
-from plimsoll.providers.masking import masked
 from plimsoll.providers.resolve import Resolution, Step, resolve
 from plimsoll.providers.retry import Retries
 from plimsoll.providers.wire import Timeouts
@@ -29,7 +28,6 @@ __all__ = [
     "connect",
     "fetch_model",
     "find_key",
-    "masked",
     "model_at",
     "provider_at",
     "providers",

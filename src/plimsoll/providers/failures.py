@@ -16,9 +16,10 @@ from importlib.resources import files
 from typing import Any
 
 from plimsoll.errors import ProviderError
-from plimsoll.providers.masking import masked, one_line
+from plimsoll.providers.printable import one_line
 from plimsoll.providers.retry import duration, retry_after
 from plimsoll.providers.sentences import Said, error_for
+from plimsoll.secrets import masked
 
 _LONGEST_BODY = 64_000  # characters that are looked at
 _DEEPEST = 6

@@ -25,9 +25,10 @@ from plimsoll.dialects import ChatRequest, Delta, Failure, Reply, SseEvent, SseP
 from plimsoll.errors import BrokenReply, MalformedReply, ProviderError, ProviderTimeout
 from plimsoll.providers.endpoint import Endpoint
 from plimsoll.providers.failures import classify
-from plimsoll.providers.masking import masked, one_line
+from plimsoll.providers.printable import one_line
 from plimsoll.providers.sentences import Said, error_for
 from plimsoll.providers.substance import holds_something, is_substance
+from plimsoll.secrets import masked
 
 T = TypeVar("T")
 Decoder: TypeAlias = openai.StreamDecoder | anthropic.StreamDecoder

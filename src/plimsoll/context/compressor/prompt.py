@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from plimsoll.context.redaction import redact
 from plimsoll.messages import Message, arguments_text, call_name, excerpt, media_of, text_of, tool_calls
 from plimsoll.models import estimate_tokens
+from plimsoll.secrets import redact
 
 _EXCERPT = {"user": 8_000, "assistant": 4_000, "tool": 2_000}
 _ARGUMENTS_EXCERPT = 1_200

@@ -34,11 +34,11 @@ from plimsoll.context.ledger import (
     without_model_lines,
     write_sections,
 )
-from plimsoll.context.redaction import redact
 from plimsoll.context.summarizer import ConversationSummarizer, Summarizer, SummaryService, SummaryWriter
 from plimsoll.errors import SummaryFailed, SummaryLate
 from plimsoll.messages import Message
 from plimsoll.models import estimate_tokens
+from plimsoll.secrets import redact
 
 # Estimates and the model's own count differ; a quarter over the budget is a miscount, more is a failure.
 TOO_LONG = 1.25

@@ -16,10 +16,10 @@ from plimsoll.context.lcm.passages import passages
 from plimsoll.context.lcm.scribe import Scribe, template
 from plimsoll.context.lcm.transcript import message_by_id, node_by_id, text_of_message, text_of_node
 from plimsoll.context.lcm.tree import Tree, tree_of
-from plimsoll.context.redaction import redact
 from plimsoll.errors import SummaryFailed, UserError
 from plimsoll.messages import excerpt
 from plimsoll.models import estimate_tokens
+from plimsoll.secrets import redact
 
 ANSWER_TOKENS = 600
 EXCERPT_TOKENS = 10_000  # of all excerpts together

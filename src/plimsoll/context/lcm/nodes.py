@@ -14,9 +14,9 @@ from plimsoll.archive.ids import node_id
 from plimsoll.context.lcm.scribe import Scribe, Written
 from plimsoll.context.lcm.tree import REPLACES
 from plimsoll.context.ledger import Facts, read_facts
-from plimsoll.context.redaction import redact
 from plimsoll.messages import Message
 from plimsoll.models import estimate_message_tokens
+from plimsoll.secrets import redact
 
 MODEL = "model"  # who wrote the text is known to the host; here it matters only that somebody did
 _MOST = {"constraints": 12, "files": 24, "commands": 16, "errors": 8, "commits": 12, "decisions": 8}

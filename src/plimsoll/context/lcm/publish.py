@@ -35,11 +35,11 @@ from plimsoll.context.ledger import (
     write_sections,
 )
 from plimsoll.context.markers import summary_body
-from plimsoll.context.redaction import redact
 from plimsoll.context.report import Report
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import SYSTEM_ROLES, Message, is_whole, repair, text_of
 from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough, estimate_tokens
+from plimsoll.secrets import redact
 
 _MOST_SCALE = 2.0  # a provider that counts more than this beside the estimate counts something else
 

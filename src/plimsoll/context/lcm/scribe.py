@@ -17,11 +17,11 @@ from plimsoll.context.compressor.prompt import as_text
 from plimsoll.context.compressor.summarise import TOO_LONG, Job, summarise
 from plimsoll.context.ledger import SECTIONS, Facts, parse_sections, render_sections, write_sections
 from plimsoll.context.ledger.template import section_lines
-from plimsoll.context.redaction import redact
 from plimsoll.context.summarizer import Summarizer, SummaryService, SummaryWriter
 from plimsoll.errors import SummaryFailed
 from plimsoll.messages import Message, excerpt
 from plimsoll.models import estimate_tokens
+from plimsoll.secrets import redact
 
 MOST_REQUESTS = 8  # for one compaction
 MOST_FAILURES = 2  # in a row

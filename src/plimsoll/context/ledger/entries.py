@@ -17,7 +17,7 @@ from plimsoll.context.ledger.outcome import one_line
 from plimsoll.context.ledger.template import SECTIONS, section_lines
 from plimsoll.context.ledger.terms import plain_words, terms_in
 from plimsoll.context.ledger.todos import FINISHED, OPEN
-from plimsoll.context.redaction import redact
+from plimsoll.secrets import redact
 
 QUOTE = "  · "
 # What must survive every compaction has at least this value.

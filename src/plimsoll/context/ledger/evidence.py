@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll.context.ledger.terms import amounts_in, plain_words, terms_in
-from plimsoll.context.redaction import redact
+from plimsoll.secrets import redact
 
 SAID, ASKED, TOLD = "said", "asked", "told"  # sources that are no file and no command; told: by a program
 JOINT = " / "  # between two neighbouring lines that only together say something

@@ -26,7 +26,6 @@ from plimsoll.context.ledger.outcome import (
 from plimsoll.context.ledger.speech import SENTENCE, constraints_in, decisions_in, ticked_in
 from plimsoll.context.ledger.terms import plain_words
 from plimsoll.context.ledger.todos import Todos
-from plimsoll.context.redaction import redact
 from plimsoll.messages import (
     Message,
     answered_id,
@@ -36,6 +35,7 @@ from plimsoll.messages import (
     text_of,
     tool_calls,
 )
+from plimsoll.secrets import redact
 
 # A summary holds a few hundred lines, and a running conversation is compacted long before so many messages. Only a
 # giant history that comes all at once is longer: the user's words in it are read to the very first, the rest the less

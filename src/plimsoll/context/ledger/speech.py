@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from plimsoll.context.ledger.demands import demand_in, may_demand
-from plimsoll.context.redaction import redact
+from plimsoll.secrets import redact
 
 _READ = 4_000  # characters of a message in which such sentences are looked for
 _LONGEST = 300

@@ -41,7 +41,8 @@ from plimsoll.gateway.upstream.headers import client_key, returned_headers, sent
 from plimsoll.gateway.upstream.pool import Answer, Call, Pool
 from plimsoll.gateway.upstream.target import Target, Targets
 from plimsoll.gateway.watch.facts import current_key, note_refusal, note_upstream, note_usage
-from plimsoll.providers import classify, masked
+from plimsoll.providers import classify
+from plimsoll.secrets import masked
 
 _QUERY = "!$%&'()*+,-./:;=?@_~"  # what a query may have as it is (RFC 3986)
 _ERROR_BYTES = 1_000_000

@@ -24,7 +24,8 @@ from nio import (  # type: ignore[import-untyped, import-not-found, unused-ignor
 from plimsoll.archive.mail import Letter
 from plimsoll.errors import PlatformFailed, PlatformRefused
 from plimsoll.gateway.messaging.adapter import Adapter, Allowed, Batch, plain
-from plimsoll.providers.masking import masked, one_line
+from plimsoll.providers.printable import one_line
+from plimsoll.secrets import masked
 
 _PAGE = 100
 _TYPING_MS = 30_000

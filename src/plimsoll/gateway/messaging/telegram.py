@@ -17,7 +17,8 @@ import httpx
 from plimsoll.archive.mail import Letter
 from plimsoll.errors import PlatformFailed, PlatformRefused
 from plimsoll.gateway.messaging.adapter import Adapter, Allowed, Batch, plain
-from plimsoll.providers.masking import MASK, masked, one_line
+from plimsoll.providers.printable import one_line
+from plimsoll.secrets import MASK, masked
 
 _PAGE = 100  # updates that one request gives at most
 _SLACK = 15.0  # seconds for an answer beyond those that were asked for

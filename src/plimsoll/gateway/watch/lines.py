@@ -17,8 +17,8 @@ from logging.handlers import QueueHandler, QueueListener
 from typing import Any, TextIO
 
 from plimsoll.config.gateway import LogForm
-from plimsoll.context.redaction import redact
 from plimsoll.gateway.watch.facts import Facts
+from plimsoll.secrets import redact
 
 REQUESTS = "plimsoll.gateway.requests"
 _NAMES = ("plimsoll", "uvicorn")

@@ -17,7 +17,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from plimsoll.caching import SummaryChoice, choose_summary
-from plimsoll.context.redaction import redact
 from plimsoll.dialects import ChatRequest, Usage
 from plimsoll.errors import (
     AuthenticationFailed,
@@ -35,6 +34,7 @@ from plimsoll.providers.auxiliary.desk import Arrived, Desk
 from plimsoll.providers.auxiliary.resolve import Candidate
 from plimsoll.providers.auxiliary.warm import Sent, sent
 from plimsoll.providers.auxiliary.watch import CURRENT, SummaryWatch
+from plimsoll.secrets import redact
 
 # Seconds for one summary, all pieces and repetitions included: room for two requests of 45 s with `_FIRST_SHARE`.
 DEADLINE = 150.0

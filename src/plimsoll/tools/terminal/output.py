@@ -8,16 +8,14 @@ Values of environment variables that hold secrets are replaced, whoever printed 
 import re
 from collections.abc import Mapping
 
+from plimsoll.secrets import without_values
 from plimsoll.tools.limits import KeptBytes
 
-MASK = "[key]"
 # Each alternative ends at the next escape at the latest, so that no output makes this slow.
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])"
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_SECRET_NAME = re.compile(r"(?i)(?:key|token|secret|passw(?:or)?d|credentials?|passphrase)s?$")
-_SHORTEST_SECRET = 8  # shorter values are words of ordinary text too often
 _SAMPLE = 8_192
 
 
@@ -26,11 +24,11 @@ def readable(kept: KeptBytes, environment: Mapping[str, str]) -> str:
     if is_binary(kept.head):
         return f"[binary output, {kept.total:,} bytes, not shown]"
     if not kept.left_out:
-        return without_secrets(_clean((kept.head + kept.tail).decode("utf-8", "replace")), environment)
+        return without_values(_clean((kept.head + kept.tail).decode("utf-8", "replace")), environment)
     # Cut in the middle of a character, each side loses that character.
     head, tail = (_clean(side.decode("utf-8", "ignore")) for side in (kept.head, kept.tail))
     text = f"{head}\n[… {kept.left_out:,} bytes left out …]\n{tail}"
-    return without_secrets(text, environment)
+    return without_values(text, environment)
 
 
 def is_binary(sample: bytes) -> bool:
@@ -40,18 +38,6 @@ def is_binary(sample: bytes) -> bool:
         return True
     text = sample.decode("utf-8", "replace")
     return len(text) > 32 and text.count("\ufffd") > len(text) * 0.3
-
-
-def without_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """The text without the values of variables whose name says that they are secret."""
-    secrets = {
-        value
-        for name, value in environment.items()
-        if len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name)
-    }
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, MASK)
-    return text
 
 
 def _clean(text: str) -> str:

@@ -1,0 +1,11 @@
+"""Text of others on one line, with nothing in it that a terminal would act on."""
+
+import re
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]+")
+
+
+def one_line(text: str, longest: int = 300) -> str:
+    """The text on one line, cut where it is long, with nothing that a terminal would act on."""
+    flat = " ".join(_CONTROL.sub(" ", text).split())
+    return flat if len(flat) <= longest else flat[: longest - 1].rstrip() + "…"

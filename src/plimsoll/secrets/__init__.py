@@ -1,0 +1,17 @@
+"""Every detector of secrets in the project: in text, in names and values of settings, and those that are known."""
+
+from plimsoll.secrets.assigned import MARK
+from plimsoll.secrets.known import MASK, masked, without_values
+from plimsoll.secrets.names import is_secret_name, is_secret_parameter, is_secret_value
+from plimsoll.secrets.redact import redact
+
+__all__ = [
+    "MARK",
+    "MASK",
+    "is_secret_name",
+    "is_secret_parameter",
+    "is_secret_value",
+    "masked",
+    "redact",
+    "without_values",
+]

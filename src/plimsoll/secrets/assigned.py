@@ -1,0 +1,224 @@
+"""Values of names that promise a secret.
+
+    DB_PASS=(hunter2)          "password": "hunter2"          <password>hunter2</password>
+    machine h login u password hunter2                        --token hunter2
+
+The name stays, the value goes. A value that is a type, a reference, an expression or the name of a
+variable stays, too.
+"""
+
+import binascii
+import re
+from base64 import b64decode
+from functools import cache
+
+from plimsoll.secrets.values import (
+    EXPRESSION,
+    SPEAKS_OF_ITSELF,
+    WORD,
+    is_no_value,
+    is_plain,
+    is_random,
+    is_spoken,
+    is_very_random,
+    words,
+)
+
+MARK = "[redacted]"
+_FLAGS = re.IGNORECASE
+_REACH = 60  # characters before a name that are looked at
+_IN_NAMES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+_OPTION = re.compile(r"(?:^|[\s'\"])--?[A-Za-z-]*\Z")
+_NETRC = re.compile(r"(?:\b(?:login|user|account|machine)\s{1,8}\S{1,100}|^|\n)\s{1,8}\Z", _FLAGS)
+_SUFFIX = rf"(?:[_-](?:{'|'.join(words('suffixes'))}|v?\d{{1,3}})|\d{{1,2}})?(?![A-Za-z0-9_])"
+VALUE = re.compile(
+    _SUFFIX + r"(?:[\"'][ \t]{1,4}(?:value|content)=[\"'](?P<attribute>[^\"'\n]{1,400})(?=[\"'])"
+    r"|(?P<close>\\{0,3}[\"'])?\]?"
+    r"(?P<sep>[ \t]{0,8}(?:=>|:=|[:=](?!=))[ \t]{0,8}|[ \t]{1,4})"
+    r"(?:(?P<escaped>\\{1,3}[\"'])(?P<inner>[^\"'\\\n]{1,400})"
+    r"|\"(?P<double>(?:[^\"\\\n]|\\.){1,400}+)(?=\")|'(?P<single>(?:[^'\\\n]|\\.){1,400}+)(?=')"
+    r"|(?P<bare>(?:[$*@(!%^#]{1,3})?[^\s\"'`,;&(){}\[\]<>|\\]{3,400}+))"
+    r"|(?P<tag>>)(?P<text>[^<>\n]{1,400})(?=</)"
+    r"|(?P<spoken>[ \t]{1,2}(?:is|was)(?:[ \t]now)?:?[ \t]{1,2}[\"'`]?)(?P<told>[^\s\"'`<>\[\]]{4,200}+))",
+    _FLAGS,
+)
+_TAIL = re.compile(r"\S{0,400}+")
+_BEGINS_LINE = re.compile(
+    r"(?:\A|[\n\r])(?:export |set |ENV |ARG |-e |\+|-|\d+[:→\t|])?[ \t]{0,8}[A-Z0-9_]*\Z"
+)
+_CALL = re.compile(r"[A-Za-z_][\w.:]*+\(")
+_GROUPS = ("inner", "double", "single", "text", "attribute", "told", "bare")
+
+
+@cache
+def _finders() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """A needle, which is cheap to look for, and the names that it may be a part of."""
+    strong, weak = words("strong"), words("weak")
+    names = (*strong, *words("abbreviated"), *weak, "key")
+    needles = ("pass", "pwd", "secret", "token", "credential", "key", *weak)
+    return tuple(
+        (
+            needle,
+            re.compile("|".join(sorted((n for n in names if n.startswith(needle)), key=len, reverse=True))),
+        )
+        for needle in needles
+    )
+
+
+@cache
+def _key_of(strength: str) -> re.Pattern[str]:
+    """What stands before `key`, as a word: `api_key`, `apiKey`, `API-Key`, `private key`."""
+    owners = "|".join(words(strength))
+    camel = "|".join(owner.capitalize() for owner in words(strength))
+    return re.compile(rf"(?:(?:\A|[^A-Za-z])(?i:{owners})|(?<=[a-z0-9])(?:{camel}))[_ -]?(?i:access[_-]?)?\Z")
+
+
+@cache
+def _harmless() -> re.Pattern[str]:
+    owners = "|".join(words("harmless_owners"))
+    camel = "|".join(owner.capitalize() for owner in words("harmless_owners"))
+    return re.compile(rf"(?:(?:\A|[_.-])(?:{owners}|{owners.upper()})[_.-]?|(?:{camel}))\Z")
+
+
+def without_assigned(text: str, lowered: str) -> str:
+    """The text without the values of names that promise a secret."""
+    kept: list[str] = []
+    done = 0
+    for start, name in _names_in(lowered):
+        found = VALUE.match(text, start + len(name)) if start >= done else None
+        span = _secret_in(found, text[max(0, start - _REACH) : start], name) if found else None
+        if span:
+            kept += [text[done : span[0]], MARK]
+            done = span[1]
+    return "".join((*kept, text[done:])) if kept else text
+
+
+def _names_in(lowered: str) -> list[tuple[int, str]]:
+    """Where names stand that may promise a secret, in order."""
+    places: list[tuple[int, str]] = []
+    for needle, names in _finders():
+        at = lowered.find(needle)
+        while at >= 0:
+            found = names.match(lowered, at)
+            if found:
+                places.append((at, found[0]))
+            at = lowered.find(needle, at + len(needle))
+    return sorted(places)
+
+
+def _secret_in(found: re.Match[str], before: str, name: str) -> tuple[int, int] | None:
+    """Where the secret of a match stands; None where it has none."""
+    prefix = before[len(before.rstrip(_IN_NAMES)) :]
+    needs_random = _needs_random(name, prefix, before)
+    if needs_random is None:
+        return None
+    group = next(one for one in _GROUPS if found[one] is not None)
+    value = found[group]
+    start, end = found.span(group)
+    if group == "bare":
+        value, end = _whole(found, before, name)
+        if not _separated(found, before, name, value):
+            return None
+    if is_no_value(value) or (not _is_password(name) and _harmless().search(prefix[-14:])):
+        return None
+    if name == "auth":
+        return (start, end) if _is_basic_auth(value) else None
+    if needs_random:
+        return (start, end) if is_very_random(value) else None
+    if group == "told":
+        return (start, end) if _is_told(value) else None
+    if group != "bare":
+        return (start, end) if _quoted_is_secret(name, value) else None
+    return (start, end) if _bare_is_secret(found, value, prefix, before, name) else None
+
+
+def _needs_random(name: str, prefix: str, before: str) -> bool | None:
+    """Whether only a random value is secret under this name; None where no value is."""
+    if name == "key":
+        near = before[-24:]
+        return bool(_key_of("weak_key_of").search(near)) if _key_of("key_of").search(near) else None
+    if name in words("abbreviated"):
+        # DB_PASS and dbPass name a password; compass and bypass do not, nor does a bare `pass` in code.
+        return False if prefix[-1:] in ("_", ".", "-") or (name == "pwd" and before[-1:] in ";\"'") else None
+    if name in words("weak"):
+        return True if not prefix[-1:].isalpha() else None
+    return False
+
+
+def _whole(found: re.Match[str], before: str, name: str) -> tuple[str, int]:
+    """A bare value; in an environment file it goes to the end of the word, whatever is in it."""
+    start, end = found.span("bare")
+    written = found.string[found.start() - len(name) : found.start()]
+    if "=" in found["sep"] and written.isupper() and _BEGINS_LINE.search(before):
+        tail = _TAIL.match(found.string, start)
+        value = tail[0] if tail else found["bare"]
+        if not value.startswith(("$(", "${", "`", "(")) or (value.startswith("(") and ")" in value):
+            return value, start + len(value)
+    return found["bare"], end
+
+
+def _separated(found: re.Match[str], before: str, name: str, value: str) -> bool:
+    """Whether name and value belong together: `=` or `:` between them, an option, or a line of .netrc."""
+    if found["sep"].strip():
+        return True
+    if _OPTION.search(before):
+        return not value.startswith("-")
+    return name == "password" and bool(_NETRC.search(before)) and "login" in before.lower()
+
+
+def _quoted_is_secret(name: str, value: str) -> bool:
+    if any(character.isspace() for character in value):
+        return _is_password(name) and name != "secret" and not is_spoken(value)
+    return _is_worth(name, value)
+
+
+def _bare_is_secret(found: re.Match[str], value: str, prefix: str, before: str, name: str) -> bool:
+    sep = found["sep"]
+    after = found.string[found.start("bare") + len(value) :][:1]
+    if (after and after in "([{") or _CALL.match(value):
+        return False
+    if EXPRESSION.fullmatch(value) and not any(map(is_very_random, value.split("."))):
+        return False
+    if not WORD.fullmatch(value):
+        return _is_worth(name, value)
+    # A bare word is a variable in code; it is a value in an environment file, after an option, on a line of YAML.
+    if not _is_password(name) or SPEAKS_OF_ITSELF.search(value):
+        return False
+    written = found.string[found.start() - len(name) : found.start()]
+    line = before.rpartition("\n")[2].strip(" \t-\"'")
+    is_yaml = ":" in sep and line == prefix.strip("-") and after in ("", "\n", "\r") and value.islower()
+    return is_yaml or not sep.strip() or ("=" in sep and (prefix + written).isupper())
+
+
+def _is_password(name: str) -> bool:
+    return name.startswith("pass") or name in ("secret", "pwd")
+
+
+def _is_told(value: str) -> bool:
+    """Whether `the password is …` is followed by one: letters and digits or signs, mixed as in no word."""
+    bare = value.rstrip(".,;:!?)")
+    has_letter = any(character.isalpha() for character in bare)
+    return (
+        len(bare) >= 5
+        and has_letter
+        and any(c.isdigit() or c in "!@#$%^&*" for c in bare)
+        and not is_plain(bare)
+    )
+
+
+def _is_worth(name: str, value: str) -> bool:
+    """Whether a value can be the secret that its name promises."""
+    if _is_password(name):
+        return not value.lower().startswith(("http:", "https:"))
+    return is_random(value) and not (SPEAKS_OF_ITSELF.search(value) and is_plain(value))
+
+
+def _is_basic_auth(value: str) -> bool:
+    """Whether a value is `user:password` in Base64, as Docker and npm keep it, or random."""
+    if len(value) < 8:
+        return False
+    try:
+        decoded = b64decode(value, validate=True).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return is_very_random(value)
+    return ":" in decoded and decoded.isprintable()

@@ -1,0 +1,48 @@
+"""Secrets are taken out of whatever goes to a summary model, and out of every summary.
+
+    OPENAI_API_KEY=sk-proj-4f…        ->  OPENAI_API_KEY=[redacted]
+    postgres://app:hunter2@db/main    ->  postgres://[redacted]@db/main
+    "password": "hunter2"             ->  "password": "[redacted]"
+
+The name of a thing stays, its value goes. What merely looks long (a hash, an id, a path, a number) stays, and so
+does a name whose value is a placeholder, a type or an expression. Doing it twice changes nothing, and the work grows
+with the text: every repetition is bounded or gives nothing back, and none starts inside what it matched.
+"""
+
+from functools import cache
+
+from plimsoll.secrets.assigned import VALUE, without_assigned
+from plimsoll.secrets.blocks import PEM, without_private_keys
+from plimsoll.secrets.places import steps
+from plimsoll.secrets.shapes import patterns, without_shapes
+
+
+def redact(text: str) -> str:
+    """The text with every secret replaced by `[redacted]`; the text itself where there is none."""
+    lowered = _lowered(text)
+    if "private key" in lowered:
+        text = without_private_keys(text)
+        lowered = _lowered(text)
+    gates = {gate for gate in _gates() if gate in lowered}
+    if gates:
+        for gate, needles, pattern, replaced in steps():
+            if gate in gates and any(needle in lowered for needle in needles):
+                text, count = pattern.subn(replaced, text)
+                lowered = _lowered(text) if count else lowered
+    shaped = without_shapes(text)
+    return without_assigned(shaped, lowered if shaped is text else _lowered(shaped))
+
+
+@cache
+def _gates() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(gate for gate, *_ in steps()))
+
+
+def all_patterns() -> tuple[object, ...]:
+    """Every pattern that reads other people's text, to be checked for its cost."""
+    return (PEM, *(pattern for _, _, pattern, _ in steps()), *patterns(), VALUE)
+
+
+def _lowered(text: str) -> str:
+    """The text in lower case, of the same length whatever it holds."""
+    return text.encode("ascii", "replace").decode("ascii").lower()
