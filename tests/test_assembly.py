@@ -25,13 +25,15 @@ def test_the_compressor_is_built_as_configured(tmp_path):
 
 
 def test_without_anybody_to_ask_there_is_no_auxiliary(tmp_path):
-    assert open_auxiliary(resolve_summaries(settings(tmp_path), {}, tmp_path), tmp_path) is None
+    found = settings(tmp_path)
+    assert open_auxiliary(found, resolve_summaries(found, {}, tmp_path), tmp_path) is None
 
 
 def test_a_key_is_enough_for_an_auxiliary_that_may_read_the_main_models_cache(tmp_path):
-    resolution = resolve_summaries(settings(tmp_path), ENVIRON, tmp_path)
-    auxiliary = open_auxiliary(resolution, tmp_path)
+    found = settings(tmp_path, "auxiliary: {compression: {idle_timeout: 25}}\n")
+    auxiliary = open_auxiliary(found, resolve_summaries(found, ENVIRON, tmp_path), tmp_path)
     assert auxiliary is not None
+    assert auxiliary.idle == 25
     assert [desk.title for desk in auxiliary.desks] == [
         "claude-haiku-4-5 at Anthropic",
         "claude-sonnet-4-5 at Anthropic",
