@@ -31,7 +31,8 @@ def test_without_anybody_to_ask_there_is_no_auxiliary(tmp_path):
 
 def test_a_key_is_enough_for_an_auxiliary_that_may_read_the_main_models_cache(tmp_path):
     found = settings(tmp_path, "auxiliary: {compression: {idle_timeout: 25}}\n")
-    auxiliary = open_auxiliary(found, resolve_summaries(found, ENVIRON, tmp_path), tmp_path)
+    resolution = resolve_summaries(found, ENVIRON, tmp_path)
+    auxiliary = open_auxiliary(found, resolution, tmp_path)
     assert auxiliary is not None
     assert auxiliary.idle == 25
     assert [desk.title for desk in auxiliary.desks] == [
