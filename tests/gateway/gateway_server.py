@@ -13,6 +13,7 @@ import uvicorn
 
 from plimsoll.config import Settings
 from plimsoll.gateway.app import Gateway, build_app
+from plimsoll.gateway.edge.protocol import LimitedProtocol
 from plimsoll.gateway.settings import GatewaySettings
 from plimsoll.testing.scripted_server import ScriptedServer
 
@@ -31,7 +32,14 @@ class RunningGateway:
         self.app = build_app(settings, gateway, environ=environ or {}, home=home, clock=clock)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._server = uvicorn.Server(
-            uvicorn.Config(self.app, log_level="error", access_log=False, timeout_graceful_shutdown=20)
+            uvicorn.Config(
+                self.app,
+                http=LimitedProtocol,
+                h11_max_incomplete_event_size=self.within.gateway.limits.head_bytes,
+                log_level="error",
+                access_log=False,
+                timeout_graceful_shutdown=20,
+            )
         )
         self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
         self._thread = threading.Thread(target=self._run, name="gateway", daemon=True)

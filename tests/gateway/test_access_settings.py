@@ -137,8 +137,9 @@ def test_every_setting_of_the_gateway_reaches_it() -> None:
     changed = Settings.model_validate(
         {
             "gateway": {
-                "host": "::1", "port": 1, "workers": 3, "body_limit": 1_001, "depth_limit": 5, "receive_seconds": 2.0,
-                "connections": 7, "shutdown_seconds": 8.0,
+                "host": "::1", "port": 1, "workers": 3, "body_limit": 1_001, "depth_limit": 5,
+                "element_limit": 101, "header_limit": 1_002, "receive_seconds": 2.0, "connections": 7,
+                "shutdown_seconds": 8.0,
                 "sessions": {
                     "waiting": 1, "open": 2, "patience_seconds": 3.0, "lease_seconds": 5.0, "hygiene_seconds": 6.0,
                 },
@@ -149,6 +150,7 @@ def test_every_setting_of_the_gateway_reaches_it() -> None:
     limits = made.limits
     assert (made.host, made.port, made.workers, made.shutdown_seconds) == ("::1", 1, 3, 8.0)
     assert (limits.body_bytes, limits.depth, limits.body_seconds, limits.connections) == (1_001, 5, 2.0, 7)
+    assert (limits.elements, limits.head_bytes) == (101, 1_002)
     assert made.sessions == SessionLimits(waiting=1, open=2, patience=3.0, lease=5.0, hygiene_seconds=6.0)
 
 

@@ -122,6 +122,17 @@ class GatewaySection(Section):
         le=500,
         description="Objects and lists inside of each other that a request may have.",
     )
+    element_limit: int = Field(
+        default=100_000,
+        ge=100,
+        description="Lists, objects and commas that the JSON of a request may have.",
+    )
+    header_limit: int = Field(
+        default=64_000,
+        ge=1_000,
+        le=1_000_000,
+        description="Bytes that the request line and the headers of a request may have.",
+    )
     receive_seconds: float = Field(
         default=60.0, gt=0, description="Seconds for a client to send its whole request."
     )

@@ -77,7 +77,7 @@ class Gateway:
         self.settings, self.gateway, self.environ, self.home = settings, gateway, environ, home
         section = settings.gateway
         self.door = Door(gateway.host, section.keys, section.allowed_origins, section.limit_wait_seconds)
-        self.watching = open_watching(settings.gateway, self._spend)
+        self.watching = open_watching(settings.gateway, self._spend, [settings.model.name or ""])
         self.desk: Desk | None = None
         self.session_desk: SessionDesk | None = None
         self.messaging: Messaging | None = None

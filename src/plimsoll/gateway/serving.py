@@ -23,6 +23,7 @@ from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.errors import UserError, advice_on
 from plimsoll.gateway.access.door import Door
 from plimsoll.gateway.app import app_from_config
+from plimsoll.gateway.edge.protocol import LimitedProtocol
 from plimsoll.gateway.messaging.opening import configured
 from plimsoll.gateway.settings import GatewaySettings
 from plimsoll.gateway.watch.figures import FOLDER_VARIABLE
@@ -38,6 +39,8 @@ def serve(settings: GatewaySettings) -> None:
     config = uvicorn.Config(
         partial(app_from_config, settings),
         factory=True,
+        http=LimitedProtocol,
+        h11_max_incomplete_event_size=settings.limits.head_bytes,
         workers=settings.workers,
         log_level="warning",
         access_log=False,

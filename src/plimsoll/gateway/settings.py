@@ -21,6 +21,11 @@ class Limits:
     body_bytes: int = 64_000_000
     body_seconds: float = 60.0  # for a client to send its whole request
     depth: int = 96  # of objects and lists inside of each other
+    elements: int = (
+        100_000  # lists, objects and commas of a body; a conversation of 5,000 messages has about 75,000
+    )
+    head_bytes: int = 64_000  # request line and headers; clients send less than 4,000
+    name_characters: int = 256  # of a model; the longest known name has 71
     reply_bytes: int = 64_000_000  # of a reply that is not streamed
     connections: int = 2_000  # at once, per process; more are told to come back later
     conversations: int = 2_000  # whose state is kept in memory, per process
@@ -63,6 +68,8 @@ def gateway_settings(
             body_bytes=section.body_limit,
             body_seconds=section.receive_seconds,
             depth=section.depth_limit,
+            elements=section.element_limit,
+            head_bytes=section.header_limit,
             connections=section.connections,
         ),
         sessions=SessionLimits(

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
 from plimsoll.gateway.edge import jsontext
+from plimsoll.gateway.edge.structure import has_more_elements, is_deeper
 from plimsoll.gateway.settings import Limits
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -49,6 +50,9 @@ async def read_body(receive: Receive, length: bytes | None, limits: Limits) -> b
 
 def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
     """The body as an object."""
+    if has_more_elements(raw, limits.elements):
+        told = f"The request's body has more than {limits.elements:,} elements (gateway.element_limit)."
+        raise Refused(413, "request_too_large", told)
     try:
         body = jsontext.read(raw)
     except (ValueError, RecursionError) as error:
@@ -59,18 +63,16 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
     if not isinstance(body, dict):
         told = f"The request's body must be an object, not {type(body).__name__}."
         raise Refused(400, "invalid_request_error", told)
-    level: list[Any] = [body]
-    for _ in range(limits.depth):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return body
-    told = f"The request's body is nested more than {limits.depth} levels deep."
-    raise Refused(400, "invalid_request_error", told)
+    if is_deeper(body, limits.depth):
+        told = f"The request's body is nested more than {limits.depth} levels deep (gateway.depth_limit)."
+        raise Refused(400, "invalid_request_error", told)
+    model = body.get("model")
+    if isinstance(model, str) and len(model) > limits.name_characters:
+        told = (
+            f"The model's name has {len(model):,} characters; at most {limits.name_characters} are allowed."
+        )
+        raise Refused(400, "invalid_request_error", told)
+    return body
 
 
 async def left(receive: Receive) -> None:

@@ -3,10 +3,12 @@
     one process          the figures are in memory
     several processes    each keeps its own in a file of a shared folder; whichever is asked adds up all
 
-Names of models come from clients, so only so many different ones are told apart. No figure is of one caller.
+Names of models come from clients, so a label is the name of a card that ships with Plimsoll, or of the configured
+model; all others are "other". No figure is of one caller.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,9 +17,10 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 from plimsoll.archive import CompactionEvent, UsageRecord
 from plimsoll.gateway.watch.facts import Facts
+from plimsoll.models import card_for
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client itself reads it when it is imported
-MOST_MODELS = 50
+OTHER = "other"
 _WAITS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 _KINDS = ("input", "cache_read", "cache_write", "output")
 
@@ -26,12 +29,11 @@ Labelled = TypeVar("Labelled", Counter, Histogram)
 
 
 class Figures:
-    """The figures of one process; `folder` is where several processes keep theirs."""
+    """The figures of one process; `folder` is where several processes keep theirs, `models` are configured ones."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path | None = None, models: Sequence[str] = ()) -> None:
+        self._folder, self._configured = folder, frozenset(models)
         own = self._registry = CollectorRegistry()
-        self._models: set[str] = set()
         self._labelled: dict[tuple[object, tuple[str, ...]], object] = {}
         self.under_way = Gauge(
             "plimsoll_requests_under_way",
@@ -138,10 +140,10 @@ class Figures:
         return found  # type: ignore[return-value]  # the labels of a counter are a counter
 
     def _model(self, name: str) -> str:
-        if name not in self._models and len(self._models) >= MOST_MODELS:
-            return "other"
-        self._models.add(name)
-        return name
+        if name in self._configured:
+            return name
+        card = card_for(name)
+        return card.name if card.known else OTHER
 
 
 def shared_folder(environ: "os._Environ[str] | dict[str, str]") -> Path | None:

@@ -1,6 +1,7 @@
 """Everything that watches, from the settings to the end of the process."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plimsoll.config.gateway import GatewaySection
@@ -24,9 +25,9 @@ class Watching:
             self.traces.close()
 
 
-def open_watching(settings: GatewaySection, spend: Spend) -> Watching:
-    """What the settings ask for; `spend` counts what a key has used."""
-    figures = Figures(shared_folder(os.environ)) if settings.metrics else None
+def open_watching(settings: GatewaySection, spend: Spend, models: Sequence[str] = ()) -> Watching:
+    """What the settings ask for; `spend` counts what a key has used, `models` are configured ones."""
+    figures = Figures(shared_folder(os.environ), models) if settings.metrics else None
     traces = open_traces(settings.traces) if settings.traces else None
     tellers: tuple[Teller, ...] = (RequestLog(),) if traces is None else (RequestLog(), traces)
     board = Board(
