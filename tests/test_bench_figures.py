@@ -111,3 +111,12 @@ def test_a_bench_is_added_to_a_saved_run_of_the_same_code_only(runner, figures, 
         saved.write_text(figures.as_json([other], source), "utf-8")
         assert runner(100, "--save", "before", "example") == 0
         assert {figure.bench for figure in figures.from_json(saved.read_text("utf-8"))[1]} == kept
+
+
+def test_the_committed_run_has_figures_of_every_bench(figures, monkeypatch):
+    import run
+
+    source, saved = figures.from_json((run.RESULTS / "before.json").read_text("utf-8"))
+    assert {figure.bench for figure in saved} == run.BENCHES.keys()
+    assert all(source.values())
+    sys.modules.pop("run", None)
