@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 from clients import http
 from doors import (
@@ -186,6 +187,28 @@ def test_limit_wait_seconds_is_how_long_a_request_waits_for_others_of_its_key(tm
     assert refused.status_code == 429
     assert int(refused.headers["retry-after"]) <= 10
     assert "requests under way may use the rest" in error_of(refused)["message"]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_compaction_workers_is_how_many_processes_compact(tmp_path: Path, workers: int) -> None:
+    said = [
+        {"role": role, "content": f"{role} {number}: " + "The tide comes in. " * 60}
+        for number in range(60)
+        for role in ("user", "assistant")
+    ]
+    body = {
+        "model": MODELS["anthropic"],
+        "max_tokens": 20,
+        "messages": [*said, {"role": "user", "content": "Go on."}],
+    }
+    settings = {"gateway": {"compaction_workers": workers}, "model": {"context_length": 40_000}}
+    with answering() as server, RunningGateway(settings_for(server, **settings), tmp_path) as gateway:
+        before = set(psutil.Process().children())
+        reply = http().post(f"{gateway.url}/v1/messages", json=body)
+        assert reply.headers["x-plimsoll-view"] == "compacted"
+        started = set(psutil.Process().children()) - before
+        assert len(started) == workers
+    assert not any(process.is_running() for process in started)
 
 
 def test_every_setting_of_the_gateway_is_named_in_a_test() -> None:

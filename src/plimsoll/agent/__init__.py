@@ -20,6 +20,7 @@ from plimsoll.agent.hosting import HostedEngine, drafts
 from plimsoll.agent.journal import Journal
 from plimsoll.agent.large import largest_result
 from plimsoll.agent.limits import Limits
+from plimsoll.agent.workers import Workers
 
 __all__ = [
     "CLEARING",
@@ -46,6 +47,7 @@ __all__ = [
     "Summarising",
     "Thought",
     "Used",
+    "Workers",
     "drafts",
     "engine_tools",
     "largest_result",

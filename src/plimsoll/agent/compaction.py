@@ -16,18 +16,16 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from plimsoll.agent.accounts import Spender, ledger_of, record_of, total_of
+from plimsoll.agent.accounts import Spender, record_of, total_of
 from plimsoll.agent.foreign import Hung, in_thread, said
 from plimsoll.agent.hooks import MUST, Guidance, Hooks
 from plimsoll.agent.hosting import HostedEngine, drafts
-from plimsoll.agent.preparation import Lighter, Prepared, expected_tokens, prepared_for, preview_of
+from plimsoll.agent.preparation import Lighter, Prepared, prepared_for, preview_of
 from plimsoll.archive import CompactionEvent, UsageRecord
 from plimsoll.caching import NEVER, Course, Terms, Verdict, cheapest, clearing_pays, compaction_pays
 from plimsoll.context import ContextCompressor, ContextEngine, SummaryWriter
 from plimsoll.context.budget import Budget
-from plimsoll.context.gate import refusal
 from plimsoll.messages import Message, Wire
-from plimsoll.models import estimate_messages_tokens_rough as weigh
 from plimsoll.providers.auxiliary.watch import SummaryWatch
 
 SOFT_LINE = 0.85
@@ -205,7 +203,8 @@ class Compactor:
         if found is None:
             self._vain = _Vain(tokens, self._clock())
             return Attempt(None, event, spent)
-        shrunk = expected_tokens(view, tokens, found.messages)
+        assert found.judgement is not None
+        shrunk = found.judgement.expected(tokens)
         is_cleared = trigger == CLEARING and found.report is not None and not found.report.summary
         if is_cleared:
             self.cleared(view)
@@ -221,7 +220,7 @@ class Compactor:
             tokens_after=shrunk,
             model=self.model if found.report and found.report.summary_source == "model" else "",
             seconds=max(found.seconds, 0.0),
-            ledger=await asyncio.to_thread(ledger_of, view, found.messages, found.report),
+            ledger=found.judgement.ledger,
         )
         return Attempt(found.messages, event, spent)
 
@@ -313,7 +312,7 @@ class Compactor:
         for name, source in sources:
             try:
                 found = await source()
-                refused = refusal(view, weigh(view), found.messages, self.wire)
+                judged = await self.host.judge(view, found.messages, self.wire, found.report, seconds)
             except Hung as hung:
                 faults.append(f"{name}: {hung}")
                 if name != "prepared" and self.host.is_built_in and len(sources) < _MOST_SOURCES:
@@ -325,10 +324,10 @@ class Compactor:
             ) as error:  # foreign code; whatever it raises or returns, the conversation goes on
                 faults.append(f"{name}: {said(error)}")
                 continue
-            if not refused:
-                return found, self.host.hide("; ".join(faults))
+            if not judged.refused:
+                return replace(found, judgement=judged), self.host.hide("; ".join(faults))
             unchanged = found.report is not None and found.report.outcome == "unchanged"
-            faults.append(f"{name}: {found.report.reason if found.report and unchanged else refused}")
+            faults.append(f"{name}: {found.report.reason if found.report and unchanged else judged.refused}")
         return None, self.host.hide("; ".join(faults))
 
     def _take_prepared(self, view: Sequence[Message], focus: str | None) -> Prepared | None:

@@ -13,14 +13,20 @@ import asyncio
 import copy
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeGuard, TypeVar
 
+from plimsoll.agent.accounts import Judgement, judge
 from plimsoll.agent.foreign import Hung, accepted, in_thread, said
+from plimsoll.agent.isolation import draft_in_worker, is_isolatable, judge_in_worker
+from plimsoll.agent.workers import CannotStart, Workers
 from plimsoll.context import Budget, ContextCompressor, ContextEngine, Report
-from plimsoll.messages import Message, found_again
+from plimsoll.messages import Message, Wire, found_again
+from plimsoll.models import estimate_messages_tokens_rough as weigh
 from plimsoll.providers.auxiliary.watch import CURRENT, SummaryWatch
 
 T = TypeVar("T")
+HEAVY_TOKENS = 20_000  # takes 25 ms to compact; less is done before it has reached another process
 SMALL_DEADLINE = 10.0  # seconds for everything but `compress`
 SUMMARY_SHARE = 0.9  # of the seconds for a compaction, for its summary model; code needs the rest
 TOO_LONG = "the summary model took longer than the compaction may"
@@ -40,6 +46,7 @@ class HostedEngine:
     ) -> None:
         """`hide` takes secrets out of what an engine says about its failures."""
         self.engine = engine
+        self.workers: Workers | None = None  # processes for the engines of our own
         self._fallback = fallback
         self._deadline, self.hide = deadline, hide
         self._told: set[tuple[str, str]] = set()
@@ -181,22 +188,24 @@ class HostedEngine:
         `watch` is how the summary model's progress is followed, and how it is given up.
         """
         own = type(engine) is ContextCompressor
+        # What runs in another process cannot change the messages here, and gives back the same ones.
+        is_safe = own or self._isolates(engine, view)
 
         def work() -> tuple[list[Message], Report | None]:
             lighter: Any
             report: Any
             CURRENT.set(watch)  # only in this thread's own context
-            given = list(view) if own else copy.deepcopy(view)
+            given = list(view) if is_safe else copy.deepcopy(view)
             copies = list(given)  # an engine may change the list that it was given
             if drafts(engine):
-                lighter, report = engine.draft(given, **arguments)
+                lighter, report = self.draft(engine, given, **arguments)
             else:
                 lighter = engine.compress(given, **accepted(engine.compress, arguments))
                 report = getattr(engine, "last_report", None)
             if not isinstance(lighter, list):
                 raise TypeError(f"compress() returned {type(lighter).__name__}, not a list of messages")
             report = report if isinstance(report, Report) else None
-            return (lighter if own else _with_originals(lighter, copies, view)), report
+            return (lighter if is_safe else _with_originals(lighter, copies, view)), report
 
         give_up = watch.skip if watch else _nothing
         timer = asyncio.get_running_loop().call_later(seconds * SUMMARY_SHARE, give_up, TOO_LONG)
@@ -208,6 +217,31 @@ class HostedEngine:
             raise
         finally:
             timer.cancel()
+
+    def _isolates(self, engine: ContextEngine, view: Sequence[Message]) -> bool:
+        return self.workers is not None and is_isolatable(engine) and weigh(view) >= HEAVY_TOKENS
+
+    def draft(
+        self, engine: ContextCompressor, view: list[Message], **arguments: Any
+    ) -> tuple[list[Message], Report]:
+        """What one of our engines makes of a view, in a worker process where there are any; blocks."""
+        if self.workers is not None and self._isolates(engine, view):
+            with suppress(CannotStart):
+                return draft_in_worker(self.workers, engine, view, arguments)
+        return engine.draft(view, **arguments)
+
+    async def judge(
+        self, view: list[Message], after: list[Message], wire: Wire, report: Report | None, seconds: float
+    ) -> Judgement:
+        """Look at what an engine made of a view; in a worker process where there are any."""
+
+        def work() -> Judgement:
+            if self.workers is not None and weigh(view) >= HEAVY_TOKENS:
+                with suppress(CannotStart):
+                    return judge_in_worker(self.workers, view, after, wire, report)
+            return judge(view, after, wire, report)
+
+        return await in_thread(work, seconds)
 
     def retire(self, engine: ContextEngine, why: str) -> None:
         """Never use an engine again that hung: its thread cannot be ended and may still change its state."""

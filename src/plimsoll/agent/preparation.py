@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
+from plimsoll.agent.accounts import Judgement
 from plimsoll.agent.foreign import in_thread
 from plimsoll.agent.hooks import Guidance
 from plimsoll.agent.hosting import SUMMARY_SHARE, TOO_LONG, HostedEngine, drafts
@@ -34,6 +35,7 @@ class Lighter:
     messages: list[Message]
     report: Report | None
     seconds: float
+    judgement: Judgement | None = None  # once the host has looked at it
 
     @property
     def is_compacted(self) -> bool:
@@ -130,7 +132,9 @@ async def refit(host: HostedEngine, seconds: float, messages: list[Message], tok
     """Compact a prepared list again. Our engines ask no model for it, so nobody waits for one."""
     engine = host.engine
     if drafts(engine):
-        return await in_thread(lambda: engine.draft(messages, tokens, ask=False), seconds)
+        return await in_thread(
+            lambda: host.draft(engine, messages, current_tokens=tokens, ask=False), seconds
+        )
     return await host.compress(engine, messages, seconds, current_tokens=tokens)
 
 

@@ -92,6 +92,15 @@ class GatewaySection(Section):
     )
     port: int = Field(default=8787, ge=1, le=65_535, description="The port to listen on.")
     workers: int = Field(default=1, ge=1, le=64, description="Processes that share the port.")
+    compaction_workers: int = Field(
+        default=1,
+        ge=0,
+        le=64,
+        description=(
+            "Processes in which each process of the gateway compacts conversations, so that requests do not wait for "
+            "it; started when first needed. 0 compacts in threads. Engines of plugins always run in threads."
+        ),
+    )
     keys: KeyRule = Field(
         default="auto",
         description=(

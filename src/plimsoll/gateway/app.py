@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from plimsoll.agent import CompactionRules
+from plimsoll.agent import CompactionRules, Workers
 from plimsoll.archive import ArchiveStore
 from plimsoll.archive.keys import Spent
 from plimsoll.archive.opening import open_archive
@@ -131,6 +131,11 @@ class Gateway:
             settings.auxiliary.compression, settings.model, self.environ, home=home
         )
         auxiliary = open_auxiliary(settings, summaries, home)
+        workers = (
+            Workers(settings.gateway.compaction_workers) if settings.gateway.compaction_workers else None
+        )
+        if workers is not None:
+            stack.push_async_callback(asyncio.to_thread, workers.close)
         if auxiliary is not None:
             stack.push_async_callback(asyncio.to_thread, auxiliary.close)
         windows = Windows(
@@ -145,6 +150,7 @@ class Gateway:
             CompactionRules(compression.enabled, compression.background, policy=compression.policy),
             self._clock,
             summaries.candidates[0].endpoint.model if summaries.candidates else "",
+            workers,
         )
         limits = self.gateway.limits
         self.threads = Threads(limits.conversations, limits.conversation_bytes, _let_go)
@@ -155,7 +161,7 @@ class Gateway:
         self.desk = Desk(self.gateway, targets, pool, planner, keeper, lightener, windows, self.door.reserve)
         stack.push_async_callback(self._end)
         self.session_desk = SessionDesk.open(
-            settings, self.environ, home, store.for_owner, self.gateway.sessions, self._room_for
+            settings, self.environ, home, store.for_owner, self.gateway.sessions, self._room_for, workers
         )
         stack.push_async_callback(self.session_desk.close, self.gateway.shutdown_seconds)
         self.messaging = open_messaging(

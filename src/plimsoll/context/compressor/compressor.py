@@ -54,7 +54,7 @@ class ContextCompressor(ContextEngine):
         self.protect_last_n = protect_last_n
         self.last_report: Report | None = None
         self._waits_for: int | None = None
-        self._remembered = Remembered(log)
+        self.remembered = Remembered(log)
         window = context_length if context_length is not None else self._window_of(model)
         self._set_budget(Budget(window, threshold, target_ratio, target_tokens, lean))
 
@@ -118,7 +118,7 @@ class ContextCompressor(ContextEngine):
         """
         rules = self._rules_for(messages, current_tokens)
         rules = rules if ask else replace(rules, summarizer=None)
-        rules = rules if keep else replace(rules, remembered=self._remembered.copied())
+        rules = rules if keep else replace(rules, remembered=self.remembered.copied())
         return compact(messages, rules, current_tokens, focus_topic)
 
     def adopt(self, report: Report) -> None:
@@ -148,7 +148,7 @@ class ContextCompressor(ContextEngine):
         super().on_session_reset()
         self.last_report = None
         self._waits_for = None
-        self._remembered = self._remembered.emptied()
+        self.remembered = self.remembered.emptied()
 
     def update_model(
         self,
@@ -165,7 +165,7 @@ class ContextCompressor(ContextEngine):
 
     @property
     def _rules(self) -> Rules:
-        return Rules(self.budget, self.protect_last_n, self.summarizer, self._remembered)
+        return Rules(self.budget, self.protect_last_n, self.summarizer, self.remembered)
 
     def _rules_for(self, messages: Sequence[Message], current_tokens: int | None) -> Rules:
         return replace(self._rules, budget=self._budget_for(messages, current_tokens))

@@ -42,7 +42,7 @@ class LcmEngine(ContextCompressor):
         """`clock` gives seconds; with it, no summary is begun that the host would not wait for."""
         super().__init__(model, context_length, threshold, target_ratio, protect_last_n, summarizer)
         self.memory: Memory = memory or OwnMemory()
-        self._clock = clock
+        self.clock = clock
 
     @property
     def name(self) -> str:
@@ -57,8 +57,8 @@ class LcmEngine(ContextCompressor):
         ask: bool = True,
         keep: bool = True,
     ) -> tuple[list[Message], Report]:
-        scribe = Scribe(self.summarizer if ask else None, focus_topic, self._clock)
-        remembered = self._remembered if keep else self._remembered.copied()
+        scribe = Scribe(self.summarizer if ask else None, focus_topic, self.clock)
+        remembered = self.remembered if keep else self.remembered.copied()
         budget = self._budget_for(messages, current_tokens)
         rules = Rules(budget, self.protect_last_n, scribe, remembered)
         done = publish(messages, self.memory if keep else self.memory.scratch(), rules, current_tokens)
@@ -69,7 +69,7 @@ class LcmEngine(ContextCompressor):
 
     def handle_tool_call(self, name: str, args: dict[str, Any], **kwargs: Any) -> str:
         desk = Desk(
-            self.memory, Scribe(self.summarizer, None, self._clock), self._asked_at(kwargs.get("messages"))
+            self.memory, Scribe(self.summarizer, None, self.clock), self._asked_at(kwargs.get("messages"))
         )
         return answer(name, args, desk)
 

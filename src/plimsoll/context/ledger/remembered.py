@@ -8,6 +8,7 @@ known is taken by its words, for as long as the conversation lasts. What is reme
 costs no more after a hundred others.
 """
 
+import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -67,9 +68,11 @@ class Remembered:
     `log` is asked once for a summary that was not written here, and gives None where it does not know it.
     """
 
-    def __init__(self, log: Callable[[str], Left | None] | None = None) -> None:
-        self._behind: dict[str, Behind] = {}
-        self._log = log
+    def __init__(self, log: Callable[[str], Left | None] | None = None, facts: bytes = b"") -> None:
+        """`facts` are those that another one has `packed`; they are unpacked when they are first needed."""
+        self.log = log
+        self._packed = facts
+        self._unpacked: dict[str, Behind] | None = None if facts else {}
 
     def behind(self, summary: str, opening: str = "") -> Behind:
         """What a summary was written from; only its words where nobody knows."""
@@ -85,17 +88,30 @@ class Remembered:
 
     def copied(self) -> "Remembered":
         """For work that must leave no trace: what it remembers stays in the copy."""
-        copy = Remembered(self._log)
+        copy = Remembered(self.log)
         copy._behind = dict(self._behind)
         return copy
 
+    def with_log(self, log: Callable[[str], Left | None] | None) -> "Remembered":
+        """The same facts with another log behind them."""
+        return Remembered(log, self.packed())
+
+    def unpacked(self, facts: bytes) -> "Remembered":
+        """The same log with facts that another one has packed."""
+        return Remembered(self.log, facts)
+
+    def packed(self) -> bytes:
+        """What is remembered, for another process of this program."""
+        self._packed = self._packed or pickle.dumps(self._behind, pickle.HIGHEST_PROTOCOL)
+        return self._packed
+
     def emptied(self) -> "Remembered":
         """For another conversation with the same log behind it."""
-        return Remembered(self._log)
+        return Remembered(self.log)
 
     def _from_log(self, summary: str, opening: str) -> Behind | None:
         try:
-            left = self._log(summary) if self._log else None
+            left = self.log(summary) if self.log else None
         except PlimsollError:  # the words of the summary do as well, for once
             return None
         if left is None:
@@ -108,6 +124,16 @@ class Remembered:
         facts = _bounded(behind.facts, summary) if behind.facts else None
         known = {**self._behind, summary.strip(): replace(behind, facts=facts)}
         self._behind = dict(islice(known.items(), max(0, len(known) - _MOST_SUMMARIES), None))
+
+    @property
+    def _behind(self) -> dict[str, Behind]:
+        if self._unpacked is None:
+            self._unpacked = dict(pickle.loads(self._packed))
+        return self._unpacked
+
+    @_behind.setter
+    def _behind(self, known: dict[str, Behind]) -> None:
+        self._unpacked, self._packed = known, b""
 
 
 def _key(message: Message) -> tuple[str, str]:

@@ -10,7 +10,7 @@ an overflow                   at once, and what the upstream said of its window 
 import logging
 from collections.abc import Callable
 
-from plimsoll.agent import CompactionRules, Compactor
+from plimsoll.agent import CompactionRules, Compactor, Workers
 from plimsoll.caching import terms_of
 from plimsoll.context import ContextEngine
 from plimsoll.dialects import drop_bound_thinking
@@ -34,9 +34,10 @@ class Lightener:
         rules: CompactionRules,
         clock: Callable[[], float],
         summary_model: str = "",
+        workers: Workers | None = None,
     ) -> None:
         self._keeper, self._engine_for, self._rules = keeper, engine_for, rules
-        self._clock, self._summary_model = clock, summary_model
+        self._clock, self._summary_model, self._workers = clock, summary_model, workers
         self._writer = card_for(summary_model) if summary_model else None
 
     @property
@@ -103,6 +104,7 @@ class Lightener:
         if compactor is None:
             engine = self._engine_for(facts.window)
             compactor = Compactor(engine, self._rules, self._clock, self._summary_model)
+            compactor.host.workers = self._workers
             thread.compactor = compactor
         elif compactor.engine.context_length != facts.window:
             compactor.engine.update_model(facts.card.name, facts.window)

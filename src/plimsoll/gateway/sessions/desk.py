@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from plimsoll.agent import Reserve
+from plimsoll.agent import Reserve, Workers
 from plimsoll.archive import Archive, Owner
 from plimsoll.config import Settings
 from plimsoll.gateway.sessions.joining import Joiner
@@ -38,13 +38,14 @@ class SessionDesk:
         archive_of: Callable[[Owner], Archive],
         limits: SessionLimits,
         reserve: Reserve | None = None,
+        workers: Workers | None = None,
     ) -> "SessionDesk":
         """The desk of this process; tools of the agent work in the directory in which it was started.
 
         `reserve` makes room for a request in the limits of whoever asks.
         """
         holder = f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
-        joiner = Joiner(settings, environ, home, holder, Path.cwd(), limits, reserve)
+        joiner = Joiner(settings, environ, home, holder, Path.cwd(), limits, reserve, workers)
         return cls(archive_of, joiner, limits)
 
     def for_owner(self, owner: Owner) -> OwnerSessions:

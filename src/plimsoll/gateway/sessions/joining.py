@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from plimsoll.agent import Reserve
+from plimsoll.agent import Reserve, Workers
 from plimsoll.archive import Archive
 from plimsoll.assembly import Manners, Opened, Shared, join_conversation, open_shared
 from plimsoll.config import Settings
@@ -38,10 +38,11 @@ class Joiner:
         place: Path,
         limits: SessionLimits,
         reserve: Reserve | None = None,
+        workers: Workers | None = None,
     ) -> None:
         self._settings, self._environ, self._home = settings, environ, home
         self._holder, self._place = holder, place
-        self._reserve = reserve
+        self._reserve, self._workers = reserve, workers
         self._manners = Manners(limits.patience, limits.lease, Hygiene(limits.hygiene_seconds))
         self._shared: Shared | None = None
         self._opening = asyncio.Lock()
@@ -58,6 +59,7 @@ class Joiner:
             self._shared, archive, f"{self._holder}-{self._joined}", system_prompt(), id, self._manners
         )
         opened.conversation.agent.line.reserve = self._reserve
+        opened.conversation.agent.compactor.host.workers = self._workers
         return opened
 
     async def close(self) -> None:

@@ -1,0 +1,232 @@
+"""The built-in engines in a worker process: what needs a connection stays here and is called from there.
+
+    engine ── draft ──► worker: a twin of the engine, the messages ──► places and new messages, the report, facts
+                          └── summary model · archive · log of the host ──► here
+
+A message that a compaction leaves alone comes back as its place in the list, so it stays the same object. The facts
+behind summaries travel packed: nobody reads them here.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from plimsoll.agent.accounts import Judgement, judge
+from plimsoll.agent.worker import parent
+from plimsoll.agent.workers import Workers
+from plimsoll.archive import Node, SearchPage, SearchQuery, StoredMessage
+from plimsoll.context import (
+    ContextCompressor,
+    ContextEngine,
+    ConversationSummarizer,
+    Report,
+    Summarizer,
+    SummaryService,
+    SummaryWriter,
+)
+from plimsoll.context.lcm import LcmEngine
+from plimsoll.context.lcm.memory import Memory
+from plimsoll.context.ledger import Left
+from plimsoll.messages import Message, Wire
+
+_WRITER, _LOG, _MEMORY, _CLOCK = range(4)  # the objects of a job
+Placed = list[int | Message]
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """What a worker gives back."""
+
+    messages: Placed
+    report: Report
+    facts: bytes
+
+
+def is_isolatable(engine: ContextEngine) -> bool:
+    """Whether an engine is our own; those of plugins may hold anything, and stay in threads."""
+    return type(engine) in (ContextCompressor, LcmEngine)
+
+
+def draft_in_worker(
+    workers: Workers, engine: ContextCompressor, view: list[Message], arguments: Mapping[str, Any]
+) -> tuple[list[Message], Report]:
+    """`engine.draft` in a worker process; blocks until it is done."""
+    log = engine.remembered.log
+    twin = copy.copy(engine)
+    twin.last_report = None
+    twin.summarizer = _Writer() if engine.summarizer is not None else None
+    twin.remembered = engine.remembered.with_log(_Log() if log is not None else None)
+    objects: list[Any] = [_WriterHost(engine.summarizer, view), log, None, None]
+    if isinstance(engine, LcmEngine) and isinstance(twin, LcmEngine):
+        objects[_MEMORY:] = [_MemoryHost(engine.memory, view), engine.clock]
+        twin.memory, twin.clock = _Memory(), _Clock()
+    done: Drafted = workers.run(_draft, twin, view, dict(arguments), objects=objects)
+    engine.remembered = engine.remembered.unpacked(done.facts)
+    return _taken(done.messages, view), done.report
+
+
+def judge_in_worker(
+    workers: Workers, view: Sequence[Message], after: Sequence[Message], wire: Wire, report: Report | None
+) -> Judgement:
+    """`judge` in a worker process; blocks until it is done."""
+    said = replace(report, _describe_pruned=tuple) if report is not None else None
+    found: Judgement = workers.run(_judge, list(view), _placed(after, view), wire, said)
+    return found
+
+
+# In the worker
+
+
+def _draft(engine: ContextCompressor, view: list[Message], arguments: dict[str, Any]) -> Drafted:
+    _VIEW[:] = view
+    messages, report = engine.draft(list(view), **arguments)
+    # Nobody asks a gateway for the list of cleared results, and describing it takes long.
+    said = replace(report, _describe_pruned=tuple)
+    return Drafted(_placed(messages, view), said, engine.remembered.packed())
+
+
+def _judge(view: list[Message], after: Placed, wire: Wire, report: Report | None) -> Judgement:
+    return judge(view, _taken(after, view), wire, report)
+
+
+_VIEW: list[Message] = []  # of the job that runs
+
+
+class _Writer:
+    """A writer of summaries that stays with the parent."""
+
+    def begin(self) -> Summarizer:
+        number, converses = parent().call(_WRITER, "begin")
+        return _Conversing(number) if converses else _Summary(number)
+
+
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    number: int
+
+    @property
+    def context_length(self) -> int:
+        return int(parent().call(_WRITER, "context_length", (self.number,)))
+
+    def summarize(self, prompt: str, max_tokens: int) -> str:
+        return str(parent().call(_WRITER, "summarize", (self.number, prompt, max_tokens)))
+
+
+class _Conversing(_Summary):
+    def prefers_conversation(self, view: Sequence[Message], excerpt_tokens: int, max_tokens: int) -> bool:
+        given = (self.number, _placed(view, _VIEW), excerpt_tokens, max_tokens)
+        return bool(parent().call(_WRITER, "prefers_conversation", given))
+
+    def summarize_conversation(self, view: Sequence[Message], instruction: str, max_tokens: int) -> str:
+        given = (self.number, _placed(view, _VIEW), instruction, max_tokens)
+        return str(parent().call(_WRITER, "summarize_conversation", given))
+
+
+class _Log:
+    def __call__(self, summary: str) -> Left | None:
+        found: Left | None = parent().call(_LOG, "__call__", (summary,))
+        return found
+
+
+class _Clock:
+    def __call__(self) -> float:
+        return float(parent().call(_CLOCK, "__call__"))
+
+
+class _Memory:
+    """A log with its nodes that stays with the parent."""
+
+    @property
+    def session(self) -> str:
+        return str(parent().call(_MEMORY, "session"))
+
+    def seats(self, messages: Sequence[Message]) -> list[int]:
+        return list(parent().call(_MEMORY, "seats", (_placed(messages, _VIEW),)))
+
+    def published(self, messages: Sequence[Message], seats: Sequence[int]) -> None:
+        parent().call(_MEMORY, "published", (_placed(messages, _VIEW), list(seats)))
+
+    def messages(self, first: int, last: int, session: str = "") -> list[StoredMessage]:
+        return list(parent().call(_MEMORY, "messages", (first, last, session)))
+
+    def nodes(self, session: str = "") -> list[Node]:
+        return list(parent().call(_MEMORY, "nodes", (session,)))
+
+    def add(self, nodes: Sequence[Node]) -> None:
+        parent().call(_MEMORY, "add", (list(nodes),))
+
+    def search(self, query: SearchQuery) -> SearchPage:
+        found: SearchPage = parent().call(_MEMORY, "search", (query,))
+        return found
+
+    def scratch(self) -> Memory:
+        raise NotImplementedError("a worker never drafts without keeping")
+
+    def by_handle(self, handle: str) -> StoredMessage | None:
+        found: StoredMessage | None = parent().call(_MEMORY, "by_handle", (handle,))
+        return found
+
+
+# With the parent
+
+
+class _WriterHost:
+    """Answers for the writer of summaries; each summary that a worker has begun has a number."""
+
+    def __init__(self, writer: SummaryWriter | None, view: list[Message]) -> None:
+        self._writer, self._view = writer, view
+        self._begun: list[Summarizer] = []
+
+    def begin(self) -> tuple[int, bool]:
+        writer = self._writer
+        assert writer is not None
+        self._begun.append(writer.begin() if isinstance(writer, SummaryService) else writer)
+        return len(self._begun) - 1, isinstance(self._begun[-1], ConversationSummarizer)
+
+    def context_length(self, number: int) -> int:
+        return self._begun[number].context_length
+
+    def summarize(self, number: int, prompt: str, max_tokens: int) -> str:
+        return self._begun[number].summarize(prompt, max_tokens)
+
+    def prefers_conversation(self, number: int, view: Placed, excerpt_tokens: int, max_tokens: int) -> bool:
+        return self._conversing(number).prefers_conversation(
+            _taken(view, self._view), excerpt_tokens, max_tokens
+        )
+
+    def summarize_conversation(self, number: int, view: Placed, instruction: str, max_tokens: int) -> str:
+        return self._conversing(number).summarize_conversation(
+            _taken(view, self._view), instruction, max_tokens
+        )
+
+    def _conversing(self, number: int) -> ConversationSummarizer:
+        found = self._begun[number]
+        assert isinstance(found, ConversationSummarizer)
+        return found
+
+
+class _MemoryHost:
+    """Answers for the memory of the lossless engine."""
+
+    def __init__(self, memory: Memory, view: list[Message]) -> None:
+        self._memory, self._view = memory, view
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._memory, name)
+
+    def seats(self, messages: Placed) -> list[int]:
+        return self._memory.seats(_taken(messages, self._view))
+
+    def published(self, messages: Placed, seats: list[int]) -> None:
+        self._memory.published(_taken(messages, self._view), seats)
+
+
+def _placed(messages: Sequence[Message], view: Sequence[Message]) -> Placed:
+    """Messages of the view by their place, all others as they are."""
+    places = {id(message): place for place, message in enumerate(view)}
+    return [places.get(id(message), message) for message in messages]
+
+
+def _taken(placed: Placed, view: Sequence[Message]) -> list[Message]:
+    return [view[one] if isinstance(one, int) else one for one in placed]

@@ -1,0 +1,187 @@
+"""Built-in engines in worker processes: the same results, whatever becomes of a process."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from plimsoll.agent import Workers
+from plimsoll.agent.hosting import HostedEngine
+from plimsoll.agent.workers import WorkerDied
+from plimsoll.context import ContextCompressor
+from plimsoll.context.lcm import LcmEngine
+from plimsoll.messages import Message
+
+WINDOW = 8_000
+
+
+def conversation(turns: int = 220) -> list[Message]:
+    messages: list[Message] = [{"role": "system", "content": "You are a harbour pilot."}]
+    for number in range(turns):
+        messages += [
+            {
+                "role": "user",
+                "content": f"Look at berth {number} in docs/berth_{number}.md and tell its depth.",
+            },
+            {
+                "role": "assistant",
+                "content": f"Berth {number} is {number * 7} feet deep. " + "It is calm. " * 40,
+            },
+        ]
+    return messages
+
+
+@pytest.fixture
+def workers() -> Iterator[Workers]:
+    pool = Workers(1)
+    yield pool
+    pool.close()
+
+
+class Writer:
+    """A summary model of this process; `before` happens each time that it is asked."""
+
+    context_length = 100_000
+
+    def __init__(self, before=lambda: None) -> None:
+        self.before, self.processes = before, []
+
+    def summarize(self, prompt: str, max_tokens: int) -> str:
+        self.processes.append(os.getpid())
+        self.before()
+        return "## Goal\nTell the depth of every berth.\n"
+
+
+def compressed(engine: ContextCompressor, workers: Workers | None, view: list[Message]) -> list[Message]:
+    host = HostedEngine(engine)
+    host.workers = workers
+    lighter, report = asyncio.run(host.compress(engine, view, 60, current_tokens=None))
+    assert report is not None
+    assert report.outcome == "compacted"
+    judged = asyncio.run(host.judge(view, lighter, "openai", report, 60))
+    assert judged.refused == ""
+    assert judged.after < judged.before
+    return lighter
+
+
+@pytest.mark.parametrize("kind", [ContextCompressor, LcmEngine])
+def test_an_engine_gives_the_same_in_a_worker_as_in_a_thread_twice_in_a_row(workers: Workers, kind) -> None:
+    # Enough for a worker in the second round too: smaller ones stay in a thread.
+    here, there = (kind(context_length=WINDOW, summarizer=Writer()) for _ in range(2))
+    view, seen = conversation(), conversation()
+    for _ in range(2):
+        view, seen = compressed(here, None, view), compressed(there, workers, seen)
+        assert seen == view
+        more = conversation(400)[-360:]
+        view, seen = [*view, *more], [*seen, *more]
+    assert set(there.summarizer.processes) == {os.getpid()}  # what has connections stays here
+
+
+def test_messages_that_stay_are_the_same_objects(workers: Workers) -> None:
+    view = conversation()
+    lighter = compressed(ContextCompressor(context_length=WINDOW), workers, view)
+    assert lighter[-1] is view[-1]
+    assert sum(any(one is old for old in view) for one in lighter) >= len(lighter) - 2
+
+
+def test_nothing_is_started_before_it_is_needed_and_nothing_is_left_at_the_end() -> None:
+    pool = Workers(2)
+    assert pool.processes == []
+    compressed(ContextCompressor(context_length=WINDOW), pool, conversation())
+    (pid,) = pool.processes
+    assert psutil.pid_exists(pid)
+    pool.close()
+    assert not psutil.pid_exists(pid)
+
+
+def test_a_job_whose_process_is_killed_is_run_again_in_another(workers: Workers) -> None:
+    killed: list[int] = []
+
+    def kill() -> None:
+        if not killed:
+            killed.extend(workers.processes)
+            os.kill(killed[0], signal.SIGKILL)
+
+    lighter = compressed(
+        ContextCompressor(context_length=WINDOW, summarizer=Writer(kill)), workers, conversation()
+    )
+    here = ContextCompressor(context_length=WINDOW, summarizer=Writer())
+    assert lighter == compressed(here, None, conversation())
+    assert workers.processes != killed
+    assert not psutil.pid_exists(killed[0])  # nor is it left as a zombie
+
+
+def test_a_job_that_no_process_survives_is_given_up_and_the_next_one_runs(workers: Workers) -> None:
+    def kill() -> None:
+        os.kill(workers.processes[0], signal.SIGKILL)
+
+    engine = ContextCompressor(context_length=WINDOW, summarizer=Writer(kill))
+    host = HostedEngine(engine)
+    host.workers = workers
+    with pytest.raises(WorkerDied, match="2 worker processes died"):
+        asyncio.run(host.compress(engine, conversation(), 60))
+    assert compressed(ContextCompressor(context_length=WINDOW), workers, conversation())
+
+
+def test_a_process_that_was_killed_while_idle_is_replaced(workers: Workers) -> None:
+    assert workers.run(os.getppid) == os.getpid()
+    (pid,) = workers.processes
+    os.kill(pid, signal.SIGKILL)
+    psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=20)
+    assert workers.run(os.getpid) != pid
+    assert not psutil.pid_exists(pid)
+
+
+def test_a_job_that_takes_too_long_is_ended() -> None:
+    pool = Workers(1, longest=0.5)
+    with pytest.raises(WorkerDied, match=r"took more than 0\.5 s"):
+        pool.run(signal.pause)
+    pool.close()
+
+
+def test_what_a_job_raises_is_raised_here(workers: Workers) -> None:
+    with pytest.raises(ZeroDivisionError):
+        workers.run(divmod, 1, 0)
+    assert workers.run(divmod, 7, 2) == (3, 1)
+
+
+def test_what_is_printed_in_a_worker_does_not_disturb_it(workers: Workers, capfd) -> None:
+    workers.run(print, "ahoy")
+    assert workers.run(divmod, 7, 2) == (3, 1)
+
+
+def test_a_worker_ends_when_its_parent_is_killed() -> None:
+    program = (
+        "import os, signal\n"
+        "from plimsoll.agent import Workers\n"
+        "pool = Workers(1)\n"
+        "print(pool.run(os.getpid), flush=True)\n"
+        "signal.pause()\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    worker = psutil.Process(int(parent.stdout.readline()))
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    gone, _ = psutil.wait_procs([worker], timeout=30)
+    assert gone == [worker]
+
+
+def test_an_engine_of_a_plugin_stays_in_a_thread(workers: Workers) -> None:
+    class Foreign(ContextCompressor):
+        def draft(self, *arguments, **named):
+            self.ran_in = os.getpid()
+            return super().draft(*arguments, **named)
+
+    engine = Foreign(context_length=WINDOW)
+    host = HostedEngine(engine)
+    host.workers = workers
+    asyncio.run(host.compress(engine, conversation(), 60))
+    assert engine.ran_in == os.getpid()
+    assert workers.processes == []
