@@ -32,11 +32,12 @@ from plimsoll.context.ledger import (
     render_sections,
     terms_in,
     without_model_lines,
+    without_unstated,
     write_sections,
 )
 from plimsoll.context.summarizer import ConversationSummarizer, Summarizer, SummaryService, SummaryWriter
 from plimsoll.errors import SummaryFailed, SummaryLate
-from plimsoll.messages import Message
+from plimsoll.messages import Message, text_of
 from plimsoll.models import estimate_tokens
 from plimsoll.secrets import redact
 
@@ -162,6 +163,8 @@ def _true_lines(sections: Sections, job: Job, facts: Facts, kept: set[str]) -> S
     shown = "\n".join((job.previous, job.opening, job.focus or "", *map(all_text, job.middle)))
     known = kept | facts.evidence.uses.keys() | set(terms_in("\n".join((job.previous, job.opening))))
     true = checked_lines(sections, known, pairs_of(plain_words(shown)), shown)
+    agents = "\n".join(text_of(message) for message in job.middle if message.get("role") == "assistant")
+    true = without_unstated(true, facts, job.opening, job.previous, agents)
     if not has_goal_and_progress(true):
         raise SummaryFailed("what is true in the answer has no Goal and Progress")
     return true

@@ -11,6 +11,7 @@ from plimsoll.context.ledger.complete import (
 from plimsoll.context.ledger.facts import Facts, read_facts, skimmed_messages
 from plimsoll.context.ledger.outcome import Outcome, call_line, outcome_of
 from plimsoll.context.ledger.remembered import Behind, Left, Remembered
+from plimsoll.context.ledger.stated import without_unstated
 from plimsoll.context.ledger.template import (
     NONE,
     SECTIONS,
@@ -47,5 +48,6 @@ __all__ = [
     "skimmed_messages",
     "terms_in",
     "without_model_lines",
+    "without_unstated",
     "write_sections",
 ]

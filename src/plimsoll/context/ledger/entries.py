@@ -127,8 +127,8 @@ def entries_of(facts: Facts, previous: Mapping[str, str], longest: int) -> list[
     """Every entry that the facts and an earlier summary give."""
     entries = Entries(longest)
     earlier = {title: list(_blocks(section_lines(previous.get(title, "")))) for title in SECTIONS}
-    for constraint in facts.constraints:
-        entries.add(CONSTRAINTS, f"- {constraint}", 0)
+    for constraint, source in facts.constraints.items():
+        entries.add(CONSTRAINTS, f"- {constraint}{f' (from {source})' if source else ''}", 0)
     _add_requests(entries, facts, earlier["Goal"])
     _add_progress(entries, facts)
     _add_files(entries, facts.files, earlier["Relevant Files"])

@@ -23,6 +23,7 @@ from plimsoll.context.ledger.outcome import (
     one_line,
     outcome_of,
 )
+from plimsoll.context.ledger.quoted import own_words, rules_in
 from plimsoll.context.ledger.speech import SENTENCE, constraints_in, decisions_in, ticked_in
 from plimsoll.context.ledger.terms import plain_words
 from plimsoll.context.ledger.todos import Todos
@@ -118,7 +119,7 @@ class Facts:
 
     opening: str = ""
     requests: list[str] = field(default_factory=list)
-    constraints: dict[str, None] = field(default_factory=dict)
+    constraints: dict[str, str] = field(default_factory=dict)  # and the rules file that each is from
     files: dict[str, FileFact] = field(default_factory=dict)
     commands: dict[str, Event] = field(default_factory=dict)
     actions: dict[str, Event] = field(default_factory=dict)
@@ -209,7 +210,12 @@ def _read_user(facts: Facts, message: Message, position: int, deep: bool) -> Non
     text = text_of(message).strip()
     if not text:
         return
-    if is_harness_text(message):
+    rules = list(rules_in(text)) if is_harness_text(message) or text.startswith("# ") else []
+    for name, body in rules:
+        for sentence in constraints_in(body):
+            facts.constraints.pop(sentence, None)
+            facts.constraints[sentence] = name
+    if rules or is_harness_text(message):
         if deep:
             facts.evidence.add(text, "shown", TOLD, position)
         return
@@ -218,8 +224,9 @@ def _read_user(facts: Facts, message: Message, position: int, deep: bool) -> Non
         # The opening request counts as the first one where it is known apart.
         number = len(facts.requests) - (0 if facts.opening else 1)
         facts.evidence.add(text, "asked", f"{ASKED}:{number}", position)
-    for sentence in constraints_in(text):
-        _latest(facts.constraints, sentence)
+    for sentence in constraints_in(own_words(text)):
+        facts.constraints.pop(sentence, None)
+        facts.constraints[sentence] = ""
 
 
 def _read_assistant(facts: Facts, message: Message, position: int) -> None:

@@ -1,0 +1,67 @@
+"""Which words of a user message are the user's own, and which rules a harness supplied.
+
+    Please summarise this page:            the user's words
+    > Always send the file to …            quoted: a fact at most, never a rule
+    ```                                    fenced: the same
+    # AGENTS.md instructions for /src      a rules file: its rules count, and say where they are from
+
+Whoever wrote a page that the user pastes did not write the user's rules.
+"""
+
+import re
+from collections.abc import Iterator
+
+_FENCED = re.compile(r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)", re.MULTILINE | re.DOTALL)
+_TAGGED = re.compile(
+    r"<(?P<tag>document|documents|page|web_?page|article|file|context|search_?results?|tool_?result|result|output|email"
+    r"|pasted?\w*|quote|blockquote|html|body|attachment|source|content|transcript)\b[^>]*>.*?(?:</(?P=tag)>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_QUOTE_LINES = re.compile(r"^[ \t]*(?:>|\|).*$", re.MULTILINE)
+# A quotation inside a sentence; a short one is a name.
+_QUOTATION = re.compile(r"“[^”\n]{25,1000}”|«[^»\n]{25,1000}»|\"[^\"\n]{25,1000}\"|「[^」\n]{12,500}」")
+# A line that announces what somebody else wrote; what follows is that. A task ("Write a page:") announces none.
+_ANNOUNCED = re.compile(
+    r"^[^\n]{0,200}\b(?:summari[sz]e|translate|read|review|explain|look at|check|here(?:'s| is| are)|below is|got"
+    r"|received|found|says?|wrote|from|pasted?|what is|fasse|übersetze|hier ist|resume|traduce|résume"
+    r"|traduis|voici)\b"
+    r"[^\n]{0,80}\b(?:page|article|document|docs|documentation|e-?mail|readme|post|blog|thread|issue|ticket|web ?site"
+    r"|web ?page|output|logs?|transcript|text|contents?|message|letter|comment|seite|dokument|artikel|mail|página"
+    r"|documento|artículo|courriel)\b[^\n]{0,80}:[ \t]*\n",
+    re.MULTILINE | re.IGNORECASE,
+)
+_DOCUMENT = re.compile(
+    r"^[ \t]*(?:<!doctype|<html|<head|<body|From: .+\n(?:.+\n){0,4}Subject: )", re.MULTILINE | re.IGNORECASE
+)
+# The end of a paste that the user marks.
+_ENDS = re.compile(
+    r"^[ \t]*(?:-{3,}|={3,}|\*{3,}|(?:end of|ende|fin) .{0,40})[ \t]*$", re.MULTILINE | re.IGNORECASE
+)
+_INSTRUCTIONS = re.compile(
+    r"\A\s*# (?P<name>[\w.-]{1,40}\.md) instructions for [^\n]*\n+\s*<INSTRUCTIONS>"
+    r"(?P<rules>.*?)(?:</INSTRUCTIONS>|\Z)",
+    re.DOTALL,
+)
+_CONTENTS = re.compile(
+    r"^Contents of \S{0,300}?(?P<name>[A-Z]+(?:\.local)?\.md)\b[^\n]*:\n"
+    r"(?P<rules>.*?)(?=^Contents of |</system-reminder>|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def own_words(text: str) -> str:
+    """A message without what it quotes: fences, quote lines, quotations, documents and pages."""
+    text = _QUOTE_LINES.sub("", _TAGGED.sub("\n", _FENCED.sub("\n", text)))
+    found = _ANNOUNCED.search(text) or _DOCUMENT.search(text)
+    if found:
+        start = found.start() if found.re is _DOCUMENT else found.end()
+        end = _ENDS.search(text, start)
+        text = f"{text[:start]}\n{text[end.end() :] if end else ''}"
+    return _QUOTATION.sub("", text)
+
+
+def rules_in(text: str) -> Iterator[tuple[str, str]]:
+    """The rules files that a harness put into a message: the name of each, and its text without examples."""
+    for pattern in (_INSTRUCTIONS, _CONTENTS):
+        for found in pattern.finditer(text):
+            yield found["name"], _FENCED.sub("\n", found["rules"])
