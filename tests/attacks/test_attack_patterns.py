@@ -106,7 +106,7 @@ def test_a_search_stops_while_the_database_still_looks_for_a_first_row(archive: 
     async def asked(store):
         return await store._database.read(work, is_long=True)
 
-    assert archive.run(asked) == (7,)
+    assert archive.run_store(asked) == (7,)
 
 
 def test_searches_that_take_long_do_not_hold_up_other_reads(archive: Driver):

@@ -98,6 +98,7 @@ class SqlKeys(KeyStore):
             where = "WHERE key = ? AND seconds = ? AND start = ?"
             # A change, even of nothing, makes other processes wait until this one has taken its share.
             await db.run(f"UPDATE access_usage SET granted = granted {where}", place)
+            await _carry_over(db, id, start)
             (granted,) = await db.only(f"SELECT granted FROM access_usage {where}", place)
             left = max(0, most - granted)
             share = min(left, max(1, left // part))
@@ -180,6 +181,24 @@ async def _hold(db: Connection, id: str, holder: str, held: Spent, expires: floa
         "expires = excluded.expires",
         (id, holder, held.tokens, held.money, expires),
     )
+
+
+async def _carry_over(db: Connection, id: str, start: int) -> None:
+    """Count what was granted in a minute after this one, which can only be if the clock was set back, in this one.
+
+    Otherwise the minute before it would be granted again. The later row goes, so that nobody waits until the clock is
+    there again.
+    """
+    later = "WHERE key = ? AND seconds = ? AND start > ?"
+    found = await db.row(
+        f"SELECT granted FROM access_usage {later} ORDER BY start DESC LIMIT 1", (id, MINUTE, start)
+    )
+    if found is not None:
+        await db.run(
+            "UPDATE access_usage SET granted = granted + ? WHERE key = ? AND seconds = ? AND start = ?",
+            (found[0], id, MINUTE, start),
+        )
+        await db.run(f"DELETE FROM access_usage {later}", (id, MINUTE, start))
 
 
 async def _holding(db: Connection, name: str) -> AccessKey:
