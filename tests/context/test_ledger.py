@@ -10,9 +10,11 @@ from plimsoll import ContextCompressor, validate
 from plimsoll import estimate_messages_tokens_rough as weigh
 from plimsoll.context.compressor import find_summary
 from plimsoll.context.ledger import (
+    Room,
     kept_terms,
     parse_sections,
     read_facts,
+    render_evidence,
     render_sections,
     terms_in,
     write_sections,
@@ -80,7 +82,8 @@ def summary_of(view):
 
 
 def ledger_of(messages, budget=3_000):
-    return render_sections(write_sections(read_facts(messages), {}, budget))
+    sections = write_sections(read_facts(messages), {}, Room(budget // 2, budget))
+    return f"{render_sections(sections)}\n{render_evidence(sections)}"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +144,8 @@ def test_what_an_edit_replaced_is_no_longer_quoted():
 def test_what_stays_in_the_context_is_not_said_again():
     messages = step(1, "read_file", {"path": "src/a.py"}, "def only_here(): pass\ndef stays_anyway(): pass\n")
     kept = kept_terms([user("call stays_anyway please")])
-    text = render_sections(write_sections(read_facts(messages), {}, 2_000, kept=kept))
+    sections = write_sections(read_facts(messages), {}, Room(1_000, 2_000), kept=kept)
+    text = f"{render_sections(sections)}\n{render_evidence(sections)}"
     assert "only_here" in text
     assert "stays_anyway" not in text
 
@@ -242,7 +246,7 @@ def test_a_model_may_rewrite_its_own_lines_and_only_those():
     assert CONSTRAINT.removesuffix(".") in parse_sections(summary_of(view))["Constraints & Preferences"]
 
 
-def test_a_large_result_in_the_tail_shrinks_to_what_later_turns_used():
+def test_a_large_result_in_the_tail_shrinks_to_what_later_turns_used_only_where_it_does_not_fit():
     lines = [f"row {n}: customer_{n} owes money" for n in range(2_000)]
     used = step(778, "lookup", {"customer": "customer_1234"}, "found")
     tail = [
@@ -252,9 +256,13 @@ def test_a_large_result_in_the_tail_shrinks_to_what_later_turns_used():
         user("Thanks, go on."),
     ]
     messages = [*opening(), *work(0, 80), *tail]
-    view = ContextCompressor(context_length=64_000).compress(messages)
-    shown = next(m for m in view if m.get("tool_call_id") == "call_777")
+    fits = ContextCompressor(context_length=64_000).compress(messages)
     original = next(m for m in messages if m.get("tool_call_id") == "call_777")
+    assert original in fits
+    engine = ContextCompressor(context_length=32_000)
+    view = engine.compress(messages)
+    shown = next(m for m in view if m.get("tool_call_id") == "call_777")
+    assert [one.handle for one in engine.last_report.shortened] == [handle_of(original)]
     assert "row 1234: customer_1234 owes money" in shown["content"]
     assert lines[0] in shown["content"]
     assert lines[-1] in shown["content"]
@@ -280,7 +288,7 @@ def test_what_changed_something_is_told_before_what_only_looked_or_checked():
         for number, (command, output) in enumerate({**ran, **checks, **looks}.items())
         for one in step(number, "terminal", {"command": command}, output)
     ]
-    done = write_sections(read_facts([user("Release it."), *every]), {}, 420)["Done"]
+    done = write_sections(read_facts([user("Release it."), *every]), {}, Room(420))["Done"]
     assert all(f"`{command}`" in done for command in ran)
     assert done.count("`pytest") < len(checks)
 

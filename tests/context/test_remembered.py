@@ -89,7 +89,7 @@ def test_a_larger_window_brings_back_what_a_small_one_had_no_room_for():
 
 
 def test_a_result_that_was_made_shorter_is_summarised_from_all_of_its_words():
-    engine = ContextCompressor(context_length=24_000)
+    engine = ContextCompressor(context_length=24_000, target_tokens=6_000)
     place = "The frobnicator lives in `lib/odd/frobnicator_v7.py` and needs care."
     listing = [f"row {n} of the plain listing" for n in range(900)]
     listing.insert(450, place)

@@ -114,7 +114,7 @@ def test_a_model_summary_is_used_and_its_missing_sections_are_filled():
     headings = [line for line in text.splitlines() if line.startswith("#")]
     assert headings == [
         "## Goal", "## Constraints & Preferences", "## Progress", "### Done", "### In Progress", "### Blocked",
-        "## Key Decisions", "## Relevant Files", "## Next Steps", "## Critical Context",
+        "## Key Decisions", "## Relevant Files", "## Next Steps", "## Critical Context", "## Evidence",
     ]  # fmt: skip
     assert "app/main.py` — written 2×" in text.split("## Relevant Files")[1]
 
@@ -150,7 +150,7 @@ def test_without_a_model_a_focus_topic_gets_the_first_choice():
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({"threshold": 0.0}, "threshold"),
+        ({"threshold": -0.1}, "threshold"),
         ({"threshold": 1.5}, "1.5"),
         ({"target_ratio": 0.05}, "target_ratio"),
         ({"protect_last_n": 0}, "protect_last_n"),

@@ -2,7 +2,7 @@
 
 from plimsoll.agent.agent import INTERRUPTED, LEFT, UNANSWERED, Agent
 from plimsoll.agent.asking import Emit, Line, Reserve
-from plimsoll.agent.compaction import CLEARING, Attempt, CompactionRules, Compactor
+from plimsoll.agent.compaction import Attempt, CompactionRules, Compactor
 from plimsoll.agent.engine_tools import engine_tools
 from plimsoll.agent.events import (
     Called,
@@ -20,6 +20,7 @@ from plimsoll.agent.hosting import HostedEngine, drafts
 from plimsoll.agent.journal import Journal
 from plimsoll.agent.large import largest_result
 from plimsoll.agent.limits import Limits
+from plimsoll.agent.trigger import CLEARING
 from plimsoll.agent.workers import Workers
 
 __all__ = [

@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from plimsoll.archive import UsageRecord
 from plimsoll.context import Report
+from plimsoll.context.calibration import calibrate
 from plimsoll.context.gate import refusal
 from plimsoll.context.ledger import read_facts
 from plimsoll.dialects import Usage
@@ -67,9 +68,9 @@ class Judgement:
     after: int
     ledger: dict[str, Any]
 
-    def expected(self, tokens: int) -> int:
-        """The tokens that the provider will count for it, where it counts `tokens` for the view."""
-        return round(tokens * self.after / self.before) if self.before else self.after
+    def expected(self, tokens: int, overhead: int) -> int:
+        """What the provider will count for it, where it counts `tokens` for the view, `overhead` besides messages."""
+        return calibrate(self.before, tokens, overhead).counted(self.after)
 
 
 def judge(view: Sequence[Message], after: Sequence[Message], wire: Wire, report: Report | None) -> Judgement:

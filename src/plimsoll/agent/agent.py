@@ -17,14 +17,14 @@ from dataclasses import dataclass, field, replace
 from plimsoll.agent.accounts import record_of
 from plimsoll.agent.asking import Emit, Line
 from plimsoll.agent.carried import carried_through
-from plimsoll.agent.compaction import NOTHING, Attempt, Compactor
+from plimsoll.agent.compaction import Attempt, Compactor
 from plimsoll.agent.events import Called, Compacted, Noticed, Returned, Used
 from plimsoll.agent.images import without_oldest_images
 from plimsoll.agent.journal import Journal
 from plimsoll.agent.large import results_of
 from plimsoll.agent.limits import Limits
-from plimsoll.agent.preparation import expected_tokens
 from plimsoll.agent.progress import progress_to
+from plimsoll.agent.trigger import NOTHING
 from plimsoll.archive import CompactionEvent
 from plimsoll.context import Report
 from plimsoll.context.ledger import call_line, outcome_of
@@ -120,6 +120,7 @@ class Agent:
         """
         tokens = max(counted, self.line.tokens(self.view))
         share = deadline and deadline * _ENGINE_SHARE
+        self.weigh_fixed()
         async with self.line.room(self.view) if self.compactor.model else nullcontext():
             async with asyncio.timeout(deadline):
                 attempt = await self.compactor.compact(
@@ -135,12 +136,15 @@ class Agent:
         self.tell(emit)
         return event
 
+    def weigh_fixed(self) -> None:
+        """Tell the compactor which part of every request it cannot reduce."""
+        self.compactor.trigger.weigh_fixed(self.view, self.line.overhead())
+
     async def compact_by_hand(self, emit: Emit, focus: str | None = None) -> CompactionEvent:
         """Make the view lighter because a person asks, where there is anything to make lighter."""
         count, tokens = len(self.view), self.line.tokens(self.view)
-        if await self.compactor.host.ask(
-            "has_content_to_compress", True, list(self.view), current_tokens=tokens
-        ):
+        counted = {"current_tokens": tokens, "overhead_tokens": self.line.overhead()}
+        if await self.compactor.host.ask("has_content_to_compress", True, list(self.view), **counted):
             return await self.compact(emit, "by hand", focus)
         why = f"{NOTHING} ({count:,} messages, {tokens:,} tokens)"
         event = CompactionEvent.refused("by hand", self.compactor.engine.name, count, tokens, why)
@@ -152,6 +156,7 @@ class Agent:
     async def preview(self, focus: str | None = None) -> Report | None:
         """What `compact_by_hand` would do, with a summary written by code; changes nothing."""
         tokens = self.line.tokens(self.view)
+        self.weigh_fixed()
         found = await self.compactor.preview(self.view, tokens, focus)
         if found.report is None or found.report.outcome != "compacted":
             return found.report
@@ -161,7 +166,7 @@ class Agent:
             messages_before=len(self.view),
             messages_after=len(lighter),
             tokens_before=tokens,
-            tokens_after=expected_tokens(self.view, tokens, lighter),
+            tokens_after=self.compactor.trigger.expected(self.view, tokens, lighter),
         )
 
     def tell(self, emit: Emit) -> None:
@@ -180,7 +185,7 @@ class Agent:
         if attempt.messages is None:
             return await self.journal.refused(attempt.event)
         lighter, event = self._finished(attempt.messages), attempt.event
-        after = expected_tokens(self.view, event.tokens_before, lighter)
+        after = self.compactor.trigger.expected(self.view, event.tokens_before, lighter)
         event = replace(event, messages_after=len(lighter), tokens_after=after)
         event = await self.journal.compacted(self.view, lighter, event)
         self.view = list(lighter)
@@ -217,6 +222,7 @@ class Agent:
     async def _lighten(self, tokens: int, emit: Emit) -> None:
         """Compact before a request of `tokens` prompt tokens, if that is due, wanted by the engine, or pays."""
         compactor, host = self.compactor, self.compactor.host
+        self.weigh_fixed()
         wish = await host.wants_lighter(self.view, tokens) and compactor.rules.enabled
         due = compactor.is_due(tokens)
         if (due or wish) and await host.has_content(self.view):

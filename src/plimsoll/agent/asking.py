@@ -69,6 +69,10 @@ class Line:
             return nullcontext()
         return self.reserve(self.card, self.tokens(view), self.max_tokens or self.card.output_cap)
 
+    def overhead(self) -> int:
+        """Prompt tokens that are sent with every view and are not in its messages: tools, the provider's own part."""
+        return self.anchor.predict(estimate_tools_tokens(self.tools))
+
     async def ask(self, view: list[Message], emit: Emit, deadline: float | None = None) -> Reply:
         """Send the view and give its reply; pieces are emitted as they arrive."""
         self._chain = self._chain or BlockChain(self.tools)

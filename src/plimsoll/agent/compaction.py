@@ -13,14 +13,16 @@ attempt that got nowhere is not repeated on every turn: only after growth or tim
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from plimsoll.agent.accounts import Spender, record_of, total_of
 from plimsoll.agent.foreign import Hung, in_thread, said
 from plimsoll.agent.hooks import MUST, Guidance, Hooks
 from plimsoll.agent.hosting import HostedEngine, drafts
-from plimsoll.agent.preparation import Lighter, Prepared, prepared_for, preview_of
+from plimsoll.agent.preparation import Counted, Lighter, Prepared, prepared_for, preview_of
+from plimsoll.agent.trigger import CLEARING, SOFT_LINE, Rearm, Trigger
 from plimsoll.archive import CompactionEvent, UsageRecord
 from plimsoll.caching import NEVER, Course, Terms, Verdict, cheapest, clearing_pays, compaction_pays
 from plimsoll.context import ContextCompressor, ContextEngine, SummaryWriter
@@ -28,11 +30,7 @@ from plimsoll.context.budget import Budget
 from plimsoll.messages import Message, Wire
 from plimsoll.providers.auxiliary.watch import SummaryWatch
 
-SOFT_LINE = 0.85
-FAR_BELOW = 0.85
-NOTHING = "nothing to compress yet"
 HANGING = "The summary model fell silent (auxiliary.compression.idle_timeout), so code wrote the summary."
-CLEARING: Literal["clearing"] = "clearing"  # the trigger that only clears old results
 _MOST_SOURCES = 3
 
 
@@ -43,8 +41,7 @@ class CompactionRules:
     enabled: bool = True
     background: bool = True
     deadline: float = 180.0
-    rearm_growth: float = 0.05  # share of the window by which the prompt must grow after a vain attempt
-    rearm_seconds: float = 600.0
+    rearm: Rearm = field(default_factory=Rearm)
     policy: Literal["threshold", "cost"] = "threshold"
 
 
@@ -58,14 +55,6 @@ class Attempt:
 
 
 Source: TypeAlias = Callable[[], Coroutine[Any, Any, Lighter]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Vain:
-    """An attempt that did not get far below the line: not again until there is more, or later."""
-
-    tokens: int
-    time: float
 
 
 class Compactor:
@@ -85,6 +74,7 @@ class Compactor:
     ) -> None:
         self.host = HostedEngine(engine, fallback, hide=hide)
         self.rules = rules
+        self.trigger = Trigger(self.host, rules.rearm, clock, rules.enabled)
         self.model = model
         self.hooks = hooks or Hooks()
         self.wire: Wire = wire  # whose rules a lighter view must keep
@@ -94,9 +84,7 @@ class Compactor:
         self.course = Course()
         self._clock = clock
         self._prepared: Prepared | None = None
-        self._vain: _Vain | None = None
         self._watch = SummaryWatch()  # of the compaction that is waited for
-        self._reached = 0  # tokens that the last compaction left; the next one is not expected to leave fewer
 
     @property
     def engine(self) -> ContextEngine:
@@ -109,20 +97,11 @@ class Compactor:
 
     def remember(self, events: Sequence[CompactionEvent], tokens: int) -> None:
         """Take up the verdict of an earlier process from the events that it stored; the view has `tokens` now."""
-        last = events[-1] if events else None
-        if last and last.outcome != "compacted" and not last.reason.startswith(NOTHING):
-            # What a person has taken back is not done again at the next chance.
-            self._vain = _Vain(last.tokens_before if last.outcome == "refused" else tokens, last.time)
-        if last and last.outcome == "compacted" and last.trigger != CLEARING:
-            self._reached = last.tokens_after
+        self.trigger.remember(events, tokens)
 
     def is_due(self, tokens: int) -> bool:
         """Whether the view must be made lighter before the next request of `tokens` prompt tokens."""
-        if not self.rules.enabled or tokens < self.engine.threshold_tokens:
-            return False
-        if self._vain is None:
-            return bool(self.host.ask_now("should_compress", True, prompt_tokens=tokens))
-        return self._is_armed(tokens)
+        return self.trigger.is_due(tokens)
 
     def pays(self, view: Sequence[Message], tokens: int) -> Literal["", "cost", "clearing"]:
         """What `policy: cost` sets off before the threshold: a compaction, clearing old results, or nothing."""
@@ -132,7 +111,7 @@ class Compactor:
         clearing = NEVER
         # What is being summarised already is as good as paid for.
         if built_in and not self._prepared:
-            target, found = self._target(self._budget), built_in.clearing(view)
+            target, found = self.trigger.target(self._budget), built_in.clearing(view)
             clearing = clearing_pays(self.terms, self.course, tokens, target, found, self._clock())
         chosen = cheapest(summary, clearing)
         return CLEARING if chosen == "clearing" else "cost" if chosen else ""
@@ -140,22 +119,26 @@ class Compactor:
     def _verdict(self, tokens: int) -> Verdict:
         """What prices say about a summary now."""
         budget = self._budget
-        if not self.rules.enabled or self.terms is None or budget is None or not self._is_armed(tokens):
+        if (
+            not self.rules.enabled
+            or self.terms is None
+            or budget is None
+            or not self.trigger.is_armed(tokens)
+        ):
             return NEVER
-        target, now = self._target(budget), self._clock()
+        target, now = self.trigger.target(budget), self._clock()
         return compaction_pays(self.terms, self.course, tokens, target, now, budget.summary_tokens)
 
     def asked(self, tokens: int, at: float) -> None:
         """A request of `tokens` prompt tokens was sent at this time and answered."""
         if self._budget is not None:
-            self.course = self.course.asked(tokens, self._target(self._budget), at)
+            self.course = self.course.asked(tokens, self.trigger.target(self._budget), at)
 
     def prepare(self, view: Sequence[Message], tokens: int) -> None:
         """Start on the next view beside the conversation, once the soft line is crossed or it nearly pays."""
-        soft = tokens >= self.engine.threshold_tokens * SOFT_LINE or self._verdict(tokens).pays(SOFT_LINE)
-        if not (soft and self.rules.enabled and self.rules.background) or self._prepared:
+        if not (self.rules.enabled and self.rules.background) or self._prepared:
             return
-        if not self._is_armed(tokens):
+        if not (self.trigger.is_near(tokens) or self._verdict(tokens).pays(SOFT_LINE)):
             return
         source = tuple(view)
         guidance = asyncio.create_task(self.hooks.before(source, "threshold", None))
@@ -188,7 +171,7 @@ class Compactor:
             prepared, guidance = None, await self.hooks.before(view, trigger, focus)
         self._tell(guidance.faults)
         if guidance.veto:
-            self._vain = _Vain(tokens, self._clock())
+            self.trigger.tried_in_vain(tokens)
             return Attempt(None, replace(event, reason=f"vetoed by {guidance.veto}"))
         seconds = min(self.rules.deadline, deadline or self.rules.deadline)
         sources = self._sources(list(view), tokens, guidance.focus, prepared, seconds)
@@ -201,10 +184,10 @@ class Compactor:
         spent = self.take_spent()
         event = replace(event, seconds=waited, waited=waited, reason=why, money=total_of(spent))
         if found is None:
-            self._vain = _Vain(tokens, self._clock())
+            self.trigger.tried_in_vain(tokens)
             return Attempt(None, event, spent)
         assert found.judgement is not None
-        shrunk = found.judgement.expected(tokens)
+        shrunk = found.judgement.expected(tokens, self.trigger.overhead)
         is_cleared = trigger == CLEARING and found.report is not None and not found.report.summary
         if is_cleared:
             self.cleared(view)
@@ -227,7 +210,7 @@ class Compactor:
     async def preview(self, view: Sequence[Message], tokens: int, focus: str | None) -> Lighter:
         """What `compact` by hand would give, with a summary written by code; changes nothing."""
         prepared = self._prepared if self._prepared and focus is None and self._prepared.fits(view) else None
-        return await preview_of(self.host, prepared, view, tokens, focus, self.wire)
+        return await preview_of(self.host, prepared, view, self._counted(view, tokens), focus, self.wire)
 
     def skip_summary(self) -> None:
         """Continue without the summary model: the compaction that is waited for is finished by code."""
@@ -235,18 +218,17 @@ class Compactor:
 
     def compacted(self, left: int) -> None:
         """The view was made lighter, and has so many tokens now."""
-        near = left > self.engine.threshold_tokens * FAR_BELOW
-        self._vain = _Vain(left, self._clock()) if near else None
-        self.course, self._reached = self.course.compacted(), left
+        self.trigger.compacted(left)
+        self.course = self.course.compacted()
 
     def cleared(self, view: Sequence[Message]) -> None:
         """Old results of this view were cleared; the target of a compaction is where it was."""
         if (built_in := self._built_in) and self._budget:
-            self.course = self.course.cleared(built_in.clearing(view), self._target(self._budget))
+            self.course = self.course.cleared(built_in.clearing(view), self.trigger.target(self._budget))
 
     def undone(self, tokens: int) -> None:
         """A person took the last compaction back: not again until there is more, or later."""
-        self._vain = _Vain(tokens, self._clock())
+        self.trigger.tried_in_vain(tokens)
 
     def write_with(self, summarizer: SummaryWriter | None, model: str) -> None:
         """Summaries are written by somebody else from now on, or by nobody."""
@@ -284,16 +266,6 @@ class Compactor:
         """What the engine aims at, where that decides; an engine of somebody else decides for itself."""
         budget = getattr(self.engine, "budget", None)
         return budget if self.rules.policy == "cost" and isinstance(budget, Budget) else None
-
-    def _target(self, budget: Budget) -> int:
-        return max(budget.target_tokens, self._reached)
-
-    def _is_armed(self, tokens: int) -> bool:
-        """Whether nothing was tried in vain, or there is more now, or it is long ago."""
-        if self._vain is None:
-            return True
-        grown = tokens - self._vain.tokens >= self.engine.context_length * self.rules.rearm_growth
-        return grown or self._clock() - self._vain.time >= self.rules.rearm_seconds
 
     def _tell(self, faults: Sequence[str]) -> None:
         for fault in faults:
@@ -345,7 +317,12 @@ class Compactor:
         engine = self.engine
         sources: list[tuple[str, Source]] = []
         if prepared:
-            sources.append(("prepared", lambda: prepared_for(self.host, prepared, view, tokens, seconds)))
+            sources.append(
+                (
+                    "prepared",
+                    lambda: prepared_for(self.host, prepared, view, self._counted(view, tokens), seconds),
+                )
+            )
         sources.append((engine.name, lambda: self._run(engine, view, tokens, focus, seconds)))
         if not self.host.is_built_in:
             sources.append(self._plain(self.host.fallback(), view, tokens, focus, seconds))
@@ -382,7 +359,12 @@ class Compactor:
     ) -> Lighter:
         """The engine in a thread of its own, within so many seconds."""
         started = self._clock()
+        counted = {"current_tokens": tokens, "overhead_tokens": self.trigger.overhead}
         messages, report = await self.host.compress(
-            engine, view, seconds, watch or self._watch, current_tokens=tokens, focus_topic=focus
+            engine, view, seconds, watch or self._watch, focus_topic=focus, **counted
         )
         return Lighter(messages, report, self._clock() - started)
+
+    def _counted(self, view: Sequence[Message], tokens: int) -> Counted:
+        trigger = self.trigger
+        return Counted(partial(trigger.expected, view, tokens), trigger.overhead, trigger.roomy_tokens)

@@ -85,7 +85,7 @@ class HostedEngine:
     def without_model(self) -> ContextCompressor:
         """A built-in that asks nobody, with the numbers of the engine that serves."""
         engine = self.engine
-        percent = engine.threshold_percent if 0 < engine.threshold_percent <= 1 else 0.5
+        percent = engine.threshold_percent if 0 <= engine.threshold_percent <= 1 else 0.5
         budget = getattr(engine, "budget", None)
         aims = budget if isinstance(budget, Budget) else Budget(engine.context_length or 1)
         return ContextCompressor(
@@ -95,6 +95,7 @@ class HostedEngine:
             target_ratio=aims.target_ratio,
             target_tokens=aims.target,
             lean=aims.lean,
+            evidence=getattr(engine, "evidence", True) is not False,
         )
 
     def previewing(self) -> Iterator[ContextCompressor]:

@@ -11,21 +11,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from plimsoll.agent.accounts import Judgement
 from plimsoll.agent.foreign import in_thread
 from plimsoll.agent.hooks import Guidance
 from plimsoll.agent.hosting import SUMMARY_SHARE, TOO_LONG, HostedEngine, drafts
-from plimsoll.context import ContextCompressor, ContextEngine, Report
+from plimsoll.context import ContextCompressor, Report
 from plimsoll.context.gate import refusal
 from plimsoll.messages import Message, Wire
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 from plimsoll.providers.auxiliary.watch import SummaryWatch
-
-# A prepared view with its later messages is refitted above this share of the threshold: less would leave
-# no room to grow before the next compaction.
-REFIT_ABOVE = 2 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,56 +67,63 @@ class Prepared:
         self.task.cancel()
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the provider counts for lists of messages of one conversation."""
+
+    expected: Callable[[Sequence[Message]], int]
+    overhead: int  # the part of every count that is not in the messages
+    roomy: int  # the largest size that leaves the conversation room to grow
+
+    def arguments(self, messages: Sequence[Message]) -> dict[str, Any]:
+        """What an engine is told about these messages."""
+        return {"current_tokens": self.expected(messages), "overhead_tokens": self.overhead}
+
+
 Drafted: TypeAlias = tuple[list[Message], Report | None]
-Draft: TypeAlias = Callable[[list[Message], int], Awaitable[Drafted]]
+Draft: TypeAlias = Callable[[list[Message], dict[str, Any]], Awaitable[Drafted]]
 
 
 async def refitted(
-    found: Lighter,
-    prepared: Prepared,
-    view: Sequence[Message],
-    expected: Callable[[Sequence[Message]], int],
-    line: float,
-    draft: Draft,
+    found: Lighter, prepared: Prepared, view: Sequence[Message], counted: Counted, draft: Draft
 ) -> Lighter:
-    """What was prepared with the messages that arrived since, compacted again by `draft` above `line` tokens.
-
-    `expected` gives the tokens that the provider will count for a list.
-    """
+    """What was prepared with the messages that arrived since, compacted again by `draft` where it is too large."""
     later = view[len(prepared.source) :]
     combined = [*found.messages, *later]
-    tokens = expected(combined)
-    if later and tokens > line:
-        smaller, refit = await draft(combined, tokens)
+    if later and counted.expected(combined) > counted.roomy:
+        smaller, refit = await draft(combined, counted.arguments(combined))
         if weigh(smaller) < weigh(combined):
-            return replace(found, messages=smaller, report=_joined(found.report, refit, view, smaller))
-    return replace(found, messages=combined, report=_joined(found.report, found.report, view, combined))
+            return replace(
+                found, messages=smaller, report=_joined(found.report, refit, view, smaller, counted)
+            )
+    return replace(
+        found, messages=combined, report=_joined(found.report, found.report, view, combined, counted)
+    )
 
 
 async def prepared_for(
-    host: HostedEngine, prepared: Prepared, view: Sequence[Message], tokens: int, seconds: float
+    host: HostedEngine, prepared: Prepared, view: Sequence[Message], counted: Counted, seconds: float
 ) -> Lighter:
-    """What was prepared, fitted to the view as it is now, for which the provider counts `tokens`."""
+    """What was prepared, fitted to the view as it is now."""
     done, _ = await asyncio.wait({prepared.task}, timeout=seconds * SUMMARY_SHARE)
     if not done:
         prepared.watch.skip(TOO_LONG)
     found = await prepared.task
-    expected, line = partial(expected_tokens, view, tokens), refit_line(host.engine)
-    return await refitted(found, prepared, view, expected, line, partial(refit, host, seconds))
+    return await refitted(found, prepared, view, counted, partial(refit, host, seconds))
 
 
 async def preview_of(
     host: HostedEngine,
     prepared: Prepared | None,
     view: Sequence[Message],
-    tokens: int,
+    counted: Counted,
     focus: str | None,
     wire: Wire,
 ) -> Lighter:
     """What a compaction by hand would give now; nothing is stored, counted or asked of a model."""
-    expected, first = partial(expected_tokens, view, tokens), None
+    first = None
     for engine in host.previewing():
-        found = _gated(await _previewed(engine, prepared, view, tokens, focus, expected), view, wire)
+        found = _gated(await _previewed(engine, prepared, view, focus, counted), view, wire)
         if found.is_compacted:
             return found
         first, prepared = first or found, None
@@ -128,41 +131,38 @@ async def preview_of(
     return first
 
 
-async def refit(host: HostedEngine, seconds: float, messages: list[Message], tokens: int) -> Drafted:
+async def refit(
+    host: HostedEngine, seconds: float, messages: list[Message], counted: dict[str, Any]
+) -> Drafted:
     """Compact a prepared list again. Our engines ask no model for it, so nobody waits for one."""
     engine = host.engine
     if drafts(engine):
-        return await in_thread(
-            lambda: host.draft(engine, messages, current_tokens=tokens, ask=False), seconds
-        )
-    return await host.compress(engine, messages, seconds, current_tokens=tokens)
+        return await in_thread(lambda: host.draft(engine, messages, **counted, ask=False), seconds)
+    return await host.compress(engine, messages, seconds, **counted)
 
 
 async def _previewed(
     engine: ContextCompressor,
     prepared: Prepared | None,
     view: Sequence[Message],
-    tokens: int,
     focus: str | None,
-    expected: Callable[[Sequence[Message]], int],
+    counted: Counted,
 ) -> Lighter:
     """What one engine would give."""
 
-    async def draft(messages: list[Message], tokens: int) -> Drafted:
-        return await asyncio.to_thread(engine.draft, messages, tokens, focus, ask=False, keep=False)
+    async def draft(messages: list[Message], counts: dict[str, Any]) -> Drafted:
+        return await asyncio.to_thread(
+            lambda: engine.draft(messages, focus_topic=focus, **counts, ask=False, keep=False)
+        )
+
+    async def drafted(messages: Sequence[Message]) -> Lighter:
+        return Lighter(*await draft(list(messages), counted.arguments(messages)), 0.0)
 
     if prepared is None:
-        return Lighter(*await draft(list(view), tokens), 0.0)
-    if prepared.is_ready:
-        found = prepared.task.result()
-    else:  # the model is still writing; what it will leave is cut in the same places
-        found = Lighter(*await draft(list(prepared.source), expected(prepared.source)), 0.0)
-    return await refitted(found, prepared, view, expected, refit_line(engine), draft)
-
-
-def refit_line(engine: ContextEngine) -> float:
-    """The tokens above which a prepared view is refitted."""
-    return engine.threshold_tokens * REFIT_ABOVE
+        return await drafted(view)
+    # While the model is still writing, a draft is cut in the same places as what it will leave.
+    found = prepared.task.result() if prepared.is_ready else await drafted(prepared.source)
+    return await refitted(found, prepared, view, counted, draft)
 
 
 def _gated(found: Lighter, view: Sequence[Message], wire: Wire) -> Lighter:
@@ -173,14 +173,12 @@ def _gated(found: Lighter, view: Sequence[Message], wire: Wire) -> Lighter:
     return replace(found, report=replace(report, outcome="unchanged", reason=refused))
 
 
-def expected_tokens(view: Sequence[Message], tokens: int, after: Sequence[Message]) -> int:
-    """The tokens that the provider will count for `after`, where it counts `tokens` for the view."""
-    before = weigh(view)
-    return round(tokens * weigh(after) / before) if before else weigh(after)
-
-
 def _joined(
-    prepared: Report | None, last: Report | None, view: Sequence[Message], after: Sequence[Message]
+    prepared: Report | None,
+    last: Report | None,
+    view: Sequence[Message],
+    after: Sequence[Message],
+    counted: Counted,
 ) -> Report | None:
     """One report from the view to what is left of it: a refit keeps the lines that a model wrote."""
     if prepared is None or last is None:
@@ -191,6 +189,6 @@ def _joined(
         steps=prepared.steps if last is prepared else (*prepared.steps, *last.steps),
         messages_before=len(view),
         messages_after=len(after),
-        tokens_before=weigh(view),
-        tokens_after=weigh(after),
+        tokens_before=counted.expected(view),
+        tokens_after=counted.expected(after),
     )

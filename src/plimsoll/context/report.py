@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from plimsoll.context.budget import Fixed
+
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
@@ -18,11 +20,23 @@ class Cleared:
     line: str
 
 
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """One message that stays in the context in fewer words."""
+
+    index: int
+    tool: str  # empty where it is not a tool result
+    characters_before: int
+    characters_after: int
+    handle: str
+
+
 @dataclass(frozen=True)
 class Report:
     """One call of `compress()`: what went in, what came out, and why.
 
-    Tokens are estimates. `steps` names each rung of the ladder that was taken, in order.
+    Tokens are what the provider counts, tool schemas and other overhead included, as far as the caller said what it
+    counted before. `steps` names each rung of the ladder that was taken, in order.
     """
 
     outcome: Literal["compacted", "unchanged"]
@@ -31,11 +45,20 @@ class Report:
     messages_after: int
     tokens_before: int
     tokens_after: int
-    summary: str = ""
+    summary: str = ""  # the nine headings
+    evidence: str = ""  # the quotes after them
     summary_source: Literal["model", "deterministic"] = "deterministic"
     steps: tuple[str, ...] = ()
+    shortened: tuple[Shortened, ...] = ()  # in the head and the tail
+    fixed: Fixed = field(default_factory=Fixed)  # what no compaction reduces
+    rearm_tokens: int = 0  # the size at which the next compaction is due
     # Describing thousands of cleared results costs more than the compaction itself, so it waits until asked.
     _describe_pruned: Callable[[], tuple[Cleared, ...]] = field(default=tuple, repr=False, compare=False)
+
+    @property
+    def whole_summary(self) -> str:
+        """The summary with the evidence after it."""
+        return "\n".join(part for part in (self.summary, self.evidence) if part)
 
     @cached_property
     def pruned(self) -> tuple[Cleared, ...]:

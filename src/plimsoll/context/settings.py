@@ -57,9 +57,9 @@ class CompressionSettings(Section):
     )
     threshold: float = Field(
         default=0.50,
-        gt=0,
+        ge=0,
         le=1,
-        description="Compact when the prompt reaches this share of the context window.",
+        description="Compact when the prompt reaches this share of the context window; 0 means at every turn.",
     )
     target_ratio: float = Field(
         default=0.20,
@@ -73,8 +73,13 @@ class CompressionSettings(Section):
     target_tokens: int | None = Field(
         default=None,
         ge=1,
-        description="What a compacted conversation should weigh. "
-        "Null: a good third of the threshold; under policy cost at most 10 000 tokens.",
+        description="Tokens of the compacted messages, tool schemas not counted. Null: a third of what the "
+        "system prompt, the first exchange and the tool schemas leave of the threshold; under policy cost about "
+        "10 000.",
+    )
+    evidence: bool = Field(
+        default=True,
+        description="Append exact quotes (ids, paths, values, errors) after the summary, within the target size.",
     )
     background: bool = Field(
         default=True,

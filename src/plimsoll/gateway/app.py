@@ -141,7 +141,7 @@ class Gateway:
         windows = Windows(
             settings,
             lambda endpoint: card_of(settings, endpoint, home),
-            lambda window: build_compressor(settings, window=window).budget.target_tokens,
+            lambda window: build_compressor(settings, window=window).budget.sizes().target_tokens,
         )
         compression = settings.compression
         lightener = Lightener(

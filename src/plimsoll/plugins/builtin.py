@@ -44,6 +44,7 @@ def make_compressor(context: EngineContext) -> ContextCompressor:
         summarizer=context.summarizer,
         target_tokens=compression.target_tokens,
         lean=compression.policy == "cost",
+        evidence=compression.evidence,
         log=_log_of(context),
     )
 
@@ -67,6 +68,7 @@ def make_lcm(context: EngineContext) -> LcmEngine:
         target_ratio=compression.target_ratio,
         protect_last_n=compression.protect_last_n,
         summarizer=context.summarizer,
+        evidence=compression.evidence,
         memory=memory,
         clock=time.monotonic,
     )

@@ -99,6 +99,7 @@ class Conversation:
         agent.line = replace(line, tools=tuple(agent.toolbox.schemas()))
         await conversation._reload()
         tokens = agent.line.tokens(agent.view)
+        agent.weigh_fixed()
         compactor.remember(await archive.compactions(session.id, limit=1), tokens)
         if equipment.rules.policy == "cost":
             compactor.terms = _terms(line, equipment.summary_model)
@@ -226,6 +227,7 @@ class Conversation:
                 compactor.terms, compactor.course = _terms(line, compactor.model), compactor.course.moved()
             self.session = await self.archive.update_session(self.session.id, model=line.card.name)
             agent.tell(emit)
+            agent.weigh_fixed()
             if compactor.is_due(agent.line.tokens(agent.view)):
                 await agent.compact(emit, "smaller window")
 

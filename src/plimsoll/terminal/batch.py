@@ -18,8 +18,10 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from multiprocessing.synchronize import Event
+from typing import Any
 
 from plimsoll.context import Cleared, ContextCompressor, SummaryWriter
+from plimsoll.context.report import Shortened
 from plimsoll.errors import UserError
 from plimsoll.messages import STUB_RESULT, Message, Wire, is_whole, text_of, validate
 from plimsoll.models import estimate_messages_tokens_rough
@@ -43,6 +45,7 @@ class Plan:
     target_ratio: float
     protect_last_n: int
     target_tokens: int | None = None
+    evidence: bool = True
     focus: str | None = None
     summarizer: SummaryWriter | None = None
     at_once: int = 1  # summaries that the summarizer writes side by side
@@ -74,13 +77,20 @@ class Outcome:
     tokens_after: int
     pruned: tuple[Cleared, ...]
     summary: str
+    evidence: str
     summary_source: str
+    shortened: tuple[Shortened, ...]
     steps: tuple[str, ...]
     violations: tuple[str, ...]
     seconds: float
     window: int
     due_at: int  # tokens where compaction is due
     focus_found: bool = True  # whether any word of the focus topic occurs
+
+    @property
+    def whole_summary(self) -> str:
+        """The summary with the evidence after it."""
+        return "\n".join(part for part in (self.summary, self.evidence) if part)
 
     @property
     def valid(self) -> bool:
@@ -105,6 +115,7 @@ def compact_one(job: Job) -> Outcome:
         protect_last_n=plan.protect_last_n,
         summarizer=plan.summarizer,
         target_tokens=plan.target_tokens,
+        evidence=plan.evidence,
     )
     started = time.perf_counter()
     try:
@@ -134,6 +145,8 @@ def compact_one(job: Job) -> Outcome:
         tokens_after=report.tokens_after,
         pruned=report.pruned,
         summary=report.summary,
+        evidence=report.evidence,
+        shortened=report.shortened,
         summary_source=report.summary_source,
         steps=report.steps,
         violations=tuple(str(violation) for violation in validate(result, wire)),
@@ -142,6 +155,38 @@ def compact_one(job: Job) -> Outcome:
         due_at=engine.threshold_tokens,
         focus_found=plan.focus is None or _speaks_of(original, plan.focus),
     )
+
+
+def facts_of(outcome: Outcome) -> dict[str, Any]:
+    """One line of --json."""
+    transcript = outcome.transcript
+    return {
+        "source": transcript.source,
+        "line": transcript.line,
+        "id": transcript.id,
+        "outcome": outcome.outcome,
+        "reason": outcome.reason,
+        "messages_before": outcome.messages_before,
+        "messages_after": outcome.messages_after,
+        "tokens_before": outcome.tokens_before,
+        "tokens_after": outcome.tokens_after,
+        "valid": outcome.valid,
+        "summary_source": outcome.summary_source,
+        "seconds": round(outcome.seconds, 4),
+        "cleared": [
+            {"handle": one.handle, "tool": one.tool, "status": one.status, "characters": one.characters}
+            for one in outcome.pruned
+        ],
+        "shortened": [
+            {
+                "handle": one.handle,
+                "tool": one.tool,
+                "characters_before": one.characters_before,
+                "characters_after": one.characters_after,
+            }
+            for one in outcome.shortened
+        ],
+    }
 
 
 def _repairs(before: Sequence[Message], after: Sequence[Message]) -> str:

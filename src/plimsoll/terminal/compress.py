@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -30,9 +29,17 @@ from plimsoll.models import DEFAULT_WINDOW, shipped_cards
 from plimsoll.plugins import COMPRESSOR
 from plimsoll.providers.auxiliary import Auxiliary
 from plimsoll.terminal.amounts import tokens_option
-from plimsoll.terminal.batch import Outcome, Plan, compact_all
+from plimsoll.terminal.batch import Outcome, Plan, compact_all, facts_of
 from plimsoll.terminal.nearest import nearest_model
-from plimsoll.terminal.tables import before_after, cleared_lines, cleared_list, many, plain, summary_panel
+from plimsoll.terminal.tables import (
+    before_after,
+    cleared_lines,
+    cleared_list,
+    many,
+    plain,
+    shortened_lines,
+    summary_panel,
+)
 from plimsoll.transcripts import (
     LOGS,
     Transcript,
@@ -123,7 +130,7 @@ def compress(
         write_transcripts(output, lighter)
     if as_json:
         for outcome in outcomes:
-            click.echo(json.dumps(_facts(outcome) | ({"summary": outcome.summary} if in_full else {})))
+            click.echo(json.dumps(facts_of(outcome) | _in_words(outcome, in_full)))
     else:
         _show(outcomes, output, in_full, example)
     if output:
@@ -174,6 +181,7 @@ def _plan(
         target_ratio=settings.compression.target_ratio,
         protect_last_n=settings.compression.protect_last_n,
         target_tokens=settings.compression.target_tokens,
+        evidence=settings.compression.evidence,
         focus=focus,
         summarizer=auxiliary,
         at_once=auxiliary.at_once if auxiliary else 1,
@@ -237,27 +245,8 @@ def _compact(plan: Plan, transcripts: Sequence[Transcript]) -> list[Outcome]:
         return list(progress.track(compact_all(plan, transcripts), total=len(transcripts)))
 
 
-def _facts(outcome: Outcome) -> dict[str, Any]:
-    """One line of --json."""
-    transcript = outcome.transcript
-    return {
-        "source": transcript.source,
-        "line": transcript.line,
-        "id": transcript.id,
-        "outcome": outcome.outcome,
-        "reason": outcome.reason,
-        "messages_before": outcome.messages_before,
-        "messages_after": outcome.messages_after,
-        "tokens_before": outcome.tokens_before,
-        "tokens_after": outcome.tokens_after,
-        "valid": outcome.valid,
-        "summary_source": outcome.summary_source,
-        "seconds": round(outcome.seconds, 4),
-        "cleared": [
-            {"handle": one.handle, "tool": one.tool, "status": one.status, "characters": one.characters}
-            for one in outcome.pruned
-        ],
-    }
+def _in_words(outcome: Outcome, in_full: bool) -> dict[str, str]:
+    return {"summary": outcome.summary, "evidence": outcome.evidence} if in_full else {}
 
 
 def _original(transcript: Transcript, example: bool) -> str:
@@ -289,7 +278,9 @@ def _show(outcomes: Sequence[Outcome], output: str | None, in_full: bool, exampl
     for one in outcomes if in_full else ():
         heading = "" if len(outcomes) == 1 else f"# {_name(one.transcript)}\n\n"
         console.print()
-        console.print(Text(plain(f"{heading}{one.summary or 'No summary was needed.'}")), soft_wrap=True)
+        console.print(
+            Text(plain(f"{heading}{one.whole_summary or 'No summary was needed.'}")), soft_wrap=True
+        )
         if one.pruned:
             listed = cleared_lines(one.pruned, _original(one.transcript, example))
             console.print(Text(f"\n{listed}"), soft_wrap=True)
@@ -315,9 +306,12 @@ def _details(console: Console, outcome: Outcome, in_full: bool, example: bool) -
     if outcome.pruned and not in_full:
         console.print()
         console.print(cleared_list(outcome.pruned, original=_original(outcome.transcript, example)))
+    if outcome.shortened:
+        console.print()
+        console.print(Text(shortened_lines(outcome.shortened), "dim"))
     if outcome.summary and not in_full:
         console.print()
-        console.print(summary_panel(outcome.summary, outcome.summary_source))
+        console.print(summary_panel(outcome.whole_summary, outcome.summary_source))
 
 
 def _verdict(outcome: Outcome) -> Text:

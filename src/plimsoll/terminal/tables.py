@@ -22,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plimsoll.context import Cleared
+from plimsoll.context.report import Shortened
 
 CLEARED_SHOWN = 8
 ITEMS_PER_SECTION = 2
@@ -124,6 +125,15 @@ def cleared_lines(cleared: Sequence[Cleared], original: str) -> str:
         for one in cleared
     ]
     return plain("\n".join((f"Cleared (`plimsoll recall {original} HANDLE` brings one back):", *lines)))
+
+
+def shortened_lines(shortened: Sequence[Shortened]) -> str:
+    """Every message that stays in fewer words, a line each."""
+    lines = [
+        f"- {one.handle}  {one.tool or 'message'}: {one.characters_before:,} → {one.characters_after:,} characters"
+        for one in shortened
+    ]
+    return plain("\n".join(("Shortened to fit:", *lines)))
 
 
 def status(said: str) -> Text:

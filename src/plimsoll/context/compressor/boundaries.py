@@ -82,13 +82,13 @@ def with_request_only(messages: Sequence[Message]) -> Boundaries:
 def _cut_at(messages: Sequence[Message], tail_start: int) -> tuple[Boundaries, int]:
     """The parts before a role was found for the summary, and the earliest start of the part behind it."""
     previous = find_summary(messages)
-    head_limit = _head_limit(messages, previous)
-    floor = head_limit if previous is None else previous + 1
+    head_end = head_limit(messages)
+    floor = head_end if previous is None else previous + 1
     tail_start = max(tail_start, floor)
     request = newest_own_request(messages)
     apart = request is not None and floor <= request < tail_start
     kept = range(request, request + 1) if apart and request is not None else range(0)
-    return Boundaries(head_limit, tail_start, kept, "", previous), floor
+    return Boundaries(head_end, tail_start, kept, "", previous), floor
 
 
 def _fitted(
@@ -144,8 +144,9 @@ def _with_own_request(messages: Sequence[Message], plan: Boundaries, floor: int)
     return None
 
 
-def _head_limit(messages: Sequence[Message], previous: int | None) -> int:
+def head_limit(messages: Sequence[Message]) -> int:
     """The end of the first three messages, results of their calls included, never past the earlier summary."""
+    previous = find_summary(messages)
     end = min(PROTECT_FIRST_N, len(messages))
     while end < len(messages) and messages[end].get("role") == "tool":
         end += 1

@@ -3,32 +3,28 @@
     messages ─► 1 prune ─► 2 boundaries ─► 3 summary ─► 4 assemble ─► gate ─► lighter messages
                                                └── too heavy still: the ladder ──┘
 
-The result is valid, strictly smaller, and at or below the threshold wherever the system
-prompt and the newest request allow; or it is the conversation unchanged. The input is
-never touched.
+The result is valid, strictly smaller, and at or below the threshold wherever the fixed
+part of the request (overhead, system prompt) and the newest request allow; or it is the
+conversation unchanged. The input is never touched.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from plimsoll.context.budget import Budget, most_ledger_tokens
 from plimsoll.context.compressor.assemble import assemble, summary_message
-from plimsoll.context.compressor.boundaries import find_boundaries
-from plimsoll.context.compressor.ladder import SMALLEST_SUMMARY, Plan, fit
+from plimsoll.context.compressor.ladder import fit
+from plimsoll.context.compressor.plan import SMALLEST_SUMMARY, Plan, plan_of
 from plimsoll.context.compressor.prune import clearable, prune_old_tool_results
-from plimsoll.context.compressor.spend import spend_tail
 from plimsoll.context.compressor.summarise import Job, Summary, deterministic_summary, summarise
 from plimsoll.context.gate import refusal
 from plimsoll.context.ledger import Behind, Remembered, skimmed_messages
-from plimsoll.context.markers import summary_body
 from plimsoll.context.report import Report
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import InvalidConversation
-from plimsoll.messages import Message, is_whole, repair, text_of
+from plimsoll.messages import Message, is_whole, repair
 from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough, estimate_tokens
-
-# Reported counts hold tool schemas that the estimate cannot see; more than this is not a ratio but a mistake.
-_MOST_SCALE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +35,37 @@ class Rules:
     protect_last_n: int = 20
     summarizer: SummaryWriter | None = None
     remembered: Remembered = field(default_factory=Remembered)
+    evidence: bool = True  # whether quotes follow the headings
 
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """Tokens of a summary that has to fit: what a model may say, and what it and code may say together."""
+    """Tokens of a summary that has to fit: its headings, and all of it."""
 
-    said: int
+    headings: int
     all: int
 
 
 def compact(
-    messages: Sequence[Message], rules: Rules, current_tokens: int | None = None, focus: str | None = None
+    messages: Sequence[Message],
+    rules: Rules,
+    current_tokens: int | None = None,
+    focus: str | None = None,
+    overhead_tokens: int | None = None,
 ) -> tuple[list[Message], Report]:
-    """The conversation made lighter, and the report of what was done."""
+    """The conversation made lighter, and the report of what was done.
+
+    The provider counts `current_tokens` for it, of which `overhead_tokens` are not in the messages.
+    """
     strange = next((n for n, message in enumerate(messages) if not isinstance(message, dict)), None)
     if strange is not None:
         raise InvalidConversation(f"compress() takes a list of message objects; item {strange} is none.")
-    plan, limit = _plan_of(messages, rules, current_tokens)
+    plan = start = _planned(messages, rules, current_tokens, overhead_tokens)
     whole, total = plan.messages, sum(plan.tokens)
-    if not _can_shrink(plan, limit):
+    if not _can_shrink(plan):
         reason = "nothing lies between the first exchange and the recent messages"
-        return whole, _unchanged(messages, total, reason)
-    plan, summary = _lightened(plan, rules, limit, focus)
+        return whole, unchanged(len(messages), plan, reason)
+    plan, summary = _lightened(plan, rules, focus)
     result = assemble(plan.messages, plan.bounds, summary.text if summary else "")
     refused = refusal(whole, total, result)
     if refused:
@@ -70,41 +74,38 @@ def compact(
         result, _ = prune_old_tool_results(whole, plan.bounds.head_end, plan.bounds.tail_start)
         summary = None
         if refusal(whole, total, result):
-            return whole, _unchanged(messages, total, refused)
-        rules.remembered.keep_originals(_previous(plan), zip(result, whole, strict=True))
-        plan = replace(plan, steps=(f"only cleared results: {refused}",))
+            return whole, unchanged(len(messages), start, refused)
+        rules.remembered.keep_originals(plan.previous, zip(result, whole, strict=True))
+        plan = replace(start, bounds=plan.bounds).with_step(f"only cleared results: {refused}")
     if summary:
         behind = _behind(plan, rules)
-        originals = behind.originals_with(plan.shortened())
+        originals = behind.originals_with(plan.with_originals())
         late = summary.late or (None if _has_arrived(plan, behind) else behind.late)
         rules.remembered.keep(summary.text, Behind(summary.facts, behind.earlier, originals, late))
     return result, _compacted(len(messages), total, whole, result, plan, summary)
 
 
-def has_content(messages: Sequence[Message], rules: Rules, current_tokens: int | None = None) -> bool:
+def has_content(
+    messages: Sequence[Message],
+    rules: Rules,
+    current_tokens: int | None = None,
+    overhead_tokens: int | None = None,
+) -> bool:
     """Whether a compaction of these messages has anything to work on."""
-    return _can_shrink(*_plan_of(messages, rules, current_tokens))
+    return _can_shrink(_planned(messages, rules, current_tokens, overhead_tokens))
 
 
-def _can_shrink(plan: Plan, limit: int) -> bool:
-    return bool(plan.bounds.summary_role) or sum(plan.tokens) > limit
+def _can_shrink(plan: Plan) -> bool:
+    return bool(plan.bounds.summary_role) or sum(plan.tokens) > plan.limit
 
 
-def _plan_of(messages: Sequence[Message], rules: Rules, current_tokens: int | None) -> tuple[Plan, int]:
-    """The parts of the conversation, repaired where what stays needs it, and the tokens that it may have."""
-    plan, limit = _planned(list(messages), rules, current_tokens)
-    return (plan, limit) if _parts_are_whole(plan) else _planned(repair(messages), rules, current_tokens)
-
-
-def _planned(messages: list[Message], rules: Rules, current_tokens: int | None) -> tuple[Plan, int]:
-    """The parts of the conversation, and the tokens that it may have afterwards."""
-    tokens = list(map(estimate_message_tokens, messages))
-    scale = _scale(current_tokens, sum(tokens))
-    tail_tokens = int(rules.budget.tail_tokens / scale)
-    bounds = find_boundaries(messages, tokens, tail_tokens, rules.protect_last_n)
-    # Who names a size means it.
-    limit = min(int(rules.budget.threshold_tokens / scale), rules.budget.limit_tokens)
-    return Plan(messages, tokens, bounds, messages), limit
+def _planned(
+    messages: Sequence[Message], rules: Rules, current_tokens: int | None, overhead_tokens: int | None
+) -> Plan:
+    """The parts of the conversation, repaired where what stays needs it."""
+    given = (rules.budget, rules.protect_last_n, current_tokens, overhead_tokens)
+    plan = plan_of(list(messages), *given)
+    return plan if _parts_are_whole(plan) else plan_of(repair(messages), *given)
 
 
 def _parts_are_whole(plan: Plan) -> bool:
@@ -113,48 +114,49 @@ def _parts_are_whole(plan: Plan) -> bool:
     return all(is_whole(part) for part in (parts if plan.bounds.middle else [plan.messages]))
 
 
-def _lightened(plan: Plan, rules: Rules, limit: int, focus: str | None) -> tuple[Plan, Summary | None]:
+def _lightened(plan: Plan, rules: Rules, focus: str | None) -> tuple[Plan, Summary | None]:
     """Summarise, and where the result is too heavy go down the ladder."""
-    plan, room = spend_tail(plan, rules.budget.tail_tokens), None
-    if rules.summarizer and rules.budget.limit_tokens < rules.budget.threshold_tokens:
+    room = None
+    if rules.summarizer and plan.sizes.limit_tokens < plan.sizes.trigger_tokens:
         # A model is asked once, for what fits: a second call costs as much, and what does not fit is thrown away.
-        plan, room = _with_room(plan, rules, limit)
+        plan, room = _with_room(plan)
     has_middle = bool(plan.bounds.summary_role)
     summary = summarise(_job(plan, rules, focus, room), rules.summarizer) if has_middle else None
     late = summary.late if summary else None
     # The ladder may make a middle where there was none; its summary will weigh something too.
-    fitted = fit(plan, limit, _weight(summary.text) if summary else SMALLEST_SUMMARY)
+    fitted = fit(plan, weight_of(summary.text) if summary else SMALLEST_SUMMARY)
     if fitted is not plan:
         summary = _extended(plan, fitted, rules, focus, summary)
-    left = limit - fitted.size(_weight(""))
-    if summary and left > 0 and fitted.size(_weight(summary.text)) > limit:
-        job = _job(fitted, rules, focus, _Room(0, left))
+    left = fitted.limit - fitted.size(weight_of(""))
+    if summary and left > 0 and fitted.size(weight_of(summary.text)) > fitted.limit:
+        job = _job(fitted, rules, focus, _Room(min(left, fitted.summary_tokens), left))
         summary = deterministic_summary(job, summary.failure)
     if summary and late:
         summary = replace(summary, late=late)
     return fitted, summary
 
 
-def _with_room(plan: Plan, rules: Rules, limit: int) -> tuple[Plan, "_Room"]:
+def _with_room(plan: Plan) -> tuple[Plan, "_Room"]:
     """The parts made to fit beside a summary of at most half the size, and what model and code may say in it."""
-    said = min(_budget(plan, rules), limit // 4)
-    ledger = most_ledger_tokens(_middle_tokens(plan), estimate_tokens(_previous(plan)))
-    plan = fit(plan, limit, min(said + ledger + SMALLEST_SUMMARY, limit // 2))
-    free = limit - plan.size(0) - SMALLEST_SUMMARY
-    return plan, _Room(said, max(0, min(free, said + _ledger_budget(plan, rules))))
+    headings = min(plan.summary_tokens, plan.limit // 4)
+    ledger = most_ledger_tokens(plan.middle_tokens, estimate_tokens(plan.previous))
+    plan = fit(plan, min(headings + ledger + SMALLEST_SUMMARY, plan.limit // 2))
+    free = plan.limit - plan.size(0) - SMALLEST_SUMMARY
+    return plan, _Room(headings, max(0, min(free, headings + plan.ledger_tokens)))
 
 
 def _job(plan: Plan, rules: Rules, focus: str | None, room: _Room | None = None) -> Job:
     runs, behind = plan.bounds.middle, _behind(plan, rules)
     return Job(
         middle=behind.as_said(message for run in runs for message in plan.originals[run.start : run.stop]),
-        middle_tokens=_middle_tokens(plan),
-        budget=room.said if room else _budget(plan, rules),
-        ledger=room.all if room else _ledger_budget(plan, rules),
+        middle_tokens=plan.middle_tokens,
+        budget=room.headings if room else plan.summary_tokens,
+        ledger=room.all if room else plan.ledger_tokens,
         is_shared=room is not None,
+        evidence=rules.evidence,
         kept=plan.stays(),
-        opening=_opening(plan),
-        previous=behind.newest(_previous(plan)),
+        opening=plan.opening,
+        previous=behind.newest(plan.previous),
         known=behind.facts,
         earlier=behind.earlier,
         focus=focus,
@@ -193,54 +195,42 @@ def _extended(
     return summarise(update, rules.summarizer)
 
 
-def _middle_tokens(plan: Plan) -> int:
-    return sum(sum(plan.tokens[run.start : run.stop]) for run in plan.bounds.middle)
-
-
-def _budget(plan: Plan, rules: Rules) -> int:
-    """What a model may say."""
-    return rules.budget.updated_summary_tokens(_middle_tokens(plan), estimate_tokens(_previous(plan)))
-
-
-def _ledger_budget(plan: Plan, rules: Rules) -> int:
-    """What code may say about the middle."""
-    free = rules.budget.target_tokens - plan.size(0) - SMALLEST_SUMMARY
-    return rules.budget.ledger_tokens(_middle_tokens(plan), estimate_tokens(_previous(plan)), free)
-
-
-def _opening(plan: Plan) -> str:
-    """The request that the conversation began with, if it stays in the head."""
-    return next((text_of(m) for m in plan.messages[: plan.bounds.head_end] if m.get("role") == "user"), "")
-
-
 def _behind(plan: Plan, rules: Rules) -> Behind:
-    return rules.remembered.behind(_previous(plan), _opening(plan))
+    return rules.remembered.behind(plan.previous, plan.opening)
 
 
 def _has_arrived(plan: Plan, behind: Behind) -> bool:
     """Whether a late text about the previous summary has arrived, and so was used."""
-    previous = _previous(plan)
-    return behind.newest(previous) != previous
+    return behind.newest(plan.previous) != plan.previous
 
 
-def _previous(plan: Plan) -> str:
-    at = plan.bounds.previous
-    return "" if at is None else summary_body(plan.messages[at])
-
-
-def _weight(summary: str) -> int:
+def weight_of(summary: str) -> int:
+    """What a summary weighs as a message."""
     return estimate_message_tokens(summary_message(summary, "assistant"))
 
 
-def _scale(current_tokens: int | None, estimated: int) -> float:
-    """How much heavier the provider counts this conversation than the estimate does; never below 1."""
-    if not current_tokens or not estimated:
-        return 1.0
-    return max(1.0, min(_MOST_SCALE, current_tokens / estimated))
+def unchanged(count: int, plan: Plan, reason: str) -> Report:
+    """The report where nothing could go."""
+    tokens = plan.counted
+    rearm = plan.sizes.rearm_tokens(tokens, gained=False, tail_is_protected=False)
+    return Report(
+        "unchanged", reason, count, count, tokens, tokens, fixed=plan.sizes.fixed, rearm_tokens=rearm
+    )
 
 
-def _unchanged(messages: Sequence[Message], tokens: int, reason: str) -> Report:
-    return Report("unchanged", reason, len(messages), len(messages), tokens, tokens)
+def sizes_of(plan: Plan, result: Sequence[Message], before: int) -> dict[str, Any]:
+    """What a report says about the sizes of a conversation that weighed `before`, and when the next one is due."""
+    left = plan.calibration.counted(estimate_messages_tokens_rough(result))
+    tail = sum(plan.tokens[plan.bounds.tail_start :])
+    # The settings ask for so many messages, and they fit: that is the user's choice over more headroom.
+    is_protected = plan.bounds.tail_start <= plan.protected and tail > plan.tail_limit
+    return {
+        "tokens_before": plan.calibration.counted(before),
+        "tokens_after": left,
+        "fixed": plan.sizes.fixed,
+        "shortened": plan.shortened(),
+        "rearm_tokens": plan.sizes.rearm_tokens(left, gained=True, tail_is_protected=is_protected),
+    }
 
 
 def _compacted(
@@ -255,10 +245,10 @@ def _compacted(
         reason=plan.steps[-1] if plan.steps else "",
         messages_before=count,
         messages_after=len(result),
-        tokens_before=total,
-        tokens_after=estimate_messages_tokens_rough(result),
-        summary=summary.text if summary else "",
+        summary=summary.headings if summary else "",
+        evidence=summary.evidence if summary else "",
         summary_source=summary.source if summary else "deterministic",
         steps=steps,
         _describe_pruned=lambda: tuple(clearable(whole, bounds.head_end, bounds.tail_start)),
+        **sizes_of(plan, result, total),
     )

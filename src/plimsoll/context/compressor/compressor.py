@@ -1,37 +1,46 @@
 """`ContextCompressor`: the built-in engine, four phases behind the engine contract."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from plimsoll.caching import Clearing
-from plimsoll.context.budget import Budget
-from plimsoll.context.compressor.boundaries import PROTECT_FIRST_N
+from plimsoll.context.budget import Budget, Fixed
+from plimsoll.context.calibration import Calibration
+from plimsoll.context.compressor.boundaries import PROTECT_FIRST_N, head_limit
 from plimsoll.context.compressor.clear import cleared, clearing_of
 from plimsoll.context.compressor.compact import Rules, compact, has_content
+from plimsoll.context.compressor.plan import fixed_part
 from plimsoll.context.engine import ContextEngine
 from plimsoll.context.ledger import Left, Remembered
 from plimsoll.context.report import Report
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import SettingError
 from plimsoll.messages import Message
-from plimsoll.models import DEFAULT_WINDOW, card_for, estimate_messages_tokens_rough
+from plimsoll.models import DEFAULT_WINDOW, card_for, estimate_message_tokens, estimate_messages_tokens_rough
 
-# A compaction that ends above this share of the threshold has not got far below it.
-_FAR_BELOW = 0.85
-# After such a one, nothing happens until the line was left and is crossed again, or the prompt has grown this much.
-_GROWTH = 1.10
+# A prompt below this share of what the last compaction left has been made smaller since: by an undo, a new topic.
+_SHRUNK = 0.90
 # The line of session hygiene: a result above it would be compacted again before the next turn.
 _CROWDED = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class _Rearm:
+    """What the last compaction left, and the size at which the next one is due."""
+
+    left: int
+    due: int
 
 
 class ContextCompressor(ContextEngine):
     """Prune, find the boundaries, summarise, assemble.
 
     Without a summarizer, or when it fails in any way, the summary is written from the conversation itself.
-    Where `context_length` is not given, the model's card decides. `target_tokens` is what a compacted conversation
-    should weigh; by default a good third of the threshold, and with `lean` at most 10 000. `log` says what a summary
-    stands for that another engine wrote in this conversation.
+    Where `context_length` is not given, the model's card decides. `target_tokens` is what the compacted messages
+    should weigh; by default a third of what the fixed part of the prompt leaves of the threshold, and with
+    `lean` about 10 000. Without `evidence`, no quotes follow the summary. `log` says what a summary stands for that
+    another engine wrote in this conversation.
     """
 
     def __init__(
@@ -45,6 +54,7 @@ class ContextCompressor(ContextEngine):
         target_tokens: int | None = None,
         lean: bool = False,
         log: Callable[[str], Left | None] | None = None,
+        evidence: bool = True,
     ) -> None:
         if protect_last_n < 1:
             raise SettingError(f"protect_last_n must be at least 1, not {protect_last_n!r}")
@@ -53,7 +63,8 @@ class ContextCompressor(ContextEngine):
         self.protect_first_n = PROTECT_FIRST_N
         self.protect_last_n = protect_last_n
         self.last_report: Report | None = None
-        self._waits_for: int | None = None
+        self.evidence = evidence
+        self._rearm: _Rearm | None = None
         self.remembered = Remembered(log)
         window = context_length if context_length is not None else self._window_of(model)
         self._set_budget(Budget(window, threshold, target_ratio, target_tokens, lean))
@@ -80,26 +91,40 @@ class ContextCompressor(ContextEngine):
         self._note_count(self.last_prompt_tokens)
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
-        """Whether the hard line is reached; after a compaction that stayed near it, only when crossed anew."""
+        """Whether the threshold is reached; after a compaction, only once the prompt has grown enough again.
+
+        The report of the last compaction says how far: `rearm_tokens`.
+        """
         tokens = self.last_prompt_tokens if prompt_tokens is None else prompt_tokens
         self._note_count(tokens)
-        return tokens >= max(self.threshold_tokens, self._waits_for or 0)
+        return tokens >= self.due_tokens
 
     def should_compress_preflight(self, messages: list[Message]) -> bool:
         return self.should_compress(estimate_messages_tokens_rough(messages))
 
-    def has_content_to_compress(self, messages: list[Message], current_tokens: int | None = None) -> bool:
-        return has_content(messages, self._rules_for(messages, current_tokens), current_tokens)
+    def has_content_to_compress(
+        self,
+        messages: list[Message],
+        current_tokens: int | None = None,
+        overhead_tokens: int | None = None,
+    ) -> bool:
+        rules = self._rules_for(messages, current_tokens)
+        return has_content(messages, rules, current_tokens, overhead_tokens)
 
     def compress(
         self,
         messages: list[Message],
         current_tokens: int | None = None,
         focus_topic: str | None = None,
+        overhead_tokens: int | None = None,
         **later: Any,
     ) -> list[Message]:
-        """The lighter list; `last_report` says what was done and why."""
-        result, report = self.draft(messages, current_tokens, focus_topic)
+        """The lighter list; `last_report` says what was done and why.
+
+        `current_tokens` is what the provider counts for these messages and everything sent with them, of which
+        `overhead_tokens` are not in the messages: tool schemas, and what the provider adds.
+        """
+        result, report = self.draft(messages, current_tokens, focus_topic, overhead_tokens)
         self.adopt(report)
         return result
 
@@ -108,6 +133,7 @@ class ContextCompressor(ContextEngine):
         messages: list[Message],
         current_tokens: int | None = None,
         focus_topic: str | None = None,
+        overhead_tokens: int | None = None,
         *,
         ask: bool = True,
         keep: bool = True,
@@ -119,7 +145,7 @@ class ContextCompressor(ContextEngine):
         rules = self._rules_for(messages, current_tokens)
         rules = rules if ask else replace(rules, summarizer=None)
         rules = rules if keep else replace(rules, remembered=self.remembered.copied())
-        return compact(messages, rules, current_tokens, focus_topic)
+        return compact(messages, rules, current_tokens, focus_topic, overhead_tokens)
 
     def adopt(self, report: Report) -> None:
         """The list of this report is what the model sees from now on."""
@@ -127,8 +153,24 @@ class ContextCompressor(ContextEngine):
         if report.outcome == "compacted":
             self.compression_count += 1
             self.last_prompt_tokens = report.tokens_after
-        near = report.tokens_after > self.threshold_tokens * _FAR_BELOW
-        self._waits_for = int(max(report.tokens_after, self.threshold_tokens) * _GROWTH) if near else None
+        self._rearm = _Rearm(report.tokens_after, report.rearm_tokens)
+
+    def fixed_tokens(self, messages: Sequence[Message], overhead_tokens: int = 0) -> Fixed:
+        """The part of a request with these messages that no compaction reduces."""
+        head = messages[: head_limit(messages)]
+        tokens = list(map(estimate_message_tokens, head))
+        return fixed_part(head, tokens, len(head), Calibration(overhead_tokens))
+
+    @property
+    def due_tokens(self) -> int:
+        """The size at which the next compaction is due, as far as the last one said."""
+        return self.threshold_tokens if self._rearm is None else self._rearm.due
+
+    def resume(self, left: int, fixed: Fixed) -> None:
+        """Take up after a restart that the last compaction left this many tokens."""
+        sizes = self.budget.sizes(fixed)
+        due = sizes.rearm_tokens(left, gained=True, tail_is_protected=left > sizes.roomy_tokens)
+        self._rearm = _Rearm(left, due)
 
     def clearing(self, messages: Sequence[Message]) -> Clearing:
         """What `clear` would remove."""
@@ -147,7 +189,7 @@ class ContextCompressor(ContextEngine):
     def on_session_reset(self) -> None:
         super().on_session_reset()
         self.last_report = None
-        self._waits_for = None
+        self._rearm = None
         self.remembered = self.remembered.emptied()
 
     def update_model(
@@ -160,12 +202,12 @@ class ContextCompressor(ContextEngine):
         api_mode: str = "",
     ) -> None:
         self.model = model
-        self._waits_for = None
+        self._rearm = None
         self._set_budget(replace(self.budget, window=context_length))
 
     @property
     def _rules(self) -> Rules:
-        return Rules(self.budget, self.protect_last_n, self.summarizer, self.remembered)
+        return Rules(self.budget, self.protect_last_n, self.summarizer, self.remembered, self.evidence)
 
     def _rules_for(self, messages: Sequence[Message], current_tokens: int | None) -> Rules:
         return replace(self._rules, budget=self._budget_for(messages, current_tokens))
@@ -178,9 +220,10 @@ class ContextCompressor(ContextEngine):
         return replace(self.budget, threshold=min(self.budget.threshold, _CROWDED))
 
     def _note_count(self, tokens: int) -> None:
-        """Below the line everything is as before the last compaction."""
-        if 0 < tokens < self.threshold_tokens:
-            self._waits_for = None
+        """A prompt that has become smaller is one that the last compaction says nothing about."""
+        last = self._rearm
+        if last and 0 < tokens < min(self.threshold_tokens, last.left * _SHRUNK):
+            self._rearm = None
 
     def _set_budget(self, budget: Budget) -> None:
         self.budget = budget

@@ -18,6 +18,7 @@ from typing import Literal
 from plimsoll.context.compressor.prompt import Frame, all_text, as_text, pack
 from plimsoll.context.ledger import (
     Facts,
+    Room,
     Sections,
     checked_lines,
     completed,
@@ -29,8 +30,10 @@ from plimsoll.context.ledger import (
     parse_sections,
     plain_words,
     read_facts,
+    render_evidence,
     render_sections,
     terms_in,
+    within,
     without_model_lines,
     without_unstated,
     write_sections,
@@ -41,9 +44,12 @@ from plimsoll.messages import Message, text_of
 from plimsoll.models import estimate_tokens
 from plimsoll.secrets import redact
 
-# Estimates and the model's own count differ; a quarter over the budget is a miscount, more is a failure.
+# Estimates and the model's own count differ; a quarter over the budget is a miscount, which is cut to the budget,
+# more is a failure.
 TOO_LONG = 1.25
 _SMALLEST_PIECE = 200
+# Of the headings' budget, what code may at least restore of what a model left out.
+_RESTORED_SHARE = 0.15
 # A window may turn out smaller than stated, and its tokens more than estimated: once for each.
 _MOST_SHRINKS = 2
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
@@ -51,14 +57,20 @@ _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGN
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The summary's text, who wrote it, and why the model did not where it was asked."""
+    """The summary, who wrote it, and why the model did not where it was asked."""
 
-    text: str
+    headings: str  # the nine sections
+    evidence: str  # the quotes after them; empty where there are none
     source: Literal["model", "deterministic"]
     facts: Facts  # that code found, in all that the summary stands for
     failure: str = ""
     # Given this summary's text, the same with what the model wrote late; the text itself where nothing came.
     late: Callable[[str], str] | None = None
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return f"{self.headings}\n{self.evidence}" if self.evidence else self.headings
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +79,10 @@ class Job:
 
     middle: Sequence[Message]
     middle_tokens: int
-    budget: int  # of what a model writes
-    ledger: int  # of what code adds to it, or writes without it
+    budget: int  # of the nine headings, whoever writes them
+    ledger: int  # of what code adds to them or writes without a model, evidence included
     is_shared: bool = False  # whether what a model writes is taken off the ledger's tokens
+    evidence: bool = True  # whether quotes may follow the headings
     kept: Sequence[Message] = ()  # what stays in the context beside the summary
     opening: str = ""  # the request that the conversation began with, where the middle does not hold it
     previous: str = ""
@@ -119,15 +132,17 @@ def _with_late_text(job: Job, facts: Facts, pending: "Future[str]", written: str
         sections = _true_lines(_checked(pending.result(), job.budget), job, facts, kept_terms(job.kept))
     except SummaryFailed:
         return written
-    return _rendered(completed(sections, parse_sections(without_model_lines(written))))
+    joined = within(completed(sections, parse_sections(without_model_lines(written))), job.budget)
+    return "\n".join(part for part in _rendered(joined) if part)
 
 
 def deterministic_summary(job: Job, failure: str = "") -> Summary:
     """The summary written from the conversation itself, smaller than what it replaces."""
     facts = read_facts(job.middle, job.opening, job.known)
     earlier = completed(parse_sections(model_lines(job.previous)), _earlier_ledger(job))
-    sections = write_sections(facts, earlier, job.ledger_room, job.focus, kept_terms(job.kept))
-    return Summary(_rendered(sections), "deterministic", facts, failure)
+    room = Room(min(job.budget, job.ledger_room), job.ledger_room if job.evidence else 0)
+    sections = write_sections(facts, earlier, room, job.focus, kept_terms(job.kept))
+    return Summary(*_rendered(sections), "deterministic", facts, failure)
 
 
 def _earlier_ledger(job: Job) -> Sections:
@@ -135,9 +150,9 @@ def _earlier_ledger(job: Job) -> Sections:
     return parse_sections(without_model_lines(job.earlier))
 
 
-def _rendered(sections: Sections) -> str:
-    """The text of a summary; every one of them comes from here."""
-    return redact(render_sections(sections))
+def _rendered(sections: Sections) -> tuple[str, str]:
+    """The headings and the evidence of a summary; every one of them comes from here."""
+    return redact(render_sections(sections)), redact(render_evidence(sections))
 
 
 def _by_model(summarizer: Summarizer, job: Job) -> Summary:
@@ -146,16 +161,20 @@ def _by_model(summarizer: Summarizer, job: Job) -> Summary:
     sections = _ask_in_place(summarizer, asked, texts) or _ask_in_pieces(summarizer, asked, texts)
     facts = read_facts(job.middle, job.opening, job.known)
     kept = kept_terms(job.kept)
-    sections = _true_lines(sections, job, facts, kept)
+    sections = within(_true_lines(sections, job, facts, kept), job.budget)
     # What a model wrote before, it has just rewritten.
     earlier = _earlier_ledger(job)
     said = render_sections(sections)
-    room = job.ledger_room - (estimate_tokens(said) if job.is_shared else 0)
+    written = estimate_tokens(said)
+    total = job.ledger_room - (written if job.is_shared else 0)
+    # What a model left out has some room in any case; `within` then cuts what matters least.
+    beside = max(job.budget - written, int(job.budget * _RESTORED_SHARE))
+    room = Room(min(beside, total), total if job.evidence else 0)
     ledger = write_sections(facts, earlier, room, job.focus, kept, said=said)
-    written = _rendered(completed(sections, ledger))
-    if estimate_tokens(written) >= job.replaced_tokens:
+    summary = Summary(*_rendered(within(completed(sections, ledger), job.budget)), "model", facts)
+    if estimate_tokens(summary.text) >= job.replaced_tokens:
         raise SummaryFailed("the summary is not smaller than what it replaces")
-    return Summary(written, "model", facts)
+    return summary
 
 
 def _true_lines(sections: Sections, job: Job, facts: Facts, kept: set[str]) -> Sections:
@@ -201,7 +220,7 @@ def _ask_in_pieces(summarizer: Summarizer, job: Job, texts: Sequence[str]) -> Se
                 if shrinks == _MOST_SHRINKS or summarizer.context_length >= window:
                     raise
                 break
-            summary = _rendered(_checked(said, frame.budget))
+            summary = redact(render_sections(_checked(said, frame.budget)))
             del todo[0]
         if not todo:
             break

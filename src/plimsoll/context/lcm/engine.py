@@ -36,11 +36,14 @@ class LcmEngine(ContextCompressor):
         target_ratio: float = 0.20,
         protect_last_n: int = 20,
         summarizer: SummaryWriter | None = None,
+        evidence: bool = True,
         memory: Memory | None = None,
         clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """`clock` gives seconds; with it, no summary is begun that the host would not wait for."""
-        super().__init__(model, context_length, threshold, target_ratio, protect_last_n, summarizer)
+        super().__init__(
+            model, context_length, threshold, target_ratio, protect_last_n, summarizer, evidence=evidence
+        )
         self.memory: Memory = memory or OwnMemory()
         self.clock = clock
 
@@ -53,6 +56,7 @@ class LcmEngine(ContextCompressor):
         messages: list[Message],
         current_tokens: int | None = None,
         focus_topic: str | None = None,
+        overhead_tokens: int | None = None,
         *,
         ask: bool = True,
         keep: bool = True,
@@ -60,8 +64,9 @@ class LcmEngine(ContextCompressor):
         scribe = Scribe(self.summarizer if ask else None, focus_topic, self.clock)
         remembered = self.remembered if keep else self.remembered.copied()
         budget = self._budget_for(messages, current_tokens)
-        rules = Rules(budget, self.protect_last_n, scribe, remembered)
-        done = publish(messages, self.memory if keep else self.memory.scratch(), rules, current_tokens)
+        rules = Rules(budget, self.protect_last_n, scribe, remembered, self.evidence)
+        memory = self.memory if keep else self.memory.scratch()
+        done = publish(messages, memory, rules, current_tokens, overhead_tokens)
         return done.messages, done.report
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:

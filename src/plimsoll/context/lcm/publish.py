@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 
 from plimsoll.archive import Span
 from plimsoll.context.budget import Budget
-from plimsoll.context.compressor.assemble import assemble, summary_message
-from plimsoll.context.compressor.boundaries import find_boundaries
-from plimsoll.context.compressor.ladder import SMALLEST_SUMMARY, Plan, fit
+from plimsoll.context.compressor.assemble import assemble
+from plimsoll.context.compressor.compact import sizes_of, unchanged, weight_of
+from plimsoll.context.compressor.ladder import fit
+from plimsoll.context.compressor.plan import Plan, plan_of
 from plimsoll.context.compressor.prune import prune_old_tool_results
-from plimsoll.context.compressor.spend import spend_tail
 from plimsoll.context.gate import refusal
 from plimsoll.context.lcm.grow import READ, Grower
 from plimsoll.context.lcm.memory import Memory
@@ -28,20 +28,19 @@ from plimsoll.context.ledger import (
     Behind,
     Facts,
     Remembered,
+    Room,
     kept_terms,
     parse_sections,
     read_facts,
+    render_evidence,
     render_sections,
     write_sections,
 )
-from plimsoll.context.markers import summary_body
 from plimsoll.context.report import Report
 from plimsoll.errors import InvalidConversation
-from plimsoll.messages import SYSTEM_ROLES, Message, is_whole, repair, text_of
-from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough, estimate_tokens
+from plimsoll.messages import SYSTEM_ROLES, Message, is_whole, repair
+from plimsoll.models import estimate_tokens
 from plimsoll.secrets import redact
-
-_MOST_SCALE = 2.0  # a provider that counts more than this beside the estimate counts something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,19 @@ class Rules:
     protect_last_n: int
     scribe: Scribe
     remembered: Remembered = field(default_factory=Remembered)
+    evidence: bool = True  # whether quotes follow the headings
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What stands for all that left: the nodes with the headings after them, and the evidence."""
+
+    summary: str = ""
+    evidence: str = ""
+
+    @property
+    def all(self) -> str:
+        return f"{self.summary}\n{self.evidence}" if self.evidence else self.summary
 
 
 @dataclass(frozen=True)
@@ -64,54 +76,43 @@ class Publication:
 
 
 def publish(
-    messages: Sequence[Message], memory: Memory, rules: Rules, current_tokens: int | None = None
+    messages: Sequence[Message],
+    memory: Memory,
+    rules: Rules,
+    current_tokens: int | None = None,
+    overhead_tokens: int | None = None,
 ) -> Publication:
-    """The conversation made lighter; or unchanged, where nothing can go."""
+    """The conversation made lighter; or unchanged, where nothing can go.
+
+    The provider counts `current_tokens` for it, of which `overhead_tokens` are not in the messages.
+    """
     strange = next((n for n, message in enumerate(messages) if not isinstance(message, dict)), None)
     if strange is not None:
         raise InvalidConversation(f"compress() takes a list of message objects; item {strange} is none.")
     given, given_seats = list(messages), memory.seats(messages)
     whole = given if is_whole(given) else repair(given)
     seats = reseated(given, given_seats, whole)
-    plan, limit = _planned(whole, rules, current_tokens)
+    start = plan = plan_of(whole, rules.budget, rules.protect_last_n, current_tokens, overhead_tokens)
     total = sum(plan.tokens)
-    if not plan.bounds.summary_role and total <= limit:
+    if not plan.bounds.summary_role and total <= plan.limit:
         # A repair may have taken out a result that nobody asked for.
         Grower(memory, rules.scribe).cover(runs_of(set(given_seats) - set(seats)))
         memory.published(whole, seats)
         reason = "nothing lies between the first exchange and the recent messages"
-        return Publication(whole, _unchanged(len(given), total, reason))
-    plan = spend_tail(plan, rules.budget.tail_tokens)
-    plan = fit(plan, limit, _weight(" ") + _allowance(plan, rules.budget))
-    grower = Grower(memory, rules.scribe, _opening(plan))
+        return Publication(whole, unchanged(len(given), plan, reason))
+    plan = fit(plan, weight_of(" ") + plan.ledger_tokens)
+    grower = Grower(memory, rules.scribe, plan.opening)
     stays = {seats[position] for position in _staying(plan)}
     grower.redo()
     grower.cover(gone_runs(memory.messages(1, 1), given_seats, stays, _first_of_tail(plan, seats)))
     grower.condense()
-    text = _text(plan, grower.tree, memory, rules, limit, stays, seats) if plan.bounds.summary_role else ""
-    result = assemble(plan.messages, plan.bounds, text)
+    text = _text(plan, grower.tree, memory, rules, stays, seats) if plan.bounds.summary_role else _Text()
+    result = assemble(plan.messages, plan.bounds, text.all)
     refused = refusal(whole, total, result)
     if refused:
-        return _only_cleared(given, whole, seats, plan, memory, refused)
+        return _only_cleared(given, replace(start, bounds=plan.bounds), seats, memory, refused)
     memory.published(result, reseated(plan.messages, seats, result))
     return Publication(result, _compacted(len(given), total, result, plan, text, rules.scribe), grower.tree)
-
-
-def _planned(whole: list[Message], rules: Rules, current_tokens: int | None) -> tuple[Plan, int]:
-    tokens = list(map(estimate_message_tokens, whole))
-    total = sum(tokens)
-    scale = max(1.0, min(_MOST_SCALE, current_tokens / total)) if current_tokens and total else 1.0
-    tail_tokens = int(rules.budget.tail_tokens / scale)
-    bounds = find_boundaries(whole, tokens, tail_tokens, rules.protect_last_n)
-    return Plan(whole, tokens, bounds, whole), int(rules.budget.threshold_tokens / scale)
-
-
-def _allowance(plan: Plan, budget: Budget) -> int:
-    """Tokens that all nodes and the ledger may take together."""
-    runs, at = plan.bounds.middle, plan.bounds.previous
-    leaving = sum(sum(plan.tokens[run.start : run.stop]) for run in runs)
-    earlier = 0 if at is None else plan.tokens[at]
-    return budget.ledger_tokens(leaving, earlier, budget.target_tokens - plan.size(0) - SMALLEST_SUMMARY)
 
 
 def _staying(plan: Plan) -> list[int]:
@@ -124,28 +125,30 @@ def _first_of_tail(plan: Plan, seats: Sequence[int]) -> int:
 
 
 def _text(
-    plan: Plan, tree: Tree, memory: Memory, rules: Rules, limit: int, stays: set[int], seats: Sequence[int]
-) -> str:
+    plan: Plan, tree: Tree, memory: Memory, rules: Rules, stays: set[int], seats: Sequence[int]
+) -> _Text:
     """Nodes and ledger within the room that is left."""
-    room = max(0, min(_allowance(plan, rules.budget), limit - plan.size(_weight(" "))))
+    room = max(0, min(plan.ledger_tokens, plan.limit - plan.size(weight_of(" "))))
     nodes = rendered_nodes([root for root in tree.roots if _is_gone(tree.span(root), stays)], room)
     left = room - estimate_tokens(nodes) - 2
     facts, previous = _ledger(plan, tree, memory, rules, stays, seats)
     # A topic is only a pointer; what a model wrote about something need not be said again.
     told = "\n".join(full(root) for root in tree.roots if not root.degraded and full(root) in nodes)
     kept = kept_terms(plan.stays())
-    sections = write_sections(facts, parse_sections(previous), left, rules.scribe.focus, kept=kept, said=told)
-    ledger = redact(render_sections(sections))
-    rules.remembered.keep(ledger, Behind(facts, previous))
-    return f"{nodes}\n\n{ledger}" if nodes else ledger
+    ledger = Room(min(left, plan.summary_tokens), left if rules.evidence else 0)
+    sections = write_sections(
+        facts, parse_sections(previous), ledger, rules.scribe.focus, kept=kept, said=told
+    )
+    headings, evidence = redact(render_sections(sections)), redact(render_evidence(sections))
+    rules.remembered.keep(_Text(headings, evidence).all, Behind(facts, previous))
+    return _Text(f"{nodes}\n\n{headings}" if nodes else headings, evidence)
 
 
 def _ledger(
     plan: Plan, tree: Tree, memory: Memory, rules: Rules, stays: set[int], seats: Sequence[int]
 ) -> tuple[Facts, str]:
     """The facts of all that left, and what only the words of the ledger before still know."""
-    at = plan.bounds.previous
-    earlier = "" if at is None else summary_body(plan.messages[at])
+    at, earlier = plan.bounds.previous, plan.previous
     known = rules.remembered.behind(earlier)
     last = tree.leaves[-1].details["last"] if tree.leaves else 0
     if known.facts or (earlier and last > READ):
@@ -159,7 +162,7 @@ def _ledger(
         known, leaving = Behind(), set(range(max(1, last - READ + 1), last + 1))
     said = [one for run in runs_of(leaving - stays) for one in memory.messages(run.first, run.last)]
     messages = [one.message for one in said if one.role not in SYSTEM_ROLES]
-    return read_facts(messages, _opening(plan), known.facts), known.earlier
+    return read_facts(messages, plan.opening, known.facts), known.earlier
 
 
 def _is_gone(span: Span, stays: set[int]) -> bool:
@@ -167,35 +170,22 @@ def _is_gone(span: Span, stays: set[int]) -> bool:
     return any(sequence not in stays for sequence in range(span.first, span.last + 1))
 
 
-def _opening(plan: Plan) -> str:
-    """The request that the conversation began with, if it stays in the head."""
-    return next((text_of(m) for m in plan.messages[: plan.bounds.head_end] if m.get("role") == "user"), "")
-
-
-def _weight(summary: str) -> int:
-    return estimate_message_tokens(summary_message(summary, "assistant"))
-
-
 def _only_cleared(
-    given: Sequence[Message], whole: list[Message], seats: list[int], plan: Plan, memory: Memory, refused: str
+    given: Sequence[Message], plan: Plan, seats: list[int], memory: Memory, refused: str
 ) -> Publication:
     """Where the nodes were not smaller than what they stand for: large results go, everything else stays."""
-    total = sum(map(estimate_message_tokens, whole))
+    whole, total = plan.messages, sum(plan.tokens)
     result, _ = prune_old_tool_results(whole, plan.bounds.head_end, plan.bounds.tail_start)
     if refusal(whole, total, result):
         memory.published(whole, seats)
-        return Publication(whole, _unchanged(len(given), total, refused))
+        return Publication(whole, unchanged(len(given), plan, refused))
     memory.published(result, seats)
-    plan = replace(plan, steps=(f"only cleared results: {refused}",))
-    return Publication(result, _compacted(len(given), total, result, plan, "", Scribe()))
-
-
-def _unchanged(count: int, tokens: int, reason: str) -> Report:
-    return Report("unchanged", reason, count, count, tokens, tokens)
+    plan = plan.with_step(f"only cleared results: {refused}")
+    return Publication(result, _compacted(len(given), total, result, plan, _Text(), Scribe()))
 
 
 def _compacted(
-    count: int, total: int, result: list[Message], plan: Plan, text: str, scribe: Scribe
+    count: int, total: int, result: list[Message], plan: Plan, text: _Text, scribe: Scribe
 ) -> Report:
     steps = plan.steps + tuple(f"no model summary: {note}" for note in scribe.notes)
     return Report(
@@ -203,9 +193,9 @@ def _compacted(
         reason=plan.steps[-1] if plan.steps else "",
         messages_before=count,
         messages_after=len(result),
-        tokens_before=total,
-        tokens_after=estimate_messages_tokens_rough(result),
-        summary=text,
+        summary=text.summary,
+        evidence=text.evidence,
         summary_source="model" if scribe.answered else "deterministic",
         steps=steps,
+        **sizes_of(plan, result, total),
     )

@@ -15,7 +15,16 @@ from importlib.resources import files
 
 from plimsoll.context.compressor.prompt import as_text
 from plimsoll.context.compressor.summarise import TOO_LONG, Job, summarise
-from plimsoll.context.ledger import SECTIONS, Facts, parse_sections, render_sections, write_sections
+from plimsoll.context.ledger import (
+    EVIDENCE,
+    SECTIONS,
+    Facts,
+    Room,
+    parse_sections,
+    render_evidence,
+    render_sections,
+    write_sections,
+)
 from plimsoll.context.ledger.template import section_lines
 from plimsoll.context.summarizer import Summarizer, SummaryService, SummaryWriter
 from plimsoll.errors import SummaryFailed
@@ -95,8 +104,9 @@ class Scribe:
                 self.failures = 0
                 self.answered += 1
                 return Written(text, by_model=True)
-        sections = write_sections(facts(), {}, min(budget, tokens // 2), self.focus)
-        text = redact(as_lines(render_sections(sections)))
+        room = min(budget, tokens // 2)
+        sections = write_sections(facts(), {}, Room(room // 2, room), self.focus)
+        text = redact(as_lines(f"{render_sections(sections)}\n{render_evidence(sections)}"))
         return Written(text if estimate_tokens(text) < tokens else TINY, by_model=False, failure=failure)
 
     def ask(self, prompt: str, max_tokens: int) -> str:
@@ -157,7 +167,7 @@ def as_lines(summary: str) -> str:
     """The sections of a summary that say something, without headings: those belong to the whole view."""
     sections = parse_sections(summary)
     blocks = []
-    for title in SECTIONS:
+    for title in (*SECTIONS, EVIDENCE):
         lines = section_lines(sections.get(title, ""))
         if lines:
             blocks.append(f"{title}: {lines[0]}" if len(lines) == 1 else "\n".join([f"{title}:", *lines]))

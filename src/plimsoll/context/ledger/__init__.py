@@ -6,6 +6,7 @@ from plimsoll.context.ledger.complete import (
     for_model,
     model_lines,
     pairs_of,
+    within,
     without_model_lines,
 )
 from plimsoll.context.ledger.facts import Facts, read_facts, skimmed_messages
@@ -13,17 +14,20 @@ from plimsoll.context.ledger.outcome import Outcome, call_line, outcome_of
 from plimsoll.context.ledger.remembered import Behind, Left, Remembered
 from plimsoll.context.ledger.stated import without_unstated
 from plimsoll.context.ledger.template import (
+    EVIDENCE,
     NONE,
     SECTIONS,
     Sections,
     has_goal_and_progress,
     parse_sections,
+    render_evidence,
     render_sections,
 )
 from plimsoll.context.ledger.terms import plain_words, terms_in
-from plimsoll.context.ledger.write import kept_terms, write_sections
+from plimsoll.context.ledger.write import Room, kept_terms, write_sections
 
 __all__ = [
+    "EVIDENCE",
     "NONE",
     "SECTIONS",
     "Behind",
@@ -31,6 +35,7 @@ __all__ = [
     "Left",
     "Outcome",
     "Remembered",
+    "Room",
     "Sections",
     "call_line",
     "checked_lines",
@@ -44,9 +49,11 @@ __all__ = [
     "parse_sections",
     "plain_words",
     "read_facts",
+    "render_evidence",
     "render_sections",
     "skimmed_messages",
     "terms_in",
+    "within",
     "without_model_lines",
     "without_unstated",
     "write_sections",

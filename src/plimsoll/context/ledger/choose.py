@@ -116,6 +116,9 @@ class _Basket:
         self._costs: dict[str, int] = {}
         self._weights = weights
         self._items = {entry.key: entry for entry in entries if entry.key}
+        self._labelled: set[Entry] = (
+            set()
+        )  # items with quotes, which stand under the item's label as evidence
         self._covered: dict[str, bool] = {}  # term -> whether plain words stand around it
 
     def covers(self, term: str) -> bool:
@@ -154,6 +157,8 @@ class _Basket:
             return
         self.used += self._cost(entry)
         item = self._items.get(entry.parent)
+        if item is not None:
+            self._labelled.add(item)
         for taken in (entry, item):
             if taken is not None and taken not in self.chosen:
                 self.chosen.add(taken)
@@ -181,12 +186,15 @@ class _Basket:
 
     def _cost(self, entry: Entry) -> int:
         item = self._items.get(entry.parent)
-        return self._tokens(entry) + (
-            self._tokens(item) if item is not None and item not in self.chosen else 0
-        )
+        cost = self._tokens(entry.text)
+        if item is not None and item not in self.chosen:
+            cost += self._tokens(item.text)
+        if item is not None and item.value >= MUST and item not in self._labelled:
+            cost += self._tokens(item.label)
+        return cost
 
-    def _tokens(self, entry: Entry) -> int:
-        known = self._costs.get(entry.text)
+    def _tokens(self, text: str) -> int:
+        known = self._costs.get(text)
         if known is None:
-            known = self._costs[entry.text] = estimate_tokens(entry.text) + 1
+            known = self._costs[text] = estimate_tokens(text) + 1
         return known

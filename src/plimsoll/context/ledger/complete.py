@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 
 from plimsoll.context.ledger.entries import QUOTE
 from plimsoll.context.ledger.template import (
+    EVIDENCE,
     NONE,
     SECTIONS,
     Sections,
@@ -71,11 +72,41 @@ def checked_lines(
 
 
 def completed(written: Mapping[str, str], ledger: Mapping[str, str]) -> Sections:
-    """Each section: what the model wrote, then what the ledger adds."""
-    return {
+    """Each section: what the model wrote, then what the ledger adds; the evidence is the ledger's."""
+    sections = {
         title: "\n".join(part for part in (_said(written, title), _said(ledger, title)) if part) or NONE
         for title in SECTIONS
     }
+    return {**sections, EVIDENCE: ledger.get(EVIDENCE, "")}
+
+
+def within(sections: Mapping[str, str], limit: int) -> Sections:
+    """The sections with headings of at most `limit` tokens.
+
+    Constraints that code restored go in first, then what a model wrote, then everything else.
+    """
+    if estimate_tokens(render_sections(sections)) <= limit:
+        return dict(sections)
+    lines = [
+        (title, place, line)
+        for title in _FOR_MODEL
+        for place, line in enumerate(section_lines(sections.get(title, "")))
+    ]
+    left = limit - estimate_tokens(render_sections({}))
+    kept: dict[str, list[tuple[int, str]]] = {title: [] for title in SECTIONS}
+    for title, place, line in sorted(lines, key=lambda one: _rank(one[0], one[2])):
+        cost = estimate_tokens(line) + 1
+        if cost <= left:
+            left -= cost
+            kept[title].append((place, line))
+    cut = {title: "\n".join(line for _, line in sorted(found)) for title, found in kept.items()}
+    return {**cut, EVIDENCE: sections.get(EVIDENCE, "")}
+
+
+def _rank(title: str, line: str) -> int:
+    if _is_model_line(line):
+        return 1
+    return 0 if title == "Constraints & Preferences" else 2
 
 
 def for_model(summary: str, limit: int) -> str:

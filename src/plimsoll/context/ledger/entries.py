@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, Line
 from plimsoll.context.ledger.facts import Event, Facts, FileFact
 from plimsoll.context.ledger.outcome import one_line
-from plimsoll.context.ledger.template import SECTIONS, section_lines
+from plimsoll.context.ledger.template import EVIDENCE, SECTIONS, section_lines
 from plimsoll.context.ledger.terms import plain_words, terms_in
 from plimsoll.context.ledger.todos import FINISHED, OPEN
 from plimsoll.secrets import redact
 
 QUOTE = "  · "
-FROM_TOOL = "Tool output: "  # before a quote that stands under no file or command
+MORE_ON = "- More on "  # before a heading's name: what that heading had no room for
 # What must survive every compaction has at least this value.
 MUST = 3.0
 CONSTRAINTS = "Constraints & Preferences"
@@ -34,6 +34,7 @@ _RUN_LINE = re.compile(
 )
 _SHOWN = {True: 160, False: 110}  # characters of a call that failed, and of one that did not
 _SHORT_RESULT = 60
+_LABEL = 110
 _FIRST_ASKED, _LAST_ASKED = 20, 120  # requests that are considered; no summary could hold more
 # Commands that change nothing; what they showed may matter, that they ran does not.
 _LOOKS = re.compile(
@@ -74,6 +75,12 @@ class Entry:
     key: str = ""
     parent: str = ""
     line: Line | None = None  # the line that is quoted
+
+    @property
+    def label(self) -> str:
+        """What an item is about, in few words: the line over its quotes."""
+        about = self.text.partition(" — ")[0].partition(" → ")[0]
+        return about if len(about) <= _LABEL else about[: _LABEL - 1] + "…"
 
 
 class Entries:
@@ -116,8 +123,7 @@ class Entries:
         """A line under its item, or by itself where it has none."""
         item = self.items.get(parent)
         if item is None:
-            mark = "" if line.source.startswith((SAID, ASKED)) or not line.source else FROM_TOOL
-            self.add("Critical Context", f"- {mark}{line.text}", line.position, value=0.0, line=line)
+            self.add("Critical Context", f"- {line.text}", line.position, value=0.0, line=line)
         elif line.text not in item.text:
             text = QUOTE + line.text
             self.all.append(
@@ -128,7 +134,7 @@ class Entries:
 def entries_of(facts: Facts, previous: Mapping[str, str], longest: int) -> list[Entry]:
     """Every entry that the facts and an earlier summary give."""
     entries = Entries(longest)
-    earlier = {title: list(_blocks(section_lines(previous.get(title, "")))) for title in SECTIONS}
+    earlier = _earlier(previous)
     for constraint, source in facts.constraints.items():
         entries.add(CONSTRAINTS, f"- {constraint}{f' (from {source})' if source else ''}", 0)
     _add_requests(entries, facts, earlier["Goal"])
@@ -138,6 +144,25 @@ def entries_of(facts: Facts, previous: Mapping[str, str], longest: int) -> list[
     for line in facts.evidence.lines.values():
         entries.quote(line, line.source if line.source not in (SAID, TOLD) else "")
     return entries.all
+
+
+def _earlier(previous: Mapping[str, str]) -> dict[str, list[tuple[str, list[str]]]]:
+    """The items of an earlier summary by section, each with the quotes that its evidence had under it."""
+    found = {title: list(_blocks(section_lines(previous.get(title, "")))) for title in SECTIONS}
+    labels = {_label(line): quotes for blocks in found.values() for line, quotes in blocks}
+    for line, quotes in _blocks(section_lines(previous.get(EVIDENCE, ""))):
+        title = line.removeprefix(MORE_ON)
+        if line.startswith(MORE_ON) and title in found:
+            found[title] += ((f"- {text}", []) for text in quotes)
+        elif _label(line) in labels:
+            labels[_label(line)] += quotes
+        else:
+            found["Relevant Files" if _FILE_LINE.match(line) else "Critical Context"].append((line, quotes))
+    return found
+
+
+def _label(line: str) -> str:
+    return Entry("", line, 0, 0.0, (), False).label
 
 
 def _blocks(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
@@ -192,7 +217,7 @@ def _add_progress(entries: Entries, facts: Facts) -> None:
         entries.add("Blocked" if event.outcome.failed else "Done", line, event.position, value, key)
         for error in event.errors:
             if one_line(error, 200) != event.outcome.line:
-                entries.add("Critical Context", f"- {FROM_TOOL}{one_line(error, 300)}", event.position)
+                entries.add("Critical Context", f"- {one_line(error, 300)}", event.position)
     for commit in facts.commits:
         entries.add("Done", f"- commit {commit}", 0, 1.5)
     for number, decision in enumerate(facts.decisions):

@@ -2,6 +2,8 @@
 
 ## Goal · ## Constraints & Preferences · ## Progress (### Done, ### In Progress, ### Blocked)
 ## Key Decisions · ## Relevant Files · ## Next Steps · ## Critical Context
+
+and after them, where code has more to quote than they hold: ## Evidence
 """
 
 import re
@@ -20,9 +22,13 @@ SECTIONS = (
     "Next Steps",
     "Critical Context",
 )
+EVIDENCE = "Evidence"
+EVIDENCE_NOTE = (
+    "Exact quotes from the compacted messages that the summary above does not hold, by file or command."
+)
 NONE = "(none)"
 _HEADING = re.compile(r"^\s{0,3}(?:#{1,6}\s*\**|\*\*)\s*(?P<title>[A-Za-z][A-Za-z &]*?)\s*:?\s*\**\s*:?\s*$")
-_TITLES = {title.casefold(): title for title in (*SECTIONS, "Progress")} | {
+_TITLES = {title.casefold(): title for title in (*SECTIONS, "Progress", EVIDENCE)} | {
     "constraints and preferences": "Constraints & Preferences"
 }
 
@@ -39,6 +45,8 @@ def parse_sections(text: str) -> Sections:
         elif current is not None:
             current.append(line.rstrip())
     found = {title: "\n".join(lines).strip() for title, lines in sections.items()}
+    if EVIDENCE in found:
+        found[EVIDENCE] = found[EVIDENCE].removeprefix(EVIDENCE_NOTE).strip()
     loose = found.pop("Progress", None)
     if loose is not None:
         # A model that skipped the three sub-headings still said what was done.
@@ -53,7 +61,7 @@ def has_goal_and_progress(sections: Mapping[str, str]) -> bool:
 
 
 def render_sections(sections: Mapping[str, str]) -> str:
-    """All headings in order; a section with nothing to say is `(none)`."""
+    """The nine headings in order; a section with nothing to say is `(none)`."""
     lines: list[str] = []
     for title in SECTIONS:
         if title == "Done":
@@ -62,6 +70,12 @@ def render_sections(sections: Mapping[str, str]) -> str:
             lines.append(f"### {title}" if title in PROGRESS else f"## {title}")
         lines.append(sections.get(title, "").strip() or NONE)
     return "\n".join(lines)
+
+
+def render_evidence(sections: Mapping[str, str]) -> str:
+    """The section after the headings; empty where there is nothing to quote."""
+    body = sections.get(EVIDENCE, "").strip()
+    return f"## {EVIDENCE}\n{EVIDENCE_NOTE}\n{body}" if body else ""
 
 
 def section_lines(body: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Write a summary from facts alone, within a token budget.
+"""Write a summary from facts alone, within a token budget: the nine headings, and quotes as evidence after them.
 
 What must survive every compaction comes first: constraints, open items, changed files,
 what the conversation began with. Then whatever is most likely needed next. Entries that
@@ -8,17 +8,19 @@ touch a focus topic are chosen before all others, with 65 % of the budget.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from plimsoll.context.ledger.choose import choose, term_weights
-from plimsoll.context.ledger.entries import CONSTRAINTS, Entry, entries_of
+from plimsoll.context.ledger.entries import CONSTRAINTS, MORE_ON, MUST, QUOTE, Entry, entries_of
 from plimsoll.context.ledger.evidence import argument_texts
 from plimsoll.context.ledger.facts import Facts
-from plimsoll.context.ledger.template import SECTIONS, Sections, render_sections
+from plimsoll.context.ledger.template import EVIDENCE, EVIDENCE_NOTE, SECTIONS, Sections, render_sections
 from plimsoll.context.ledger.terms import terms_in
 from plimsoll.messages import Message, arguments_of, text_of, tool_calls
 from plimsoll.models import estimate_tokens
 
 FOCUS_SHARE = 0.65
+_HEADING_TOKENS = 8  # the evidence's own heading
 _CHOSEN_BEFORE = 0.25  # how likely a term is needed that only an earlier summary still knows
 _STOP_WORDS = frozenset({
     "the", "and", "for", "with", "that", "this", "from", "are", "was", "all", "about", "its", "our", "your", "how",
@@ -26,29 +28,99 @@ _STOP_WORDS = frozenset({
 })  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Tokens that code may write: under the nine headings, and in all; where `total` is 0 there is no evidence."""
+
+    headings: int
+    total: int = 0
+
+    @property
+    def all(self) -> int:
+        """The larger of the two."""
+        return max(self.headings, self.total)
+
+
 def write_sections(
     facts: Facts,
     previous: Mapping[str, str],
-    budget: int,
+    room: Room,
     focus: str | None = None,
     kept: AbstractSet[str] = frozenset(),
     said: str = "",
 ) -> Sections:
-    """The sections of a summary of at most about `budget` tokens.
+    """The sections of a summary, and the evidence after them, within their room.
 
     `kept` are terms that stay in the context anyway, `said` is what a model wrote: neither is said again.
     """
+    has_evidence = room.total > 0
     # A line may take a fifth of the budget at the most, so that a small window still gets several.
-    longest = max(60, min(600, budget * 4 // 5))
-    entries = [entry for entry in entries_of(facts, previous, longest) if not _is_said(entry, said)]
-    room = budget - estimate_tokens(render_sections({}))
-    if room <= 0:
+    longest = max(60, min(600, room.all * 4 // 5))
+    entries = [
+        entry
+        for entry in entries_of(facts, previous, longest)
+        if not _is_said(entry, said) and (has_evidence or not entry.parent)
+    ]
+    frame = estimate_tokens(render_sections({}))
+    left = room.all - frame - (estimate_tokens(EVIDENCE_NOTE) + _HEADING_TOKENS if has_evidence else 0)
+    if left <= 0:
         return dict.fromkeys(SECTIONS, "")
     weights = _weights(facts, entries, kept | set(terms_in(said)) if said else kept)
     first = _touching(entries, focus) if focus else []
-    chosen = choose(entries, weights, room, first, int(room * FOCUS_SHARE))
+    chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE))
     chosen = {entry for entry in chosen if not (entry.line and facts.evidence.tells_secret(entry.line))}
-    return {title: _rendered([entry for entry in chosen if entry.section == title]) for title in SECTIONS}
+    return _sorted_into(chosen, room.headings - frame, has_evidence)
+
+
+def _sorted_into(chosen: AbstractSet[Entry], headings: int, has_evidence: bool) -> Sections:
+    """The chosen items under their headings as far as these have room, everything else as evidence.
+
+    An item with quotes stands with them, unless it must not be missing under its heading.
+    """
+    quoted = {entry.parent for entry in chosen if entry.parent}
+    items = [one for one in chosen if not one.parent and (one.value >= MUST or one.key not in quoted)]
+    held: set[Entry] = set()
+    for item in sorted(items, key=lambda one: (-one.value, *_place(one))):
+        cost = estimate_tokens(item.text) + 1
+        if cost <= headings:
+            headings -= cost
+            held.add(item)
+    sections = {title: _lines(item for item in held if item.section == title) for title in SECTIONS}
+    if has_evidence:
+        sections[EVIDENCE] = _evidence([entry for entry in chosen if entry not in held], held)
+    return sections
+
+
+def _lines(items: Iterable[Entry]) -> str:
+    return "\n".join(item.text for item in sorted(items, key=_place))
+
+
+def _evidence(entries: Sequence[Entry], held: AbstractSet[Entry]) -> str:
+    """Quotes under the file or command that they came from, then what the headings had no room for."""
+    quotes: dict[str, list[Entry]] = {}
+    loose: dict[str, list[Entry]] = {}
+    items = {entry.key: entry for entry in (*entries, *held) if not entry.parent}
+    for entry in entries:
+        if entry.parent in items:
+            quotes.setdefault(entry.parent, []).append(entry)
+    for entry in entries:
+        # A quote is loose too where a model said what its item says.
+        if entry.parent not in items and entry.key not in quotes:
+            loose.setdefault(entry.section, []).append(entry)
+    lines: list[str] = []
+    for key in sorted(quotes, key=lambda key: _place(items[key])):
+        item = items[key]
+        lines.append(item.label if item in held else item.text)
+        lines += (quote.text for quote in sorted(quotes[key], key=_place))
+    for title in SECTIONS:
+        if title in loose:
+            lines.append(f"{MORE_ON}{title}")
+            lines += (_as_quote(item) for item in sorted(loose[title], key=_place))
+    return "\n".join(lines)
+
+
+def _as_quote(entry: Entry) -> str:
+    return entry.text if entry.parent else QUOTE + entry.text.removeprefix("- ")
 
 
 def kept_terms(messages: Iterable[Message]) -> set[str]:
@@ -79,19 +151,6 @@ def _weights(facts: Facts, entries: Sequence[Entry], kept: AbstractSet[str]) -> 
             if term not in weights and term not in kept:
                 weights[term] = _CHOSEN_BEFORE
     return weights
-
-
-def _rendered(entries: Sequence[Entry]) -> str:
-    """Items in the order of the conversation, the quotes of each below it."""
-    quotes: dict[str, list[Entry]] = {}
-    for entry in entries:
-        if entry.parent:
-            quotes.setdefault(entry.parent, []).append(entry)
-    lines: list[str] = []
-    for item in sorted((entry for entry in entries if not entry.parent), key=_place):
-        lines.append(item.text)
-        lines += (quote.text for quote in sorted(quotes.get(item.key, ()), key=_place))
-    return "\n".join(lines)
 
 
 def _place(entry: Entry) -> tuple[int, str]:

@@ -109,6 +109,7 @@ class Lightener:
         elif compactor.engine.context_length != facts.window:
             compactor.engine.update_model(facts.card.name, facts.window)
         self._set_terms(compactor, facts)
+        compactor.trigger.weigh_fixed(thread.view(), thread.overhead())
         if thread.past:
             # What was tried in vain, or taken back by a person, is not done again at the next chance.
             compactor.remember(thread.past, tokens)

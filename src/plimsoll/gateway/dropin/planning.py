@@ -194,6 +194,8 @@ class Planner:
                 canonical
             )
         out.frame, out.frame_key = self._frames[key], key
+        if out.thread is not None:
+            out.thread.tools = max(0, out.frame - estimate_messages_tokens_rough(inquiry.lead))
 
     def _write(self, out: Outgoing) -> None:
         """The bytes to send."""

@@ -39,6 +39,7 @@ class Thread:
     tokens: list[int] = field(default_factory=list)  # of each message of the log, estimated
     sight: Sight | None = None
     anchor: UsageAnchor = field(default_factory=UsageAnchor)
+    tools: int = 0  # estimated tokens of the tool schemas that come with it
     memory: CacheMemory | None = None
     beginning: Beginning | None = None  # of its requests, as the last one was rendered
     compactor: Compactor | None = None
@@ -74,6 +75,10 @@ class Thread:
             return [*self.lead, *self.log]
         return [*self.sight.lead, *self.sight.messages, *self.log[self.sight.through :]]
 
+    def overhead(self) -> int:
+        """What the upstream counts besides the messages: tool schemas, and what it adds itself."""
+        return self.anchor.predict(self.tools)
+
     def view_tokens(self) -> int:
         """The estimate of what the model sees, without the system prompt."""
         if self.sight is None:
@@ -102,6 +107,7 @@ class Thread:
             tokens=self.tokens[:shared],
             sight=self.sight if self.sight and self.sight.holds_at(wire) else None,
             anchor=self.anchor,
+            tools=self.tools,
             beginning=self.beginning.fork() if self.beginning else None,
             parent=parent,
         )

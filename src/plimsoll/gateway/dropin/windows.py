@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from plimsoll.agent.compaction import SOFT_LINE
+from plimsoll.agent.trigger import SOFT_LINE
 from plimsoll.caching import CachingPolicy, caching_policy
 from plimsoll.config import Settings
 from plimsoll.models import ModelCard

@@ -95,7 +95,7 @@ async def preview(talk: Talk, focus: str | None) -> None:
     talk.screen.show(before_after(report))
     if report.pruned:
         talk.screen.show(cleared_list(report.pruned))
-    talk.screen.show(summary_panel(report.summary, report.summary_source))
+    talk.screen.show(summary_panel(report.whole_summary, report.summary_source))
     writer = talk.opened.summaries.candidates
     who = f" `/compress` has {plain(writer[0].title)} write the summary." if writer else ""
     name = agent.compactor.engine.name

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
-from plimsoll.agent.compaction import CLEARING, NOTHING
+from plimsoll.agent.trigger import CLEARING, NOTHING
 from plimsoll.archive import CompactionEvent, Session, UsageTotal
 from plimsoll.assembly import Opened
 from plimsoll.caching import start_line

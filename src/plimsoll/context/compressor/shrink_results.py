@@ -1,6 +1,6 @@
-"""Before the summary: spend the tail's budget on what is needed, not only on what is recent.
+"""The first rung of the ladder: cut large tool results to what later turns used of them.
 
-Only results of more than a quarter of the tail's budget are looked at:
+Only results of more than a quarter of the tail's budget are looked at, oldest first:
 
     an output that comes again later     once, at its newest place
     a file that is read again later      the older reading goes
@@ -11,10 +11,9 @@ of ordinary size stay word for word.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
-from plimsoll.context.compressor.ladder import Plan
+from plimsoll.context.compressor.plan import Plan
 from plimsoll.context.compressor.prune import KEEP_CHARACTERS, cleared_message, describe, is_large
 from plimsoll.context.compressor.shorten import fit_text
 from plimsoll.context.ledger.outcome import error_lines, is_command
@@ -39,25 +38,26 @@ _EDGE_LINES = 3
 _GAP = "…"
 
 
-def spend_tail(plan: Plan, tail_tokens: int) -> Plan:
-    """The plan with results of head and tail that nobody needs whole made small."""
+def shrink_results(plan: Plan, summary_tokens: int) -> Plan:
+    """The plan with large results of head and tail cut to what was used, until the rest has room."""
     bounds, unseen = plan.bounds, align_backward(plan.messages, len(plan.messages) - 1)
     tail = _answers_in(plan.messages, range(bounds.tail_start, unseen))
     found = [*_answers_in(plan.messages, range(min(bounds.head_end, unseen))), *tail]
-    limit = int(tail_tokens * BIG_SHARE)
-    changed = {at: stub for at, stub in _repeated(plan.messages, tail) if plan.tokens[at] > limit}
+    limit, excess = int(plan.tail_limit * BIG_SHARE), plan.size(summary_tokens) - plan.aim
+    repeated = dict(_repeated(plan.messages, tail))
+    smaller: dict[int, Message] = {}
     for answer in found:
-        if answer.result_at not in changed and plan.tokens[answer.result_at] > limit:
-            changed[answer.result_at] = _used_part(plan.messages, answer, int(tail_tokens * _LEFT_SHARE))
-    smaller = {
-        position: message
-        for position, message in changed.items()
-        if estimate_message_tokens(message) < plan.tokens[position]
-    }
+        place = answer.result_at
+        if excess <= 0 or plan.tokens[place] <= limit:
+            continue
+        shorter = repeated.get(place) or _used_part(plan.messages, answer, int(plan.tail_limit * _LEFT_SHARE))
+        saved = plan.tokens[place] - estimate_message_tokens(shorter)
+        if saved > 0:
+            smaller[place] = shorter
+            excess -= saved
     if not smaller:
         return plan
-    lighter = plan.with_messages(smaller)
-    return replace(lighter, steps=(*plan.steps, f"shortened {len(smaller)} results to what was used"))
+    return plan.with_messages(smaller).with_step(f"shortened {len(smaller)} results to what was used")
 
 
 def _answers_in(messages: list[Message], part: range) -> list[Answer]:

@@ -1,0 +1,183 @@
+"""A compaction in the making: the messages, what each weighs, where they are cut, and the sizes to keep to.
+
+    plan_of(messages) ─► shrunk, cut later, shortened by the ladder ─► assembled
+
+Weights inside a plan are estimates; `calibration` turns them into what the provider counts. Both engines begin here.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from plimsoll.context.budget import USEFUL_SUMMARY, Budget, Fixed, Sizes, ledger_tokens
+from plimsoll.context.calibration import Calibration, calibrate
+from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries, head_limit
+from plimsoll.context.compressor.prune import describe
+from plimsoll.context.markers import summary_body
+from plimsoll.context.report import Shortened
+from plimsoll.messages import SYSTEM_ROLES, Message, answers, original_handle, text_of
+from plimsoll.models import estimate_message_tokens, estimate_tokens
+
+NOTE_TOKENS = 64  # the note's text and the block around it, with a margin
+SMALLEST_SUMMARY = 160  # the headings and the sentence before them
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The messages of a conversation, and which of them stay.
+
+    `originals` are the same messages before any of them was made smaller: what a summary is written from.
+    """
+
+    messages: list[Message]
+    tokens: list[int]
+    bounds: Boundaries
+    originals: list[Message]
+    sizes: Sizes
+    calibration: Calibration = field(default_factory=Calibration)
+    protected: int = 0  # where the tail starts that the settings ask for
+    steps: tuple[str, ...] = ()
+
+    @property
+    def limit(self) -> int:
+        """What the compacted messages may weigh."""
+        return self.calibration.estimate_for(self.sizes.limit_tokens)
+
+    @property
+    def aim(self) -> int:
+        """What they should weigh once the tail has to give way: so much that the conversation can grow again."""
+        return self.calibration.estimate_for(min(self.sizes.limit_tokens, self.sizes.roomy_tokens))
+
+    @property
+    def tail_limit(self) -> int:
+        """What the tail may weigh once `protect_last_n` has to give way."""
+        return int(self.sizes.tail_tokens / self.calibration.ratio)
+
+    @property
+    def target(self) -> int:
+        """What the compacted messages should weigh."""
+        return self.calibration.estimate_for(self.sizes.target_tokens)
+
+    @property
+    def counted(self) -> int:
+        """What the provider counts for the conversation as it is."""
+        return self.calibration.counted(sum(self.tokens))
+
+    @property
+    def middle_tokens(self) -> int:
+        """The weight of what the summary replaces, the earlier summary aside."""
+        return sum(sum(self.tokens[run.start : run.stop]) for run in self.bounds.middle)
+
+    @property
+    def previous(self) -> str:
+        """The earlier summary, empty where there is none."""
+        at = self.bounds.previous
+        return "" if at is None else summary_body(self.messages[at])
+
+    @property
+    def opening(self) -> str:
+        """The request that the conversation began with, if it stays in the head."""
+        return next(
+            (text_of(m) for m in self.messages[: self.bounds.head_end] if m.get("role") == "user"), ""
+        )
+
+    @property
+    def summary_tokens(self) -> int:
+        """What the nine headings may take."""
+        budget = self.sizes.budget
+        wanted = budget.updated_summary_tokens(self.middle_tokens, estimate_tokens(self.previous))
+        # A summary takes no room from the conversation's growth unless the tail left none.
+        stays = self.size(0)
+        free = self.aim - stays if self.aim - stays >= wanted // 2 else self.limit - stays
+        most = min(int(self.sizes.summary_tokens / self.calibration.ratio), free)
+        return min(wanted, max(most, SMALLEST_SUMMARY), budget.max_summary_tokens)
+
+    @property
+    def ledger_tokens(self) -> int:
+        """What code may write, headings and evidence together."""
+        stays = self.size(0) + SMALLEST_SUMMARY
+        free = max(self.target - stays, min(USEFUL_SUMMARY, self.aim - stays))
+        return ledger_tokens(self.middle_tokens, estimate_tokens(self.previous), self.summary_tokens, free)
+
+    def size(self, summary_tokens: int) -> int:
+        """The weight of the assembled conversation with a summary message of that many tokens."""
+        bounds = self.bounds
+        stays = sum(self.tokens[: bounds.head_end]) + sum(self.tokens[bounds.tail_start :])
+        stays += sum(self.tokens[bounds.kept.start : bounds.kept.stop])
+        return stays + (summary_tokens + NOTE_TOKENS if bounds.summary_role else 0)
+
+    def staying(self) -> tuple[range, range, range]:
+        """The places of head, newest request where it stands alone, and tail."""
+        return (
+            range(self.bounds.head_end),
+            self.bounds.kept,
+            range(self.bounds.tail_start, len(self.messages)),
+        )
+
+    def stays(self) -> list[Message]:
+        """The messages that stand beside the summary."""
+        return [message for part in self.staying() for message in self.messages[part.start : part.stop]]
+
+    def with_originals(self) -> Iterator[tuple[Message, Message]]:
+        """The messages that stay, each with its original."""
+        return ((self.messages[place], self.originals[place]) for part in self.staying() for place in part)
+
+    def with_messages(self, changed: dict[int, Message]) -> "Plan":
+        """The plan with some messages replaced by shorter ones."""
+        messages, tokens = list(self.messages), list(self.tokens)
+        for position, message in changed.items():
+            messages[position], tokens[position] = message, estimate_message_tokens(message)
+        return replace(self, messages=messages, tokens=tokens)
+
+    def with_step(self, step: str) -> "Plan":
+        """The plan after something was done that the report names."""
+        return replace(self, steps=(*self.steps, step))
+
+    def shortened(self) -> tuple[Shortened, ...]:
+        """The messages that stay in fewer words than they had, for the report."""
+        changed = [
+            place
+            for part in self.staying()
+            for place in part
+            if self.messages[place] is not self.originals[place]
+        ]
+        if not changed:
+            return ()
+        calls = {answer.result_at: answer.call for answer in answers(self.originals)}
+        return tuple(
+            Shortened(
+                place,
+                describe(self.originals[place], place, calls[place]).tool if place in calls else "",
+                len(text_of(self.originals[place])),
+                len(text_of(self.messages[place])),
+                original_handle(self.originals[place]),
+            )
+            for place in changed
+        )
+
+
+def plan_of(
+    messages: list[Message],
+    budget: Budget,
+    protect_last_n: int,
+    current_tokens: int | None = None,
+    overhead_tokens: int | None = None,
+) -> Plan:
+    """The parts of a conversation for which the provider counts `current_tokens`, `overhead_tokens` besides."""
+    tokens = list(map(estimate_message_tokens, messages))
+    calibration = calibrate(sum(tokens), current_tokens, overhead_tokens)
+    sizes = budget.sizes(fixed_part(messages, tokens, head_limit(messages), calibration))
+    tail_tokens = int(sizes.tail_tokens / calibration.ratio)
+    bounds = find_boundaries(messages, tokens, tail_tokens, protect_last_n)
+    if bounds.summary_role:  # the role that fits the summary may have shortened the head
+        sizes = budget.sizes(fixed_part(messages, tokens, bounds.head_end, calibration))
+    return Plan(messages, tokens, bounds, messages, sizes, calibration, bounds.tail_start)
+
+
+def fixed_part(
+    messages: Sequence[Message], tokens: Sequence[int], end: int, calibration: Calibration
+) -> Fixed:
+    """What no compaction reduces: the overhead, the system prompt and the first exchange, up to the `end`."""
+    system = sum(tokens[place] for place in range(end) if messages[place].get("role") in SYSTEM_ROLES)
+    opening = sum(tokens[:end]) - system
+    ratio = calibration.ratio
+    return Fixed(calibration.overhead, round(system * ratio), round(opening * ratio))
