@@ -20,6 +20,7 @@ from plimsoll.context.ledger.todos import FINISHED, OPEN
 from plimsoll.secrets import redact
 
 QUOTE = "  · "
+FROM_TOOL = "Tool output: "  # before a quote that stands under no file or command
 MORE_ON = "- More on "  # before a heading's name: what that heading had no room for
 # What must survive every compaction has at least this value.
 MUST = 3.0
@@ -123,7 +124,8 @@ class Entries:
         """A line under its item, or by itself where it has none."""
         item = self.items.get(parent)
         if item is None:
-            self.add("Critical Context", f"- {line.text}", line.position, value=0.0, line=line)
+            mark = "" if line.source.startswith((SAID, ASKED)) or not line.source else FROM_TOOL
+            self.add("Critical Context", f"- {mark}{line.text}", line.position, value=0.0, line=line)
         elif line.text not in item.text:
             text = QUOTE + line.text
             self.all.append(
@@ -217,7 +219,7 @@ def _add_progress(entries: Entries, facts: Facts) -> None:
         entries.add("Blocked" if event.outcome.failed else "Done", line, event.position, value, key)
         for error in event.errors:
             if one_line(error, 200) != event.outcome.line:
-                entries.add("Critical Context", f"- {one_line(error, 300)}", event.position)
+                entries.add("Critical Context", f"- {FROM_TOOL}{one_line(error, 300)}", event.position)
     for commit in facts.commits:
         entries.add("Done", f"- commit {commit}", 0, 1.5)
     for number, decision in enumerate(facts.decisions):
