@@ -24,15 +24,17 @@ SMALL_LEDGER, SMALL_LEDGER_RATIO = 7_000, 0.35
 SUMMARY_CEILING = 12_000
 SUMMARY_WINDOW_SHARE = 0.05
 TARGET_SHARE = 0.33  # of what is not fixed
-# However little the target leaves beside the tail, a summary has this much where the headroom allows: the headings of
-# a 64K window, and half as much evidence.
-USEFUL_SUMMARY = 5_000
+# However little the target leaves beside the tail, a summary has this much where the headroom allows: full headings
+# and half as much evidence, up to what that is in a 64K window.
+USEFUL_SUMMARY, _USEFUL_RATIO = 5_000, 1.5
 # What a lean compaction leaves. In a 200K window the usual target holds .98 of the far facts that an agent types from
 # memory, this one holds .91 (see docs/caching.md): what is lost can be searched for, what stays is read each time.
 LEAN_TOKENS = 10_000
 _LEAN_THRESHOLD = 26_000  # of which a lean budget's tail has its usual share
 HEADROOM_PARTS = 3  # a compaction leaves one part in three of what is not fixed to grow into
-_TAIL_SHARE = 0.40  # of what is not fixed: the most that the tail's own budget may take of it by default
+# Of what is not fixed: what the tail's budget may take of it, unless the settings ask for more.
+_TAIL_SHARE = 0.30
+_LARGE_TAIL = 0.40  # a target ratio above this is a wish for recent messages rather than for headroom
 _REARM_SHARE = 0.10  # of the window: growth before the next compaction where the tail leaves less headroom
 
 
@@ -173,6 +175,11 @@ class Sizes:
         return min(self.budget.tail_tokens, int(self._room * max(_TAIL_SHARE, self.budget.target_ratio)))
 
     @property
+    def useful_summary_tokens(self) -> int:
+        """What a summary with its evidence has in any case, where the headroom allows."""
+        return min(USEFUL_SUMMARY, int(self.budget.max_summary_tokens * _USEFUL_RATIO))
+
+    @property
     def summary_tokens(self) -> int:
         """The most that the headings may take here."""
         return min(self.budget.max_summary_tokens, self._room // HEADROOM_PARTS)
@@ -186,7 +193,7 @@ class Sizes:
         if not self.budget.threshold_tokens:
             return 0 if gained else left + 1  # due at every turn, but not for the same messages again
         window = self.budget.window
-        has_large_tail = tail_is_protected or self.budget.target_ratio > _TAIL_SHARE
+        has_large_tail = tail_is_protected or self.budget.target_ratio > _LARGE_TAIL
         growth = int(window * _REARM_SHARE) if has_large_tail else self.headroom_tokens
         # Whatever has to wait, waits no longer than halfway to the end of the window.
         return max(self.trigger_tokens, min(left + max(1, growth), (left + window) // 2))

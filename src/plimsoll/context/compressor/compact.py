@@ -152,7 +152,6 @@ def _job(plan: Plan, rules: Rules, focus: str | None, room: _Room | None = None)
         middle_tokens=plan.middle_tokens,
         budget=room.headings if room else plan.summary_tokens,
         ledger=room.all if room else plan.ledger_tokens,
-        is_shared=room is not None,
         evidence=rules.evidence,
         kept=plan.stays(),
         opening=plan.opening,
@@ -221,15 +220,12 @@ def unchanged(count: int, plan: Plan, reason: str) -> Report:
 def sizes_of(plan: Plan, result: Sequence[Message], before: int) -> dict[str, Any]:
     """What a report says about the sizes of a conversation that weighed `before`, and when the next one is due."""
     left = plan.calibration.counted(estimate_messages_tokens_rough(result))
-    tail = sum(plan.tokens[plan.bounds.tail_start :])
-    # The settings ask for so many messages, and they fit: that is the user's choice over more headroom.
-    is_protected = plan.bounds.tail_start <= plan.protected and tail > plan.tail_limit
     return {
         "tokens_before": plan.calibration.counted(before),
         "tokens_after": left,
         "fixed": plan.sizes.fixed,
         "shortened": plan.shortened(),
-        "rearm_tokens": plan.sizes.rearm_tokens(left, gained=True, tail_is_protected=is_protected),
+        "rearm_tokens": plan.sizes.rearm_tokens(left, gained=True, tail_is_protected=plan.is_tail_protected),
     }
 
 

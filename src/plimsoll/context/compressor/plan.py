@@ -8,7 +8,7 @@ Weights inside a plan are estimates; `calibration` turns them into what the prov
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from plimsoll.context.budget import USEFUL_SUMMARY, Budget, Fixed, Sizes, ledger_tokens
+from plimsoll.context.budget import Budget, Fixed, Sizes, ledger_tokens
 from plimsoll.context.calibration import Calibration, calibrate
 from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries, head_limit
 from plimsoll.context.compressor.prune import describe
@@ -34,7 +34,7 @@ class Plan:
     originals: list[Message]
     sizes: Sizes
     calibration: Calibration = field(default_factory=Calibration)
-    protected: int = 0  # where the tail starts that the settings ask for
+    protect_last_n: int = 1
     steps: tuple[str, ...] = ()
 
     @property
@@ -61,6 +61,14 @@ class Plan:
     def counted(self) -> int:
         """What the provider counts for the conversation as it is."""
         return self.calibration.counted(sum(self.tokens))
+
+    @property
+    def is_tail_protected(self) -> bool:
+        """Whether the messages that the settings protect fit, and take what else would be headroom."""
+        first = max(0, len(self.messages) - self.protect_last_n)
+        changed = any(new is not old for new, old in zip(self.messages, self.originals, strict=True))
+        taken = round(sum(self.tokens[first:]) * self.calibration.ratio)
+        return self.bounds.tail_start <= first and not changed and taken > self.sizes.headroom_tokens
 
     @property
     def middle_tokens(self) -> int:
@@ -95,7 +103,7 @@ class Plan:
     def ledger_tokens(self) -> int:
         """What code may write, headings and evidence together."""
         stays = self.size(0) + SMALLEST_SUMMARY
-        free = max(self.target - stays, min(USEFUL_SUMMARY, self.aim - stays))
+        free = max(self.target - stays, min(self.sizes.useful_summary_tokens, self.aim - stays))
         return ledger_tokens(self.middle_tokens, estimate_tokens(self.previous), self.summary_tokens, free)
 
     def size(self, summary_tokens: int) -> int:
@@ -170,7 +178,7 @@ def plan_of(
     bounds = find_boundaries(messages, tokens, tail_tokens, protect_last_n)
     if bounds.summary_role:  # the role that fits the summary may have shortened the head
         sizes = budget.sizes(fixed_part(messages, tokens, bounds.head_end, calibration))
-    return Plan(messages, tokens, bounds, messages, sizes, calibration, bounds.tail_start)
+    return Plan(messages, tokens, bounds, messages, sizes, calibration, protect_last_n)
 
 
 def fixed_part(

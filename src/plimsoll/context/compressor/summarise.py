@@ -80,8 +80,7 @@ class Job:
     middle: Sequence[Message]
     middle_tokens: int
     budget: int  # of the nine headings, whoever writes them
-    ledger: int  # of what code adds to them or writes without a model, evidence included
-    is_shared: bool = False  # whether what a model writes is taken off the ledger's tokens
+    ledger: int  # of all that is written, evidence included
     evidence: bool = True  # whether quotes may follow the headings
     kept: Sequence[Message] = ()  # what stays in the context beside the summary
     opening: str = ""  # the request that the conversation began with, where the middle does not hold it
@@ -166,10 +165,10 @@ def _by_model(summarizer: Summarizer, job: Job) -> Summary:
     earlier = _earlier_ledger(job)
     said = render_sections(sections)
     written = estimate_tokens(said)
-    total = job.ledger_room - (written if job.is_shared else 0)
     # What a model left out has some room in any case; `within` then cuts what matters least.
-    beside = max(job.budget - written, int(job.budget * _RESTORED_SHARE))
-    room = Room(min(beside, total), total if job.evidence else 0)
+    restored = int(job.budget * _RESTORED_SHARE) if job.ledger else 0
+    total = max(job.ledger_room - written, restored)
+    room = Room(min(max(job.budget - written, restored), total), total if job.evidence else 0)
     ledger = write_sections(facts, earlier, room, job.focus, kept, said=said)
     summary = Summary(*_rendered(within(completed(sections, ledger), job.budget)), "model", facts)
     if estimate_tokens(summary.text) >= job.replaced_tokens:
