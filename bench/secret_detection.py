@@ -1,7 +1,7 @@
 """Secrets in recorded conversations: how fast text is read, and what is taken for a secret.
 
-    python bench/secrets.py                 every match, matches per million tokens, characters per second
-    python bench/secrets.py --data FOLDER   conversations (*.jsonl) from elsewhere
+    python bench/secret_detection.py                 every match, matches per million tokens, characters per second
+    python bench/secret_detection.py --data FOLDER   conversations (*.jsonl) from elsewhere
 
 Every match is printed, because only a person can tell whether it was one. Secrets in the samples and look-alikes are
 counted by tests/secrets/test_secret_samples.py.
