@@ -49,7 +49,11 @@ def events(home: Path, client: AnthropicClient) -> list[CompactionEvent]:
 
 
 def heavy(client: AnthropicClient) -> None:
-    """A history that is worth making lighter, and whose few requests do not pay for that yet."""
+    """A history that is worth making lighter, and whose few requests do not pay for that yet.
+
+    It opens with a short exchange: no compaction removes the first one, so its size counts towards the target.
+    """
+    client.say("fleet: how many ships are there?")
     for number in range(4):
         client.say(f"fleet{number}: list every ship. {FILLER * 66}")
 
