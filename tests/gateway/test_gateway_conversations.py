@@ -24,6 +24,11 @@ def prompts(server: ScriptedServer) -> list[int]:
     return [seen.usage.prompt_tokens for seen in server.requests if seen.usage]
 
 
+def asked(server: ScriptedServer) -> list[dict[str, Any]]:
+    """The requests of the conversation itself. A summary, which has no tools, may be asked for at any time."""
+    return [seen.body for seen in server.requests if seen.body and seen.body.get("tools")]
+
+
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("upstream", ["anthropic", "openai"])
 @pytest.mark.parametrize("dialect", ["anthropic", "openai"])
@@ -81,13 +86,11 @@ def test_a_client_that_edits_a_late_message_forks_behind_the_compaction(tmp_path
     ):
         client = AnthropicClient(gateway.url)
         converse(client, 30)
-        compacted = server.requests[-1].body
-        assert compacted is not None
+        compacted = asked(server)[-1]
         client.history[-4] = {"role": "user", "content": "brig: another question instead"}
         del client.history[-3:]
         client.ask()
-    edited = server.requests[-1].body
-    assert edited is not None
+    edited = asked(server)[-1]
     shared = [
         a for a, b in zip(compacted["messages"], edited["messages"], strict=False) if _plain(a) == _plain(b)
     ]
@@ -108,7 +111,7 @@ def test_a_client_that_goes_back_to_its_beginning_is_not_shown_what_came_later(t
             {"role": "user", "content": "sloop: and this one? " + "x " * 9_000},
         ]
         client.ask()
-    sent = json.dumps(server.requests[-1].body)
+    sent = json.dumps(asked(server)[-1])
     assert "ship2" in sent
     assert "ship20" not in sent
 
@@ -127,8 +130,7 @@ def test_a_client_that_goes_back_sees_what_reaches_no_further_and_can_be_compact
         client.history = client.history[: 4 * turns]
         answers = converse(client, 14, first=100)
         assert view_of(client) == "compacted"
-    asked = [seen for seen in server.requests if seen.body and seen.body.get("tools")]
-    back = json.dumps((asked[-28].body or {})["messages"])
+    back = json.dumps(asked(server)[-28]["messages"])
     assert "ship0" in back
     assert f"ship{turns}:" not in back
     assert all(seen.status == 200 for seen in server.requests)
