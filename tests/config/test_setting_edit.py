@@ -162,7 +162,7 @@ def test_the_file_keeps_its_mode_its_link_and_its_byte_order_mark(tmp_path: Path
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("compression.threshold", 2, "it must be a number above 0 and at most 1. Nothing was written."),
+        ("compression.threshold", 2, "it must be a number from 0 to 1. Nothing was written."),
         ("compression.treshold", 0.4, "Did you mean compression.threshold"),
         ("compression.protect_first_n", 3, "hard-coded"),
         ("compression", 3, "is a section"),

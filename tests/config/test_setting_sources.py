@@ -19,10 +19,11 @@ from plimsoll.models.settings import CardOverrides, ModelSettings, PriceOverride
 
 SOUND: dict[str, st.SearchStrategy[Any]] = {
     "compression.enabled": st.booleans(),
-    "compression.threshold": st.floats(0.0, 1.0, exclude_min=True, allow_subnormal=False),
+    "compression.threshold": st.floats(0.0, 1.0, allow_subnormal=False),
     "compression.target_ratio": st.floats(0.10, 0.80),
     "compression.protect_last_n": st.integers(1, 10**9),
     "compression.target_tokens": st.integers(1, 10**9),
+    "compression.evidence": st.booleans(),
     "compression.background": st.booleans(),
     "compression.policy": st.sampled_from(["threshold", "cost"]),
     "context.engine": st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]*", fullmatch=True).filter(
@@ -33,6 +34,7 @@ SOUND: dict[str, st.SearchStrategy[Any]] = {
     ),
     "auxiliary.compression.provider": st.sampled_from(["auto", "openrouter", "main", "local"]),
     "auxiliary.compression.base_url": st.sampled_from(["http://localhost:8080/v1", "https://example.org"]),
+    "auxiliary.compression.idle_timeout": st.floats(0.1, 3600),
     "prompt_caching.cache_ttl": st.sampled_from(["5m", "1h"]),
     "prompt_caching.strategy": st.sampled_from(["auto", "system_and_3", "planned", "none"]),
     "model.name": st.sampled_from(["claude-sonnet-4.5", "4", "1e3", "true", "openai/gpt-5.6", "a: b"]),
@@ -45,11 +47,16 @@ SOUND: dict[str, st.SearchStrategy[Any]] = {
     "agent.max_seconds": st.floats(0.1, 10**6),
     "agent.max_money": st.floats(0.01, 10**6),
     "plugins.enabled": st.lists(st.sampled_from(["notes", "hermes-lcm", "4", "true"])),
+    "tools.terminal.allow": st.lists(st.sampled_from(["pytest", "git commit", "*", "true"])),
+    "tools.terminal.sandbox": st.booleans(),
+    "tools.terminal.network": st.booleans(),
     "tools.timeout": st.floats(0.1, 3600),
     "tools.output_limit": st.integers(1_000, 10**9),
     "gateway.host": st.sampled_from(["127.0.0.1", "::1", "0.0.0.0"]),
     "gateway.port": st.integers(1, 65_535),
     "gateway.workers": st.integers(1, 64),
+    "gateway.compaction_workers": st.integers(0, 64),
+    "gateway.limit_wait_seconds": st.floats(0, 3600, allow_subnormal=False),
     "gateway.keys": st.sampled_from(["auto", "required", "off"]),
     "gateway.allowed_origins": st.lists(
         st.sampled_from(["https://example.org", "http://localhost:3000", "*"])

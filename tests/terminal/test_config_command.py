@@ -150,7 +150,7 @@ def test_explain_tells_value_range_default_source_and_what_it_overrides(
     monkeypatch.setenv("PLIMSOLL_COMPRESSION__THRESHOLD", "0.3")
     lines = run("config", "explain", "compression.threshold").output.splitlines()
     assert lines[0] == "compression.threshold = 0.3"
-    assert "  allowed:    a number above 0 and at most 1" in lines
+    assert "  allowed:    a number from 0 to 1" in lines
     assert "  default:    0.5" in lines
     assert "  set by:     PLIMSOLL_COMPRESSION__THRESHOLD" in lines
     assert f"  overrides:  0.4 ({home / 'config.yaml'}:2), 0.5 (default)" in lines
