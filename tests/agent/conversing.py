@@ -70,17 +70,20 @@ async def conversing(
     limits=None,
     line=None,
     sentences=30,
+    engine=None,
+    tools=None,
     clock=time.monotonic,
 ):
     """An open conversation; closed at the end, the archive too."""
     async with await SqliteStore.open(path / "archive.db") as store:
         archive = store.for_owner(OPERATOR)
-        id = session or (await archive.create_session(model=MODEL, engine="compressor")).id
+        engine = engine or ContextCompressor(MODEL, window, threshold=threshold, summarizer=summarizer)
+        id = session or (await archive.create_session(model=MODEL, engine=engine.name)).id
         equipment = Equipment(
             line=line or line_to(server),
-            engine=ContextCompressor(MODEL, window, threshold=threshold, summarizer=summarizer),
+            engine=engine,
             rules=rules or CompactionRules(background=False),
-            toolbox=toolbox(sentences),
+            toolbox=tools or toolbox(sentences),
             tool_context=ToolContext(Workplace(path)),
             clock=clock,
             limits=limits or Limits(),

@@ -90,6 +90,7 @@ def test_a_paste_after_preparation_does_not_leave_the_conversation_above_the_thr
     run = asyncio.run(pasted(tmp_path, engine))
     assert run.event.outcome == "compacted"
     assert run.event.tokens_after < THRESHOLD
+    assert run.sent.usage.prompt_tokens < THRESHOLD
     assert run.asked_later == 0
     assert validate(run.view) == []
     assert any(PASTE in text_of(message) for message in run.view)

@@ -57,15 +57,19 @@ class Trigger:
     def weigh_fixed(self, view: Sequence[Message], overhead: int) -> None:
         """Note what no compaction of this view reduces; `overhead` is what the provider counts besides the messages.
 
-        Where that alone reaches the threshold, the user is told once what takes how much.
+        Where that alone reaches the threshold, the user is told once what takes how much; again only where another
+        model brings another threshold.
         """
         engine, self.overhead = self._host.engine, overhead
         if not isinstance(engine, ContextCompressor):
             self.fixed = Fixed(overhead)
             return
         self.fixed = engine.fixed_tokens(view, overhead)
-        if self._enabled and engine.threshold_tokens and self._sizes.is_fixed_too_large:
-            self._host.notice("fixed part", _too_much_is_fixed(self._sizes))
+        # Before the first request the system prompt may be missing.
+        has_begun = any(message.get("role") == "user" for message in view)
+        if self._enabled and has_begun and engine.threshold_tokens and self._sizes.is_fixed_too_large:
+            key = f"fixed part, threshold {engine.threshold_tokens}"
+            self._host.notice(key, _too_much_is_fixed(self._sizes))
 
     def remember(self, events: Sequence[CompactionEvent], tokens: int) -> None:
         """Take up the verdict of an earlier process from the events that it stored; the view has `tokens` now."""
