@@ -53,7 +53,8 @@ class Keeper:
         before = thread.view()
         journal = await self.store(thread, model, event.engine)
         stored = await journal.compacted(before, lighter, event)
-        thread.sight = await self._sight(thread, journal.session, len(thread.chain), model)
+        # The client's next request may have extended the conversation meanwhile; the view ends before it.
+        thread.sight = await self._sight(thread, journal.session, _stored(thread, journal.last), model)
         return stored
 
     async def store(self, thread: Thread, model: str, engine: str = "") -> ArchiveJournal:
@@ -76,15 +77,20 @@ class Keeper:
         await self.note(thread)
 
     async def note(self, thread: Thread) -> None:
-        """Make the conversation as it stands findable for every process."""
-        if thread.journal is None or not thread.chain:
+        """Make the conversation findable for every process, as far as it is stored.
+
+        The client's next request may have extended it since. An entry for messages that are not stored yet would
+        lead another process to a log that is too short for it.
+        """
+        journal, anchor = thread.journal, thread.anchor
+        wire = _stored(thread, journal.last) if journal else 0
+        if journal is None or not wire:
             return
-        anchor = thread.anchor
         await self._index.put(
             Known(
-                hash=thread.chain[-1],
-                session=thread.journal.session,
-                wire=len(thread.chain),
+                hash=thread.chain[wire - 1],
+                session=journal.session,
+                wire=wire,
                 lead=len(thread.lead),
                 reported=anchor.reported or 0,
                 estimated=anchor.estimated,

@@ -1,0 +1,97 @@
+"""A conversation is stored while its client's next request arrives already."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll.archive import OPERATOR, CompactionEvent, UsageRecord
+from plimsoll.archive.opening import open_archive
+from plimsoll.context.markers import OwnSummary
+from plimsoll.gateway.dropin.chain import chain_of, root_of
+from plimsoll.gateway.dropin.index import FILE_NAME, ChainIndex
+from plimsoll.gateway.dropin.keeping import Keeper
+from plimsoll.gateway.dropin.thread import Thread
+from plimsoll.sessions import ArchiveJournal
+
+MODEL = "claude-sonnet-4-5"
+ROOT = root_of(b"caller", "anthropic")
+SAID = [{"role": ("user", "assistant")[n % 2], "content": f"message {n}"} for n in range(11)]
+FIRST, NEXT = SAID[:9], SAID  # what the client sends, and what it sends in its next request
+SUMMARY = "[CONTEXT COMPACTION] Earlier turns were compacted.\n\n## Goal\n- To count."
+
+
+def seen(thread: Thread, said: list[dict[str, Any]]) -> Thread:
+    thread.extend(said, chain_of(ROOT, said))
+    return thread
+
+
+def new_thread(said: list[dict[str, Any]]) -> Thread:
+    return seen(Thread("anthropic", (), OPERATOR), said)
+
+
+@asynccontextmanager
+async def keepers(home: Path) -> AsyncIterator[tuple[Keeper, Keeper]]:
+    """Those of two processes with the same archive and index."""
+    async with await open_archive(None, home) as store:
+        indexes = [await ChainIndex.open(home / FILE_NAME) for _ in range(2)]
+        one, two = (Keeper(store.for_owner, index, f"process {n}") for n, index in enumerate(indexes))
+        try:
+            yield one, two
+        finally:
+            await one.close()
+            await two.close()
+
+
+async def compact(keeper: Keeper, thread: Thread) -> None:
+    view = thread.view()
+    lighter = [view[0], OwnSummary(role="assistant", content=SUMMARY), *view[6:]]
+    await keeper.commit(thread, lighter, CompactionEvent("threshold", "compressor"), MODEL)
+    await keeper.note(thread)
+
+
+def extends_during(monkeypatch: pytest.MonkeyPatch, name: str, thread: Thread) -> None:
+    """The client's next request arrives while the journal does what `name` says."""
+    original = getattr(ArchiveJournal, name)
+
+    async def interrupted(self: ArchiveJournal, *arguments: Any) -> Any:
+        done = await original(self, *arguments)
+        seen(thread, NEXT)
+        return done
+
+    monkeypatch.setattr(ArchiveJournal, name, interrupted)
+
+
+def test_another_process_finds_a_compaction_though_the_next_request_came_while_it_was_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        async with keepers(tmp_path) as (one, two):
+            thread = new_thread(FIRST)
+            await compact(one, thread)
+            extends_during(monkeypatch, "used", thread)
+            await one.used(thread, UsageRecord(MODEL))
+            other = new_thread(NEXT)
+            await two.recall(other, MODEL)
+            assert other.stored_name == thread.stored_name
+            assert other.view() == thread.view()
+            assert len(other.view()) < len(NEXT)
+
+    asyncio.run(run())
+
+
+def test_a_request_that_comes_during_a_compaction_is_not_left_out_of_the_view(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        async with keepers(tmp_path) as (one, _):
+            thread = new_thread(FIRST)
+            extends_during(monkeypatch, "compacted", thread)
+            await compact(one, thread)
+            assert thread.sight is not None
+            assert [message["content"] for message in thread.view()[-2:]] == ["message 9", "message 10"]
+
+    asyncio.run(run())
