@@ -27,13 +27,15 @@ _TOKEN = re.compile(
       \\.                                                   # an escape
     | (?P<set> \[ \^? \]? (?: \\. | \[:[^]:]*:\] | [^]\\] )* \] )
     | (?P<repeat> \{ [ ]* (?P<least>\d*) [ ]* (?P<comma>,?) [ ]* (?P<most>\d*) [ ]* \} )
-    | (?P<open> \( )
+    | (?P<open> \( (?P<kind> \? (?: [:=!>] | <[=!] | P?<[^\W\d]\w*> | P=\w+ | [aimsu]*(?:-[ims]+)?:? ) )? )
     | (?P<close> \) )
     | .
     """,
     re.VERBOSE | re.DOTALL,
 )
 _COUNT = re.compile(r"\{ *(\d*) *,? *(\d*) *\}")
+# Groups that only hold something together, or set flags: the library writes out nothing for them.
+_PLAIN = re.compile(r"\?[aimsu]*(?:-[ims]+)?:?")
 # Groups without recursion, conditions, comments and free spacing, which would change how the rest is read.
 _GROUP = re.compile(
     r"\(\?(?:[:=!>]|<[=!]|P?<[^\W\d]\w*>|P=\w+\)|[aimsu]+(?:-[ims]+)?[:)]|-[ims]+[:)])|\((?!\?)", re.ASCII
@@ -69,7 +71,8 @@ def check(pattern: str) -> None:
             groups += 1
             if not _GROUP.match(pattern, token.start()):
                 raise _unsupported(pattern, pattern[token.start() :][:4])
-            sizes.append(0)
+            # A group that captures or looks around is itself written out at every repeat.
+            sizes.append(0 if token["kind"] and _PLAIN.fullmatch(token["kind"]) else 1)
             last = 0
         elif token["close"] and len(sizes) > 1:
             last = max(1, sizes.pop())

@@ -26,6 +26,8 @@ REFUSED = {
     "a large repeat without a minimum": "a{,200000}",
     "nested repeats": "((a{500}){20}){20}",
     "doubled again and again": "(?:" * 18 + "a" + "){2}" * 18,
+    "nested groups that repeat": "(" * 90 + "a" + ")" * 90 + "{150}",
+    "nested lookarounds that repeat": "(?:" + "(?=b" * 90 + "a" + ")" * 90 + "){150}",
     "recursion": "a(?R)?b",
     "recursion into a group": "(a(?1)?b)",
     "recursion into a name": "(?P<x>a(?&x)?b)",
@@ -167,6 +169,20 @@ def test_nested_repeats_are_accepted_up_to_their_product(counts):
     else:
         with pytest.raises(UserError):
             check(pattern)
+
+
+@pytest.mark.parametrize("group", ["(?:", "(?i:", "(?s-i:", "(?-i:"])
+def test_a_group_that_only_holds_something_together_adds_nothing_to_the_size(group):
+    check(f"{group}{group}a){{100}}){{100}}")
+    with pytest.raises(UserError):
+        check(f"{group}{group}ab){{100}}){{100}}")
+
+
+@pytest.mark.parametrize("group", ["(", "(?P<name>", "(?<name>", "(?=", "(?!", "(?<=", "(?<!", "(?>"])
+def test_a_group_that_is_written_out_at_every_repeat_counts_as_one_item(group):
+    check(f"(?:(?:{group}a)){{100}}){{50}}")
+    with pytest.raises(UserError):
+        check(f"(?:(?:{group}a)){{100}}){{51}}")
 
 
 @given(st.text(alphabet=string.printable, max_size=MOST_CHARACTERS))
