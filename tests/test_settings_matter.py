@@ -58,6 +58,21 @@ def test_compression_target_ratio_makes_the_tail_larger(home):
     assert small["tokens_after"] < large["tokens_after"]
 
 
+def test_compression_evidence_appends_exact_quotes_to_the_summary(home):
+    with_quotes = compressed(home, arguments=["--summary"])
+    without = compressed(home, "compression:\n  evidence: false\n", ["--summary"])
+    assert with_quotes["evidence"].startswith("## Evidence\n")
+    assert without["evidence"] == ""
+    assert "## Critical Context" in without["summary"]
+    assert without["tokens_after"] < with_quotes["tokens_after"]
+
+
+def test_compression_threshold_of_zero_compacts_what_is_far_below_the_default(home):
+    arguments = ["--window", "1M"]
+    assert compressed(home, arguments=arguments)["outcome"] == "unchanged"
+    assert compressed(home, "compression:\n  threshold: 0\n", arguments)["outcome"] == "compacted"
+
+
 def test_compression_protect_last_n_keeps_more_messages(home):
     few = compressed(home, "compression:\n  protect_last_n: 1\n  target_ratio: 0.1\n")
     many = compressed(home, "compression:\n  protect_last_n: 60\n  target_ratio: 0.1\n")

@@ -145,7 +145,7 @@ class TestTheWindow:
     def test_the_model_in_the_file_decides_where_nobody_names_one(self, run: Run, tmp_path: Path) -> None:
         path = saved(tmp_path, {"model": "gpt-5", "messages": [HI]})
         result = compress(run, path)
-        assert f"window {card_for('gpt-5').window:,} tokens" in result.stdout
+        assert f"window {card_for('gpt-5').prompt_limit:,} tokens" in result.stdout
         assert "assumed" not in result.stderr
         for named in (("--model", "claude-sonnet-4.5"), ("--window", "200K")):
             assert "window 200,000 tokens" in compress(run, path, *named).stdout
@@ -155,7 +155,7 @@ class TestTheWindow:
     def test_every_file_has_the_window_of_its_own_model(self, run: Run, tmp_path: Path) -> None:
         one = saved(tmp_path, {"model": "gpt-5", "messages": [HI]}, "one.json")
         two = saved(tmp_path, {"model": "claude-sonnet-4.5", "messages": [HI]}, "two.json")
-        assert "windows of 200,000 to 400,000 tokens" in compress(run, one, two).stdout
+        assert "windows of 200,000 to 272,000 tokens" in compress(run, one, two).stdout
 
     def test_an_assumed_window_is_told_once(self, run: Run, tmp_path: Path) -> None:
         paths = [saved(tmp_path, [HI], f"{n}.json") for n in range(3)]
@@ -193,8 +193,9 @@ class TestTheOutput:
         assert "## Goal" not in without
         assert "## Goal" in with_it
         assert "8417" in with_it
-        whole = facts(compress(run, "--example", "--json", "--summary"))["summary"]
-        assert whole.rstrip() in with_it
+        one = facts(compress(run, "--example", "--json", "--summary"))
+        assert one["summary"].rstrip() in with_it
+        assert one["evidence"].rstrip() in with_it
         assert "summary" not in facts(compress(run, "--example", "--json"))
 
     def test_a_focus_that_occurs_nowhere_is_told(self, run: Run, tmp_path: Path) -> None:
