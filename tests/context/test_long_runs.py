@@ -7,6 +7,7 @@ import pytest
 from plimsoll import ContextCompressor, estimate_messages_tokens_rough, validate
 from plimsoll.context.compressor import find_summary, is_summary
 from plimsoll.context.ledger import outcome_of, parse_sections
+from plimsoll.models import estimate_tokens
 
 SYSTEM = {"role": "system", "content": "You are helpful."}
 
@@ -86,13 +87,13 @@ def test_a_second_compaction_soon_after_the_first_does_not_crush_the_summary():
     engine = ContextCompressor(context_length=200_000)
     talk = [m for n in range(150) for m in (user(f"Never touch file_{n}.py. " + "x " * 300), *rounds(1, n))]
     first = engine.compress([SYSTEM, *talk])
-    before = engine.last_report.summary
+    before = engine.last_report
     engine.compress(
         [*first, *[m for n in range(12) for m in (user("and on"), *rounds(1, 900 + n, words=900))]]
     )
-    assert estimate_messages_tokens_rough(
-        [user(engine.last_report.summary)]
-    ) > 0.8 * estimate_messages_tokens_rough([user(before)])
+    after = engine.last_report
+    assert estimate_tokens(after.summary) > 0.8 * estimate_tokens(before.summary)
+    assert estimate_tokens(after.whole_summary) > 0.8 * estimate_tokens(before.whole_summary)
 
 
 def todo(*items):
@@ -166,7 +167,7 @@ def test_what_a_program_said_in_the_users_name_is_no_request():
     noise = user("<command-name>/exit</command-name>\n<local-command-stdout>Bye!</local-command-stdout>")
     engine = ContextCompressor(context_length=16_000)
     engine.compress([SYSTEM, user("build the parser"), noise, *rounds(100), user("go on")])
-    assert "Bye!" not in engine.last_report.summary
+    assert "Bye!" not in engine.last_report.whole_summary
 
 
 def test_a_report_says_of_how_many_old_messages_only_the_users_words_were_read():
