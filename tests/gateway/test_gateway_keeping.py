@@ -53,16 +53,16 @@ async def compact(keeper: Keeper, thread: Thread) -> None:
     await keeper.note(thread)
 
 
-def extends_during(monkeypatch: pytest.MonkeyPatch, name: str, thread: Thread) -> None:
-    """The client's next request arrives while the journal does what `name` says."""
-    original = getattr(ArchiveJournal, name)
+def extends_during(monkeypatch: pytest.MonkeyPatch, kind: type, name: str, thread: Thread) -> None:
+    """The client's next request arrives while this method runs."""
+    original = getattr(kind, name)
 
-    async def interrupted(self: ArchiveJournal, *arguments: Any) -> Any:
+    async def interrupted(self: Any, *arguments: Any) -> Any:
         done = await original(self, *arguments)
         seen(thread, NEXT)
         return done
 
-    monkeypatch.setattr(ArchiveJournal, name, interrupted)
+    monkeypatch.setattr(kind, name, interrupted)
 
 
 def test_another_process_finds_a_compaction_though_the_next_request_came_while_it_was_noted(
@@ -72,7 +72,7 @@ def test_another_process_finds_a_compaction_though_the_next_request_came_while_i
         async with keepers(tmp_path) as (one, two):
             thread = new_thread(FIRST)
             await compact(one, thread)
-            extends_during(monkeypatch, "used", thread)
+            extends_during(monkeypatch, ArchiveJournal, "used", thread)
             await one.used(thread, UsageRecord(MODEL))
             other = new_thread(NEXT)
             await two.recall(other, MODEL)
@@ -83,13 +83,16 @@ def test_another_process_finds_a_compaction_though_the_next_request_came_while_i
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"), [(Keeper, "_begun"), (ArchiveJournal, "compacted")], ids=["stored", "committed"]
+)
 def test_a_request_that_comes_during_a_compaction_is_not_left_out_of_the_view(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: type, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def run() -> None:
         async with keepers(tmp_path) as (one, _):
             thread = new_thread(FIRST)
-            extends_during(monkeypatch, "compacted", thread)
+            extends_during(monkeypatch, kind, name, thread)
             await compact(one, thread)
             assert thread.sight is not None
             assert [message["content"] for message in thread.view()[-2:]] == ["message 9", "message 10"]

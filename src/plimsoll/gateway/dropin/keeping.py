@@ -58,11 +58,12 @@ class Keeper:
         return stored
 
     async def store(self, thread: Thread, model: str, engine: str = "") -> ArchiveJournal:
-        """The conversation in the archive, all of it that the client has sent."""
-        journal = thread.journal
+        """The conversation in the archive, all that the client has sent so far."""
+        # What the client sends from here on is stored with its own request: a compaction is checked against this.
+        journal, known = thread.journal, [*thread.lead, *thread.log]
         if journal is None:
             journal = await self._begun(thread, model, engine)
-        missing = [*thread.lead, *thread.log][journal.last :]
+        missing = known[journal.last :]
         if missing:
             await journal.add(missing)
         thread.journal, thread.parent = journal, None
