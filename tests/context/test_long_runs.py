@@ -45,7 +45,7 @@ def test_a_run_behind_parallel_calls_is_compacted_again_and_again():
     view = engine.compress([SYSTEM, user("list it all"), *parallel(3), *rounds(60)])
     for later in range(1, 5):
         view = engine.compress([*view, *rounds(60, start=1_000 * later)])
-        assert estimate_messages_tokens_rough(view) < 0.5 * engine.threshold_tokens
+        assert estimate_messages_tokens_rough(view) < 0.6 * engine.threshold_tokens
         assert sum(map(is_summary, view)) == 1
         assert validate(view) == []
     assert "ls 4" in view[find_summary(view)]["content"]

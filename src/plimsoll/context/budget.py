@@ -25,8 +25,8 @@ SUMMARY_CEILING = 12_000
 SUMMARY_WINDOW_SHARE = 0.05
 TARGET_SHARE = 0.33  # of what is not fixed
 # However little the target leaves beside the tail, a summary has this much where the headroom allows: full headings
-# and half as much evidence, up to what that is in a 64K window.
-USEFUL_SUMMARY, _USEFUL_RATIO = 5_000, 1.5
+# and as much evidence, up to what that is in a 64K window.
+USEFUL_SUMMARY, _USEFUL_RATIO = 6_400, 2.0
 # What a lean compaction leaves. In a 200K window the usual target holds .98 of the far facts that an agent types from
 # memory, this one holds .91 (see docs/caching.md): what is lost can be searched for, what stays is read each time.
 LEAN_TOKENS = 10_000
