@@ -116,8 +116,6 @@ def test_a_call_that_takes_too_long_is_an_error_and_a_cancelled_one_an_answer(tm
     conversation(tmp_path, {"demo": stdio(timeout=20.0)}, talk)
 
 
-# The pipe to a server that never answered may still be open when the event loop ends.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_servers_that_cannot_be_reached_are_problems_and_cost_nobody_else_their_tools(tmp_path):
     port = free_port()
     settings = {

@@ -98,8 +98,11 @@ class Connection:
     async def _open(self) -> None:
         self._filled = Filled(self.name, self._settings, self._environ)
         self._stop, self._log = asyncio.Event(), ServerLog()
-        ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._owner = asyncio.create_task(self._own(self._filled, self._log, ready), name=f"mcp {self.name}")
+        loop = asyncio.get_running_loop()
+        started: asyncio.Future[None] = loop.create_future()
+        ready: asyncio.Future[Any] = loop.create_future()
+        owning = self._own(self._filled, self._log, started, ready)
+        self._owner = asyncio.create_task(owning, name=f"mcp {self.name}")
         try:
             await asyncio.wait(
                 {ready, self._owner}, timeout=self._settings.timeout, return_when="FIRST_COMPLETED"
@@ -113,10 +116,14 @@ class Connection:
             raise Unreachable(self._told(f"did not answer within {limit}"))
         finally:
             if self._client is None:
+                # Not while the program starts: asyncio leaves the pipes open of a start that is cancelled.
+                await asyncio.wait({started, self._owner}, timeout=_CLOSING, return_when="FIRST_COMPLETED")
                 self._owner.cancel()
                 await asyncio.wait({self._owner}, timeout=_CLOSING)
 
-    async def _own(self, filled: Filled, log: ServerLog, ready: asyncio.Future[Any]) -> None:
+    async def _own(
+        self, filled: Filled, log: ServerLog, started: asyncio.Future[None], ready: asyncio.Future[Any]
+    ) -> None:
         """Enter the connection, hold it until it ends or is to be closed, and leave it."""
         from mcp import Client
 
@@ -124,7 +131,7 @@ class Connection:
         if not quiet.hasHandlers():
             quiet.addHandler(logging.NullHandler())  # its complaints come as errors, not on the screen
         ended = asyncio.Event()
-        async with Client(reach(filled, log, ended)) as client:
+        async with Client(reach(filled, log, started, ended)) as client:
             ready.set_result(client)
             waits = {asyncio.create_task(event.wait()) for event in (self._stop, ended)}
             try:

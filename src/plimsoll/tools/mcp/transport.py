@@ -82,15 +82,19 @@ class Filled:
 
 
 @asynccontextmanager
-async def reach(filled: Filled, log: ServerLog, ended: asyncio.Event) -> AsyncIterator[Any]:
-    """The streams of a server; `ended` is set when the server hangs up."""
+async def reach(
+    filled: Filled, log: ServerLog, started: asyncio.Future[None], ended: asyncio.Event
+) -> AsyncIterator[Any]:
+    """The streams of a server; `started` is done once its program runs, `ended` is set when the server hangs up."""
     if filled.command is not None:
         from mcp import StdioServerParameters, stdio_client
 
         program = StdioServerParameters(command=filled.command, args=filled.args, env=filled.env)
         async with stdio_client(program, errlog=log.file) as (reading, writing):  # type: ignore[arg-type]
+            started.set_result(None)
             yield _Watched(reading, ended), writing
     else:
+        started.set_result(None)
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
