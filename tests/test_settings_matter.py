@@ -26,7 +26,7 @@ def run(home, arguments, config="", **variables):
     (home / "config.yaml").write_text(config, "utf-8")
     clean = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     environment = {**clean, "PLIMSOLL_HOME": str(home), **variables}
-    return subprocess.run([PLIMSOLL, *arguments], capture_output=True, text=True, env=environment)
+    return subprocess.run([PLIMSOLL, *arguments], cwd=home, capture_output=True, text=True, env=environment)
 
 
 def compressed(home, config="", arguments=()):

@@ -21,7 +21,7 @@ from plimsoll.messages import Message
 
 Route = Literal["anthropic", "openrouter", "openai", "other"]
 Strategy = Literal["none", "system_and_3", "planned"]
-# openrouter.ai/docs/guides/best-practices/prompt-caching, as of 2026-06. Earlier versions of that page knew 5m only,
+# openrouter.ai/docs/guides/best-practices/prompt-caching. Earlier versions of that page knew 5m only,
 # and collections of rules made from those still say that OpenRouter drops the TTL.
 OPENROUTER_HOUR = (
     "OpenRouter passes the 1h TTL on to every provider of Claude; a cache write costs 2x the input price."
