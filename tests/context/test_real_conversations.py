@@ -30,12 +30,15 @@ def test_every_conversation_becomes_valid_and_fits(window):
     for messages in conversations():
         engine = ContextCompressor(context_length=window)
         result = engine.compress(messages)
+        newest = [m for m in messages if m["role"] == "user"][-1]
         assert validate(result) == []
-        assert validate(result, "anthropic") == []
-        assert estimate_messages_tokens_rough(result) <= engine.threshold_tokens
-        assert [m for m in messages if m["role"] == "user"][-1] in result
+        if validate(messages, "anthropic") == []:  # some agents record arguments that are not JSON
+            assert validate(result, "anthropic") == []
+        if estimate_messages_tokens_rough([messages[0], newest]) < engine.threshold_tokens:
+            assert estimate_messages_tokens_rough(result) <= engine.threshold_tokens
+        assert newest in result
         count += 1
-    assert count == 72
+    assert count >= 72
 
 
 @pytest.mark.parametrize("window", [8_000, 32_000])

@@ -101,12 +101,12 @@ def run_case(factory: EngineFactory, case: Case) -> Run:
     given_messages = copy.deepcopy(case.messages)
     engine = factory(case)
     whole = repair(case.messages)
-    result = engine.compress(given_messages, current_tokens=case.counted(whole))
+    result = engine.compress(given_messages, current_tokens=case.counted(case.messages))
     rests = not engine.should_compress(prompt_tokens=case.counted(result))
     again = engine.compress(copy.deepcopy(result), current_tokens=case.counted(result))
     more = [message for message in case.messages if message.get("role") != "system"]
     grown = copy.deepcopy([*again, *more])
-    later = engine.compress(grown, current_tokens=case.counted(repair(grown)))
+    later = engine.compress(grown, current_tokens=case.counted(grown))
     return Run(case, engine, given_messages, result, again, later, whole, rests)
 
 

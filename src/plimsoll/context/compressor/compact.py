@@ -103,9 +103,10 @@ def _planned(
     messages: Sequence[Message], rules: Rules, current_tokens: int | None, overhead_tokens: int | None
 ) -> Plan:
     """The parts of the conversation, repaired where what stays needs it."""
-    given = (rules.budget, rules.protect_last_n, current_tokens, overhead_tokens)
-    plan = plan_of(list(messages), *given)
-    return plan if _parts_are_whole(plan) else plan_of(repair(messages), *given)
+    plan = plan_of(list(messages), rules.budget, rules.protect_last_n, current_tokens, overhead_tokens)
+    if _parts_are_whole(plan):
+        return plan
+    return plan_of(repair(messages), rules.budget, rules.protect_last_n, calibration=plan.calibration)
 
 
 def _parts_are_whole(plan: Plan) -> bool:

@@ -169,10 +169,12 @@ def plan_of(
     protect_last_n: int,
     current_tokens: int | None = None,
     overhead_tokens: int | None = None,
+    calibration: Calibration | None = None,
 ) -> Plan:
     """The parts of a conversation for which the provider counts `current_tokens`, `overhead_tokens` besides."""
     tokens = list(map(estimate_message_tokens, messages))
-    calibration = calibrate(sum(tokens), current_tokens, overhead_tokens)
+    # What the provider counted, it counted for the list before a repair.
+    calibration = calibration or calibrate(sum(tokens), current_tokens, overhead_tokens)
     sizes = budget.sizes(fixed_part(messages, tokens, head_limit(messages), calibration))
     tail_tokens = int(sizes.tail_tokens / calibration.ratio)
     bounds = find_boundaries(messages, tokens, tail_tokens, protect_last_n)

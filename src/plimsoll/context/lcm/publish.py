@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from plimsoll.archive import Span
 from plimsoll.context.budget import Budget
+from plimsoll.context.calibration import calibrate
 from plimsoll.context.compressor.assemble import assemble
 from plimsoll.context.compressor.compact import sizes_of, unchanged, weight_of
 from plimsoll.context.compressor.ladder import fit
@@ -39,7 +40,7 @@ from plimsoll.context.ledger import (
 from plimsoll.context.report import Report
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import SYSTEM_ROLES, Message, is_whole, repair
-from plimsoll.models import estimate_tokens
+from plimsoll.models import estimate_messages_tokens_rough, estimate_tokens
 from plimsoll.secrets import redact
 
 
@@ -92,7 +93,8 @@ def publish(
     given, given_seats = list(messages), memory.seats(messages)
     whole = given if is_whole(given) else repair(given)
     seats = reseated(given, given_seats, whole)
-    start = plan = plan_of(whole, rules.budget, rules.protect_last_n, current_tokens, overhead_tokens)
+    calibration = calibrate(estimate_messages_tokens_rough(given), current_tokens, overhead_tokens)
+    start = plan = plan_of(whole, rules.budget, rules.protect_last_n, calibration=calibration)
     total = sum(plan.tokens)
     if not plan.bounds.summary_role and total <= plan.limit:
         # A repair may have taken out a result that nobody asked for.
