@@ -164,7 +164,7 @@ def test_check_names_every_property_and_shows_what_breaks_one(place):
     assert "kept    input is untouched" in done.stdout
     assert "BROKEN  newest request stays word for word" in done.stdout
     assert "messages: " in done.stdout
-    assert " of 11 properties kept in 10 conversations" in done.stdout
+    assert " of 12 properties kept in 10 conversations" in done.stdout
     assert sorted(path.name for path in place.home.iterdir()) == ["plugins"]
 
 

@@ -221,5 +221,5 @@ def _in_thread(engine, watch):
 
 def _arrived(engine):
     """Wait until the text that nobody waited for is there."""
-    (behind,) = engine._remembered._behind.values()
+    (behind,) = engine.remembered._behind.values()
     behind.late.args[2].result(30)
