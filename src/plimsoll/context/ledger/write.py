@@ -14,7 +14,14 @@ from plimsoll.context.ledger.choose import choose, term_weights
 from plimsoll.context.ledger.entries import CONSTRAINTS, MORE_ON, MUST, QUOTE, Entry, entries_of
 from plimsoll.context.ledger.evidence import argument_texts
 from plimsoll.context.ledger.facts import Facts
-from plimsoll.context.ledger.template import EVIDENCE, EVIDENCE_NOTE, SECTIONS, Sections, render_sections
+from plimsoll.context.ledger.template import (
+    EVIDENCE,
+    EVIDENCE_NOTE,
+    SECTIONS,
+    Sections,
+    render_evidence,
+    render_sections,
+)
 from plimsoll.context.ledger.terms import terms_in
 from plimsoll.messages import Message, arguments_of, text_of, tool_calls
 from plimsoll.models import estimate_tokens
@@ -69,7 +76,17 @@ def write_sections(
     first = _touching(entries, focus) if focus else []
     chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE))
     chosen = {entry for entry in chosen if not (entry.line and facts.evidence.tells_secret(entry.line))}
-    return _sorted_into(chosen, room.headings - frame, has_evidence)
+    sections = _sorted_into(chosen, room.headings - frame, has_evidence)
+    return _within(sections, room.all) if has_evidence else sections
+
+
+def _within(sections: Sections, limit: int) -> Sections:
+    """The sections with as much evidence as fits: its own labels are not known before it is chosen."""
+    left = limit - estimate_tokens(render_sections(sections)) - 1
+    lines = sections[EVIDENCE].splitlines()
+    while lines and estimate_tokens(render_evidence({EVIDENCE: "\n".join(lines)})) > left:
+        del lines[-max(1, len(lines) // 20) :]
+    return {**sections, EVIDENCE: "\n".join(lines)}
 
 
 def _sorted_into(chosen: AbstractSet[Entry], headings: int, has_evidence: bool) -> Sections:
