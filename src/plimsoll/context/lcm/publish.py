@@ -110,6 +110,9 @@ def publish(
     grower.condense()
     text = _text(plan, grower.tree, memory, rules, stays, seats) if plan.bounds.summary_role else _Text()
     result = assemble(plan.messages, plan.bounds, text.all)
+    if text.all and estimate_messages_tokens_rough(result) > plan.limit:
+        text = _Text(render_sections({}))  # in a tiny window there is room for the headings alone
+        result = assemble(plan.messages, plan.bounds, text.all)
     refused = refusal(whole, total, result)
     if refused:
         return _only_cleared(given, replace(start, bounds=plan.bounds), seats, memory, refused)
