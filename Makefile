@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 QUESTION := "Answer in one short sentence: what is a load line on a ship?"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench bench-quality docs clean
+.PHONY: help run test peers test-peers lint format bench bench-quality docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -18,9 +18,15 @@ run: $(VENV)/.run  ## compress the bundled example, then chat: with your key's m
 
 # A safety net for real servers, terminals and killed processes: what fails is tried once more, and the end of the
 # output names it. A test that is named there is a defect. Tests in one xdist_group share a server, so one worker runs
-# them.
-test: $(VENV)/.dev lint  ## lint, types and the whole test suite
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --reruns 1 -rR
+# them. -rs names every test that was skipped, and why.
+test: $(VENV)/.dev lint  ## lint, types and the whole test suite, without real clients
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --reruns 1 -rRs
+
+peers: $(VENV)/.dev  ## install the real clients of tests/peers/peers.toml into .local/peers
+	$(BIN)/python tests/peers/install.py
+
+test-peers: $(VENV)/.dev  ## run the real clients through the gateway; install them first with make peers
+	$(BIN)/python -m pytest tests/peers
 
 lint: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff check .

@@ -1,7 +1,9 @@
 """Fixtures for the whole suite."""
 
 import signal
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,6 +26,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what the whole suite leaves out."""
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        listed = tomllib.loads((Path(__file__).parent / "peers" / "peers.toml").read_text("utf-8"))
+        terminalreporter.write_line(
+            f"not run: tests/peers, which needs {len(listed)} real clients and browsers. "
+            "Run `make peers`, then `make test-peers`."
+        )
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,67 @@
+"""The pinned clients of `peers.toml`, and where `make peers` puts them.
+
+    peers.toml ──► Peer ──► .local/peers/<name>/     an environment of its own
+                                         .installed  the packages that are in it, written last
+
+Imports only the standard library.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / ".local" / "peers"
+LIST = Path(__file__).with_name("peers.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """One program that somebody else wrote, at a fixed version."""
+
+    name: str
+    registry: str
+    packages: tuple[str, ...]
+    purpose: str
+
+    @property
+    def folder(self) -> Path:
+        """Its environment."""
+        return FOLDER / self.name
+
+    @property
+    def stamp(self) -> Path:
+        """The file that says which packages were installed completely."""
+        return self.folder / ".installed"
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the pinned packages are in the environment."""
+        return self.stamp.is_file() and self.stamp.read_text("utf-8").split() == list(self.packages)
+
+    @property
+    def version(self) -> str:
+        """The version of its first package; for Debian, the one that was found when it was installed."""
+        if self.registry == "debian":
+            return (self.folder / "version").read_text("utf-8").strip()
+        return re.split(r"==|@(?=[^@]*$)", self.packages[0])[1]
+
+    @property
+    def python(self) -> Path:
+        """The interpreter of a PyPI peer."""
+        return self.folder / "bin" / "python"
+
+    def program(self, command: str) -> Path:
+        """The file that a command of this peer is."""
+        binaries = "node_modules/.bin" if self.registry == "npm" else "bin"
+        return self.folder / binaries / command
+
+
+def read_peers() -> dict[str, Peer]:
+    """Every peer by name, in the order of the list."""
+    listed = tomllib.loads(LIST.read_text("utf-8"))
+    return {
+        name: Peer(name, entry["registry"], tuple(entry["packages"]), entry["purpose"])
+        for name, entry in listed.items()
+    }

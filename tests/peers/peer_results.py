@@ -1,0 +1,60 @@
+"""What the runs of the clients showed: kept in `.local/peers/results.json`, and one line at the end of the run."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from cases import Case
+from peer_list import FOLDER
+from script import TURNS
+
+FILE = FOLDER / "results.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One client that passed."""
+
+    case: str
+    client: str
+    version: str
+    api: str
+    upstream: str
+    model: str
+    window: int
+    turns: int
+    requests: int  # of one run
+    compactions: int  # of the first run
+    compactions_again: int  # of the second run, which meets the views of the first
+
+    @classmethod
+    def of(cls, case: Case, requests: int, first: int, second: int) -> "Result":
+        """The result of a case; its requests are those of one run."""
+        peer = case.peer
+        return cls(
+            case.id, peer.packages[0].rpartition("@")[0] or peer.packages[0].partition("==")[0], peer.version,
+            case.api, case.upstream, case.model, case.window, TURNS, requests, first, second,
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Results:
+    """All results of a run."""
+
+    passed: list[Result] = field(default_factory=list)
+
+    def add(self, result: Result) -> None:
+        """Keep a result, in the file too: a run of some cases replaces only those."""
+        self.passed.append(result)
+        known: dict[str, Any] = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
+        known[result.case] = asdict(result)
+        FILE.write_text(json.dumps(known, indent=1), "utf-8")
+
+    def line(self, outcomes: Mapping[str, int]) -> str:
+        """The last line of `make test-peers`."""
+        clients = len({result.client for result in self.passed})
+        turns = sum(2 * result.turns for result in self.passed)
+        compactions = sum(result.compactions + result.compactions_again for result in self.passed)
+        counts = ", ".join(f"{outcomes.get(name, 0)} {name}" for name in ("passed", "failed", "skipped"))
+        return f"peers: {clients} clients, {counts}; {turns:,} turns, {compactions} compactions"

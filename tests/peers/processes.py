@@ -1,0 +1,141 @@
+"""Processes of the peer tests: the gateway as people start it, and clients. All on loopback and all bounded."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from plimsoll.testing.scripted_server import ScriptedServer
+
+PROGRAM = str(Path(sys.executable).parent / "plimsoll")
+CLIENT_SECONDS = 900  # a client with forty turns takes a minute or two; only one that hangs takes so long
+# Whatever a client wants from elsewhere fails at once, instead of leaving this machine.
+LOOPBACK_ONLY = {
+    "http_proxy": "http://127.0.0.1:9",
+    "https_proxy": "http://127.0.0.1:9",
+    "HTTPS_PROXY": "http://127.0.0.1:9",
+    "NO_PROXY": "127.0.0.1,localhost",
+    "no_proxy": "127.0.0.1,localhost",
+}
+
+
+class ClientFailed(AssertionError):
+    """A client ended badly or too late; says what it printed."""
+
+
+def run_client(
+    command: Sequence[str], task: Mapping[str, Any], folder: Path, environment: Mapping[str, str]
+) -> list[str]:
+    """Run one driver in a folder and a HOME of its own; the answers that the client got."""
+    home = folder / "home"
+    home.mkdir(parents=True)
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        **LOOPBACK_ONLY,
+    }
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**environ, **environment},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        printed, complained = process.communicate(json.dumps(task), CLIENT_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise ClientFailed(f"{command[0]} did not end within {CLIENT_SECONDS} s") from error
+    finally:
+        _end_group(process)
+    if process.returncode != 0:
+        raise ClientFailed(
+            f"{command} ended with {process.returncode}\n{printed[-3000:]}\n{complained[-6000:]}"
+        )
+    answers: list[str] = json.loads(printed.strip().splitlines()[-1])
+    return answers
+
+
+def _end_group(process: subprocess.Popen[str]) -> None:
+    """End the client and whatever it started and left behind."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+class GatewayProcess:
+    """A running `plimsoll gateway`."""
+
+    def __init__(self, url: str, log: Path) -> None:
+        self.url, self.log = url, log
+
+    def compactions(self) -> int:
+        """How many compactions have shortened a view since it started."""
+        figures = httpx.get(f"{self.url}/metrics", timeout=60).text
+        lines = re.findall(r"^plimsoll_compactions_total\{([^}]*)\} ([\d.]+)", figures, re.MULTILINE)
+        return sum(int(float(value)) for labels, value in lines if 'outcome="compacted"' in labels)
+
+
+@contextmanager
+def running_gateway(
+    upstream: ScriptedServer, summaries: ScriptedServer, dialect: str, window: int, home: Path
+) -> Iterator[GatewayProcess]:
+    """The command in a process of its own; its summaries come from another server than its answers."""
+    home.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = int(held.getsockname()[1])
+    environ = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    environ |= {
+        "PLIMSOLL_HOME": str(home),
+        "PLIMSOLL_MODEL__PROVIDER": "anthropic" if dialect == "anthropic" else "scripted",
+        "PLIMSOLL_MODEL__BASE_URL": upstream.anthropic_url if dialect == "anthropic" else upstream.openai_url,
+        "PLIMSOLL_MODEL__CONTEXT_LENGTH": str(window),
+        "PLIMSOLL_COMPRESSION__PROTECT_LAST_N": "4",
+        "PLIMSOLL_AUXILIARY__COMPRESSION__PROVIDER": "scripted",
+        "PLIMSOLL_AUXILIARY__COMPRESSION__BASE_URL": summaries.openai_url,
+        "PLIMSOLL_AUXILIARY__COMPRESSION__MODEL": "gpt-4.1",
+    }
+    log = home / "gateway.log"
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            [PROGRAM, "gateway", "--port", str(port)], env=environ, stdout=file, stderr=file, cwd=home
+        )
+    try:
+        _wait_for(process, f"http://127.0.0.1:{port}/healthz", log)
+        yield GatewayProcess(f"http://127.0.0.1:{port}", log)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_for(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    with httpx.Client(transport=httpx.HTTPTransport(retries=0), timeout=60) as client:
+        for _ in range(1_200):
+            try:
+                client.get(url)
+                return
+            except httpx.TransportError:  # it does not listen yet
+                pass
+            try:
+                process.wait(0.1)
+            except subprocess.TimeoutExpired:
+                continue
+            raise AssertionError(f"the gateway ended with {process.returncode}: {log.read_text('utf-8')}")
+    raise AssertionError(f"the gateway does not listen: {log.read_text('utf-8')}")

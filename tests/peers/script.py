@@ -1,0 +1,48 @@
+"""The model behind the clients: it looks up every ship that it is asked about, with whatever tool the client has.
+
+    user       ship7: where does it lie? …
+    assistant  a call of the client's tool
+    tool       ship7 lies at pier 12. …
+    assistant  ship7 lies at pier 12.
+
+What it says depends only on the newest part of a request: a request that lost that part gets another answer.
+"""
+
+import re
+from collections.abc import Sequence
+
+from plimsoll.dialects import ChatRequest
+from plimsoll.messages import Message, text_of
+from plimsoll.testing.scripted_server import Answer, call, say
+
+TURNS = 40
+FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
+QUESTIONS = [f"ship{number}: where does it lie? {FILLER * 3}".strip() for number in range(TURNS)]
+_SHELLS = ("Bash", "bash")
+
+
+def newest_part(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    """Role and text of each message behind the last one of the assistant: what the client wants answered."""
+    last = max((n for n, message in enumerate(messages) if message.get("role") == "assistant"), default=-1)
+    newest = [message for message in messages[last + 1 :] if message.get("role") != "system"]
+    return [(str(message.get("role")), text_of(message)) for message in newest]
+
+
+def answer(request: ChatRequest) -> Answer:
+    """The next step of a turn."""
+    said = "\n".join(text for _, text in newest_part(request.messages))
+    names = [str(tool.get("function", tool).get("name")) for tool in request.tools]
+    if found := re.findall(r"(ship\d+) lies at pier (\d+)\.", said):
+        report = f"{found[-1][0]} lies at pier {found[-1][1]}."
+        return call("final_answer", answer=report) if "final_answer" in names else say(report)
+    asked = re.findall(r"(ship\d+): where does it lie", said)
+    if not asked:
+        return say("Ships")  # a side request, such as one for a title
+    ship = asked[-1]
+    if "lookup" in names:
+        return say(f"Let me see {ship}.") + call("lookup", key=ship)
+    if shell := next((name for name in _SHELLS if name in names), None):
+        number = int(ship.removeprefix("ship"))
+        command = f"echo {ship} lies at pier {number + 3}.; seq {number}000 {number}900"
+        return say(f"Let me see {ship}.") + call(shell, command=command, description="Look up a ship")
+    return say(f"{ship} lies somewhere. {FILLER * 12}".strip())

@@ -1,0 +1,94 @@
+"""`make peers`: pinned versions, nothing installed twice, and errors that name the command to run."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+PEERS = Path(__file__).parent / "peers"
+LISTED = """
+[first]
+registry = "npm"
+packages = ["one@1.0.0"]
+purpose = "a test"
+
+[second]
+registry = "npm"
+packages = ["@scope/two@2.0.0", "three@3.0.0"]
+purpose = "a test"
+"""
+NPM = """#!/bin/sh
+echo "$@" >> "$NPM_LOG"
+case "$*" in *"$NPM_FAILS"*) echo "no such version"; exit 1;; esac
+"""
+
+
+def make(
+    folder: Path, *names: str, failing: str = "nothing", npm: str = NPM
+) -> subprocess.CompletedProcess[str]:
+    """Run the installer on a list and an npm of this test."""
+    peers, binaries = folder / "tests" / "peers", folder / "bin"
+    peers.mkdir(parents=True, exist_ok=True)
+    binaries.mkdir(exist_ok=True)
+    for name in ("install.py", "peer_list.py"):
+        (peers / name).write_text((PEERS / name).read_text("utf-8"), "utf-8")
+    (peers / "peers.toml").write_text(LISTED, "utf-8")
+    if npm:
+        (binaries / "npm").write_text(npm, "utf-8")
+        (binaries / "npm").chmod(0o755)
+    environ = {**os.environ, "PATH": f"{binaries}:/bin" if npm else str(binaries)}
+    environ |= {"NPM_LOG": str(folder / "npm.log"), "NPM_FAILS": failing}
+    command = [sys.executable, str(peers / "install.py"), *names]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+
+
+def installed(folder: Path) -> list[str]:
+    """The packages that each call of npm was asked for."""
+    return [
+        " ".join(re.findall(r"\S+@\S+", line))
+        for line in (folder / "npm.log").read_text("utf-8").splitlines()
+    ]
+
+
+def test_every_listed_package_has_a_version_and_no_registry_has_an_address() -> None:
+    text = (PEERS / "peers.toml").read_text("utf-8")
+    packages = [
+        found for line in re.findall(r"packages = \[(.*)\]", text) for found in re.findall(r'"([^"]+)"', line)
+    ]
+    assert packages
+    assert [found for found in packages if not re.search(r"(==|@|>=)\d[\d.]*$", found)] == []
+    for path in [*PEERS.rglob("*.py"), PEERS / "peers.toml"]:
+        assert not re.search(r"https?://(?!127\.0\.0\.1)", path.read_text("utf-8")), path
+
+
+def test_what_is_installed_stays_and_what_failed_is_tried_again(tmp_path: Path) -> None:
+    first = make(tmp_path, failing="three@3")
+    assert first.returncode == 1
+    assert "no such version" in first.stdout
+    assert "`npm install --prefix" in first.stdout
+    assert first.stdout.splitlines()[-1] == "peers: 1 of 2 installed, 1 failed: second"
+    second = make(tmp_path)
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert "first: one@1.0.0 … already installed" in second.stdout
+    assert second.stdout.splitlines()[-1] == "peers: 2 of 2 installed"
+    assert installed(tmp_path) == [
+        "one@1.0.0",
+        "@scope/two@2.0.0 three@3.0.0",
+        "@scope/two@2.0.0 three@3.0.0",
+    ]
+
+
+def test_only_the_named_peers_are_installed(tmp_path: Path) -> None:
+    assert make(tmp_path, "second").returncode == 0
+    assert installed(tmp_path) == ["@scope/two@2.0.0 three@3.0.0"]
+    unknown = make(tmp_path, "third")
+    assert unknown.returncode == 2
+    assert "no peer is called 'third'. peers.toml lists first, second." in unknown.stderr
+
+
+def test_a_missing_npm_is_a_sentence_with_the_command_that_brings_it(tmp_path: Path) -> None:
+    done = make(tmp_path, npm="")
+    assert done.returncode == 1
+    assert "npm is not installed. Run `apt-get install nodejs npm`, then `make peers`." in done.stdout
+    assert "Traceback" not in done.stderr
