@@ -5,9 +5,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 
@@ -34,7 +35,10 @@ class RunningGateway:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 self.app,
-                http=LimitedProtocol,
+                http=cast(
+                    type[asyncio.Protocol],
+                    partial(LimitedProtocol, head_seconds=self.within.gateway.limits.body_seconds),
+                ),
                 h11_max_incomplete_event_size=self.within.gateway.limits.head_bytes,
                 log_level="error",
                 access_log=False,

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
@@ -39,7 +39,9 @@ def serve(settings: GatewaySettings) -> None:
     config = uvicorn.Config(
         partial(app_from_config, settings),
         factory=True,
-        http=LimitedProtocol,
+        http=cast(
+            type[asyncio.Protocol], partial(LimitedProtocol, head_seconds=settings.limits.body_seconds)
+        ),
         h11_max_incomplete_event_size=settings.limits.head_bytes,
         workers=settings.workers,
         log_level="warning",

@@ -1,9 +1,12 @@
-"""HTTP as uvicorn speaks it, with a limit on the request line and the headers.
+"""HTTP as uvicorn speaks it, with limits on the request line and the headers.
 
-    bytes ──► counted until the headers are complete ──► too many: 431, and the connection is closed
+    bytes ──► counted until the headers are complete ──► too many: 431 ─┐
+                                                     └─► too late: 408 ─┴─► the connection is closed
 
 The parser keeps a header until its end, whatever its length, so the bytes are counted as they arrive. At most one
-read of the socket (256 KB) is kept beyond the limit.
+read of the socket (256 KB) is kept beyond the limit. Without the time limit, a client could hold connections for ever
+by sending a byte of its headers now and then, before it shows a key. A request that was answered before its body was
+whole (401, 408, 413) has a few seconds to end: closing at once could destroy the answer on its way to the client.
 """
 
 import asyncio
@@ -14,11 +17,21 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 DEFAULT_BYTES = 64_000
-_TOLD = b"The request line and the headers are too large (gateway.header_limit)."
-_ANSWER = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain; charset=utf-8\r\n"
-    b"content-length: %d\r\nconnection: close\r\n\r\n%s" % (len(_TOLD), _TOLD)
+DEFAULT_SECONDS = 60.0
+
+
+def _answer(status: bytes, told: bytes) -> bytes:
+    return (
+        b"HTTP/1.1 %s\r\ncontent-type: text/plain; charset=utf-8\r\n"
+        b"content-length: %d\r\nconnection: close\r\n\r\n%s" % (status, len(told), told)
+    )
+
+
+_TOO_LARGE = _answer(
+    b"431 Request Header Fields Too Large",
+    b"The request line and the headers are too large (gateway.header_limit).",
 )
+_TOO_LATE = _answer(b"408 Request Timeout", b"The headers did not arrive in time (gateway.receive_seconds).")
 
 
 class _HeadTooLarge(Exception):
@@ -26,8 +39,8 @@ class _HeadTooLarge(Exception):
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """One connection. The limit is `h11_max_incomplete_event_size`, uvicorn's setting of this meaning, which its
-    own protocol on httptools ignores."""
+    """One connection. The limit in bytes is `h11_max_incomplete_event_size`, uvicorn's setting of this meaning, which
+    its own protocol on httptools ignores. `head_seconds` is the time for the headers to arrive."""
 
     def __init__(
         self,
@@ -35,36 +48,80 @@ class LimitedProtocol(HttpToolsProtocol):
         server_state: ServerState,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        head_seconds: float = DEFAULT_SECONDS,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.url = b""
         self.most = config.h11_max_incomplete_event_size or DEFAULT_BYTES
         self._head_bytes = 0
         self._is_in_head = True
+        self._head_seconds = head_seconds
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._rest_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        self._request_is_over()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self._is_in_head:
             self._head_bytes += len(data)
+            self._wait_for_head()  # the first bytes of a further request on this connection
         super().data_received(data)
         if self._is_in_head and self._head_bytes > self.most and not self.transport.is_closing():
-            self._refuse()
+            self._refuse(_TOO_LARGE)
 
     def on_headers_complete(self) -> None:
         self._is_in_head, self._head_bytes = False, 0
+        self._stop_waiting()
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self.most:
             raise _HeadTooLarge
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         self._is_in_head = True
+        self._request_is_over()
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        if not self._is_in_head and self._rest_timer is None:
+            # uvicorn's own timer begins anew with each byte that arrives.
+            self._rest_timer = self.loop.call_later(self.timeout_keep_alive, self.transport.close)
+        super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers or ()) > self.most:
-            self._refuse()
+            self._refuse(_TOO_LARGE)
         else:
             super().send_400_response(msg)
 
-    def _refuse(self) -> None:
-        self.transport.write(_ANSWER)
+    def _wait_for_head(self) -> None:
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(self._head_seconds, self._head_is_late)
+
+    def _stop_waiting(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _request_is_over(self) -> None:
+        if self._rest_timer is not None:
+            self._rest_timer.cancel()
+            self._rest_timer = None
+
+    def _head_is_late(self) -> None:
+        self._head_timer = None
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._wait_for_head()  # stray bytes behind a request must not end its answer
+        elif not self.transport.is_closing():
+            self._refuse(_TOO_LATE)
+
+    def _refuse(self, answer: bytes) -> None:
+        self.transport.write(answer)
         self.transport.close()

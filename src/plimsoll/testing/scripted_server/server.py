@@ -46,8 +46,12 @@ class ScriptedServer:
         strict_models: bool = False,
         max_bytes: int = 32_000_000,
         clock: Clock | None = None,
+        keep_requests: bool = True,
     ) -> None:
-        """`model` is listed first of `models` and lends its card to names that no card knows."""
+        """`model` is listed first of `models` and lends its card to names that no card knows.
+
+        Without `keep_requests`, `requests` and `lookups` stay empty: for runs of many hours.
+        """
         self.clock = clock or Clock()
         self._script = Script(script)
         self._desk = Desk(
@@ -63,6 +67,7 @@ class ScriptedServer:
         self._changed = threading.Condition()
         self._requests: list[Captured] = []
         self._lookups: list[Captured] = []
+        self._keep_requests = keep_requests
         self._tasks: set[asyncio.Task[None]] = set()
         self._port: int | None = None
         self._thread: threading.Thread | None = None
@@ -176,7 +181,8 @@ class ScriptedServer:
     async def _handle(self, http: HttpRequest, connection: Connection) -> None:
         captured = Captured(self._dialect(http), http.path, http.headers, http.body, self.clock.now())
         with self._changed:
-            (self._requests if http.path in _ANSWERED else self._lookups).append(captured)
+            if self._keep_requests:
+                (self._requests if http.path in _ANSWERED else self._lookups).append(captured)
             self._changed.notify_all()
         try:
             await self._route(http, captured, connection)
