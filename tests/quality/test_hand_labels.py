@@ -1,0 +1,93 @@
+"""Labels that people wrote by hand: tied to the text they are about, complete, balanced."""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+KINDS = {"claude_code": "claude_code", "codex": "codex"}  # every other agent counts as one kind
+
+
+@pytest.fixture
+def hand_labels(monkeypatch):
+    """The loader; it lives beside the benchmark and not in the package."""
+    monkeypatch.syspath_prepend(str(ROOT / "bench" / "quality"))
+    import hand_labels
+
+    yield hand_labels
+    sys.modules.pop("hand_labels", None)
+
+
+@pytest.fixture
+def folder(hand_labels, tmp_path):
+    """A folder with one conversation and one labelled result of it."""
+    messages = [
+        {"role": "user", "content": "Run the tests."},
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "1 failed"}]},
+    ]
+    told = {"id": "harbour", "messages": messages}
+    (tmp_path / "told.jsonl").write_text(json.dumps(told) + "\n", "utf-8")
+    row = {"file": "told.jsonl", "conversation": "harbour", "message": 1, "label": "failed"}
+    row["sha256"] = hand_labels.sha256_of("1 failed")
+
+    def write(**changes):
+        (tmp_path / "outcomes.jsonl").write_text(json.dumps({**row, **changes}) + "\n", "utf-8")
+        return tmp_path
+
+    return write
+
+
+def test_a_label_comes_with_the_conversation_it_is_about(hand_labels, folder):
+    path = folder()
+    (found,) = hand_labels.labelled("outcomes", path, path)
+    assert found.row["label"] == "failed"
+    assert hand_labels.text_of(found.messages[found.row["message"]]) == "1 failed"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"sha256": "0" * 64}, {"message": 7}, {"conversation": "unknown"}, {"sha256": {"0": "0" * 64}}],
+)
+def test_a_label_whose_text_changed_or_is_gone_is_refused(hand_labels, folder, changes):
+    path = folder(**changes)
+    with pytest.raises(hand_labels.LabelMismatch, match=r"harbour|unknown"):
+        list(hand_labels.labelled("outcomes", path, path))
+
+
+def test_missing_conversations_are_reported_with_their_path(hand_labels, folder):
+    path = folder()
+    (path / "told.jsonl").unlink()
+    with pytest.raises(hand_labels.DataMissing, match=r"NOT MEASURED.*told\.jsonl"):
+        list(hand_labels.labelled("outcomes", path, path))
+
+
+def test_agreement_counts_equal_labels_of_the_same_result(hand_labels):
+    first = [
+        {"file": "f", "conversation": "c", "message": n, "label": label}
+        for n, label in enumerate(["ok", "failed", "ok"])
+    ]
+    second = [{**first[2]}, {**first[1], "label": "ok"}]
+    assert hand_labels.agreement(first, second) == (1, 2)
+
+
+def test_outcomes_are_many_of_every_kind_of_agent_and_a_third_failed(hand_labels):
+    found = hand_labels.rows("outcomes")
+    decided = [row for row in found if row["label"] != "undecidable"]
+    assert {row["label"] for row in found} == {"ok", "failed", "undecidable"}
+    assert len({(row["conversation"], row["call"]) for row in found}) == len(found)
+    assert len(decided) >= 300
+    kinds = Counter(KINDS.get(row["agent"], "other") for row in decided)
+    assert set(kinds) == {"claude_code", "codex", "other"}
+    assert min(kinds.values()) >= 65
+    assert 0.28 <= sum(row["label"] == "failed" for row in decided) / len(decided) <= 0.4
+
+
+def test_every_label_is_about_the_recorded_text(hand_labels):
+    for name in hand_labels.TIED:
+        try:
+            assert list(hand_labels.labelled(name))
+        except hand_labels.DataMissing as missing:
+            pytest.skip(str(missing))
