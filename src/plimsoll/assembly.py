@@ -25,7 +25,7 @@ from plimsoll.caching import CachingPolicy, caching_policy, request_extras
 from plimsoll.config import Settings
 from plimsoll.context import ContextCompressor, SummaryWriter
 from plimsoll.errors import UserError
-from plimsoll.models import ModelCard, unknown_model_notice
+from plimsoll.models import ModelCard, limiting_betas, unknown_model_notice
 from plimsoll.plugins import COMPRESSOR, EngineContext, Outfit, Surroundings, make_compressor, outfit
 from plimsoll.providers import Client, Endpoint, Resolution, connect, resolve
 from plimsoll.providers.auxiliary import Auxiliary, AuxiliaryResolution, resolve_auxiliary
@@ -324,7 +324,8 @@ def card_of(settings: Settings, endpoint: Endpoint, home: Path) -> ModelCard:
     """The card of the model at an endpoint, with the window that it has there under these settings."""
     stated = settings.model.context_length
     name = embedded_model().name if is_embedded(endpoint, home) else endpoint.model
-    card = settings.model.model_copy(update={"name": name}).card()
+    betas = limiting_betas(endpoint.header("anthropic-beta"))
+    card = settings.model.model_copy(update={"name": name}).card(betas)
     if endpoint.embedded:
         most = DEFAULT_CONTEXT if is_embedded(endpoint, home) else stated or DEFAULT_CONTEXT
         return replace(card, name=name, window=min(stated or most, most), input_cap=None)

@@ -48,7 +48,7 @@ def test_a_request_is_written_as_its_golden_file_says(path):
     if path.parent.name == "anthropic":
         body = anthropic.encode_request(request, EXACT)
     else:
-        body = openai.encode_request(request)
+        body = openai.encode_request(request, openai.EXACT)
     assert json.dumps(body, indent=1) == json.dumps(golden["wire"], indent=1)
 
 

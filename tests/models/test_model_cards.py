@@ -111,7 +111,7 @@ def test_a_name_as_people_type_it_finds_its_card(typed: str, card: str) -> None:
     ],
 )
 def test_a_model_without_a_card_is_unknown_and_not_a_near_relative(typed: str) -> None:
-    assert card_for(typed) == ModelCard(name=typed, known=False)
+    assert card_for(typed) == ModelCard(name=typed, known=False, states_output_cap=False)
 
 
 @pytest.mark.parametrize("suffix", ["[1m]", "-1m", "-20250929[1m]", "-1m:beta"])

@@ -1,6 +1,7 @@
 """Facts about models, token counting without a tokenizer, and calibration by reported usage."""
 
 from plimsoll.models.anchor import UsageAnchor
+from plimsoll.models.betas import limiting_betas
 from plimsoll.models.cards import DEFAULT_WINDOW, CacheRules, ModelCard, Prices, unknown_model_notice
 from plimsoll.models.catalogue import CACHE_STYLES, card_for, shipped_cards
 from plimsoll.models.counting import (
@@ -24,6 +25,7 @@ __all__ = [
     "estimate_tokens",
     "estimate_tools_tokens",
     "is_claude",
+    "limiting_betas",
     "shipped_cards",
     "unknown_model_notice",
 ]

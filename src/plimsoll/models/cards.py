@@ -47,11 +47,20 @@ class ModelCard:
     long_prices: Prices | None = None
     cache: CacheRules = field(default_factory=CacheRules)
     preserved_thinking: bool = False
+    # Values of OpenAI's `reasoning_effort` that the model accepts; without any, it refuses the field.
+    efforts: tuple[str, ...] = ()
+    sampling: bool = True  # `temperature`, `top_p` and `stop` are accepted on OpenAI's wire
     as_of: str = ""
     known: bool = True
     # The largest prompt that is accepted, where a provider caps it below the window: 85 % of GPT-5's
     # 400 000 would already be refused, because it takes 272 000 of input.
     input_cap: int | None = None
+    states_output_cap: bool = True  # otherwise `output_cap` is a guess, and nothing is cut down to it
+
+    @property
+    def known_output_cap(self) -> int | None:
+        """The most tokens of one reply; None where nobody has stated them."""
+        return self.output_cap if self.states_output_cap else None
 
     @property
     def prompt_limit(self) -> int:

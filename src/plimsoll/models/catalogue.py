@@ -7,13 +7,14 @@ A name that fits no card gets `ModelCard(name=<as typed>, known=False)`.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
 from plimsoll.errors import SettingError
+from plimsoll.models.betas import with_betas
 from plimsoll.models.cards import CacheRules, ModelCard, Prices
 from plimsoll.models.names import LONG_CONTEXT, Pieces, best_match, pieces_of, spellings
 
@@ -21,17 +22,21 @@ LONG_CONTEXT_WINDOW = 1_000_000
 CACHE_STYLES = ("anthropic", "openai_breakpoints", "openai_automatic", "gemini_implicit", "prefix", "none")
 _COUNTS = frozenset({"window", "output_cap", "input_cap", "long_prompt"})
 _PRICE_LISTS = frozenset({"prices", "long_prices"})
-_OVERRIDABLE = _COUNTS | _PRICE_LISTS | {"cache_minimum", "preserved_thinking"}
+_OVERRIDABLE = _COUNTS | _PRICE_LISTS | {"cache_minimum", "preserved_thinking", "efforts"}
 _PRICE_NAMES = tuple(field.name for field in fields(Prices))
 
 
-def card_for(name: str, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> ModelCard:
+def card_for(
+    name: str, overrides: Mapping[str, Mapping[str, Any]] | None = None, betas: Collection[str] = ()
+) -> ModelCard:
     """The card of a model under any name in use; `overrides` maps a typed name or a card name to changed facts.
 
+    `betas` are the prefixes that `limiting_betas` found in a header.
+
     The facts are `window`, `output_cap`, `input_cap`, `prices` (for long prompts too), `long_prompt`, `long_prices`,
-    `cache_minimum` and `preserved_thinking`; what is not given stays as shipped.
+    `cache_minimum`, `preserved_thinking` and `efforts`; what is not given stays as shipped.
     """
-    card = _shipped(name)
+    card = with_betas(_shipped(name), betas)
     if not overrides:
         return card
     typed = name.strip().casefold()
@@ -52,7 +57,7 @@ def shipped_cards() -> tuple[ModelCard, ...]:
 def _shipped(name: str) -> ModelCard:
     match = best_match(name, _cards_by_spelling())
     if match is None:
-        return ModelCard(name=name, known=False)
+        return ModelCard(name=name, known=False, states_output_cap=False)
     card, after = match
     return replace(card, window=max(card.window, LONG_CONTEXT_WINDOW)) if LONG_CONTEXT in after else card
 
@@ -83,6 +88,8 @@ def _card(name: str, family: str, facts: dict[str, Any]) -> ModelCard:
         preserved_thinking=facts.get("preserved_thinking", False),
         as_of=facts["as_of"],
         input_cap=facts.get("input_cap"),
+        efforts=tuple(facts.get("efforts", ())),
+        sampling=facts.get("sampling", True),
     )
 
 
@@ -104,6 +111,8 @@ def _changed(card: ModelCard, key: str, changes: Mapping[str, Any]) -> ModelCard
     checked: dict[str, Any] = {"known": card.known or "window" in changes}
     if "window" in changes:
         checked["input_cap"] = None  # the person has said what fits
+    if "output_cap" in changes:
+        checked["states_output_cap"] = True
     if "prices" in changes and card.long_prices is not None:
         checked["long_prices"] = _prices(
             f"'prices' in the override of model {key!r}", card.long_prices, changes["prices"]
@@ -116,6 +125,8 @@ def _changed(card: ModelCard, key: str, changes: Mapping[str, Any]) -> ModelCard
             checked[fact] = _prices(where, getattr(card, fact) or card.prices, value)
         elif fact == "cache_minimum":
             checked["cache"] = replace(card.cache, minimum=_count(where, value, at_least=0))
+        elif fact == "efforts":
+            checked[fact] = _words(where, value)
         elif isinstance(value, bool):
             checked[fact] = value
         else:
@@ -127,6 +138,12 @@ def _count(where: str, value: Any, at_least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
         raise SettingError(f"{where} must be a whole number of tokens, at least {at_least}, not {value!r}.")
     return value
+
+
+def _words(where: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+        raise SettingError(f"{where} must be a list of words such as [low, medium, high], not {value!r}.")
+    return tuple(value)
 
 
 def _prices(where: str, old: Prices, value: Any) -> Prices:

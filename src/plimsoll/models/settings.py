@@ -8,7 +8,7 @@
 A card that is not named here is taken as it was shipped.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -90,6 +90,10 @@ class CardOverrides(Section):
     cache_minimum: int | None = Field(
         default=None, ge=0, description="Prefixes shorter than this many tokens are never cached."
     )
+    efforts: Sequence[str] | None = Field(
+        default=None,
+        description="Values of OpenAI's reasoning_effort that the model accepts. Empty: it refuses the field.",
+    )
 
 
 class ModelSettings(Section):
@@ -104,7 +108,9 @@ class ModelSettings(Section):
         default=None, ge=1024, description="Context window of the main model in tokens. Null: from its card."
     )
     max_output_tokens: int | None = Field(
-        default=None, ge=1, description="Most tokens that one reply may have. Null: from its card."
+        default=None,
+        ge=1,
+        description="Most tokens that one reply may have. Null: from its card. Clients of the gateway get no more.",
     )
     cards: Mapping[str, CardOverrides] = Field(
         default_factory=dict,
@@ -123,11 +129,10 @@ class ModelSettings(Section):
             )
         return self
 
-    def card(self) -> ModelCard:
+    def card(self, betas: Collection[str] = ()) -> ModelCard:
         """The card of the main model, with the facts that the configuration changes."""
-        return card_for(
-            self.name or "", {name: c.model_dump(exclude_none=True) for name, c in self.cards.items()}
-        )
+        changed = {name: c.model_dump(exclude_none=True) for name, c in self.cards.items()}
+        return card_for(self.name or "", changed, betas)
 
     def prompt_limit(self) -> int:
         """The most tokens that a prompt may have: the stated window, within what the card allows."""

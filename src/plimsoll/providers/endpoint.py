@@ -66,6 +66,10 @@ class Endpoint:
         """Whether the address is on this machine."""
         return is_loopback(self.base_url)
 
+    def header(self, name: str) -> str:
+        """The value of one of its own headers; values under one name are joined."""
+        return ",".join(value for key, value in self.headers if key == name)
+
     def request_headers(self) -> dict[str, str]:
         """The headers of a request, the key among them."""
         headers = {"content-type": "application/json", **dict(self.headers)}

@@ -2,10 +2,13 @@
 
 from plimsoll.dialects.openai.reply import decode_reply, encode_error, encode_reply
 from plimsoll.dialects.openai.request import decode_request, encode_request
+from plimsoll.dialects.openai.rules import EXACT, Rules, rules_for, rules_of
 from plimsoll.dialects.openai.stream_decoder import StreamDecoder
 from plimsoll.dialects.openai.stream_encoder import StreamEncoder
 
 __all__ = [
+    "EXACT",
+    "Rules",
     "StreamDecoder",
     "StreamEncoder",
     "decode_reply",
@@ -13,4 +16,6 @@ __all__ = [
     "encode_error",
     "encode_reply",
     "encode_request",
+    "rules_for",
+    "rules_of",
 ]

@@ -4,25 +4,27 @@ Fields that are not named in `ChatRequest` pass through untouched, and only on
 this wire. Keys stand in a fixed order, so that equal requests are equal bytes.
 """
 
-import re
 from typing import Any
 
+from plimsoll.dialects.efforts import effort_of, nearest_effort
 from plimsoll.dialects.openai.messages import decode_messages, encode_messages, takes_markers, without
+from plimsoll.dialects.openai.rules import REASONING, Rules, rules_for
 from plimsoll.dialects.request import ChatRequest, Thinking, Tool
 
 _OWN_TOOLS = frozenset({"function", "custom"})
-# OpenAI's reasoning models refuse `max_tokens`; compatible servers know no other name.
-_RENAMED_LIMIT = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d))")
 _NAMED = frozenset(
     {"model", "messages", "tools", "max_tokens", "max_completion_tokens", "temperature", "top_p", "stop"}
     | {"tool_choice", "parallel_tool_calls", "stream", "stream_options", "reasoning_effort"}
 )
 
 
-def encode_request(request: ChatRequest) -> dict[str, Any]:
-    """The body that asks for this."""
+def encode_request(request: ChatRequest, rules: Rules | None = None) -> dict[str, Any]:
+    """The body that asks for this, in the words that the model takes (or those of `rules`)."""
+    rules = rules or rules_for(request.model)
     markers = takes_markers(request.model)
-    thinking = request.thinking or Thinking()
+    effort = _effort(request.thinking, rules)
+    # A model that thinks has a temperature of its own, unless it is told not to think.
+    samples = rules.sampling or effort == "none"
     tools = [without(tool, markers) for tool in request.tools if tool.get("type") in _OWN_TOOLS]
     body: dict[str, Any] = {"model": request.model}
     body["messages"] = encode_messages(request.messages, markers)
@@ -31,10 +33,10 @@ def encode_request(request: ChatRequest) -> dict[str, Any]:
         "tool_choice": request.tool_choice if tools else None,
         "parallel_tool_calls": request.parallel_tool_calls if tools else None,
         limit_key(request.model): request.max_tokens,
-        "temperature": request.temperature,
-        "top_p": request.top_p,
-        "stop": list(request.stop) or None,
-        "reasoning_effort": "none" if thinking.mode == "disabled" else thinking.effort,
+        "temperature": request.temperature if samples else None,
+        "top_p": request.top_p if samples else None,
+        "stop": (list(request.stop) or None) if rules.sampling else None,
+        "reasoning_effort": effort,
         "stream": True if request.stream else None,
     }
     body |= {key: value for key, value in optional.items() if value is not None}
@@ -75,11 +77,18 @@ def decode_request(body: dict[str, Any]) -> ChatRequest:
 
 def limit_key(model: str) -> str:
     """The name under which a model takes the limit on its output."""
-    return "max_completion_tokens" if _RENAMED_LIMIT.search(model.lower()) else "max_tokens"
+    return "max_completion_tokens" if REASONING.search(model.lower()) else "max_tokens"
 
 
 def _tools(tools: Any) -> tuple[Tool, ...]:
     return tuple(dict(tool) for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
+
+
+def _effort(thinking: Thinking | None, rules: Rules) -> str | None:
+    effort = effort_of(thinking)
+    if effort is None or rules.efforts is None:
+        return effort
+    return nearest_effort(effort, rules.efforts)
 
 
 def _thinking(effort: Any) -> Thinking | None:

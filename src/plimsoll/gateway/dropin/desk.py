@@ -2,7 +2,7 @@
 
 read ─► which upstream ─► room in the limits ─► what to send ─► ask ─┬─► reply ─► client ─► what was used
                                                      ▲               └─► refused ─► client, in its dialect
-                                                     └── lighter ◄── overflow, once
+                                                     └── lighter, or a shorter answer ◄── overflow
 """
 
 import asyncio
@@ -30,6 +30,7 @@ from plimsoll.gateway.dropin.keeping import Keeper
 from plimsoll.gateway.dropin.lightening import Lightener, log
 from plimsoll.gateway.dropin.metering import Meter, need_of
 from plimsoll.gateway.dropin.planning import Outgoing, Planner
+from plimsoll.gateway.dropin.recovery import Recovery
 from plimsoll.gateway.dropin.relay import relay
 from plimsoll.gateway.dropin.savings import opening_headers
 from plimsoll.gateway.dropin.windows import Windows
@@ -46,6 +47,7 @@ from plimsoll.secrets import masked
 
 _QUERY = "!$%&'()*+,-./:;=?@_~"  # what a query may have as it is (RFC 3986)
 _ERROR_BYTES = 1_000_000
+_MOST_ATTEMPTS = 4  # a shorter answer, a compaction and usage that is not asked for may each take one
 Reserve = Callable[[str | None, Spent], AbstractAsyncContextManager[None]]
 _OVERFLOWS = frozenset({400, 413, 422})  # statuses under which an upstream may say that a prompt is too long
 
@@ -67,6 +69,7 @@ class Desk:
         self.settings, self.targets, self.pool = settings, targets, pool
         self.planner, self.windows = planner, windows
         self._keeper, self._lightener, self._reserve = keeper, lightener, reserve
+        self._recovery = Recovery(planner, windows)
         self._beside: set[asyncio.Task[None]] = set()
 
     async def serve(self, inquiry: Inquiry, send: Send) -> None:
@@ -115,7 +118,8 @@ class Desk:
             yield
             return
         model = inquiry.model or target.endpoint.model
-        facts, ratio = self.windows.facts(target.endpoint, model), self.windows.ratios.get(model, 1.0)
+        endpoint = target.endpoint_for(inquiry.dialect, inquiry.betas)
+        facts, ratio = self.windows.facts(endpoint, model), self.windows.ratios.get(model, 1.0)
         async with self._reserve(owner, need_of(inquiry, facts, ratio, self._lightener.has_writer)):
             yield
 
@@ -141,8 +145,8 @@ class Desk:
         self._after(out, meter.reported, used)
 
     async def _asked(self, out: Outgoing, meter: Meter) -> tuple[Answer, bytes | None]:
-        """The answer, and its body where it is a refusal; an overflow is cured once."""
-        for is_second in (False, True):
+        """The answer, and its body where it is a refusal; one that can be cured is cured."""
+        for attempt in range(1, _MOST_ATTEMPTS + 1):
             call = self.call(out.inquiry, out.target, out.target.url, out.body)
             first_byte = None if out.inquiry.is_stream else self.settings.timeouts.whole_reply
             note_upstream(time.perf_counter(), call.provider, out.model, call.place.host, out.target.dialect)
@@ -159,12 +163,11 @@ class Desk:
                 return answer, None
             meter.refused()
             body = await answer.whole(_ERROR_BYTES)
-            if is_second or answer.status not in _OVERFLOWS:
+            if attempt == _MOST_ATTEMPTS or answer.status not in _OVERFLOWS:
                 break
             if self.planner.stop_asking_for_usage(out, body):
                 continue
-            error = self._classified(out, answer, body)
-            if not isinstance(error, ContextOverflow) or not await self.planner.relieve(out, error.limit):
+            if not await self._recovery.cure(out, self._classified(out, answer, body)):
                 break
         return answer, body
 

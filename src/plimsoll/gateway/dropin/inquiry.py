@@ -19,6 +19,7 @@ from plimsoll.providers.catalogue import Dialect
 
 MARKER = "cache_control"
 SESSION_HEADER = b"x-session-id"
+BETA_HEADER = b"anthropic-beta"
 SWITCH_HEADER = b"x-plimsoll"
 _ITEMS = ("content", "tool_calls")
 # Edits that the provider itself makes to the history. Clearing thinking leaves everything else where it is.
@@ -52,6 +53,11 @@ class Inquiry:
         """The tokens that the client asks for at most; 0 where it does not say."""
         asked = (self.body.get(name) for name in ("max_completion_tokens", "max_tokens"))
         return next((n for n in asked if isinstance(n, int) and not isinstance(n, bool) and n > 0), 0)
+
+    @property
+    def betas(self) -> str:
+        """The header with which clients of Anthropic ask for betas."""
+        return self.named.get(BETA_HEADER, b"").decode("latin-1")
 
     @property
     def text(self) -> str:

@@ -71,7 +71,8 @@ async def count_tokens(desk: Desk, inquiry: Inquiry, send: Send) -> None:
     try:
         target = await desk.target(inquiry)
         send = masking(send, target.secrets)
-        out = Outgoing(inquiry, target, inquiry.model, desk.windows.facts(target.endpoint, inquiry.model))
+        endpoint = target.endpoint_for(inquiry.dialect, inquiry.betas)
+        out = Outgoing(inquiry, target, inquiry.model, desk.windows.facts(endpoint, inquiry.model))
         desk.planner.count(out)
         if out.is_translated:
             await send_whole(send, 200, [JSON], jsontext.write({"input_tokens": out.tokens_after}))

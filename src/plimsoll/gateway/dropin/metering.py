@@ -17,21 +17,19 @@ from plimsoll.archive import UsageRecord
 from plimsoll.archive.keys import Spent
 from plimsoll.dialects import Usage
 from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.dropin.output_limits import LIMIT_FIELDS, SMALL_BYTES, estimated_prompt, whole_number
 from plimsoll.gateway.dropin.planning import Outgoing
 from plimsoll.gateway.dropin.savings import input_cost
 from plimsoll.gateway.dropin.usage_watch import UsageWatch
 from plimsoll.gateway.dropin.windows import ModelFacts
 from plimsoll.gateway.edge import jsontext
-from plimsoll.models import ModelCard, estimate_messages_tokens_rough, estimate_tokens, estimate_tools_tokens
+from plimsoll.models import ModelCard, estimate_tokens
 
 # Estimates miss the tokens of a text by 6.5 % on average (models/counting.py), and those of other scripts by more.
 MARGIN = 1.25
-SMALL_BYTES = 65_536  # a body up to here is estimated in less than a millisecond
 BYTES_PER_TOKEN = 2  # the densest text that people send: digits, hashes, minified code
-ROUGH_BYTES_PER_TOKEN = 4
 UNSEEN_PER_SECOND = 100  # tokens that fast models write in a second
 MOST_CHOICES = 128  # OpenAI's limit for `n`
-_LIMITS = ("max_completion_tokens", "max_tokens")
 _SAID = re.compile(
     rb'"(?:content|text|partial_json|arguments|thinking|reasoning|reasoning_content|refusal)"\s*:\s*'
     rb'("(?:[^"\\]|\\.)+")'
@@ -61,32 +59,13 @@ def most_prompt(inquiry: Inquiry, facts: ModelFacts, ratio: float) -> int:
     return min(facts.window, round(MARGIN * max(1.0, ratio) * estimated_prompt(inquiry)) + 16)
 
 
-def estimated_prompt(inquiry: Inquiry) -> int:
-    """The tokens of a request as the client sent it, about."""
-    if len(inquiry.raw) > SMALL_BYTES:
-        return len(inquiry.raw) // ROUGH_BYTES_PER_TOKEN
-    messages = inquiry.body.get("messages")
-    listed = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
-    system = {"role": "system", "content": inquiry.body.get("system") or ""}
-    return (
-        estimate_messages_tokens_rough(listed)
-        + estimate_messages_tokens_rough([system])
-        + estimate_tools_tokens(inquiry.tools)
-    )
-
-
 def most_output(body: dict[str, Any], card: ModelCard) -> int:
     """The most tokens that a reply can have: what the client allows, or what the model can write."""
-    stated = [value for name in _LIMITS if (value := _whole(body.get(name)))]
+    stated = [value for name in LIMIT_FIELDS if (value := whole_number(body.get(name)))]
     limit = min(stated, default=card.output_cap)
     if card.known:
         limit = min(limit, card.output_cap)
-    return limit * min(_whole(body.get("n")) or 1, MOST_CHOICES)
-
-
-def _whole(value: Any) -> int:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return max(0, value) if is_number else 0
+    return limit * min(whole_number(body.get("n")) or 1, MOST_CHOICES)
 
 
 class OutputEstimate:

@@ -16,12 +16,23 @@ from plimsoll.caching import BlockChain, CacheMemory, mark
 from plimsoll.context.compressor.assemble import with_note
 from plimsoll.dialects import ChatRequest, anthropic, openai
 from plimsoll.dialects.anthropic.tools import decode_tools
+from plimsoll.dialects.openai.rules import rules_of
 from plimsoll.errors import InvalidConversation, PlimsollError
 from plimsoll.gateway.dropin.chain import chain_of, root_of
 from plimsoll.gateway.dropin.inquiry import Inquiry
 from plimsoll.gateway.dropin.keeping import Keeper
 from plimsoll.gateway.dropin.lightening import Lightener, log
 from plimsoll.gateway.dropin.markers import keep_rolling, mark_anthropic, mark_openai
+from plimsoll.gateway.dropin.output_limits import (
+    ANCHORED_MARGIN,
+    LIMIT_FIELDS,
+    ROUGH_MARGIN,
+    PromptSize,
+    estimated_prompt,
+    request_with_fitting_limits,
+    whole_number,
+    with_fitting_limits,
+)
 from plimsoll.gateway.dropin.rendering import Rendered, beginning_of, rendered_whole
 from plimsoll.gateway.dropin.sight import Sight, system_with_note
 from plimsoll.gateway.dropin.thread import Thread
@@ -34,6 +45,7 @@ from plimsoll.gateway.upstream.target import Target
 from plimsoll.gateway.watch.facts import current_key
 from plimsoll.messages import Message
 from plimsoll.models import UsageAnchor, estimate_messages_tokens_rough, estimate_tools_tokens
+from plimsoll.providers import Endpoint
 
 _ROUGH = 4  # bytes of a request for a token, where nothing better is known
 _SMALLEST, _LESS = 1_024, 0.8  # the window that is assumed after an overflow without a number
@@ -59,10 +71,18 @@ class Outgoing:
     memory: CacheMemory | None = None
     written: float = 0.0  # when
     asks_for_usage: bool = False  # where the client did not: it does not see what the upstream says of it
+    answer_limit: int = 0  # tokens of the answer, as sent; 0 where the request names none
+    counted: int = 0  # tokens of the prompt, where the upstream counted them in a refusal
+    is_relieved: bool = False  # compacted because of an overflow, which happens once
 
     @property
     def is_translated(self) -> bool:
         return self.inquiry.dialect != self.target.dialect
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The endpoint, with the betas that the client asks for."""
+        return self.target.endpoint_for(self.inquiry.dialect, self.inquiry.betas)
 
     @property
     def sight(self) -> Sight | None:
@@ -91,16 +111,17 @@ class Planner:
     async def plan(self, inquiry: Inquiry, target: Target) -> Outgoing:
         """What to send for a request."""
         model = inquiry.model or target.endpoint.model
-        facts = self._windows.facts(target.endpoint, model)
+        endpoint = target.endpoint_for(inquiry.dialect, inquiry.betas)
+        facts = self._windows.facts(endpoint, model)
         out = Outgoing(inquiry, target, model, facts)
         if not inquiry.is_switched_off and len(inquiry.raw) >= facts.look_line:
             await self._recognise(out)
-        self._write(out)
+        self.write(out)
         return out
 
     async def relieve(self, out: Outgoing, limit: int | None) -> bool:
         """After an overflow: make the conversation lighter and write the request anew; whether that was possible."""
-        if out.inquiry.is_switched_off or not self._lightener.is_enabled:
+        if out.is_relieved or not self._lightener.is_enabled:
             return False
         if out.thread is None:
             await self._recognise(out, act=False)
@@ -109,10 +130,10 @@ class Planner:
             return False
         async with thread.lock:
             estimated = self._tokens(out, thread)
-            if limit and not is_plausible(limit, estimated + out.inquiry.answer_tokens):
+            if limit and not is_plausible(limit, estimated + out.answer_limit):
                 return False  # the refusal speaks of something else, or quotes the request
             credible = limit is not None and not states_number(out.inquiry.text, limit)
-            out.facts = self._windows.learn(out.target.endpoint, out.model, limit, credible)
+            out.facts = self._windows.learn(out.endpoint, out.model, limit, credible)
             tokens = max(estimated, limit or 0)
             # Where the upstream gives no number, all that is known is that this was too much.
             least = replace(out.facts.card, window=max(_SMALLEST, int(tokens * _LESS)), input_cap=None)
@@ -120,7 +141,8 @@ class Planner:
             if not await self._lightener.lighten(thread, tokens, facts, "overflow", out.model):
                 return False
             self._weigh(out, thread)
-        self._write(out)
+        out.is_relieved, out.counted = True, 0
+        self.write(out)
         return True
 
     def count(self, out: Outgoing) -> None:
@@ -133,7 +155,7 @@ class Planner:
         self._frame(out)
         self._weigh(out, thread)
         if not out.is_translated:
-            self._write(out)
+            self.write(out)
 
     async def _recognise(self, out: Outgoing, act: bool = True) -> None:
         """Find the conversation, or begin one, and make it lighter where that is due."""
@@ -197,7 +219,7 @@ class Planner:
         if out.thread is not None:
             out.thread.tools = max(0, out.frame - estimate_messages_tokens_rough(inquiry.lead))
 
-    def _write(self, out: Outgoing) -> None:
+    def write(self, out: Outgoing) -> None:
         """The bytes to send."""
         inquiry, out.written = out.inquiry, self._clock()
         if out.thread is None:
@@ -205,8 +227,10 @@ class Planner:
         if out.is_translated:
             self._translate(out)
             return
-        body = inquiry.body
-        sight = out.sight
+        body, sight = inquiry.body, out.sight
+        if not inquiry.is_switched_off:
+            body = with_fitting_limits(body, out.facts, self._prompt_size(out))
+        out.answer_limit = min(filter(None, map(whole_number, map(body.get, LIMIT_FIELDS))), default=0)
         if sight is not None:
             messages = sight.messages_for(inquiry.said, inquiry.dialect)
             body = {**body, "messages": [*_lead(inquiry, sight.has_note), *messages]}
@@ -225,6 +249,22 @@ class Planner:
             body = {**body, "stream_options": {**(body.get("stream_options") or {}), "include_usage": True}}
         out.body = inquiry.raw if body is inquiry.body else jsontext.write(body)
 
+    def prompt_tokens(self, out: Outgoing) -> int:
+        """The tokens of the prompt that is sent, about."""
+        if out.thread is not None:
+            return out.tokens_after
+        return round(estimated_prompt(out.inquiry) * self._windows.ratios.get(out.model, 1.0))
+
+    def _prompt_size(self, out: Outgoing) -> PromptSize | None:
+        """The size of the prompt; None where it is not needed, as a token has at least one byte."""
+        if out.counted:
+            return PromptSize(out.counted, 0.0)
+        if out.thread is None:
+            fits = len(out.inquiry.raw) + out.inquiry.answer_tokens <= out.facts.card.window
+            return None if fits else PromptSize(self.prompt_tokens(out))
+        is_anchored = out.thread.anchor.reported is not None
+        return PromptSize(out.tokens_after, ANCHORED_MARGIN if is_anchored else ROUGH_MARGIN)
+
     def stop_asking_for_usage(self, out: Outgoing, refusal: bytes) -> bool:
         """Write a request anew that was refused because it asks for usage; whether that was why."""
         if not out.asks_for_usage or not any(
@@ -232,7 +272,7 @@ class Planner:
         ):
             return False
         self._without_usage.add(out.target.url)
-        self._write(out)
+        self.write(out)
         return True
 
     def _can_ask_for_usage(self, out: Outgoing) -> bool:
@@ -292,12 +332,17 @@ class Planner:
         limit = request.max_tokens
         if limit is None and out.target.dialect == "anthropic":
             # This wire wants a number where the other has none: as long as the model writes, within its window.
-            limit = min(out.facts.card.output_cap, out.facts.window // 4)
+            limit = min(out.facts.output_cap or out.facts.card.output_cap, out.facts.window // 4)
         sent = replace(
             request, model=out.model, messages=tuple(messages), max_tokens=limit, include_usage=True
         )
-        encode = anthropic.encode_request if out.target.dialect == "anthropic" else openai.encode_request
-        out.body = jsontext.write(encode(sent))
+        sent = request_with_fitting_limits(sent, out.facts, self._prompt_size(out))
+        out.answer_limit = whole_number(sent.max_tokens)
+        if out.target.dialect == "anthropic":
+            body = anthropic.encode_request(sent)
+        else:
+            body = openai.encode_request(sent, rules_of(out.facts.card))
+        out.body = jsontext.write(body)
 
 
 def _lead(inquiry: Inquiry, has_note: bool) -> list[dict[str, Any]]:

@@ -1,8 +1,9 @@
 """What is known about each model that clients ask for: its card, its window, how its requests are cached.
 
-A window that an upstream states when it refuses a request holds for every conversation with that model at that
-upstream, for an hour. An upstream may quote the request in its refusal, so a window is believed only where the
-request is large enough to have exceeded it, and where its number does not occur in what the client sent.
+A window, or a longest answer, that an upstream states when it refuses a request holds for every conversation with
+that model at that upstream, for an hour. An upstream may quote the request in its refusal, so a window is believed
+only where the request is large enough to have exceeded it, and where its number does not occur in what the client
+sent.
 """
 
 import re
@@ -15,9 +16,10 @@ from dataclasses import dataclass, replace
 from plimsoll.agent.trigger import SOFT_LINE
 from plimsoll.caching import CachingPolicy, caching_policy
 from plimsoll.config import Settings
-from plimsoll.models import ModelCard
+from plimsoll.models import ModelCard, limiting_betas
 from plimsoll.providers import Endpoint
 
+Key = tuple[str, str, tuple[str, ...]]  # address, model, betas
 MOST_MODELS = 256  # clients may send any name
 LEARNED_SECONDS = 3_600.0  # a provider that enlarges a window is noticed within an hour
 # Of a stated window that a request must have by our estimate. Estimates of a conversation that no reply has
@@ -34,9 +36,9 @@ class ModelFacts:
     card: ModelCard
     policy: CachingPolicy
     threshold: float
-    target: int | None = (
-        None  # under `policy: cost`, tokens that a compaction leaves; None: the threshold decides
-    )
+    # Under `policy: cost`, tokens that a compaction leaves; None: the threshold decides.
+    target: int | None = None
+    output_cap: int | None = None  # the most tokens of an answer; None where nobody has stated it
 
     @property
     def window(self) -> int:
@@ -65,13 +67,13 @@ class Windows:
     ) -> None:
         self._settings, self._card_of, self._target_of = settings, card_of, target_of
         self._monotonic = monotonic
-        self._facts: OrderedDict[tuple[str, str], ModelFacts] = OrderedDict()
-        self._expires: dict[tuple[str, str], float] = {}  # of windows that an upstream stated
+        self._facts: OrderedDict[Key, ModelFacts] = OrderedDict()
+        self._expires: dict[Key, float] = {}  # of windows and caps that an upstream stated
         self.ratios: dict[str, float] = {}  # tokens that a token of estimate is worth, by model
 
     def facts(self, endpoint: Endpoint, model: str) -> ModelFacts:
-        """What holds for a model at an upstream."""
-        key = (endpoint.base_url, model)
+        """What holds for a model at an upstream, with the betas that the endpoint's headers ask for."""
+        key = _key(endpoint, model)
         if key in self._expires and self._monotonic() >= self._expires[key]:
             del self._expires[key]
             self._facts.pop(key, None)
@@ -89,15 +91,27 @@ class Windows:
         if limit and limit < facts.window:
             facts = replace(facts, card=replace(facts.card, window=limit, input_cap=None))
             if is_credible:
-                key = (endpoint.base_url, model)
-                self._facts[key] = facts
-                self._expires[key] = self._monotonic() + LEARNED_SECONDS
+                self._keep(endpoint, model, facts)
+        return facts
+
+    def learn_output_cap(self, endpoint: Endpoint, model: str, cap: int, is_credible: bool) -> ModelFacts:
+        """The same for the most tokens of an answer."""
+        facts = self.facts(endpoint, model)
+        if facts.output_cap is None or cap < facts.output_cap:
+            facts = replace(facts, output_cap=cap)
+            if is_credible:
+                self._keep(endpoint, model, facts)
         return facts
 
     def note_ratio(self, model: str, ratio: float) -> None:
         """New conversations with this model begin with what an earlier one learned."""
         if model in self.ratios or len(self.ratios) < MOST_MODELS:
             self.ratios[model] = ratio
+
+    def _keep(self, endpoint: Endpoint, model: str, facts: ModelFacts) -> None:
+        key = _key(endpoint, model)
+        self._facts[key] = facts
+        self._expires[key] = self._monotonic() + LEARNED_SECONDS
 
     def _made(self, endpoint: Endpoint) -> ModelFacts:
         caching = self._settings.prompt_caching
@@ -110,7 +124,12 @@ class Windows:
         )
         card, compression = self._card_of(endpoint), self._settings.compression
         target = self._target_of(card.prompt_limit) if compression.policy == "cost" else None
-        return ModelFacts(card, policy, compression.threshold, target)
+        caps = [cap for cap in (card.known_output_cap, self._settings.model.max_output_tokens) if cap]
+        return ModelFacts(card, policy, compression.threshold, target, min(caps, default=None))
+
+
+def _key(endpoint: Endpoint, model: str) -> Key:
+    return endpoint.base_url, model, limiting_betas(endpoint.header("anthropic-beta"))
 
 
 def is_plausible(limit: int, tokens: int) -> bool:

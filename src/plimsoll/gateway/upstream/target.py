@@ -49,6 +49,12 @@ class Target:
     def dialect(self) -> Dialect:
         return self.endpoint.dialect
 
+    def endpoint_for(self, dialect: Dialect, betas: str) -> Endpoint:
+        """The endpoint as it answers a client of this dialect that asks for these betas."""
+        if dialect != self.dialect or not betas:
+            return self.endpoint
+        return replace(self.endpoint, headers=(*self.endpoint.headers, ("anthropic-beta", betas)))
+
     @property
     def models_url(self) -> str:
         """Where the upstream lists its models."""

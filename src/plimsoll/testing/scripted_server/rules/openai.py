@@ -42,6 +42,7 @@ def refusals(inquiry: Inquiry) -> Iterator[Refusal]:
     yield from _messages(inquiry)
     yield from _tools(inquiry.body)
     yield from _limits(inquiry)
+    yield from _reasoning(inquiry)
     if inquiry.card.family == "claude":
         for refusal in marker_refusals(_as_provider_sees(inquiry.body)):
             yield replace(refusal, said_by="provider")
@@ -194,6 +195,39 @@ def _limits(inquiry: Inquiry) -> Iterator[Refusal]:
                 name,
                 "invalid_value",
             )
+
+
+def _reasoning(inquiry: Inquiry) -> Iterator[Refusal]:
+    """Fields that only models take which think, or only those which do not."""
+    body, card = inquiry.body, inquiry.card
+    if card.family != "gpt":
+        return
+    effort = body.get("reasoning_effort")
+    if effort is not None and not card.efforts:
+        yield bad("Unrecognized request argument supplied: reasoning_effort", "reasoning_effort")
+    elif effort is not None and effort not in card.efforts:
+        told = ", ".join(f"'{word}'" for word in card.efforts)
+        yield bad(
+            f"Unsupported value: 'reasoning_effort' does not support '{effort}' with this model. Supported values "
+            f"are: {told}.",
+            "reasoning_effort",
+            "unsupported_value",
+        )
+    if card.sampling:
+        return
+    for name in ("temperature", "top_p"):
+        value = body.get(name)
+        if value not in (None, 1) and effort != "none":
+            yield bad(
+                f"Unsupported value: '{name}' does not support {value} with this model. Only the default (1) value "
+                f"is supported.",
+                name,
+                "unsupported_value",
+            )
+    if body.get("stop") is not None:
+        yield bad(
+            "Unsupported parameter: 'stop' is not supported with this model.", "stop", "unsupported_parameter"
+        )
 
 
 def _overflow(inquiry: Inquiry) -> Iterator[Refusal]:

@@ -1,0 +1,107 @@
+"""How long an answer may be: what the client asks for, within the model's cap and what the window leaves.
+
+    asked 32,000   cap 16,384   window 128,000   prompt 120,000   ->   about 4,000 to 8,000
+    asked 32,000   cap 16,384   window 128,000   prompt 12        ->   16,384
+
+The prompt is an estimate until the upstream has counted it, so a part of what it leaves stays free. A thinking budget
+is a part of the answer and shrinks with it. A limit that fits stays as the client sent it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from plimsoll.dialects import ChatRequest, Thinking
+from plimsoll.dialects.efforts import LEAST_BUDGET
+from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.dropin.windows import ModelFacts
+from plimsoll.models import estimate_messages_tokens_rough, estimate_tools_tokens
+
+LIMIT_FIELDS = ("max_completion_tokens", "max_tokens")
+SMALL_BYTES = 65_536  # a body up to here is estimated in less than a millisecond
+ROUGH_BYTES_PER_TOKEN = 4
+# Share that is added to a prompt. Uncalibrated estimates are 6.5 % off on average (models/counting.py), those that a
+# reported count anchors 3 % at the 95th percentile (bench/counting.py).
+ROUGH_MARGIN, ANCHORED_MARGIN = 0.10, 0.03
+UNCOUNTED_MARGIN = 0.50  # after a refusal without numbers: the estimate was too low, nobody knows by how much
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSize:
+    """Tokens of a prompt, and the share by which they may be wrong; 0 where the upstream counted them."""
+
+    tokens: int
+    margin: float = ROUGH_MARGIN
+
+    def left_in(self, window: int) -> int:
+        """Tokens that a window leaves for the answer; at least half of what the estimate leaves."""
+        left = window - self.tokens
+        return max(left - round(self.tokens * self.margin), left // 2 if self.margin else left)
+
+
+def answer_limit(asked: int, facts: ModelFacts, prompt: PromptSize | None) -> int:
+    """The tokens that the answer may have. Without a prompt size only the cap counts.
+
+    Where the prompt alone fills the window, the limit is not the reason why the request fails.
+    """
+    limit = asked if facts.output_cap is None else min(asked, facts.output_cap)
+    left = prompt.left_in(facts.card.window) if prompt else limit
+    return min(limit, left) if left > 0 else limit
+
+
+def fitted_budget(budget: int, asked: int, limit: int) -> int | None:
+    """The thinking budget within a lower limit, the same share of it; None where too little would be left."""
+    if limit >= asked:
+        return budget
+    share = budget * limit // asked
+    return share if share >= LEAST_BUDGET else None
+
+
+def with_fitting_limits(body: dict[str, Any], facts: ModelFacts, prompt: PromptSize | None) -> dict[str, Any]:
+    """The body of a request with limits that the model takes; the same object where they fit."""
+    asked = {name: count for name in LIMIT_FIELDS if (count := whole_number(body.get(name)))}
+    limits = {name: answer_limit(count, facts, prompt) for name, count in asked.items()}
+    if limits == asked:
+        return body
+    fitted = {**body, **limits}
+    thinking = body.get("thinking")
+    thinking = thinking if isinstance(thinking, dict) else {}
+    budget = whole_number(thinking.get("budget_tokens"))
+    if budget and "max_tokens" in asked:
+        less = fitted_budget(budget, asked["max_tokens"], limits["max_tokens"])
+        fitted["thinking"] = {**thinking, "budget_tokens": less} if less else {"type": "disabled"}
+    return fitted
+
+
+def request_with_fitting_limits(
+    request: ChatRequest, facts: ModelFacts, prompt: PromptSize | None
+) -> ChatRequest:
+    """The same for a request that is translated."""
+    asked = whole_number(request.max_tokens)
+    limit = answer_limit(asked, facts, prompt) if asked else 0
+    if limit == asked:
+        return request
+    thinking = request.thinking
+    if thinking and thinking.budget_tokens:
+        less = fitted_budget(thinking.budget_tokens, asked, limit)
+        thinking = replace(thinking, budget_tokens=less) if less else Thinking(mode="disabled")
+    return replace(request, max_tokens=limit, thinking=thinking)
+
+
+def estimated_prompt(inquiry: Inquiry) -> int:
+    """The tokens of a request as the client sent it, about."""
+    if len(inquiry.raw) > SMALL_BYTES:
+        return len(inquiry.raw) // ROUGH_BYTES_PER_TOKEN
+    messages = inquiry.body.get("messages")
+    listed = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    system = {"role": "system", "content": inquiry.body.get("system") or ""}
+    return (
+        estimate_messages_tokens_rough(listed)
+        + estimate_messages_tokens_rough([system])
+        + estimate_tools_tokens(inquiry.tools)
+    )
+
+
+def whole_number(value: Any) -> int:
+    """A positive number of tokens; 0 for anything else."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return max(0, value) if is_number else 0
