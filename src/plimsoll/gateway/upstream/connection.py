@@ -41,7 +41,7 @@ class Connection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._patience_ends = 0.0
         self._alarm: asyncio.TimerHandle | None = None
-        self._has_head = self._is_whole = self._is_paused = False
+        self._has_bytes = self._has_head = self._is_whole = self._is_paused = False
         self._ends_with_connection = self._is_kept = False
         self._failure: ConnectionBroken | None = None
 
@@ -55,7 +55,8 @@ class Connection(asyncio.Protocol):
         self.status, self.headers = 0, []
         self._pieces.clear()
         self._waiting = 0
-        self._has_head = self._is_whole = self._ends_with_connection = self._is_kept = False
+        self._has_bytes = self._has_head = self._is_whole = False
+        self._ends_with_connection = self._is_kept = False
         self._parser = httptools.HttpResponseParser(self)
         lines = [f"{method} {target} HTTP/1.1".encode("ascii")]
         lines += [name + b": " + value for name, value in headers]
@@ -102,6 +103,7 @@ class Connection(asyncio.Protocol):
         if self._parser is None or self._is_whole:
             self.close()  # nobody asked for this
             return
+        self._has_bytes = True
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
@@ -117,7 +119,7 @@ class Connection(asyncio.Protocol):
             self._is_whole = True
         elif not self._is_whole:
             words = str(exc) if exc else "the connection was closed in the middle of the answer"
-            self._fail(ConnectionBroken(words, is_unused=not self._has_head))
+            self._fail(ConnectionBroken(words, is_unused=not self._has_bytes))
         self._wake()
 
     # What the parser calls
@@ -161,7 +163,7 @@ class Connection(asyncio.Protocol):
         if self._failure is not None:
             raise self._failure
         if self.is_closed:
-            raise ConnectionBroken("the connection was closed", is_unused=not self._has_head)
+            raise ConnectionBroken("the connection was closed", is_unused=not self._has_bytes)
         waiter = self._waiter = self._loop.create_future()
         ends = self._patience_ends = self._loop.time() + seconds
         # One alarm for many waits: a stream has thousands of them, and hardly any comes to its end.

@@ -2,8 +2,9 @@
 
     ask ─► a kept connection, or a new one ─► answer ─► read to its end ─► kept again
 
-A kept connection may have been closed by the other side at the moment it is used; such a request, of which
-no byte was answered, is sent once more on a new connection. Every failure is a `ProviderError`.
+A kept connection may have been closed by the other side at the moment it is used. Such a request, of which no
+byte was answered, is sent again once, on a new connection; on a new connection nothing is sent twice.
+Every failure is a `ProviderError`.
 """
 
 import asyncio
@@ -123,24 +124,35 @@ class Pool:
     async def ask(self, call: Call, first_byte: float | None = None) -> Answer:
         """Send a request and wait for the head of its answer."""
         seconds = self._timeouts.first_byte if first_byte is None else first_byte
-        while True:
-            connection = self._take(call.place) or await self._open(call)
-            was_kept = connection.uses > 0
+        kept = self._take(call.place)
+        if kept is not None:
             try:
-                connection.send(call.method, call.target, self._headers(call), call.body)
-                await connection.head(seconds)
-                return Answer(self, call, connection, self._timeouts)
+                return await self._asked(call, kept, seconds)
             except ConnectionBroken as error:
-                connection.close()
-                if was_kept and error.is_unused:
-                    continue  # closed by the other side while it was kept; the next one may be too
-                raise self.error(call, "network", f"{call.place.shown}: {error}") from None
-            except TimeoutError:
-                connection.close()
-                raise self.error(call, "timeout", f"nothing came for {seconds:g} s") from None
-            except BaseException:  # the client has left: nobody waits for this answer any more
-                connection.close()
-                raise
+                if not error.is_unused:
+                    raise self._network_error(call, error) from None
+        # Not another kept one: whatever closed the first may have closed them all.
+        fresh = await self._open(call)
+        try:
+            return await self._asked(call, fresh, seconds)
+        except ConnectionBroken as error:
+            raise self._network_error(call, error) from None
+
+    async def _asked(self, call: Call, connection: Connection, seconds: float) -> Answer:
+        """The answer over one connection, which is closed where none comes."""
+        try:
+            connection.send(call.method, call.target, self._headers(call), call.body)
+            await connection.head(seconds)
+        except TimeoutError:
+            connection.close()
+            raise self.error(call, "timeout", f"nothing came for {seconds:g} s") from None
+        except BaseException:  # also a client that has left: nobody waits for this answer any more
+            connection.close()
+            raise
+        return Answer(self, call, connection, self._timeouts)
+
+    def _network_error(self, call: Call, error: ConnectionBroken) -> ProviderError:
+        return self.error(call, "network", f"{call.place.shown}: {error}")
 
     def give_back(self, place: Place, connection: Connection) -> None:
         """Keep a connection that can carry another request; close any other."""
