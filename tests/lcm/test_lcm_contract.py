@@ -44,7 +44,7 @@ SHORT = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=160, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(SHORT, st.sampled_from(list(FACTORIES)))
 def test_the_lossless_engine_keeps_the_contract_on_many_conversations(case, name):
     run = run_case(FACTORIES[name], case)
