@@ -19,7 +19,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 LABELS = HERE / "labels"
 DATA = HERE.parents[2] / "shared" / "data"
-TIED = ("outcomes",)  # label files that cite messages
+TIED = ("outcomes", "requests", "constraints")  # label files that cite messages
 Message = dict[str, Any]
 Row = dict[str, Any]
 

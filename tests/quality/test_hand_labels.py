@@ -91,3 +91,37 @@ def test_every_label_is_about_the_recorded_text(hand_labels):
             assert list(hand_labels.labelled(name))
         except hand_labels.DataMissing as missing:
             pytest.skip(str(missing))
+
+
+def test_aims_and_requests_are_labelled_in_runs_and_at_human_turns(hand_labels):
+    found = hand_labels.rows("requests")
+    assert len({(row["conversation"], row["cut"]) for row in found}) == len(found) >= 60
+    assert Counter(row["place"] for row in found).keys() == {"human turn", "inside a run"}
+    for row in found:
+        cited = {*row["aim"], *row["request"]}
+        assert cited
+        assert max(cited) < row["cut"]
+        assert cited == set(map(int, row["sha256"]))
+
+
+def test_constraints_are_quoted_and_revoked_by_a_later_message(hand_labels):
+    found = hand_labels.rows("constraints")
+    cuts = {(row["conversation"], row["cut"]) for row in hand_labels.rows("requests")}
+    assert len(found) >= 40
+    assert {(row["conversation"], row["cut"]) for row in found} <= cuts
+    for row in found:
+        for stated in row["constraints"]:
+            assert (stated["state"] == "revoked") == ("revoked_by" in stated)
+            assert stated["message"] < stated.get("revoked_by", row["cut"]) <= row["cut"]
+
+
+def test_quoted_words_stand_in_the_messages_they_are_quoted_from(hand_labels):
+    try:
+        for found in hand_labels.labelled("constraints"):
+            for stated in found.row["constraints"]:
+                assert stated["sentence"] in hand_labels.text_of(found.messages[stated["message"]])
+        for found in hand_labels.labelled("requests"):
+            for number, words in found.row.get("core", {}).items():
+                assert words in hand_labels.text_of(found.messages[int(number)])
+    except hand_labels.DataMissing as missing:
+        pytest.skip(str(missing))
