@@ -1,6 +1,7 @@
 """Load for the gateway's bench: an upstream that costs next to nothing, and clients that measure.
 
-python bench/load.py PORT     the upstream alone, which bench/gateway.py starts in a process of its own
+python bench/load.py PORT              the upstream alone, which the benches start in a process of its own
+python bench/load.py PORT --summaries  streams are summaries that are written at once: see isolation.py
 
     load      closed: each connection sends its next request when it has the answer to the last; for throughput
     streams   open: streams begin at times that nobody's slowness moves, so many that the asked number is under
@@ -89,6 +90,9 @@ class Upstream(asyncio.Protocol):
         if b'"stream": true' not in body and b'"stream":true' not in body:
             self._transport.write(_WHOLE)
             return
+        self._stream()
+
+    def _stream(self) -> None:
         self._transport.write(_HEAD + _piece())
         asyncio.get_running_loop().call_later(PAUSE, self._next, 1)
 
@@ -100,6 +104,43 @@ class Upstream(asyncio.Protocol):
             return
         self._transport.write(_piece())
         asyncio.get_running_loop().call_later(PAUSE, self._next, number + 1)
+
+
+_SUMMARY = """## Goal
+Read the files that the user names and tell what is in them.
+## Constraints & Preferences
+(none)
+## Progress
+### Done
+Read every file up to the last one.
+### In Progress
+The file that the user asked for last.
+### Blocked
+(none)
+## Key Decisions
+(none)
+## Relevant Files
+(none)
+## Next Steps
+Go on.
+## Critical Context
+(none)
+"""
+
+
+def _summary_events() -> bytes:
+    said = ({"choices": [{"index": 0, "delta": {"content": line}}]} for line in _SUMMARY.splitlines(True))
+    lines = b"".join(_chunk(b"data: " + json.dumps(one).encode() + b"\n\n") for one in said)
+    return _HEAD + lines + _END + b"0\r\n\r\n"
+
+
+class SummaryUpstream(Upstream):
+    """The same, but a stream is a summary, whole at once: what is left is the gateway's own work."""
+
+    _summary = _summary_events()
+
+    def _stream(self) -> None:
+        self._transport.write(self._summary)
 
 
 @dataclass(slots=True)
@@ -227,8 +268,8 @@ async def streams(port: int, at_once: int, seconds: float, *, start: int = 0, si
     return into
 
 
-async def _serve(port: int) -> None:
-    server = await asyncio.get_running_loop().create_server(Upstream, "127.0.0.1", port, backlog=2_048)
+async def _serve(port: int, upstream: type[Upstream]) -> None:
+    server = await asyncio.get_running_loop().create_server(upstream, "127.0.0.1", port, backlog=2_048)
     await server.serve_forever()
 
 
@@ -236,6 +277,6 @@ if __name__ == "__main__":
     try:
         import uvloop
 
-        uvloop.run(_serve(int(sys.argv[1])))
+        uvloop.run(_serve(int(sys.argv[1]), SummaryUpstream if "--summaries" in sys.argv else Upstream))
     except KeyboardInterrupt:
         pass

@@ -5,14 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
 
 from plimsoll.agent import Workers
 from plimsoll.agent.hosting import HostedEngine
-from plimsoll.agent.workers import WorkerDied
+from plimsoll.agent.workers import NotReady, WorkerDied
 from plimsoll.context import ContextCompressor
 from plimsoll.context.lcm import LcmEngine
 from plimsoll.messages import Message
@@ -171,6 +173,55 @@ def test_a_worker_ends_when_its_parent_is_killed() -> None:
     parent.stdout.close()
     gone, _ = psutil.wait_procs([worker], timeout=30)
     assert gone == [worker]
+
+
+def test_a_compaction_runs_while_another_one_waits_for_its_summary(workers: Workers) -> None:
+    asked, goes_on = threading.Event(), threading.Event()
+    went_on: list[bool] = []
+
+    def wait() -> None:
+        asked.set()
+        went_on.append(goes_on.wait(60))
+
+    with ThreadPoolExecutor(1) as other:
+        waits = ContextCompressor(context_length=WINDOW, summarizer=Writer(wait))
+        first = other.submit(compressed, waits, workers, conversation())
+        assert asked.wait(60)
+        second = compressed(ContextCompressor(context_length=WINDOW), workers, conversation())
+        assert went_on == []  # the first one still waits
+        goes_on.set()
+        here = ContextCompressor(context_length=WINDOW, summarizer=Writer())
+        assert first.result() == compressed(here, None, conversation())
+    assert second == compressed(ContextCompressor(context_length=WINDOW), None, conversation())
+    assert len(workers.processes) == 1
+
+
+def test_a_short_job_does_not_wait_for_a_long_one() -> None:
+    pool = Workers(1)
+    assert pool.wait_until_ready(60)
+    with ThreadPoolExecutor(1) as other:
+        long = other.submit(pool.run, signal.pause)
+        assert pool.run_short(iter, data=b"ab") == [97, 98]
+        assert not long.done()
+        pool.close()
+        with pytest.raises(WorkerDied):
+            long.result()
+
+
+def test_short_jobs_are_refused_until_a_process_has_started() -> None:
+    pool = Workers(1)
+    with pytest.raises(NotReady):
+        pool.run_short(iter, data=b"ab")
+    assert pool.wait_until_ready(60)
+    assert pool.run_short(iter, data=b"ab") == [97, 98]
+    pool.close()
+
+
+def test_a_result_that_cannot_be_read_here_is_no_reason_to_wait_for_ever(workers: Workers) -> None:
+    unreadable = "type('T', (), {'__reduce__': lambda self: (int, ('x',))})()"
+    with pytest.raises(WorkerDied):
+        workers.run(eval, unreadable)
+    assert workers.run(divmod, 7, 2) == (3, 1)
 
 
 def test_an_engine_of_a_plugin_stays_in_a_thread(workers: Workers) -> None:

@@ -14,6 +14,7 @@ import copy
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from typing import Any, TypeGuard, TypeVar
 
 from plimsoll.agent.accounts import Judgement, judge
@@ -22,7 +23,7 @@ from plimsoll.agent.isolation import draft_in_worker, is_isolatable, judge_in_wo
 from plimsoll.agent.workers import CannotStart, Workers
 from plimsoll.context import Budget, ContextCompressor, ContextEngine, Report
 from plimsoll.messages import Message, Wire, found_again
-from plimsoll.models import estimate_messages_tokens_rough as weigh
+from plimsoll.models import estimate_message_tokens
 from plimsoll.providers.auxiliary.watch import CURRENT, SummaryWatch
 
 T = TypeVar("T")
@@ -220,7 +221,7 @@ class HostedEngine:
             timer.cancel()
 
     def _isolates(self, engine: ContextEngine, view: Sequence[Message]) -> bool:
-        return self.workers is not None and is_isolatable(engine) and weigh(view) >= HEAVY_TOKENS
+        return self.workers is not None and is_isolatable(engine) and _is_heavy(view)
 
     def draft(
         self, engine: ContextCompressor, view: list[Message], **arguments: Any
@@ -237,7 +238,7 @@ class HostedEngine:
         """Look at what an engine made of a view; in a worker process where there are any."""
 
         def work() -> Judgement:
-            if self.workers is not None and weigh(view) >= HEAVY_TOKENS:
+            if self.workers is not None and _is_heavy(view):
                 with suppress(CannotStart):
                     return judge_in_worker(self.workers, view, after, wire, report)
             return judge(view, after, wire, report)
@@ -255,6 +256,11 @@ class HostedEngine:
             "The built-in compressor serves.",
         )
         self.engine = fallback
+
+
+def _is_heavy(view: Sequence[Message]) -> bool:
+    """Whether a view is worth the way to another process; looks no further than needed."""
+    return any(tokens >= HEAVY_TOKENS for tokens in accumulate(map(estimate_message_tokens, view)))
 
 
 def _nothing(_why: str) -> None:

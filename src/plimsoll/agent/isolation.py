@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from plimsoll.agent.accounts import Judgement, judge
-from plimsoll.agent.worker import parent
+from plimsoll.agent.worker import Host
 from plimsoll.agent.workers import Workers
 from plimsoll.archive import Node, SearchPage, SearchQuery, StoredMessage
 from plimsoll.context import (
@@ -52,16 +52,16 @@ def draft_in_worker(
     workers: Workers, engine: ContextCompressor, view: list[Message], arguments: Mapping[str, Any]
 ) -> tuple[list[Message], Report]:
     """`engine.draft` in a worker process; blocks until it is done."""
-    log = engine.remembered.log
+    log, link = engine.remembered.log, _Link()
     twin = copy.copy(engine)
     twin.last_report = None
-    twin.summarizer = _Writer() if engine.summarizer is not None else None
-    twin.remembered = engine.remembered.with_log(_Log() if log is not None else None)
+    twin.summarizer = _Writer(link) if engine.summarizer is not None else None
+    twin.remembered = engine.remembered.with_log(_Log(link) if log is not None else None)
     objects: list[Any] = [_WriterHost(engine.summarizer, view), log, None, None]
     if isinstance(engine, LcmEngine) and isinstance(twin, LcmEngine):
         objects[_MEMORY:] = [_MemoryHost(engine.memory, view), engine.clock]
-        twin.memory, twin.clock = _Memory(), _Clock()
-    done: Drafted = workers.run(_draft, twin, view, dict(arguments), objects=objects)
+        twin.memory, twin.clock = _Memory(link), _Clock(link)
+    done: Drafted = workers.run(_draft, link, twin, view, dict(arguments), objects=objects)
     engine.remembered = engine.remembered.unpacked(done.facts)
     return _taken(done.messages, view), done.report
 
@@ -78,8 +78,10 @@ def judge_in_worker(
 # In the worker
 
 
-def _draft(engine: ContextCompressor, view: list[Message], arguments: dict[str, Any]) -> Drafted:
-    _VIEW[:] = view
+def _draft(
+    host: Host, link: "_Link", engine: ContextCompressor, view: list[Message], arguments: dict[str, Any]
+) -> Drafted:
+    link.host, link.view = host, view
     messages, report = engine.draft(list(view), **arguments)
     # Nobody asks a gateway for the list of cleared results, and describing it takes long.
     said = replace(report, _describe_pruned=tuple)
@@ -90,81 +92,110 @@ def _judge(view: list[Message], after: Placed, wire: Wire, report: Report | None
     return judge(view, _taken(after, view), wire, report)
 
 
-_VIEW: list[Message] = []  # of the job that runs
+@dataclass(slots=True)
+class _Link:
+    """The host and the view of one job, which all stand-ins of that job share."""
+
+    host: Host | None = None
+    view: Sequence[Message] = ()
+
+    def call(self, object: int, method: str, *arguments: Any) -> Any:
+        assert self.host is not None, "only a worker calls its host"
+        return self.host.call(object, method, *arguments)
+
+    def wait_for(self, object: int, method: str, *arguments: Any) -> Any:
+        assert self.host is not None, "only a worker calls its host"
+        return self.host.wait_for(object, method, *arguments)
+
+    def placed(self, messages: Sequence[Message]) -> Placed:
+        return _placed(messages, self.view)
 
 
+@dataclass(frozen=True, slots=True)
 class _Writer:
     """A writer of summaries that stays with the parent."""
 
+    link: _Link
+
     def begin(self) -> Summarizer:
-        number, converses = parent().call(_WRITER, "begin")
-        return _Conversing(number) if converses else _Summary(number)
+        number, converses = self.link.call(_WRITER, "begin")
+        return (_Conversing if converses else _Summary)(self.link, number)
 
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
+    link: _Link
     number: int
 
     @property
     def context_length(self) -> int:
-        return int(parent().call(_WRITER, "context_length", (self.number,)))
+        return int(self.link.call(_WRITER, "context_length", self.number))
 
     def summarize(self, prompt: str, max_tokens: int) -> str:
-        return str(parent().call(_WRITER, "summarize", (self.number, prompt, max_tokens)))
+        return str(self.link.wait_for(_WRITER, "summarize", self.number, prompt, max_tokens))
 
 
 class _Conversing(_Summary):
     def prefers_conversation(self, view: Sequence[Message], excerpt_tokens: int, max_tokens: int) -> bool:
-        given = (self.number, _placed(view, _VIEW), excerpt_tokens, max_tokens)
-        return bool(parent().call(_WRITER, "prefers_conversation", given))
+        given = (self.number, self.link.placed(view), excerpt_tokens, max_tokens)
+        return bool(self.link.call(_WRITER, "prefers_conversation", *given))
 
     def summarize_conversation(self, view: Sequence[Message], instruction: str, max_tokens: int) -> str:
-        given = (self.number, _placed(view, _VIEW), instruction, max_tokens)
-        return str(parent().call(_WRITER, "summarize_conversation", given))
+        given = (self.number, self.link.placed(view), instruction, max_tokens)
+        return str(self.link.wait_for(_WRITER, "summarize_conversation", *given))
 
 
+@dataclass(frozen=True, slots=True)
 class _Log:
+    link: _Link
+
     def __call__(self, summary: str) -> Left | None:
-        found: Left | None = parent().call(_LOG, "__call__", (summary,))
+        found: Left | None = self.link.call(_LOG, "__call__", summary)
         return found
 
 
+@dataclass(frozen=True, slots=True)
 class _Clock:
+    link: _Link
+
     def __call__(self) -> float:
-        return float(parent().call(_CLOCK, "__call__"))
+        return float(self.link.call(_CLOCK, "__call__"))
 
 
+@dataclass(frozen=True, slots=True)
 class _Memory:
     """A log with its nodes that stays with the parent."""
 
+    link: _Link
+
     @property
     def session(self) -> str:
-        return str(parent().call(_MEMORY, "session"))
+        return str(self.link.call(_MEMORY, "session"))
 
     def seats(self, messages: Sequence[Message]) -> list[int]:
-        return list(parent().call(_MEMORY, "seats", (_placed(messages, _VIEW),)))
+        return list(self.link.call(_MEMORY, "seats", self.link.placed(messages)))
 
     def published(self, messages: Sequence[Message], seats: Sequence[int]) -> None:
-        parent().call(_MEMORY, "published", (_placed(messages, _VIEW), list(seats)))
+        self.link.call(_MEMORY, "published", self.link.placed(messages), list(seats))
 
     def messages(self, first: int, last: int, session: str = "") -> list[StoredMessage]:
-        return list(parent().call(_MEMORY, "messages", (first, last, session)))
+        return list(self.link.call(_MEMORY, "messages", first, last, session))
 
     def nodes(self, session: str = "") -> list[Node]:
-        return list(parent().call(_MEMORY, "nodes", (session,)))
+        return list(self.link.call(_MEMORY, "nodes", session))
 
     def add(self, nodes: Sequence[Node]) -> None:
-        parent().call(_MEMORY, "add", (list(nodes),))
+        self.link.call(_MEMORY, "add", list(nodes))
 
     def search(self, query: SearchQuery) -> SearchPage:
-        found: SearchPage = parent().call(_MEMORY, "search", (query,))
+        found: SearchPage = self.link.call(_MEMORY, "search", query)
         return found
 
     def scratch(self) -> Memory:
         raise NotImplementedError("a worker never drafts without keeping")
 
     def by_handle(self, handle: str) -> StoredMessage | None:
-        found: StoredMessage | None = parent().call(_MEMORY, "by_handle", (handle,))
+        found: StoredMessage | None = self.link.call(_MEMORY, "by_handle", handle)
         return found
 
 

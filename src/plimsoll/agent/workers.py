@@ -1,11 +1,12 @@
 """Heavy pure work in processes of its own, so that nobody's request waits for somebody else's compaction.
 
-    thread ─► a free worker, started when first needed ─► job ─► result
+    thread ─► a worker with nothing to compute, started when first needed ─► job ─► result
                  ├─ it died ──► the job is given to another one, once
                  └─ late ─────► it is killed
 
-Only functions of Plimsoll run there. Objects with connections, such as the writer of summaries, stay here and are
-called from there. `Workers` is used from threads; a call waits for a free worker.
+A worker computes for one long job at a time; while that job waits for a summary model, the worker takes the next one.
+Short jobs (`run_short`) wait for nobody. Only functions of Plimsoll run there. Objects with connections, such as the
+writer of summaries, stay here and are called from there. `Workers` is used from threads.
 """
 
 import contextlib
@@ -14,15 +15,17 @@ import logging
 import subprocess
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
-from plimsoll.agent.worker import Ask, Channel, Done, Job, Reply
+from plimsoll.agent.worker import Ask, Channel, Done, Job, Part, Ready, Reply
 
 log = logging.getLogger(__name__)
 ATTEMPTS = 2
 LONGEST = 240.0  # seconds of a job, longer than any compaction is waited for; then its process is killed
+ENGINES = "plimsoll.agent.isolation"  # imported by every worker: it runs the engines
 _PROGRAM = "from plimsoll.agent.worker import main; main()"
 _PATIENCE = 5.0  # seconds for a worker to end when its input is closed, before it is killed
 
@@ -35,53 +38,74 @@ class CannotStart(Exception):
     """The system starts no more processes."""
 
 
-class _Worker:
-    """One process, and the pipes to it."""
+class NotReady(Exception):
+    """No worker can take a short job at once."""
 
-    def __init__(self) -> None:
+
+@dataclass(slots=True)
+class _Running:
+    """A job that a worker has, and the objects that it may call."""
+
+    objects: Sequence[Any]
+    context: contextvars.Context  # the summary model finds there who watches it
+    parts: list[Any] = field(default_factory=list)
+    done: Done | None = None  # None at the end: the process is gone
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+class _Worker:
+    """One process, and the pipes to it. `changed` is notified when it has nothing to compute any more."""
+
+    def __init__(self, modules: Sequence[str], changed: threading.Condition) -> None:
         # -P: a file in the current directory must not stand in for a module.
-        command = [sys.executable, "-P", "-c", _PROGRAM]
+        command = [sys.executable, "-P", "-c", _PROGRAM, *modules]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.channel = Channel(self.process.stdout, self.process.stdin)
-        # One that is killed while it has nothing to do must not stay behind as a zombie.
-        threading.Thread(target=self.process.wait, name="plimsoll-worker-wait", daemon=True).start()
+        self.is_ready = False
+        self.computing = 0  # long jobs that compute now
+        self._changed = changed
+        self._numbers = count(1)
+        self._jobs: dict[int, _Running] = {}
+        self._is_gone = False
+        threading.Thread(target=self._listen, name="plimsoll-worker", daemon=True).start()
 
-    def run(self, job: Job, objects: Sequence[Any]) -> Any:
-        """The result of a job; `EOFError` or `OSError` where the process is gone."""
-        self.channel.write(job)
-        while True:
-            value = self.channel.read()
-            if isinstance(value, Done):
-                if value.error is not None:
-                    raise value.error
-                return value.result
-            # In a thread: a job may ask for several things side by side.
-            run = contextvars.copy_context().run  # the summary model finds there who watches it
-            answering = threading.Thread(target=run, args=(self._answer, value, objects), daemon=True)
-            answering.start()
-
-    def _answer(self, ask: Ask, objects: Sequence[Any]) -> None:
-        try:
-            found = getattr(objects[ask.object], ask.method)
-            reply = Reply(ask.number, found(*ask.arguments) if callable(found) else found)
-        except Exception as error:
-            reply = Reply(ask.number, error=error)
-        with contextlib.suppress(
-            OSError, ValueError
-        ):  # the worker is gone; whoever waits for the job sees that
-            try:
-                self.channel.write(reply)
-            except (TypeError, AttributeError) as error:  # it cannot be pickled
-                self.channel.write(Reply(ask.number, error=RuntimeError(str(reply.error or error))))
+    @property
+    def jobs(self) -> int:
+        """How many it has, those that wait included."""
+        return len(self._jobs)
 
     @property
     def is_alive(self) -> bool:
-        return self.process.poll() is None
+        return not self._is_gone and self.process.poll() is None
+
+    def run(self, job: Job, objects: Sequence[Any] = ()) -> tuple[Any, list[Any]]:
+        """The result of a job and what it yielded; `EOFError` or `OSError` where the process is gone."""
+        running = _Running(objects, contextvars.copy_context())
+        self._jobs[job.number] = running
+        try:
+            if self._is_gone:
+                raise EOFError("the process is gone")
+            self.channel.write(job)
+            running.ended.wait()
+        finally:
+            del self._jobs[job.number]
+        done = running.done
+        if done is None:
+            raise EOFError("the process is gone")
+        if done.error is not None:
+            raise done.error
+        return done.result, running.parts
+
+    def job(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], data: bytes | None, hosted: bool
+    ) -> Job:
+        """A job for it."""
+        return Job(next(self._numbers), function, arguments, data, hosted)
 
     def kill(self) -> None:
-        """End it now and leave no zombie; whoever waits for its job gets `EOFError`."""
+        """End it now and leave no zombie; whoever waits for its jobs gets `EOFError`."""
         self.process.kill()
         self.process.wait()
 
@@ -96,27 +120,94 @@ class _Worker:
             self.kill()
         self.channel.close()
 
+    def _listen(self) -> None:
+        """Hand on what the process says until it ends."""
+        try:
+            while True:
+                self._take(self.channel.read())
+        except (EOFError, OSError, ValueError):
+            pass  # it has ended
+        except Exception:  # nobody can tell for which job it was
+            log.exception("a worker process is ended: what it said cannot be read")
+        self.process.kill()
+        self._is_gone = True
+        for running in list(self._jobs.values()):
+            running.ended.set()
+        with self._changed:
+            self._changed.notify_all()
+        self.process.wait()  # one that is killed while it has nothing to do must not stay behind as a zombie
+
+    def _take(self, value: Any) -> None:
+        if isinstance(value, Ready):
+            self.is_ready = True
+            with self._changed:
+                self._changed.notify_all()
+            return
+        running = self._jobs.get(value.job)
+        if running is None:
+            return
+        if isinstance(value, Part):
+            running.parts.append(value.value)
+        elif isinstance(value, Done):
+            running.done = value
+            running.ended.set()
+        else:  # in a thread: a job may ask for several things side by side
+            run = running.context.copy().run
+            threading.Thread(target=run, args=(self._answer, value, running.objects), daemon=True).start()
+
+    def _answer(self, ask: Ask, objects: Sequence[Any]) -> None:
+        if ask.waits:
+            self.leave()
+        try:
+            found = getattr(objects[ask.object], ask.method)
+            reply = Reply(ask.number, found(*ask.arguments) if callable(found) else found)
+        except Exception as error:
+            reply = Reply(ask.number, error=error)
+        if ask.waits:
+            self.enter()
+        # Where the worker is gone, whoever waits for the job sees that.
+        with contextlib.suppress(OSError, ValueError):
+            try:
+                self.channel.write(reply)
+            except (TypeError, AttributeError) as error:  # it cannot be pickled
+                self.channel.write(Reply(ask.number, error=RuntimeError(str(reply.error or error))))
+
+    def enter(self) -> None:
+        """Wait until it computes nothing, and let it compute for a job."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.computing < 1 or self._is_gone)
+            self.computing += 1
+
+    def leave(self) -> None:
+        """A job computes no more, or waits."""
+        with self._changed:
+            self.computing -= 1
+            self._changed.notify_all()
+
 
 class Workers:
-    """At most `most` processes, each with one job at a time. Close it in the end."""
+    """At most `most` processes, each with one long job at a time. Close it in the end.
 
-    def __init__(self, most: int, longest: float = LONGEST) -> None:
-        self._most, self._longest = most, longest
-        self._idle: deque[_Worker] = deque()
-        self._all: set[_Worker] = set()
-        self._free = threading.Condition()
+    `modules` are imported before a process takes its first job.
+    """
+
+    def __init__(self, most: int, longest: float = LONGEST, modules: Sequence[str] = ()) -> None:
+        self._most, self._longest, self._modules = most, longest, (ENGINES, *modules)
+        self._all: list[_Worker] = []
+        self._changed = threading.Condition()
         self._is_closed = False
 
     @property
     def processes(self) -> list[int]:
         """The ids of the processes that run."""
-        with self._free:
+        with self._changed:
             return [worker.process.pid for worker in self._all]
 
     def run(self, function: Callable[..., Any], *arguments: Any, objects: Sequence[Any] = ()) -> Any:
-        """What a function of a module returns or raises in a worker. It may call `objects`, which stay here.
+        """What a function of a module returns or raises in a worker; waits for one that has nothing to compute.
 
-        `WorkerDied` where processes do not survive it or take too long, `CannotStart` where there are none.
+        With `objects`, which stay here, the function takes a `Host` first, by which it may call them. `WorkerDied`
+        where processes do not survive it or take too long, `CannotStart` where there are none.
         """
         for _ in range(ATTEMPTS):
             worker = self._take()
@@ -124,64 +215,92 @@ class Workers:
             late.daemon = True
             late.start()
             try:
-                result = worker.run(Job(function, arguments), objects)
+                return worker.run(worker.job(function, arguments, None, bool(objects)), objects)[0]
             except (EOFError, OSError):
                 self._drop(worker)
                 if late.finished.is_set():
                     raise WorkerDied(f"{function.__name__} took more than {self._longest:g} s.") from None
                 log.warning("a worker process died (%s); its job is tried again", worker.process.returncode)
-            except BaseException:
-                self._give_back(worker)
-                raise
-            else:
-                self._give_back(worker)
-                return result
             finally:
                 late.cancel()
+                worker.leave()
         raise WorkerDied(f"{ATTEMPTS} worker processes died in {function.__name__}.")
+
+    def run_short(self, function: Callable[..., Any], *arguments: Any, data: bytes) -> list[Any]:
+        """What a generator function yields in a worker, beside whatever that computes; `data` is its last argument.
+
+        `NotReady` where no process can take it at once. One is started then, for the next time.
+        """
+        worker = self._ready()
+        try:
+            return worker.run(worker.job(function, arguments, data, False))[1]
+        except (EOFError, OSError):
+            self._drop(worker)
+            raise NotReady("The worker process died.") from None
+
+    def wait_until_ready(self, seconds: float) -> bool:
+        """Start a process where there is none; whether one can take short jobs within so many seconds."""
+        with contextlib.suppress(NotReady):
+            self._ready()
+        with self._changed:
+            return self._changed.wait_for(lambda: any(one.is_ready for one in self._all), seconds)
 
     def close(self) -> None:
         """End all processes; what still runs is given up."""
-        with self._free:
+        with self._changed:
             self._is_closed = True
-            workers, idle = set(self._all), set(self._idle)
-            self._all.clear()
-            self._idle.clear()
-            self._free.notify_all()
-        for worker in workers - idle:
-            worker.kill()
+            workers, self._all = self._all, []
+            self._changed.notify_all()
+        for worker in workers:
+            if worker.jobs:
+                worker.kill()
         for worker in workers:
             worker.close()
 
     def _take(self) -> _Worker:
-        with self._free:
+        with self._changed:
             while True:
-                if self._is_closed:
-                    raise WorkerDied("The worker processes have ended.")
-                while self._idle:
-                    worker = self._idle.pop()
-                    if worker.is_alive:
-                        return worker
-                    self._all.discard(worker)
-                    worker.channel.close()
-                if len(self._all) < self._most:
-                    try:
-                        worker = _Worker()
-                    except OSError as error:
-                        raise CannotStart(f"No worker process can be started: {error}") from error
-                    self._all.add(worker)
+                self._prune()
+                worker = next((one for one in self._all if one.computing < 1), None)
+                if worker is None and len(self._all) < self._most:
+                    worker = self._start()
+                if worker is not None:
+                    worker.computing += 1
                     return worker
-                self._free.wait()
+                self._changed.wait()
 
-    def _give_back(self, worker: _Worker) -> None:
-        with self._free:
-            if worker in self._all:
-                self._idle.append(worker)
-            self._free.notify()
+    def _ready(self) -> _Worker:
+        """The process with the fewest jobs of those that have started."""
+        with self._changed:
+            self._prune()
+            if not self._all:
+                with contextlib.suppress(CannotStart):
+                    self._start()
+            ready = [one for one in self._all if one.is_ready]
+        if not ready:
+            raise NotReady("No worker process has started yet.")
+        return min(ready, key=lambda one: one.jobs)
+
+    def _start(self) -> _Worker:
+        try:
+            worker = _Worker(self._modules, self._changed)
+        except OSError as error:
+            raise CannotStart(f"No worker process can be started: {error}") from error
+        self._all.append(worker)
+        return worker
+
+    def _prune(self) -> None:
+        if self._is_closed:
+            raise WorkerDied("The worker processes have ended.")
+        for worker in [one for one in self._all if not one.is_alive]:
+            self._all.remove(worker)
+            if not worker.jobs:
+                worker.channel.close()
 
     def _drop(self, worker: _Worker) -> None:
         worker.kill()
         worker.channel.close()
-        with self._free:
-            self._all.discard(worker)
-            self._free.notify()
+        with self._changed:
+            if worker in self._all:
+                self._all.remove(worker)
+            self._changed.notify_all()

@@ -97,8 +97,9 @@ class GatewaySection(Section):
         ge=0,
         le=64,
         description=(
-            "Processes in which each process of the gateway compacts conversations, so that requests do not wait for "
-            "it; started when first needed. 0 compacts in threads. Engines of plugins always run in threads."
+            "Processes in which each process of the gateway compacts conversations and reads large request bodies, "
+            "so that other requests do not wait; started when first needed. 0 uses threads instead. Engines of "
+            "plugins always run in threads."
         ),
     )
     keys: KeyRule = Field(

@@ -13,6 +13,7 @@ import asyncio
 import gc
 import os
 import secrets
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -26,6 +27,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from plimsoll.agent import CompactionRules, Workers
+from plimsoll.agent.worker import SWITCH_SECONDS
 from plimsoll.archive import ArchiveStore
 from plimsoll.archive.keys import Spent
 from plimsoll.archive.opening import open_archive
@@ -34,6 +36,8 @@ from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.errors import UserError
 from plimsoll.gateway.access.door import Door
 from plimsoll.gateway.access.front import front
+from plimsoll.gateway.dropin import body_reader
+from plimsoll.gateway.dropin.body_reader import BodyReader
 from plimsoll.gateway.dropin.desk import Desk
 from plimsoll.gateway.dropin.endpoint import Endpoint
 from plimsoll.gateway.dropin.index import FILE_NAME, ChainIndex
@@ -84,6 +88,7 @@ class Gateway:
         self.threads: Threads | None = None
         self.store: ArchiveStore | None = None
         self.log: Log | None = None
+        self.reader = BodyReader()
 
     @asynccontextmanager
     async def opened(self, _app: object = None) -> AsyncIterator[None]:
@@ -131,11 +136,9 @@ class Gateway:
             settings.auxiliary.compression, settings.model, self.environ, home=home
         )
         auxiliary = open_auxiliary(settings, summaries, home)
-        workers = (
-            Workers(settings.gateway.compaction_workers) if settings.gateway.compaction_workers else None
-        )
-        if workers is not None:
-            stack.push_async_callback(asyncio.to_thread, workers.close)
+        workers = self._workers(stack)
+        self.reader = BodyReader(workers)
+        stack.callback(self.reader.close)
         if auxiliary is not None:
             stack.push_async_callback(asyncio.to_thread, auxiliary.close)
         windows = Windows(
@@ -169,6 +172,15 @@ class Gateway:
         )
         stack.push_async_callback(self.messaging.close, self.gateway.shutdown_seconds)
         self.messaging.start()
+
+    def _workers(self, stack: AsyncExitStack) -> Workers | None:
+        """Processes for compactions and large bodies; None where the settings want none."""
+        most = self.settings.gateway.compaction_workers
+        if not most:
+            return None
+        workers = Workers(most, modules=[body_reader.MODULE])
+        stack.push_async_callback(asyncio.to_thread, workers.close)
+        return workers
 
     def _room_for(self, card: ModelCard, prompt: int, output: int) -> AbstractAsyncContextManager[None]:
         """Room for a request of a session in the limits of whoever asks."""
@@ -212,11 +224,13 @@ def build_app(
     within = Gateway(settings, gateway, environ, home or plimsoll_home(), clock)
     limits = gateway.limits
 
-    listed = Models(lambda: within.open_desk)
+    listed, reader = Models(lambda: within.open_desk), lambda: within.reader
     routes = [
-        Route("/v1/chat/completions", Endpoint("openai", limits, within.answer), methods=["POST"]),
-        Route("/v1/messages", Endpoint("anthropic", limits, within.answer), methods=["POST"]),
-        Route("/v1/messages/count_tokens", Endpoint("anthropic", limits, within.count), methods=["POST"]),
+        Route("/v1/chat/completions", Endpoint("openai", limits, reader, within.answer), methods=["POST"]),
+        Route("/v1/messages", Endpoint("anthropic", limits, reader, within.answer), methods=["POST"]),
+        Route(
+            "/v1/messages/count_tokens", Endpoint("anthropic", limits, reader, within.count), methods=["POST"]
+        ),
         Route("/v1/models", listed, methods=["GET"]),
         Route("/v1/models/{name:path}", listed, methods=["GET"]),
         *session_routes(lambda: within.open_session_desk, limits),
@@ -243,6 +257,7 @@ def app_from_config(gateway: GatewaySettings) -> Starlette:
     Finalize(None, log.stop, exitpriority=0)
     app = build_app(settings, gateway)
     app.state.gateway.log = log
+    sys.setswitchinterval(SWITCH_SECONDS)
     # What was loaded stays to the end: looking through it for garbage would hold up streams, again and again.
     gc.collect()
     gc.freeze()

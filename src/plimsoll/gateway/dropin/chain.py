@@ -8,12 +8,13 @@ unknown. Cache markers do not count, as clients move them, and a text counts lik
 holds who asks, so that two callers never meet, and the name that the client gave, if it gave one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from plimsoll.gateway.dropin.inquiry import unmarked
+from plimsoll.gateway.dropin.inquiry import SESSION_HEADER, unmarked
 from plimsoll.gateway.edge.jsontext import write_sorted
+from plimsoll.gateway.upstream.headers import caller_of
 
 SIZE = 16
 
@@ -21,6 +22,11 @@ SIZE = 16
 def root_of(caller: bytes, dialect: str, session: bytes = b"") -> bytes:
     """Where the chain of a conversation begins."""
     return blake2b(b"\0".join((caller, dialect.encode(), session)), digest_size=SIZE).digest()
+
+
+def root_for(named: Mapping[bytes, bytes], dialect: str) -> bytes:
+    """Where the chain of a request with these headers begins."""
+    return root_of(caller_of(named), dialect, named.get(SESSION_HEADER, b"").strip())
 
 
 def chain_of(root: bytes, said: Iterable[dict[str, Any]]) -> list[bytes]:

@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from plimsoll.gateway.access.caller import caller_in
+from plimsoll.gateway.dropin.body_reader import BodyReader
+from plimsoll.gateway.dropin.chain import root_for
 from plimsoll.gateway.dropin.inquiry import Inquiry
 from plimsoll.gateway.edge.answers import send_error
-from plimsoll.gateway.edge.body import ClientLeft, Receive, Refused, Scope, Send, left, parse_body, read_body
+from plimsoll.gateway.edge.body import ClientLeft, Receive, Refused, Scope, Send, left, read_body
 from plimsoll.gateway.settings import Limits
 from plimsoll.gateway.watch.facts import note_refusal
 from plimsoll.providers.catalogue import Dialect
@@ -15,18 +17,22 @@ Serve = Callable[[Inquiry, Send], Awaitable[None]]
 
 
 class Endpoint:
-    """One path; `serve` answers what was read."""
+    """One path; `reader` reads bodies, `serve` answers what was read."""
 
-    def __init__(self, dialect: Dialect, limits: Limits, serve: Serve) -> None:
-        self._dialect, self._limits, self._serve = dialect, limits, serve
+    def __init__(
+        self, dialect: Dialect, limits: Limits, reader: Callable[[], BodyReader], serve: Serve
+    ) -> None:
+        self._dialect, self._limits, self._reader, self._serve = dialect, limits, reader, serve
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = tuple(scope["headers"])
         named = dict(headers)
         try:
             raw = await read_body(receive, named.get(b"content-length"), self._limits)
-            body, owner = parse_body(raw, self._limits), caller_in(scope).archive_owner
-            inquiry = Inquiry(self._dialect, raw, body, headers, owner, scope.get("query_string", b""))
+            root = root_for(named, self._dialect)
+            body, analysis = await self._reader().read(raw, self._dialect, root, self._limits)
+            owner, query = caller_in(scope).archive_owner, scope.get("query_string", b"")
+            inquiry = Inquiry(self._dialect, raw, body, headers, owner, query, analysis)
             await self._until_left(inquiry, receive, send)
         except Refused as error:
             note_refusal(error.kind)

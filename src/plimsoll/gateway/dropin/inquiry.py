@@ -4,7 +4,7 @@ lead    the system prompt: Anthropic's `system`, or the system messages at the s
 said    the messages behind it, as they stand on the wire
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -26,6 +26,30 @@ _ITEMS = ("content", "tool_calls")
 _SERVER_EDITS = ("clear_tool_uses", "compact")
 
 
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """System prompt and tools, which stay the same from request to request: what tells them apart, their tokens."""
+
+    key: bytes
+    lead: int
+    tools: int
+
+    @property
+    def tokens(self) -> int:
+        return self.lead + self.tools
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What was found in a large body where that held up nobody; for each message of the wire behind the lead."""
+
+    frame: Frame | None = None
+    chain: list[bytes] = field(default_factory=list)
+    canonical: list[list[Message]] = field(default_factory=list)
+    tokens: list[list[int]] = field(default_factory=list)
+    fault: str = ""  # why it is no conversation
+
+
 @dataclass(frozen=True)
 class Inquiry:
     """One request of a client."""
@@ -36,6 +60,7 @@ class Inquiry:
     headers: tuple[Header, ...]
     owner: Owner  # of the conversation, where it is stored
     query: bytes = b""
+    analysis: Analysis | None = None  # of a large body
 
     @cached_property
     def named(self) -> dict[bytes, bytes]:
@@ -74,11 +99,6 @@ class Inquiry:
     def is_switched_off(self) -> bool:
         """Whether the client wants its request to go through as it is."""
         return self.named.get(SWITCH_HEADER, b"").strip().lower() == b"off"
-
-    @property
-    def session(self) -> bytes:
-        """The name that the client gives its conversation; empty where it gives none."""
-        return self.named.get(SESSION_HEADER, b"").strip()
 
     @property
     def has_markers(self) -> bool:

@@ -9,17 +9,16 @@ Where the upstream speaks the other dialect, the request is translated; everythi
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import Any
 
 from plimsoll.caching import BlockChain, CacheMemory, mark
 from plimsoll.context.compressor.assemble import with_note
 from plimsoll.dialects import ChatRequest, anthropic, openai
-from plimsoll.dialects.anthropic.tools import decode_tools
 from plimsoll.dialects.openai.rules import rules_of
 from plimsoll.errors import InvalidConversation, PlimsollError
-from plimsoll.gateway.dropin.chain import chain_of, root_of
-from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.dropin.analysis import frame_key, frame_of
+from plimsoll.gateway.dropin.chain import chain_of, root_for
+from plimsoll.gateway.dropin.inquiry import Frame, Inquiry
 from plimsoll.gateway.dropin.keeping import Keeper
 from plimsoll.gateway.dropin.lightening import Lightener, log
 from plimsoll.gateway.dropin.markers import keep_rolling, mark_anthropic, mark_openai
@@ -40,11 +39,10 @@ from plimsoll.gateway.dropin.threads import Threads
 from plimsoll.gateway.dropin.windows import ModelFacts, Windows, is_plausible, states_number
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.body import Refused
-from plimsoll.gateway.upstream.headers import caller_of
 from plimsoll.gateway.upstream.target import Target
 from plimsoll.gateway.watch.facts import current_key
 from plimsoll.messages import Message
-from plimsoll.models import UsageAnchor, estimate_messages_tokens_rough, estimate_tools_tokens
+from plimsoll.models import UsageAnchor
 from plimsoll.providers import Endpoint
 
 _ROUGH = 4  # bytes of a request for a token, where nothing better is known
@@ -105,7 +103,7 @@ class Planner:
     ) -> None:
         self._threads, self._keeper, self._lightener = threads, keeper, lightener
         self._windows, self._clock = windows, clock
-        self._frames: dict[bytes, int] = {}
+        self._frames: dict[bytes, Frame] = {}
         self._without_usage: set[str] = set()  # upstreams that do not know `stream_options`
 
     async def plan(self, inquiry: Inquiry, target: Target) -> Outgoing:
@@ -148,9 +146,10 @@ class Planner:
     def count(self, out: Outgoing) -> None:
         """What would be sent for a request that is only counted: its view, where it is known."""
         inquiry = out.inquiry
-        found = self._threads.find(self._chain(inquiry))
+        chain = _chain(inquiry)
+        found = self._threads.find(chain)
         thread = found[0].fork(found[1]) if found else Thread(inquiry.dialect, inquiry.lead, inquiry.owner)
-        thread.extend(inquiry.said, self._chain(inquiry))
+        thread.extend(inquiry.said, chain, inquiry.analysis)
         out.thread = thread
         self._frame(out)
         self._weigh(out, thread)
@@ -161,7 +160,7 @@ class Planner:
         """Find the conversation, or begin one, and make it lighter where that is due."""
         inquiry = out.inquiry
         try:
-            chain, said = self._chain(inquiry), inquiry.said
+            chain, said = _chain(inquiry), inquiry.said
             found = self._threads.find(chain)
             if found is None:
                 ratio = self._windows.ratios.get(out.model, 1.0)
@@ -169,7 +168,7 @@ class Planner:
             else:
                 known, place = found
                 thread = known if place == len(known.chain) else known.fork(place)
-            thread.extend(said, chain)
+            thread.extend(said, chain, inquiry.analysis)
         except InvalidConversation:
             return  # the upstream refuses it in its own words
         self._threads.keep(thread, len(inquiry.raw))
@@ -191,9 +190,6 @@ class Planner:
         except PlimsollError as error:
             log.warning("a conversation was not looked up: %s", error)
 
-    def _chain(self, inquiry: Inquiry) -> list[bytes]:
-        return chain_of(root_of(caller_of(inquiry.named), inquiry.dialect, inquiry.session), inquiry.said)
-
     def _tokens(self, out: Outgoing, thread: Thread) -> int:
         return thread.anchor.predict(out.frame + thread.view_tokens())
 
@@ -205,19 +201,18 @@ class Planner:
 
     def _frame(self, out: Outgoing) -> None:
         """The weight of system prompt and tools, which stay the same from request to request."""
-        inquiry, tools = out.inquiry, out.inquiry.tools
-        told = jsontext.write_sorted([inquiry.lead, tools])
-        key = blake2b(told, digest_size=16).digest()
-        if key not in self._frames:
+        inquiry = out.inquiry
+        frame = inquiry.analysis.frame if inquiry.analysis else None
+        if frame is None:
+            key = frame_key(inquiry.lead, inquiry.tools)
+            frame = self._frames.get(key) or frame_of(inquiry.dialect, inquiry.lead, inquiry.tools)
+        if frame.key not in self._frames:
             while len(self._frames) >= _FRAMES:
                 del self._frames[next(iter(self._frames))]
-            canonical = list(decode_tools(tools)) if inquiry.dialect == "anthropic" else tools
-            self._frames[key] = estimate_messages_tokens_rough(inquiry.lead) + estimate_tools_tokens(
-                canonical
-            )
-        out.frame, out.frame_key = self._frames[key], key
+            self._frames[frame.key] = frame
+        out.frame, out.frame_key = frame.tokens, frame.key
         if out.thread is not None:
-            out.thread.tools = max(0, out.frame - estimate_messages_tokens_rough(inquiry.lead))
+            out.thread.tools = frame.tools
 
     def write(self, out: Outgoing) -> None:
         """The bytes to send."""
@@ -343,6 +338,15 @@ class Planner:
         else:
             body = openai.encode_request(sent, rules_of(out.facts.card))
         out.body = jsontext.write(body)
+
+
+def _chain(inquiry: Inquiry) -> list[bytes]:
+    """By what its conversation is known; raises where it is none."""
+    if inquiry.analysis is None:
+        return chain_of(root_for(inquiry.named, inquiry.dialect), inquiry.said)
+    if inquiry.analysis.fault:
+        raise InvalidConversation(inquiry.analysis.fault)
+    return inquiry.analysis.chain
 
 
 def _lead(inquiry: Inquiry, has_note: bool) -> list[dict[str, Any]]:

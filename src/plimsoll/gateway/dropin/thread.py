@@ -17,6 +17,7 @@ from plimsoll.agent import Compactor
 from plimsoll.archive import CompactionEvent, Owner
 from plimsoll.caching import CacheMemory
 from plimsoll.context.markers import as_said
+from plimsoll.gateway.dropin.inquiry import Analysis
 from plimsoll.gateway.dropin.reading import canonical_of
 from plimsoll.gateway.dropin.rendering import Beginning
 from plimsoll.gateway.dropin.sight import Sight
@@ -60,12 +61,18 @@ class Thread:
         """The session of the archive that holds it; empty where none does."""
         return self.journal.session if self.journal else ""
 
-    def extend(self, said: Sequence[dict[str, Any]], chain: Sequence[bytes]) -> None:
-        """Take in the messages behind those that are known."""
+    def extend(
+        self, said: Sequence[dict[str, Any]], chain: Sequence[bytes], analysis: Analysis | None = None
+    ) -> None:
+        """Take in the messages behind those that are known, as they were analysed where they were."""
         for index in range(len(self.chain), len(said)):
-            for message in canonical_of(self.dialect, said, index):
-                self.log.append(as_said(message))
-                self.tokens.append(estimate_message_tokens(message))
+            if analysis is None:
+                canonical = [as_said(message) for message in canonical_of(self.dialect, said, index)]
+                tokens = [estimate_message_tokens(message) for message in canonical]
+            else:
+                canonical, tokens = analysis.canonical[index], analysis.tokens[index]
+            self.log += canonical
+            self.tokens += tokens
             self.ends.append(len(self.log))
             self.chain.append(chain[index])
 

@@ -3,6 +3,7 @@
 What is checked here is what `/openapi.json` shows: both are the same schemas.
 """
 
+import asyncio
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +12,7 @@ from urllib.parse import parse_qsl
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped, unused-ignore]
 from jsonschema.exceptions import ValidationError, best_match  # type: ignore[import-untyped, unused-ignore]
 
-from plimsoll.gateway.edge.body import Receive, Scope, parse_body, read_body
+from plimsoll.gateway.edge.body import LARGE_BYTES, Receive, Scope, parse_body, read_body
 from plimsoll.gateway.sessions.operations import Given, Operation
 from plimsoll.gateway.sessions.problems import problem
 from plimsoll.gateway.sessions.schemas import Schema
@@ -20,6 +21,7 @@ from plimsoll.gateway.settings import Limits
 KEY_HEADER = "idempotency-key"
 KEY: Schema = {"type": "string", "pattern": "^[!-~]{1,200}$"}
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 _LONGEST = 300  # characters of a value that a sentence quotes
 
 
@@ -74,10 +76,16 @@ async def _body(operation: Operation, scope: Scope, receive: Receive, limits: Li
     kind = headers.get(b"content-type", b"application/json").decode("latin-1").split(";")[0].strip().lower()
     if kind != "application/json":
         raise problem(415, f"The body must be application/json, not {kind[:_LONGEST] or 'nothing'}.")
+    if len(raw) < LARGE_BYTES:
+        return _checked(raw, operation.body, limits)
+    return await asyncio.to_thread(_checked, raw, operation.body, limits)
+
+
+def _checked(raw: bytes, schema: Schema, limits: Limits) -> dict[str, Any]:
     body = parse_body(raw, limits)
     if _has_half_pairs(body):
         raise problem(400, "The body holds half of a surrogate pair, which is no character.")
-    _check("The body", body, operation.body, 422)
+    _check("The body", body, schema, 422)
     return body
 
 
@@ -95,7 +103,7 @@ def _sentence(name: str, error: ValidationError) -> str:
 
 def _has_half_pairs(value: Any) -> bool:
     if isinstance(value, str):
-        return not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value)
+        return not value.isascii() and _HALF_PAIR.search(value) is not None
     if isinstance(value, dict):
         return any(_has_half_pairs(part) for pair in value.items() for part in pair)
     return isinstance(value, list) and any(_has_half_pairs(part) for part in value)

@@ -1,0 +1,51 @@
+"""Bodies read where they hold up nobody: small ones on the event loop, large ones in a worker process.
+
+raw ─┬─ small ──────────────────────► parsed at once
+     └─ large ──► thread ──► worker ──► parsed, hashed and counted
+                    └─ no worker yet, or none at all: in the thread itself
+"""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from plimsoll.agent.workers import NotReady, WorkerDied, Workers
+from plimsoll.gateway.dropin.analysis import assembled, pieces_of
+from plimsoll.gateway.dropin.inquiry import Analysis
+from plimsoll.gateway.edge.body import LARGE_BYTES, parse_body
+from plimsoll.gateway.settings import Limits
+from plimsoll.providers.catalogue import Dialect
+
+MODULE = pieces_of.__module__  # what a worker imports for it
+_THREADS = 4  # bodies that are read at once; the next ones wait
+
+
+class BodyReader:
+    """Reads the bodies of requests. Close it in the end."""
+
+    def __init__(self, workers: Workers | None = None) -> None:
+        self._workers = workers
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="gateway-body")
+
+    async def read(
+        self, raw: bytes, dialect: Dialect, root: bytes, limits: Limits
+    ) -> tuple[dict[str, Any], Analysis | None]:
+        """The body, and of a large one what is known about its messages; `Refused` where it is no request."""
+        if len(raw) < LARGE_BYTES:
+            return parse_body(raw, limits), None
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._read, raw, dialect, root, limits)
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self._threads.shutdown(wait=False)
+
+    def _read(
+        self, raw: bytes, dialect: Dialect, root: bytes, limits: Limits
+    ) -> tuple[dict[str, Any], Analysis | None]:
+        if self._workers is not None:
+            try:
+                return assembled(self._workers.run_short(pieces_of, dialect, root, limits, data=raw))
+            except (NotReady, WorkerDied):
+                pass  # it starts, or it died; nobody waits for the next one
+        return assembled(list(pieces_of(dialect, root, limits, raw)))
