@@ -1,6 +1,7 @@
 """The chat completions wire and the habits of the servers that speak it."""
 
 import copy
+import re
 
 import pytest
 from dialect_strategies import normal, quick, wild
@@ -167,11 +168,24 @@ def test_calls_without_an_index_or_an_id_are_put_together():
     calls = decoder.reply().message["tool_calls"]
     assert [c["function"]["arguments"] for c in calls] == ['{"x":1}', "{}"]
     nameless, _ = stream(chunk(tool_calls=[call(0, None, "f", {"x": 1})]))
-    assert nameless.reply().message["tool_calls"][0] == {
-        "id": "call_0",
-        "type": "function",
-        "function": {"name": "f", "arguments": '{"x": 1}'},
-    }
+    made = nameless.reply().message["tool_calls"][0]
+    assert made["function"] == {"name": "f", "arguments": '{"x": 1}'}
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_calls_that_come_without_an_id_get_one_that_no_other_call_has(streamed):
+    ids = []
+    for _ in range(3):
+        calls = [call(0, None, "f", "{}"), call(1, None, "g", "{}")]
+        if streamed:
+            reply = stream(chunk(tool_calls=calls))[0].reply()
+        else:
+            reply = openai.decode_reply(
+                {"choices": [{"message": {"role": "assistant", "tool_calls": calls}}]}
+            )
+        ids += [made["id"] for made in reply.message["tool_calls"]]
+    assert len(set(ids)) == 6
+    assert all(re.fullmatch(r"call_[0-9a-f]{24}", made) for made in ids)
 
 
 def test_a_name_that_comes_late_or_again_and_again_is_read_once():

@@ -716,3 +716,11 @@ def test_the_server_refuses_exactly_what_the_validator_refuses(conversation, dat
             of_anthropic = post(server, "anthropic", request)
             expected = validate(anthropic.decode_request(request).messages, "anthropic")
             assert (of_anthropic.status_code == 400) == bool(expected), of_anthropic.text
+
+
+def test_an_input_that_stands_for_arguments_which_are_no_json_is_accepted():
+    broken = use(arguments={"_unparsed_arguments": '{"path": '})
+    messages = [user(text()), assistant(broken), user(result())]
+    with ScriptedServer([say("Yes.")]) as server:
+        body = {"model": CLAUDE, "max_tokens": 9, "messages": messages, "tools": [ANTHROPIC_TOOL]}
+        assert post(server, "anthropic", body).status_code == 200

@@ -13,6 +13,7 @@ from typing import Any
 
 from plimsoll.dialects.anthropic.reply import encode_error
 from plimsoll.dialects.blocks.tool_ids import CallIds
+from plimsoll.dialects.error_kinds import anthropic_kind
 from plimsoll.dialects.finish import finish_to_anthropic
 from plimsoll.dialects.reply import (
     BlockDelta,
@@ -91,7 +92,7 @@ class StreamEncoder:
 
     def fail(self, kind: str, message: str) -> list[SseEvent]:
         """The event that breaks the stream off."""
-        return [_event(encode_error(kind, message))]
+        return [_event(encode_error(anthropic_kind(kind), message))]
 
     def _first(self) -> list[SseEvent]:
         if self._begun:

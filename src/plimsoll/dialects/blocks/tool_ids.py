@@ -10,6 +10,7 @@ that is legal and new stays as it is.
 
 import re
 from hashlib import sha256
+from uuid import uuid4
 
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -19,6 +20,11 @@ def legal_id(call_id: str) -> str:
     if call_id and not _ILLEGAL.search(call_id):
         return call_id
     return f"{_ILLEGAL.sub('_', call_id)}_{sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def new_call_id() -> str:
+    """An id for a call that came without one. It is random, as the client sends all calls back in one history."""
+    return f"call_{uuid4().hex[:24]}"
 
 
 class CallIds:

@@ -5,9 +5,10 @@ blocks along as `thinking_blocks`: a client that sends them back keeps the
 model's thinking valid.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from plimsoll.dialects.blocks.tool_ids import new_call_id
 from plimsoll.dialects.finish import finish_from_openai
 from plimsoll.dialects.openai.messages import all_reasoning, encode_messages
 from plimsoll.dialects.reply import Reply
@@ -32,15 +33,15 @@ def encode_reply(reply: Reply, created: int = 0) -> dict[str, Any]:
     return {**body, **reply.extra.get("openai", {})}
 
 
-def decode_reply(body: Any) -> Reply:
-    """The reply that a provider of this wire sent."""
+def decode_reply(body: Any, make_id: Callable[[], str] = new_call_id) -> Reply:
+    """The reply that a provider of this wire sent; `make_id` names calls that come without an id."""
     choices = body.get("choices") if isinstance(body, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(body, dict) or not isinstance(choice, dict) or not isinstance(message, dict):
         raise MalformedReply(f"the provider's reply holds no message: {str(body)[:200]}")
     native = choice.get("finish_reason")
-    message = canonical(message)
+    message = canonical(message, make_id)
     reason = finish_from_openai(native)
     if reason == "stop" and tool_calls(message):
         reason = "tool_calls"  # several local servers say stop after a call
@@ -61,7 +62,7 @@ def encode_error(kind: str, message: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
 
 
-def canonical(message: Mapping[str, Any]) -> Message:
+def canonical(message: Mapping[str, Any], make_id: Callable[[], str] = new_call_id) -> Message:
     """A provider's message without the fields that it left empty; text and calls in their usual shape."""
     kept = {key: value for key, value in message.items() if value not in (None, [], {}) and key != "role"}
     reasoning = kept.pop("reasoning", None)
@@ -69,7 +70,11 @@ def canonical(message: Mapping[str, Any]) -> Message:
         kept.setdefault("reasoning_content", reasoning)
     calls = kept.get("tool_calls")
     kept.setdefault("content", None if calls or kept.get("refusal") else "")
-    if not isinstance(calls, list):
+    if isinstance(calls, list):
+        kept["tool_calls"] = [
+            {**call, "id": call.get("id") or make_id()} if isinstance(call, dict) else call for call in calls
+        ]
+    else:
         kept.pop("tool_calls", None)
     return {"role": "assistant", **kept}
 

@@ -7,8 +7,10 @@ last chunk, in one of its own, or never.
 """
 
 import json
+from collections.abc import Callable
 from typing import Any
 
+from plimsoll.dialects.blocks.tool_ids import new_call_id
 from plimsoll.dialects.collect import Collector
 from plimsoll.dialects.finish import finish_from_openai
 from plimsoll.dialects.openai.reply import decode_reply
@@ -32,9 +34,10 @@ _CALL_KEYS = frozenset({"index", "id", "type", "function"})
 
 
 class StreamDecoder:
-    """Feed it each event; ask for the reply at the end."""
+    """Feed it each event; ask for the reply at the end. `make_id` names calls that come without an id."""
 
-    def __init__(self) -> None:
+    def __init__(self, make_id: Callable[[], str] = new_call_id) -> None:
+        self._make_id = make_id
         self._collector = Collector()
         self._started = False
         self._done = False
@@ -120,11 +123,10 @@ class StreamDecoder:
         elif not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False)
         slot, is_new = self._slot(call.get("index"), call.get("id"))
-        call_id = self._slots[slot] or f"call_{slot}"
         extra = {key: value for key, value in call.items() if key not in _CALL_KEYS and value is not None}
         return ToolCallDelta(
             index=slot,
-            id=call_id if is_new else None,
+            id=(self._slots[slot] or self._make_id()) if is_new else None,
             name=self._name(slot, function.get("name")),
             arguments=arguments,
             extra=extra,

@@ -8,6 +8,7 @@ that it has no word for are left out.
 
 from typing import Any
 
+from plimsoll.dialects.error_kinds import openai_kind
 from plimsoll.dialects.openai.reply import encode_error
 from plimsoll.dialects.reply import (
     BlockDelta,
@@ -76,7 +77,7 @@ class StreamEncoder:
 
     def fail(self, kind: str, message: str) -> list[SseEvent]:
         """The event that breaks the stream off."""
-        return [json_event(encode_error(kind, message))]
+        return [json_event(encode_error(openai_kind(kind), message))]
 
     def _chunk(self, delta: dict[str, Any], reason: str | None = None) -> list[SseEvent]:
         if not self._begun:

@@ -132,8 +132,13 @@ def _settings(inquiry: Inquiry) -> Iterator[Refusal]:
 
 
 def _left_over(inquiry: Inquiry) -> Iterator[Refusal]:
-    """What our own validator finds and no rule above did."""
+    """What our own validator finds and no rule above did.
+
+    On this wire any object is an input. One that stands for arguments which are no JSON is decoded to them.
+    """
     for violation in validate(inquiry.request.messages, "anthropic"):
+        if violation.code == "bad_arguments":
+            continue
         yield bad(f"messages.{violation.index}: {violation.detail}")
 
 
