@@ -19,7 +19,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 LABELS = HERE / "labels"
 DATA = HERE.parents[2] / "shared" / "data"
-TIED = ("outcomes", "requests", "constraints")  # label files that cite messages
+TIED = ("outcomes", "outcomes_again", "requests", "constraints")  # label files that cite messages
 Message = dict[str, Any]
 Row = dict[str, Any]
 
@@ -125,7 +125,9 @@ def main() -> int:
     except LabelMismatch as mismatch:
         print(mismatch)
         return 1
-    print("outcomes:", dict(Counter(row["label"] for row in rows("outcomes"))))
+    outcomes = rows("outcomes")
+    print("outcomes:", dict(Counter(row["label"] for row in outcomes)))
+    print("labelled twice: {} of {} agree".format(*agreement(outcomes, rows("outcomes_again"))))
     return 0
 
 

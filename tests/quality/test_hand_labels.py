@@ -125,3 +125,21 @@ def test_quoted_words_stand_in_the_messages_they_are_quoted_from(hand_labels):
                 assert words in hand_labels.text_of(found.messages[int(number)])
     except hand_labels.DataMissing as missing:
         pytest.skip(str(missing))
+
+
+def test_sixty_outcomes_are_labelled_twice_and_agree(hand_labels):
+    again = hand_labels.rows("outcomes_again")
+    same, every = hand_labels.agreement(hand_labels.rows("outcomes"), again)
+    assert every >= 60
+    assert same / every >= 0.9
+
+
+def test_every_language_has_goals_constraints_revocations_and_look_alikes(hand_labels):
+    found = hand_labels.rows("languages")
+    expected = {"goal": 20, "constraint": 20, "revocation": 20, "look_alike": 10}
+    counted = Counter((row["language"], row["kind"]) for row in found)
+    languages = ("zh", "es", "pt", "de", "ja")
+    assert counted == {(language, kind): n for language in languages for kind, n in expected.items()}
+    assert len({row["text"] for row in found}) == len(found)
+    assert all(row["core"] in row["text"] for row in found if "core" in row)
+    assert all(row["constraint"] for row in found if row["kind"] == "revocation")
