@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plimsoll.archive import OPERATOR, Item
 from plimsoll.gateway.dropin.chain import chain_of, root_of
-from plimsoll.gateway.dropin.sight import make_sight
+from plimsoll.gateway.dropin.sight import Sight, make_sight
 from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.dropin.threads import Threads
 from plimsoll.gateway.dropin.usage_watch import UsageWatch
@@ -133,8 +133,47 @@ def test_a_sight_sends_what_was_left_alone_as_the_client_has_it(
         assert json.dumps(own).count("[summary]") == 1
         assert [m for m in sent if any(m is one for one in said)] == [*said[:first], *said[last:]]
     assert sight.tokens == sum(item.tokens for item in kept[: len(sight.messages)])
-    assert sight.holds_at(sight.wire)
-    assert not sight.holds_at(sight.wire - 1)
+
+
+CALLS = [{"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+LOG: list[dict[str, Any]] = [
+    {"role": "user", "content": "first"}, {"role": "assistant", "content": "answer"},
+    {"role": "user", "content": "second"}, {"role": "assistant", "content": None, "tool_calls": CALLS},
+    {"role": "tool", "tool_call_id": "c", "content": "a result"}, {"role": "user", "content": "and quickly"},
+    {"role": "assistant", "content": "done"}, {"role": "user", "content": "third"},
+]  # fmt: skip
+
+
+def sight_through(through: int, whole: set[int], made_at: int = 0) -> Sight:
+    return Sight(1, (), (), 0, through, through, (), frozenset(whole), made_at)
+
+
+def test_a_view_serves_no_request_whose_newest_message_it_summarises() -> None:
+    assert not sight_through(3, {0, 1}).serves(LOG[:3])
+    assert sight_through(2, {0}).serves(LOG[:3])
+    assert not sight_through(3, {0, 1}).serves(LOG[:2])
+
+
+def test_a_view_serves_no_request_whose_results_it_shortened() -> None:
+    assert not sight_through(5, {0, 1, 2, 3}).serves(LOG[:5])
+    assert not sight_through(5, {0, 1, 2, 3}).serves(LOG[:6])  # the result still waits for an answer
+    assert sight_through(5, {0, 1, 2, 3}).serves(LOG)
+
+
+def test_a_view_serves_the_request_that_it_was_made_for_though_its_results_did_not_fit() -> None:
+    assert sight_through(5, {0, 1, 2, 3}, made_at=5).serves(LOG[:5])
+    assert sight_through(5, {0, 1, 2, 3}, made_at=5).serves(LOG[:6])
+    assert not sight_through(5, {0, 1, 2, 3}, made_at=5).shared_up_to(4).serves(LOG[:5])
+
+
+def test_a_view_without_the_newest_request_serves_no_later_step_of_it() -> None:
+    assert not sight_through(4, {0, 1}).serves(LOG[:5])
+    assert sight_through(4, {0, 2}).serves(LOG[:5])
+
+
+def test_a_reply_that_is_to_be_continued_stands_at_the_end() -> None:
+    assert not sight_through(7, {0, 2, 5}).serves(LOG[:7])
+    assert sight_through(6, {0, 2, 5}).serves(LOG[:7])
 
 
 @given(st.integers(1, 40))

@@ -42,6 +42,23 @@ def test_a_conversation_goes_on_with_its_view_after_a_restart(tmp_path: Path) ->
     assert len(server.requests[before].body["messages"]) > 3  # type: ignore[index]
 
 
+@pytest.mark.rewrites_history("a branch does not extend the request before it")
+def test_a_branch_that_uses_the_view_of_its_sibling_is_told_its_session(tmp_path: Path) -> None:
+    with (
+        ScriptedServer(model, window=WINDOW) as server,
+        RunningGateway(settings_for(server, **SMALL), tmp_path) as gateway,
+    ):
+        client = AnthropicClient(gateway.url)
+        converse(client, 20)
+        assert client.last is not None
+        session = client.last.headers["x-plimsoll-session"]
+        client.history[-1:] = [{"role": "assistant", "content": "Another answer."}]
+        client.history.append({"role": "user", "content": "Go on from there."})
+        client.ask()
+        assert view_of(client) == "compacted"
+        assert client.last.headers["x-plimsoll-session"] == session
+
+
 def test_two_processes_take_turns_on_one_conversation(tmp_path: Path) -> None:
     with ScriptedServer(model, window=WINDOW) as server:
         settings = settings_for(server, "openai", **SMALL)

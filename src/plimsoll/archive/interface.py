@@ -61,8 +61,13 @@ class Archive(ABC):
         """Change what is given; the id stays for ever."""
 
     @abstractmethod
-    async def fork(self, id: str, *, at: int | None = None, title: str | None = None) -> Session:
-        """A session that shares everything up to message `at` (default: the newest) and goes its own way."""
+    async def fork(
+        self, id: str, *, at: int | None = None, title: str | None = None, view: int | None = None
+    ) -> Session:
+        """A session that shares everything up to message `at` (default: the newest) and goes its own way.
+
+        It begins with `view`, which knows nothing of later messages; by default with the newest such view.
+        """
 
     @abstractmethod
     async def delete(self, id: str) -> int:

@@ -39,6 +39,7 @@ class View:
     through: int = 0
     previous: int | None = None
     created: float = 0.0
+    log_length: int = 0  # messages of the log when the view was made; 0 where that is not known
 
     @property
     def tail_from(self) -> int:

@@ -40,6 +40,27 @@ def test_what_is_said_after_a_compaction_belongs_to_the_view_by_itself(archive: 
     assert archive.seen(id) == [said[0], summary("A"), *said[7:], user("more")]
 
 
+def test_a_view_knows_how_long_the_log_was_when_it_was_made(archive: Driver):
+    said = talk(10)
+    id = archive.begin(*said)
+    made = archive.compact(id, [said[0], summary("A"), *said[7:]])
+    archive.append(id, [user("more")], turn="t")
+    assert made.log_length == archive.view(id).log_length == 10
+
+
+def test_a_fork_begins_with_the_view_that_it_asks_for(archive: Driver):
+    said = talk(10)
+    id = archive.begin(*said)
+    first = archive.compact(id, [said[0], summary("A"), *said[4:]])
+    second = archive.compact(id, [said[0], summary("B"), *said[7:]])
+    assert archive.fork(id, at=8).view == second.number
+    assert archive.fork(id, at=8, view=first.number).view == first.number
+    assert archive.seen(archive.fork(id, at=8, view=0).id) == said[:8]
+    for view in (second.number, 999):
+        with pytest.raises(UserError, match=f"no view {view} of its first 5 messages"):
+            archive.fork(id, at=5, view=view)
+
+
 def test_a_node_knows_what_it_was_made_from(archive: Driver):
     said = talk(10)
     id = archive.begin(*said)

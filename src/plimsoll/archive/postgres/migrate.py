@@ -1,6 +1,6 @@
 """Bring a database to today's form, one numbered step at a time, one process at a time.
 
-    version 0 (empty) ──0001──► 1 ──0002──► 2 ──0003──► 3 ──0004──► 4 ──0005──► 5 ──0006──► 6 = today
+    version 0 (empty) ──0001──► 1 ──0002──► 2 ──0003──► 3 ──0004──► 4 ──0005──► 5 ──0006──► 6 ──0007──► 7 = today
 
 Each step is one transaction with its number, under an advisory lock: of two processes that
 start at once, one waits and finds the work done. Tables of another program or of a later

@@ -83,8 +83,10 @@ class SqlArchive(Archive):
             id, lambda db, row: sessions.update(db, row, title, model, engine), repeatable=True
         )
 
-    async def fork(self, id: str, *, at: int | None = None, title: str | None = None) -> Session:
-        return await self._write(id, lambda db, row: sessions.fork(db, row, at, title, self._random))
+    async def fork(
+        self, id: str, *, at: int | None = None, title: str | None = None, view: int | None = None
+    ) -> Session:
+        return await self._write(id, lambda db, row: sessions.fork(db, row, at, title, view, self._random))
 
     async def delete(self, id: str) -> int:
         async def alone(db: Connection) -> int:

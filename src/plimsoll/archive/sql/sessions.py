@@ -9,6 +9,7 @@ from plimsoll.archive.sql.connection import Connection
 from plimsoll.archive.sql.index import Index
 from plimsoll.archive.sql.lineage import SELECT, Row, clipped, find, row_of, segments
 from plimsoll.archive.sql.log import require_message
+from plimsoll.errors import UserError
 
 _INSERT = (
     "INSERT INTO sessions (id, title, model, engine, parent, forked_at, owner, created, updated, messages, tokens, "
@@ -71,7 +72,9 @@ async def create(
     return await _new(db, (title, model, engine, None, 0, owner), (0, 0, 0), random)
 
 
-async def fork(db: Connection, row: Row, at: int | None, title: str | None, random: Random) -> Session:
+async def fork(
+    db: Connection, row: Row, at: int | None, title: str | None, view: int | None, random: Random
+) -> Session:
     """A session that begins as another one stood after message `at`. Only pins are written again."""
     parent = row.session
     point = parent.messages if at is None else at
@@ -79,7 +82,7 @@ async def fork(db: Connection, row: Row, at: int | None, title: str | None, rand
         require_message(row, point)
     named = parent.title if title is None else title
     facts = (named, parent.model, parent.engine, row.key, point, parent.owner)
-    state = (point, await total_at(db, row, point), await view_at(db, row, point))
+    state = (point, await total_at(db, row, point), await _opening_view(db, row, point, view))
     child = await _new(db, facts, state, random)
     await db.run(
         "INSERT INTO pins SELECT (SELECT key FROM sessions WHERE id = ?), sequence, time FROM pins "
@@ -110,6 +113,19 @@ async def total_at(db: Connection, row: Row, sequence: int) -> int:
         )
         return int(total)
     return 0
+
+
+async def _opening_view(db: Connection, row: Row, point: int, wanted: int | None) -> int:
+    """The view with which a fork begins: the one that was asked for, where it knows nothing of later messages."""
+    if wanted is None:
+        return await view_at(db, row, point)
+    if wanted == 0:
+        return 0
+    found = await db.row("SELECT session, through FROM views WHERE id = ?", (wanted,))
+    known = {row.key, *(segment.key for segment in await segments(db, row))}
+    if found is None or found[0] not in known or found[1] > point:
+        raise UserError(f"Session {row.session.id} has no view {wanted} of its first {point} messages.")
+    return wanted
 
 
 async def view_at(db: Connection, row: Row, sequence: int) -> int:

@@ -29,11 +29,14 @@ async def load(db: Connection, row: Row, number: int | None) -> View:
     wanted = row.session.view if number is None else number
     if wanted == 0:
         return View(0)
-    found = await db.row("SELECT session, previous, through, created FROM views WHERE id = ?", (wanted,))
+    found = await db.row(
+        "SELECT session, previous, through, created, log_length FROM views WHERE id = ?", (wanted,)
+    )
     if found is None or found[0] not in {row.key, *await _ancestors(db, row)}:
         raise UserError(f"Session {row.session.id} has no view {wanted}.")
     references = tuple(_references(await db.rows(_REFERENCES, (wanted,))))
-    return View(wanted, references, through=found[2], previous=found[1], created=found[3])
+    _, previous, through, created, log_length = found
+    return View(wanted, references, through, previous, created, log_length)
 
 
 async def _ancestors(db: Connection, row: Row) -> list[int]:
@@ -114,8 +117,8 @@ async def commit(db: Connection, row: Row, draft: Draft, event: CompactionEvent)
     await _require_pins(db, row, before, draft)
     now = await db.now()
     (number,) = await db.insert(
-        "INSERT INTO views (session, previous, through, created) VALUES (?, ?, ?, ?)",
-        [(row.key, before.number, draft.through, now)],
+        "INSERT INTO views (session, previous, through, created, log_length) VALUES (?, ?, ?, ?, ?)",
+        [(row.key, before.number, draft.through, now, row.session.messages)],
     )
     for position, reference in enumerate(draft.references):
         await db.run(
@@ -124,7 +127,7 @@ async def commit(db: Connection, row: Row, draft: Draft, event: CompactionEvent)
         )
     await _move(db, row, number)
     await events.insert(db, row.key, event, before.number, number)
-    return View(number, draft.references, draft.through, before.number, now)
+    return View(number, draft.references, draft.through, before.number, now, row.session.messages)
 
 
 async def _require_pins(db: Connection, row: Row, before: View, draft: Draft) -> None:

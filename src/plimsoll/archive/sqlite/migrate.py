@@ -1,6 +1,6 @@
 """Bring an archive to today's form, one numbered step at a time.
 
-    version 0 (empty) ──0001──► 1 ──0002──► 2 ──0003──► 3 ──0004──► 4 ──0005──► 5 ──0006──► 6 ──0007──► 7 = today
+    version 0 (empty) ──0001──► 1 ──0002──► 2 … 7 ──0008──► 8 = today
 
 Each step is one transaction with its number, so a crash leaves an archive of a
 version that is known. A file of another program or of a later release is not touched.

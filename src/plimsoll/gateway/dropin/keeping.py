@@ -30,6 +30,7 @@ class Keeper:
 
     async def recall(self, thread: Thread, model: str) -> None:
         """Bring a conversation up to what the archive knows of it, whoever wrote that."""
+        thread.looked_up = True
         known = await self._index.find(thread.chain)
         journal = thread.journal
         if journal is not None:
@@ -107,7 +108,7 @@ class Keeper:
         archive = self._archive_of(thread.owner)
         if thread.parent is not None:
             session, at = thread.parent
-            forked = await archive.fork(session, at=at)
+            forked = await archive.fork(session, at=at, view=thread.sight.number if thread.sight else 0)
             return ArchiveJournal(archive, forked.id, self._holder, forked.messages)
         made = await archive.create_session(title=title_of(thread.log), model=model, engine=engine)
         return ArchiveJournal(archive, made.id, self._holder, 0)
@@ -175,25 +176,28 @@ class Keeper:
         return last if [one.message for one in stored] == own[at:last] else 0
 
     async def _sight(self, thread: Thread, session: str, wire: int, model: str) -> Sight | None:
-        """What the model sees of the session up to a place in the client's list; None where that is the log."""
-        archive, at = self._archive_of(thread.owner), thread.sequence_at(wire)
+        """The newest view of a session that serves the conversation; None where that is the log.
+
+        The client's list is that of the session up to `wire`.
+        """
+        archive, at, lead = self._archive_of(thread.owner), thread.sequence_at(wire), len(thread.lead)
         view = await archive.view(session)
-        while view.number and view.through > at:
-            if not view.previous:
-                return None
-            view = await archive.view(session, view.previous)
-        if not view.number:
-            return None
-        items = _up_to(await archive.items(session, view), at)
-        return make_sight(
-            items,
-            thread.ends,
-            len(thread.lead),
-            at - len(thread.lead),
-            number=view.number,
-            dialect=thread.dialect,
-            model=model,
-        )
+        while view.number:
+            if view.through <= at:
+                sight = make_sight(
+                    _up_to(await archive.items(session, view), at),
+                    thread.ends,
+                    lead,
+                    at - lead,
+                    number=view.number,
+                    dialect=thread.dialect,
+                    model=model,
+                    made_at=max(0, view.log_length - lead) if view.log_length <= at else 0,
+                )
+                if sight.serves(thread.log):
+                    return sight
+            view = await archive.view(session, view.previous or 0)
+        return None
 
 
 def _up_to(items: Sequence[Item], at: int) -> list[Item]:

@@ -7,7 +7,8 @@
 Where the upstream speaks the other dialect, the request is translated; everything else holds the same way.
 """
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,6 +62,7 @@ class Outgoing:
     body: bytes = b""
     request: ChatRequest | None = None  # where it is translated: what the client asked for
     thread: Thread | None = None
+    sight: Sight | None = None  # what the model sees of it, where that is not what the client sent
     frame: int = 0  # estimated tokens of system prompt and tools
     frame_key: bytes = b""  # what tells them apart
     estimated: int = 0  # of all that is sent
@@ -81,13 +83,6 @@ class Outgoing:
     def endpoint(self) -> Endpoint:
         """The endpoint, with the betas that the client asks for."""
         return self.target.endpoint_for(self.inquiry.dialect, self.inquiry.betas)
-
-    @property
-    def sight(self) -> Sight | None:
-        """What the model sees of it, where that is not what the client sent."""
-        sight = self.thread.sight if self.thread else None
-        # Another request of the same conversation may have gone further meanwhile.
-        return sight if sight and sight.holds_at(len(self.inquiry.said)) else None
 
 
 class Planner:
@@ -113,7 +108,7 @@ class Planner:
         facts = self._windows.facts(endpoint, model)
         out = Outgoing(inquiry, target, model, facts)
         if not inquiry.is_switched_off and len(inquiry.raw) >= facts.look_line:
-            await self._recognise(out)
+            await self._plan_view(out)
         self.write(out)
         return out
 
@@ -121,12 +116,10 @@ class Planner:
         """After an overflow: make the conversation lighter and write the request anew; whether that was possible."""
         if out.is_relieved or not self._lightener.is_enabled:
             return False
-        if out.thread is None:
-            await self._recognise(out, act=False)
-        thread = out.thread
-        if thread is None:
-            return False
-        async with thread.lock:
+        async with self._recognised(out) as thread:
+            if thread is None:
+                return False
+            await self._recall(thread, out.model)
             estimated = self._tokens(out, thread)
             if limit and not is_plausible(limit, estimated + out.answer_limit):
                 return False  # the refusal speaks of something else, or quotes the request
@@ -145,8 +138,7 @@ class Planner:
 
     def count(self, out: Outgoing) -> None:
         """What would be sent for a request that is only counted: its view, where it is known."""
-        inquiry = out.inquiry
-        chain = _chain(inquiry)
+        inquiry, chain = out.inquiry, _chain(out.inquiry)
         found = self._threads.find(chain)
         thread = found[0].fork(found[1]) if found else Thread(inquiry.dialect, inquiry.lead, inquiry.owner)
         thread.extend(inquiry.said, chain, inquiry.analysis)
@@ -156,11 +148,33 @@ class Planner:
         if not out.is_translated:
             self.write(out)
 
-    async def _recognise(self, out: Outgoing, act: bool = True) -> None:
-        """Find the conversation, or begin one, and make it lighter where that is due."""
+    async def _plan_view(self, out: Outgoing) -> None:
+        """Find the view of the conversation, and make it lighter where that is due."""
+        async with self._recognised(out) as thread:
+            if thread is None:
+                return
+            if thread.is_stored or not thread.looked_up or self._tokens(out, thread) >= out.facts.look_line:
+                await self._recall(thread, out.model)
+            tokens = self._tokens(out, thread)
+            if not out.inquiry.edits_itself:
+                reason = self._lightener.reason(thread, tokens, out.facts, out.frame)
+                if reason:
+                    await self._lightener.lighten(thread, tokens, out.facts, reason, out.model)
+            self._weigh(out, thread)
+
+    @asynccontextmanager
+    async def _recognised(self, out: Outgoing) -> AsyncIterator[Thread | None]:
+        """The conversation of a request, with exactly its messages, while no other request changes it.
+
+        None where the messages are not a conversation: the upstream refuses them in its own words.
+        """
         inquiry = out.inquiry
         try:
             chain, said = _chain(inquiry), inquiry.said
+        except InvalidConversation:
+            yield None
+            return
+        while True:
             found = self._threads.find(chain)
             if found is None:
                 ratio = self._windows.ratios.get(out.model, 1.0)
@@ -168,21 +182,20 @@ class Planner:
             else:
                 known, place = found
                 thread = known if place == len(known.chain) else known.fork(place)
-            thread.extend(said, chain, inquiry.analysis)
-        except InvalidConversation:
-            return  # the upstream refuses it in its own words
-        self._threads.keep(thread, len(inquiry.raw))
-        out.thread = thread
-        self._frame(out)
-        async with thread.lock:
-            if found is None or thread.is_stored or self._tokens(out, thread) >= out.facts.look_line:
-                await self._recall(thread, out.model)
-            tokens = self._tokens(out, thread)
-            if act and not inquiry.edits_itself:
-                reason = self._lightener.reason(thread, tokens, out.facts, out.frame)
-                if reason:
-                    await self._lightener.lighten(thread, tokens, out.facts, reason, out.model)
-            self._weigh(out, thread)
+            length = len(thread.chain)
+            async with thread.lock:
+                if len(thread.chain) != length:
+                    continue  # another request went on with it meanwhile
+                try:
+                    thread.extend(said, chain, inquiry.analysis)
+                except InvalidConversation:
+                    yield None
+                    return
+                self._threads.keep(thread, len(inquiry.raw))
+                out.thread = thread
+                self._frame(out)
+                yield thread
+                return
 
     async def _recall(self, thread: Thread, model: str) -> None:
         try:
@@ -194,6 +207,7 @@ class Planner:
         return thread.anchor.predict(out.frame + thread.view_tokens())
 
     def _weigh(self, out: Outgoing, thread: Thread) -> None:
+        out.sight = thread.sight
         out.estimated = out.frame + thread.view_tokens()
         out.tokens_after = self._tokens(out, thread)
         saved = sum(thread.tokens) - thread.view_tokens()

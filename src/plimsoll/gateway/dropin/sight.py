@@ -3,6 +3,12 @@
     archive    1' 2 3 [node: 4–8] 9 │ 10 11 …         items of the view, each knowing its place in the log
     sight      0 · 1 · {summary} · 5 │ 6 7 …          places in the client's list, or messages of our own
 
+A view serves a request only where everything that the request asks for stands in it word for word, at its end: a
+client that goes back to an earlier message would otherwise be answered about the summary.
+
+    sight      0 · 1 · {summary of 2–5} │        6 7 8
+    request    0   1   2  3  4  5                         its newest message is inside the summary: another view
+
 A message that the view holds unchanged is sent as the client has it, byte for byte, whatever fields it has;
 only what the compaction wrote is written here. So the upstream sees the same beginning each time although
 the client's list grows, and the client keeps the whole.
@@ -10,7 +16,7 @@ the client's list grows, and the client keeps the whole.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from plimsoll.archive import Item
@@ -34,15 +40,28 @@ class Sight:
     through: int  # canonical messages of the log that it covers
     wire: int  # messages of the client's list that it covers
     segments: tuple[Segment, ...]
+    whole: frozenset[int] = frozenset()  # places of the log, of those covered, that stand there unchanged
+    made_at: int = 0  # messages of the log when it was made; 0 where its log went on differently
 
     @property
     def has_note(self) -> bool:
         """Whether the system prompt carries the note of a compaction."""
         return any(map(has_note, self.lead))
 
-    def holds_at(self, wire: int) -> bool:
-        """Whether it knows nothing of what comes after so many messages of the client."""
-        return self.wire <= wire
+    def serves(self, log: Sequence[Message]) -> bool:
+        """Whether a request with exactly these messages may be sent with it."""
+        if len(log) < self.through:
+            return False
+        asked = _unanswered_from(log, len(log))
+        if 0 < self.made_at <= len(log) and _unanswered_from(log, self.made_at) == asked:
+            return True  # made for these very messages; of those, only results that cannot fit are shortened
+        request = next((n for n in range(len(log) - 1, -1, -1) if log[n].get("role") == "user"), None)
+        is_whole = request is None or request >= self.through or request in self.whole
+        return self.through <= asked and is_whole
+
+    def shared_up_to(self, last: int) -> "Sight":
+        """The same for a log of which only the first `last` messages are the ones that it was made for."""
+        return self if self.made_at <= last else replace(self, made_at=0)
 
     def messages_for(self, said: Sequence[dict[str, Any]], dialect: Dialect) -> list[dict[str, Any]]:
         """The messages to send, made from those that the client sent."""
@@ -60,10 +79,12 @@ def make_sight(
     number: int,
     dialect: Dialect,
     model: str,
+    made_at: int = 0,
 ) -> Sight:
     """The sight of these items; `ends` are the canonical messages up to each wire message, `last` is their number.
 
-    `lead` is how many messages at the start of the log are the system prompt.
+    `lead` is how many messages at the start of the log are the system prompt, `made_at` how many messages behind
+    them the log had when the view was made.
     """
     spoken = [item for item in items if item.node or item.sequence > lead]
     segments = list(_segments(spoken, ends, lead, dialect, model))
@@ -82,6 +103,8 @@ def make_sight(
         through=through,
         wire=wire,
         segments=tuple(segments),
+        whole=frozenset(item.sequence - lead - 1 for item in kept if not item.node and not item.shortened),
+        made_at=made_at,
     )
 
 
@@ -89,6 +112,14 @@ def system_with_note(system: Any) -> list[dict[str, Any]]:
     """Anthropic's `system` with the note of a compaction as its last block, once."""
     blocks = [{"type": "text", "text": system}] if isinstance(system, str) else list(system or ())
     return blocks if has_note({"content": blocks}) else [*blocks, {"type": "text", "text": NOTE}]
+
+
+def _unanswered_from(log: Sequence[Message], end: int) -> int:
+    """The first of the messages, up to `end`, that wait for an answer; a reply that is to be continued is one."""
+    first = end
+    while first and log[first - 1].get("role") != "assistant":
+        first -= 1
+    return first if first < end else max(0, end - 1)
 
 
 def _segments(

@@ -47,6 +47,7 @@ class Thread:
     journal: ArchiveJournal | None = None  # where it is stored
     parent: tuple[str, int] | None = None  # the stored session and message at which it left it
     past: Sequence[CompactionEvent] = ()  # what the archive told and the compactor has not heard yet
+    looked_up: bool = False  # whether the archive was asked about it
     counted: int = 0  # messages of the log whose requests `policy: cost` has reckoned with
     weight: int = 0  # bytes that it keeps in memory, about
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -58,13 +59,18 @@ class Thread:
 
     @property
     def stored_name(self) -> str:
-        """The session of the archive that holds it; empty where none does."""
-        return self.journal.session if self.journal else ""
+        """The session of the archive that holds it, or from which it branched off; empty where none does."""
+        if self.journal is not None:
+            return self.journal.session
+        return self.parent[0] if self.parent else ""
 
     def extend(
         self, said: Sequence[dict[str, Any]], chain: Sequence[bytes], analysis: Analysis | None = None
     ) -> None:
-        """Take in the messages behind those that are known, as they were analysed where they were."""
+        """Take in the messages behind those that are known, as they were analysed where they were.
+
+        A view that does not serve all of them is let go.
+        """
         for index in range(len(self.chain), len(said)):
             if analysis is None:
                 canonical = [as_said(message) for message in canonical_of(self.dialect, said, index)]
@@ -75,6 +81,8 @@ class Thread:
             self.tokens += tokens
             self.ends.append(len(self.log))
             self.chain.append(chain[index])
+        if self.sight is not None and not self.sight.serves(self.log):
+            self.sight = None
 
     def view(self) -> list[Message]:
         """What the model sees, in canonical form; the same objects each time."""
@@ -97,7 +105,10 @@ class Thread:
         return len(self.lead) + (self.ends[wire - 1] if wire else 0)
 
     def fork(self, wire: int) -> "Thread":
-        """A conversation that shares the first messages with this one and goes its own way."""
+        """A conversation that shares the first messages with this one and goes its own way.
+
+        Its view may not serve it before `extend` has looked.
+        """
         shared = self.ends[wire - 1] if wire else 0
         at, parent = self.sequence_at(wire), self.parent
         if self.journal is not None:
@@ -112,9 +123,10 @@ class Thread:
             ends=self.ends[:wire],
             log=self.log[:shared],
             tokens=self.tokens[:shared],
-            sight=self.sight if self.sight and self.sight.holds_at(wire) else None,
+            sight=self.sight.shared_up_to(shared) if self.sight and self.sight.through <= shared else None,
             anchor=self.anchor,
             tools=self.tools,
             beginning=self.beginning.fork() if self.beginning else None,
             parent=parent,
+            looked_up=self.looked_up,
         )

@@ -1,0 +1,2 @@
+-- How long the log was when a view was made: which of its messages had no answer yet, and had to stay.
+ALTER TABLE views ADD COLUMN log_length BIGINT NOT NULL DEFAULT 0;
