@@ -5,11 +5,14 @@
     ```                                    fenced: the same
     # AGENTS.md instructions for /src      a rules file: its rules count, and say where they are from
 
-Whoever wrote a page that the user pastes did not write the user's rules.
+A document that nothing announces is recognised by what it looks like (`pasted.py`). Whoever wrote a page that the
+user pastes did not write the user's rules.
 """
 
 import re
 from collections.abc import Iterator
+
+from plimsoll.context.ledger.pasted import pasted_in
 
 _FENCED = re.compile(r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)", re.MULTILINE | re.DOTALL)
 _TAGGED = re.compile(
@@ -52,6 +55,9 @@ _CONTENTS = re.compile(
 def own_words(text: str) -> str:
     """A message without what it quotes: fences, quote lines, quotations, documents and pages."""
     text = _QUOTE_LINES.sub("", _TAGGED.sub("\n", _FENCED.sub("\n", text)))
+    pasted = pasted_in(text)
+    if pasted:
+        text = f"{text[: pasted.start]}\n{text[pasted.end :]}"
     found = _ANNOUNCED.search(text) or _DOCUMENT.search(text)
     if found:
         start = found.start() if found.re is _DOCUMENT else found.end()

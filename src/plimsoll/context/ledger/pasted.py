@@ -1,0 +1,165 @@
+"""Whether a long message is a document that the user pasted, without a word that announces it.
+
+    Skip to content                     ┐
+    Home | Products | Contact           │ a pasted page: what stands in it is nobody's rule
+    Tea has been grown here since …     │
+    © 2026 The Tea Company              ┘
+    How many kinds do they sell?          the user's own line
+
+Signs are counted for and against: the remains of a page or letter, running text, and a line beside it that asks to
+read it speak for a document; demands in many sentences, requests, the first person and the headings of a task speak
+against it. The words are data (`pasted.toml`).
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from plimsoll.context.ledger.demands import demand_in
+
+SHORTEST = 450  # letters; people write shorter messages themselves
+_UNSPACED = re.compile(
+    "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+)  # a sign of these says as much as three letters
+_LONGEST_BESIDE = 300  # characters of the paragraph before or after a paste
+_LONGEST_FURNITURE = 90  # of a line of navigation, a byline, a date
+_READ = 20_000  # characters that are judged; a longer paste does not change its kind
+_RUNNING, _RUNNING_UNSPACED = (
+    150,
+    60,
+)  # characters of a line of running text; scripts without spaces need fewer
+_MOST_FURNITURE = 4
+# The weights and limits are the coarsest that tell apart the messages of tests/context/pasted_messages.toml. In
+# recorded conversations (4,737 user messages) they take 45 for documents, none of which states a rule of its user.
+_ENOUGH = 4
+_MANY_DEMANDS, _SOME_DEMANDS = 0.25, 0.12  # share of the sentences that set a limit
+_MANY_ASKS = 0.12
+_MUCH_FIRST_PERSON = 0.3
+_OPENING = 40  # characters of a paragraph in which a request to read begins
+_BLANK = re.compile(r"\n[ \t]*\n")
+_SENTENCE = re.compile(r"(?<=[.!?।])\s+|(?<=[。！？])\s*|\n+")
+_LETTERS = re.compile(r"\w")
+
+
+class Span(NamedTuple):
+    """The part of a text that was pasted."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The data file, ready to be matched."""
+
+    furniture: re.Pattern[str]
+    salutation: re.Pattern[str]
+    closing: re.Pattern[str]
+    asks: re.Pattern[str]
+    first_person: re.Pattern[str]
+    task_heading: re.Pattern[str]
+    imperative: re.Pattern[str]
+    persona: re.Pattern[str]
+    reading: re.Pattern[str]
+
+
+def pasted_in(text: str) -> Span | None:
+    """The document that makes up a message, without the user's own paragraph beside it; None if none does."""
+    if len(text) < SHORTEST // 3 or _letters(text) < SHORTEST:
+        return None
+    before, after = _beside(text)
+    body = text[before : len(text) - after]
+    if _letters(body) < SHORTEST or _begins_a_task(text):
+        return None
+    score = _score(body[:_READ]) + (2 if before or after else 0)
+    return Span(before, len(text) - after) if score >= _ENOUGH else None
+
+
+def _begins_a_task(text: str) -> bool:
+    """Whether the first lines give an order or say who the agent is. Only there: a page may say so later."""
+    lines = [line for line in text[:_READ].lower().splitlines() if line.strip()][:3]
+    return bool(lines and _words().imperative.match(lines[0])) or any(map(_words().persona.search, lines))
+
+
+def _beside(text: str) -> tuple[int, int]:
+    """Characters of the user's own first and last paragraph; 0 where it belongs to the rest.
+
+    A paragraph that only gives orders is not taken for the user's: a page may begin or end with one.
+    """
+    first = _BLANK.search(text)
+    before = first.end() if first and _is_reading(text[: first.start()]) else 0
+    last = max(text.rfind("\n\n"), text.rfind("\n \n"))
+    if last <= before or not _is_reading(text[last:]):
+        last = text.rfind("\n")
+        if last <= before or not text.rstrip().endswith(("?", "？", "؟")) or not _is_reading(text[last:]):
+            last = len(text)
+    return before, len(text) - last
+
+
+def _is_reading(paragraph: str) -> bool:
+    """Whether a short paragraph asks something, or asks to read."""
+    said = paragraph.strip()
+    if not said or len(said) > _LONGEST_BESIDE:
+        return False
+    return said.endswith(("?", "？", "؟")) or _words().reading.search(said[:_OPENING].lower()) is not None
+
+
+def _score(body: str) -> int:
+    words = _words()
+    lines = [line.strip() for line in body.splitlines() if line.strip()]
+    sentences = [said for said in _SENTENCE.split(body) if _LETTERS.search(said)]
+    if not lines or not sentences:
+        return 0
+    lowered = [line.lower() for line in lines]
+    furniture = sum(
+        len(line) <= _LONGEST_FURNITURE and bool(words.furniture.fullmatch(line)) for line in lowered
+    )
+    running = sum(len(line) >= (_RUNNING if line.isascii() else _RUNNING_UNSPACED) for line in lines)
+    letter = bool(words.salutation.fullmatch(lowered[0])) and any(map(words.closing.fullmatch, lowered[-4:]))
+    demands = _share(sum(demand_in(said) is not None for said in sentences), sentences)
+    asks = sum(words.asks.search(said.lower()) is not None for said in sentences)
+    own = _share(sum(words.first_person.search(said.lower()) is not None for said in sentences), sentences)
+    score = min(furniture, _MOST_FURNITURE) + (2 if letter else 0) + (1 if furniture or letter else 0)
+    score += min(running, 2) + (1 if _is_title(lines) else 0)
+    score -= 3 if demands >= _MANY_DEMANDS else 1 if demands >= _SOME_DEMANDS else 0
+    score -= 2 if asks >= 2 and _share(asks, sentences) >= _MANY_ASKS else 0
+    score -= 2 if own >= _MUCH_FIRST_PERSON and not letter else 0
+    score -= 3 if any(map(words.task_heading.fullmatch, lowered)) else 0
+    starts = _share(sum(words.imperative.match(line) is not None for line in lowered), lowered)
+    score -= 2 if starts >= 0.3 else 0
+    return score
+
+
+def _is_title(lines: list[str]) -> bool:
+    """Whether a text begins as documents do: a few words without an end, then something longer."""
+    return len(lines) > 1 and len(lines[0]) <= _LONGEST_FURNITURE < len(lines[1]) and lines[0][-1].isalnum()
+
+
+def _letters(text: str) -> int:
+    """The length of a text, as if it were written with an alphabet."""
+    if len(text) >= SHORTEST or text.isascii():
+        return len(text)
+    return len(text) + 2 * len(_UNSPACED.findall(text))
+
+
+def _share(count: int, of: list[str]) -> float:
+    return count / len(of)
+
+
+@cache
+def _words() -> _Words:
+    data = tomllib.loads(files("plimsoll.context.ledger").joinpath("pasted.toml").read_text("utf-8"))
+    return _Words(
+        re.compile("|".join(f"(?:{one})" for one in data["furniture"])),
+        re.compile("|".join(data["salutations"])),
+        re.compile("|".join(data["closings"])),
+        re.compile(data["asks"]),
+        re.compile(data["first_person"]),
+        re.compile(data["task_headings"]),
+        re.compile(data["imperatives"]),
+        re.compile(data["personas"]),
+        re.compile(data["readings"]),
+    )
