@@ -19,7 +19,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from plimsoll.agent import CompactionRules, Hooks, Line
+from plimsoll.agent import CompactionRules, Hooks, Line, SummaryAccount
 from plimsoll.archive import Archive
 from plimsoll.caching import CachingPolicy, caching_policy, request_extras
 from plimsoll.config import Settings
@@ -161,9 +161,10 @@ class Opened:
         async with AsyncExitStack() as stack:
             if self.own is not None:
                 stack.push_async_callback(self.own.close)
-            if self.auxiliary is not None:
-                stack.push_async_callback(asyncio.to_thread, self.auxiliary.close)
-            await self.conversation.close()
+            stack.push_async_callback(self.conversation.close)
+            await self.conversation.agent.compactor.close()
+            if self.auxiliary is not None:  # first: the conversation stores what its last requests used
+                await asyncio.to_thread(self.auxiliary.close)
 
 
 async def open_shared(
@@ -234,13 +235,14 @@ async def join_conversation(
     settings, home, manners = shared.settings, shared.home, manners or Manners()
     card = card_of(settings, shared.resolution.endpoint, home)
     found = await archive.session(session) if session else await archive.create_session(model=card.name)
-    auxiliary = open_auxiliary(settings, shared.summaries, home)
+    auxiliary, account = open_auxiliary(settings, shared.summaries, home), SummaryAccount()
+    writer = auxiliary.charging(account.add) if auxiliary else None
     line = _line(settings, shared.resolution, home, found.id, shared.client)
     line.is_shared, line.on_reply = True, auxiliary.sent if auxiliary else None
     worn = outfit(
         settings.context.engine,
         plugin_surroundings(settings, shared.environ, home, shared.place),
-        EngineContext(settings, card.prompt_limit, home, card.name, auxiliary, archive, found.id),
+        EngineContext(settings, card.prompt_limit, home, card.name, writer, archive, found.id),
     )
     await archive.update_session(found.id, model=card.name, engine=worn.engine.name)
     box = ToolBox(tuple(tool for tool in _standard_tools(shared) if shared.offers(tool.name)))
@@ -260,10 +262,11 @@ async def join_conversation(
         summary_model=candidates[0].endpoint.model if candidates else "",
         offers_recall=not shared.talks_only,
         hooks=Hooks(worn.hooks_named("pre_compact"), worn.hooks_named("post_compact")),
-        fallback=build_compressor(settings, auxiliary, window=card.prompt_limit),
+        fallback=build_compressor(settings, writer, window=card.prompt_limit),
         patience=manners.patience,
         lease=manners.lease,
         hygiene=manners.hygiene,
+        account=account,
     )
     async with AsyncExitStack() as stack:
         if session is None:  # somebody who does not wait for the engine leaves no empty session behind

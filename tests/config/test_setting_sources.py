@@ -57,6 +57,7 @@ SOUND: dict[str, st.SearchStrategy[Any]] = {
     "gateway.workers": st.integers(1, 64),
     "gateway.compaction_workers": st.integers(0, 64),
     "gateway.limit_wait_seconds": st.floats(0, 3600, allow_subnormal=False),
+    "gateway.on_disconnect": st.sampled_from(["cancel", "finish"]),
     "gateway.keys": st.sampled_from(["auto", "required", "off"]),
     "gateway.allowed_origins": st.lists(
         st.sampled_from(["https://example.org", "http://localhost:3000", "*"])

@@ -14,16 +14,18 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from clients import http
+from clients import http, sent
 from doors import (
     ASK,
     MODELS,
+    PATHS,
     add_key,
     answering,
     ask,
     environment,
     error_of,
     gateway_program,
+    used_today,
     wait_until_healthy,
 )
 from gateway_server import RunningGateway, settings_for
@@ -187,6 +189,27 @@ def test_limit_wait_seconds_is_how_long_a_request_waits_for_others_of_its_key(tm
     assert refused.status_code == 429
     assert int(refused.headers["retry-after"]) <= 10
     assert "requests under way may use the rest" in error_of(refused)["message"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_on_disconnect_finish_charges_what_the_provider_billed_for_a_reply_that_nobody_read(
+    tmp_path: Path, stream: bool
+) -> None:
+    key = add_key(tmp_path)
+    slow = fault("slow", seconds=0.2, then=say("On the mast. " * 40))
+    settings = {"gateway": {"on_disconnect": "finish"}}
+    body = {"model": MODELS["anthropic"], **ASK, "max_tokens": 900, "stream": stream}
+    with (
+        ScriptedServer([slow]) as server,
+        RunningGateway(settings_for(server, **settings), tmp_path) as gateway,
+    ):
+        with sent(gateway.url + PATHS["anthropic"], body, {"x-api-key": key}):
+            assert server.wait_until(lambda: len(server.requests) == 1)
+        assert server.wait_until(lambda: server.requests[0].is_done)
+    (asked,) = server.requests
+    assert asked.usage is not None
+    assert not asked.is_abandoned
+    assert used_today(tmp_path)["laptop"].tokens == asked.usage.total_tokens
 
 
 @pytest.mark.parametrize("workers", [0, 1])

@@ -6,7 +6,7 @@ import threading
 from conversing import line_to
 from equipped import Plain, equipped
 
-from plimsoll.agent import Compacted, CompactionRules
+from plimsoll.agent import Compacted, CompactionRules, SummaryAccount
 from plimsoll.context import ContextCompressor
 from plimsoll.dialects import Usage
 from plimsoll.models import card_for
@@ -28,25 +28,21 @@ def ask(n):
 
 
 class Writer:
-    """A summary model that says what it used; `gate` holds it back."""
+    """A summary model that tells an account what it used; `gate` holds it back."""
 
     context_length = 100_000
 
-    def __init__(self, gate=None):
-        self.gate, self.asked, self.spent = gate, threading.Event(), []
+    def __init__(self, gate=None, account=None):
+        self.gate, self.asked = gate, threading.Event()
+        self.account = account or SummaryAccount()
 
     def summarize(self, prompt, max_tokens):
         self.asked.set()
         if self.gate:
             self.gate.wait(60)
-        self.spent.append(
-            (card_for(MODEL), Usage(prompt_tokens=2_000, completion_tokens=100, total_tokens=2_100))
-        )
+        used = Usage(prompt_tokens=2_000, completion_tokens=100, total_tokens=2_100)
+        self.account.add(card_for(MODEL), used)
         return SUMMARY
-
-    def take_spent(self):
-        spent, self.spent = self.spent, []
-        return spent
 
 
 class Recording(Plain):
@@ -120,8 +116,11 @@ def test_switching_the_model_tells_the_engine_gives_up_what_is_prepared_and_chan
 
 def test_an_event_has_model_money_time_and_what_became_of_the_facts(tmp_path):
     async def run(server):
-        engine = ContextCompressor(MODEL, 64_000, summarizer=Writer())
-        async with equipped(server, tmp_path, engine=engine, summary_model="writer") as conversation:
+        writer = Writer()
+        engine = ContextCompressor(MODEL, 64_000, summarizer=writer)
+        async with equipped(
+            server, tmp_path, engine=engine, summary_model="writer", account=writer.account
+        ) as conversation:
             for n in range(24):
                 await conversation.say(ask(n), quiet)
             await conversation.compress(quiet)

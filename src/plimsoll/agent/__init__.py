@@ -1,5 +1,6 @@
 """One user turn: prepare → ask → run tools → repeat; and the one place that decides when to compact."""
 
+from plimsoll.agent.accounts import SummaryAccount, on_this_loop
 from plimsoll.agent.agent import INTERRUPTED, LEFT, UNANSWERED, Agent
 from plimsoll.agent.asking import Emit, Line, Reserve
 from plimsoll.agent.compaction import Attempt, CompactionRules, Compactor
@@ -46,10 +47,12 @@ __all__ = [
     "Returned",
     "Said",
     "Summarising",
+    "SummaryAccount",
     "Thought",
     "Used",
     "Workers",
     "drafts",
     "engine_tools",
     "largest_result",
+    "on_this_loop",
 ]

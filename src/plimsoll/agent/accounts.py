@@ -1,8 +1,12 @@
 """What a compaction has to answer for: which facts it kept, who wrote its summary, and what that cost."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from functools import partial
+from typing import Any, ParamSpec
 
 from plimsoll.archive import UsageRecord
 from plimsoll.context import Report
@@ -14,16 +18,61 @@ from plimsoll.messages import Message, Wire, arguments_text, text_of, tool_calls
 from plimsoll.models import ModelCard
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 
+P = ParamSpec("P")
 _NO_MODEL = "no model summary"
 
 
-@runtime_checkable
-class Spender(Protocol):
-    """A writer of summaries that says what it used."""
+class SummaryAccount:
+    """What the summaries of one conversation used, however their requests ended. Any thread may add to it.
 
-    def take_spent(self) -> Sequence[tuple[ModelCard, Usage]]:
-        """The requests since it was last asked, each with the card of its model."""
-        ...
+    `charge` is told at once, so that limits hold. The archive is told when the conversation is next stored, and a
+    compaction's event has the money of everything since the last one.
+    """
+
+    def __init__(self, charge: Callable[[UsageRecord], None] | None = None) -> None:
+        self.charge = charge
+        self._lock = threading.Lock()
+        self._unstored: list[UsageRecord] = []
+        self._untold: list[UsageRecord] = []
+
+    def add(self, card: ModelCard, usage: Usage) -> None:
+        """A request for a summary used this much."""
+        record = record_of(card, usage, "summary")
+        with self._lock:
+            self._unstored.append(record)
+            self._untold.append(record)
+        if self.charge is not None:
+            self.charge(record)
+
+    def take_untold(self) -> tuple[UsageRecord, ...]:
+        """What no event of a compaction has told yet."""
+        with self._lock:
+            taken, self._untold = self._untold, []
+        return tuple(taken)
+
+    async def store(self, used: Callable[[UsageRecord], Awaitable[None]]) -> None:
+        """Hand everything to the archive that it does not have yet; what it cannot take is kept."""
+        with self._lock:
+            taken, self._unstored = self._unstored, []
+        while taken:
+            try:
+                await used(taken[0])
+            except BaseException:
+                with self._lock:
+                    self._unstored[:0] = taken
+                raise
+            del taken[0]
+
+
+def on_this_loop(function: Callable[P, None]) -> Callable[P, None]:
+    """The same function for any thread: it runs on the loop that is running now, while that is open."""
+    loop = asyncio.get_running_loop()
+
+    def call(*arguments: P.args, **named: P.kwargs) -> None:
+        with suppress(RuntimeError):  # the loop has closed, and with it everybody who keeps accounts
+            loop.call_soon_threadsafe(partial(function, *arguments, **named))
+
+    return call
 
 
 def money_of(card: ModelCard, usage: Usage) -> float | None:

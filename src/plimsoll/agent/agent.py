@@ -11,7 +11,7 @@ next turn can begin. The model is never told how full its window is.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 from plimsoll.agent.accounts import record_of
@@ -30,7 +30,14 @@ from plimsoll.context import Report
 from plimsoll.context.ledger import call_line, outcome_of
 from plimsoll.context.markers import as_said
 from plimsoll.dialects import Reply, Usage, drop_bound_thinking
-from plimsoll.errors import ContextOverflow, OutputCapExceeded, PayloadTooLarge, ProviderError, UserError
+from plimsoll.errors import (
+    ContextOverflow,
+    OutputCapExceeded,
+    PayloadTooLarge,
+    PlimsollError,
+    ProviderError,
+    UserError,
+)
 from plimsoll.messages import Message, call_name, text_of, tool_calls
 from plimsoll.tools import Approve, Outcome, ToolBox, ToolContext, failed
 
@@ -175,13 +182,11 @@ class Agent:
             emit(Noticed(sentence))
 
     async def settle(self) -> None:
-        """Store what summaries have used that no compaction has told of."""
-        for record in self.compactor.take_spent():
-            await self.journal.used(record)
+        """Store what summaries used and the archive does not have yet."""
+        await self.compactor.account.store(self.journal.used)
 
     async def _commit(self, attempt: Attempt) -> CompactionEvent:
-        for record in attempt.spent:
-            await self.journal.used(record)
+        await self.settle()
         if attempt.messages is None:
             return await self.journal.refused(attempt.event)
         lighter, event = self._finished(attempt.messages), attempt.event
@@ -254,9 +259,7 @@ class Agent:
             try:
                 reply = await line.ask(self.view, emit)
             finally:
-                if line.reserve is not None and line.estimated is not None:
-                    emit(Used(line.estimated, line.money(line.estimated)))
-            line.estimated = None
+                await self._account_lost(emit)
             turn.requests += 1
             await self._account(turn, reply.usage, emit)
             return reply
@@ -324,6 +327,15 @@ class Agent:
         await self._add(results.whole, results.shown)
         if done.cancelled:
             raise asyncio.CancelledError
+
+    async def _account_lost(self, emit: Emit) -> None:
+        """Count what attempts used whose replies broke off, or of which the provider did not say."""
+        lost = self.line.take_lost()
+        for usage in lost:
+            emit(Used(usage, self.line.money(usage)))
+        with suppress(PlimsollError):  # what ended the request matters more
+            for usage in lost:
+                await self.journal.used(record_of(self.line.card, usage))
 
     async def _account(self, turn: Turn, usage: Usage | None, emit: Emit) -> None:
         if usage is None:

@@ -12,7 +12,7 @@ Everything else the provider says is raised as it is.
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll.agent.accounts import money_of
@@ -23,11 +23,11 @@ from plimsoll.messages import Message
 from plimsoll.models import (
     ModelCard,
     UsageAnchor,
-    estimate_message_tokens,
     estimate_messages_tokens_rough,
     estimate_tools_tokens,
 )
 from plimsoll.providers import Client, ReplyStream
+from plimsoll.providers.spending import used_so_far
 from plimsoll.secrets import masked
 
 Emit = Callable[[Event], None]
@@ -56,6 +56,8 @@ class Line:
     reserve: Reserve | None = None  # where usage is limited
     # What a request has used whose reply broke off, or whose provider did not say: estimated.
     estimated: Usage | None = None
+    # What attempts at the last request used that broke off before a word of them was shown.
+    wasted: list[Usage] = field(default_factory=list)
     _chain: BlockChain | None = None
     _memory: CacheMemory | None = None
 
@@ -87,7 +89,9 @@ class Line:
             stream=True,
             extra=self.extra,
         )
-        stream = self.client.stream(request, deadline=deadline)
+        stream = self.client.stream(
+            request, deadline=deadline, wasted=lambda usage: self.wasted.append(usage)
+        )
         self.unfinished, self.estimated = None, None
         began = False
         try:
@@ -114,6 +118,12 @@ class Line:
         if reply.usage and reply.usage.prompt_tokens:
             self.anchor = self.anchor.observe(reply.usage.prompt_tokens, self._estimate(view))
         return reply
+
+    def take_lost(self) -> list[Usage]:
+        """What attempts at the last request used that no reply reports; once."""
+        lost = [*self.wasted, *([self.estimated] if self.estimated else [])]
+        self.wasted, self.estimated = [], None
+        return lost
 
     async def aclose(self) -> None:
         """Close the client, unless others use it."""
@@ -142,12 +152,7 @@ class Line:
 
     def _so_far(self, stream: ReplyStream, view: list[Message]) -> Usage:
         """What a reply has used as far as it came: what was reported, and the rest estimated."""
-        reply = stream.reply
-        usage = reply.usage or Usage()
-        prompt, message = usage.prompt_tokens or self.tokens(view), reply.message
-        written = estimate_message_tokens(message) if message.get("content") or len(message) > 2 else 0
-        output = max(usage.completion_tokens, written)
-        return replace(usage, prompt_tokens=prompt, completion_tokens=output, total_tokens=prompt + output)
+        return used_so_far(stream.reply, self.tokens(view))
 
     def _estimate(self, view: list[Message]) -> int:
         return estimate_messages_tokens_rough(view) + estimate_tools_tokens(self.tools)

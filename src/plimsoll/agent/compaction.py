@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from plimsoll.agent.accounts import Spender, record_of, total_of
+from plimsoll.agent.accounts import SummaryAccount, total_of
 from plimsoll.agent.foreign import Hung, in_thread, said
 from plimsoll.agent.hooks import MUST, Guidance, Hooks
 from plimsoll.agent.hosting import HostedEngine, drafts
@@ -51,7 +51,7 @@ class Attempt:
 
     messages: list[Message] | None
     event: CompactionEvent
-    spent: tuple[UsageRecord, ...] = ()  # what its summary used
+    spent: tuple[UsageRecord, ...] = ()  # what summaries used since the last attempt
 
 
 Source: TypeAlias = Callable[[], Coroutine[Any, Any, Lighter]]
@@ -71,7 +71,10 @@ class Compactor:
         fallback: ContextCompressor | None = None,
         wire: Wire = "openai",
         hide: Callable[[str], str] = lambda text: text,
+        account: SummaryAccount | None = None,
     ) -> None:
+        """`account` is told what the summaries of this conversation use."""
+        self.account = account or SummaryAccount()
         self.host = HostedEngine(engine, fallback, hide=hide)
         self.rules = rules
         self.trigger = Trigger(self.host, rules.rearm, clock, rules.enabled)
@@ -181,7 +184,7 @@ class Compactor:
         if self._watch.is_hanging:
             self.host.notice("hanging", HANGING)
         waited = self._clock() - started
-        spent = self.take_spent()
+        spent = self.account.take_untold()
         event = replace(event, seconds=waited, waited=waited, reason=why, money=total_of(spent))
         if found is None:
             self.trigger.tried_in_vain(tokens)
@@ -237,12 +240,6 @@ class Compactor:
         for engine in engines:
             if hasattr(engine, "summarizer"):
                 engine.summarizer = summarizer
-
-    def take_spent(self) -> tuple[UsageRecord, ...]:
-        """What summaries have used since this was last asked."""
-        writer = getattr(self.engine, "summarizer", None)
-        found = writer.take_spent() if isinstance(writer, Spender) else ()
-        return tuple(record_of(card, usage, "summary") for card, usage in found)
 
     async def finished(self, event: CompactionEvent) -> None:
         """A compaction was stored: the hooks are told."""

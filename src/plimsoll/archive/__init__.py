@@ -6,7 +6,7 @@ name, `plimsoll.archive.sqlite` has the one in a file.
 
 from plimsoll.archive.change import Author, draft_of
 from plimsoll.archive.interface import Archive
-from plimsoll.archive.owners import OPERATOR, Owner, key_owner, room_owner
+from plimsoll.archive.owners import OPERATOR, Owner, key_of, key_owner, room_owner
 from plimsoll.archive.query import SearchHit, SearchPage, SearchQuery
 from plimsoll.archive.records import (
     Appended,
@@ -51,6 +51,7 @@ __all__ = [
     "UsageTotal",
     "View",
     "draft_of",
+    "key_of",
     "key_owner",
     "room_owner",
     "title_of",

@@ -20,6 +20,12 @@ def key_owner(id: str) -> Owner:
     return Owner(f"key:{id}")
 
 
+def key_of(owner: Owner) -> str | None:
+    """The id of the access key behind an owner; None for any other owner."""
+    kind, _, id = owner.partition(":")
+    return id if kind == "key" else None
+
+
 def room_owner(account: str, place: str) -> Owner:
     """The owner of what is said in one room. Names of accounts hold no space, so no two rooms are mistaken."""
     return Owner(f"room:{account} {place}")

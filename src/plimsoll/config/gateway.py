@@ -22,6 +22,7 @@ from plimsoll.sections import Section
 
 KeyRule = Literal["auto", "required", "off"]
 LogForm = Literal["json", "text", "off"]
+OnDisconnect = Literal["cancel", "finish"]
 SessionTool = Literal["terminal", "read_file", "write_file", "patch", "search_files", "mcp", "plugins"]
 
 
@@ -115,6 +116,14 @@ class GatewaySection(Section):
         description=(
             "Seconds that a request waits while requests under way may use the rest of its key's daily limit, before "
             "it is refused with 429."
+        ),
+    )
+    on_disconnect: OnDisconnect = Field(
+        default="cancel",
+        description=(
+            "What happens to a request to a drop-in endpoint whose client disconnects. cancel stops it at the "
+            "provider; its usage is estimated where the provider had not reported it. finish reads the reply to its "
+            "end, so its key is charged exactly what the provider bills, for the whole reply."
         ),
     )
     allowed_origins: Sequence[Annotated[str, AfterValidator(_origin)]] = Field(

@@ -26,13 +26,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from plimsoll.agent import CompactionRules, Workers
+from plimsoll.agent import CompactionRules, SummaryAccount, Workers
 from plimsoll.agent.worker import SWITCH_SECONDS
-from plimsoll.archive import ArchiveStore
+from plimsoll.archive import ArchiveStore, Owner, UsageRecord, key_of
 from plimsoll.archive.keys import Spent
 from plimsoll.archive.opening import open_archive
 from plimsoll.assembly import build_compressor, card_of, open_auxiliary
 from plimsoll.config import Settings, load_settings, plimsoll_home
+from plimsoll.context import ContextEngine
 from plimsoll.errors import UserError
 from plimsoll.gateway.access.door import Door
 from plimsoll.gateway.access.front import front
@@ -63,7 +64,7 @@ from plimsoll.gateway.watch.health import Readiness, watch_routes
 from plimsoll.gateway.watch.lines import Log, start_log
 from plimsoll.gateway.watch.opening import open_watching
 from plimsoll.models import ModelCard
-from plimsoll.providers.auxiliary import resolve_auxiliary
+from plimsoll.providers.auxiliary import Auxiliary, resolve_auxiliary
 
 
 class Gateway:
@@ -139,22 +140,13 @@ class Gateway:
         workers = self._workers(stack)
         self.reader = BodyReader(workers)
         stack.callback(self.reader.close)
-        if auxiliary is not None:
-            stack.push_async_callback(asyncio.to_thread, auxiliary.close)
         windows = Windows(
             settings,
             lambda endpoint: card_of(settings, endpoint, home),
             lambda window: build_compressor(settings, window=window).budget.sizes().target_tokens,
         )
-        compression = settings.compression
-        lightener = Lightener(
-            keeper,
-            lambda window: build_compressor(settings, auxiliary, window=window),
-            CompactionRules(compression.enabled, compression.background, policy=compression.policy),
-            self._clock,
-            summaries.candidates[0].endpoint.model if summaries.candidates else "",
-            workers,
-        )
+        writer = summaries.candidates[0].endpoint.model if summaries.candidates else ""
+        lightener = self._lightener(keeper, auxiliary, writer, workers)
         limits = self.gateway.limits
         self.threads = Threads(limits.conversations, limits.conversation_bytes, _let_go)
         pool = Pool(self.gateway.timeouts)
@@ -162,9 +154,16 @@ class Gateway:
         planner = Planner(self.threads, keeper, lightener, windows, self._clock)
         targets = Targets(settings.model, self.environ, home)
         self.desk = Desk(self.gateway, targets, pool, planner, keeper, lightener, windows, self.door.reserve)
-        stack.push_async_callback(self._end)
+        stack.push_async_callback(self._end, lightener, auxiliary)
         self.session_desk = SessionDesk.open(
-            settings, self.environ, home, store.for_owner, self.gateway.sessions, self._room_for, workers
+            settings,
+            self.environ,
+            home,
+            store.for_owner,
+            self.gateway.sessions,
+            self._room_for,
+            workers,
+            self._charge,
         )
         stack.push_async_callback(self.session_desk.close, self.gateway.shutdown_seconds)
         self.messaging = open_messaging(
@@ -182,9 +181,25 @@ class Gateway:
         stack.push_async_callback(asyncio.to_thread, workers.close)
         return workers
 
+    def _lightener(
+        self, keeper: Keeper, auxiliary: Auxiliary | None, writer: str, workers: Workers | None
+    ) -> Lightener:
+        settings, compression = self.settings, self.settings.compression
+
+        def engine_for(window: int, account: SummaryAccount) -> ContextEngine:
+            charged = auxiliary.charging(account.add) if auxiliary else None
+            return build_compressor(settings, charged, window=window)
+
+        rules = CompactionRules(compression.enabled, compression.background, policy=compression.policy)
+        return Lightener(keeper, engine_for, self._charge, rules, self._clock, writer, workers)
+
     def _room_for(self, card: ModelCard, prompt: int, output: int) -> AbstractAsyncContextManager[None]:
         """Room for a request of a session in the limits of whoever asks."""
         return self.door.reserve(current_key(), most_spent(card, round(MARGIN * prompt), output))
+
+    def _charge(self, owner: Owner, usage: UsageRecord) -> None:
+        """Count what a summary used for the key that owns its conversation."""
+        self.watching.board.charge(key_of(owner), usage)
 
     def _spend(self, key: str, spent: Spent) -> None:
         if self.door.ring is not None:
@@ -200,7 +215,7 @@ class Gateway:
         """Raises where nobody can be asked; asks nobody."""
         await self.open_desk.targets.known()
 
-    async def _end(self) -> None:
+    async def _end(self, lightener: Lightener, auxiliary: Auxiliary | None) -> None:
         """Finish what runs beside the requests, and give up what is being prepared."""
         assert self.desk is not None
         assert self.threads is not None
@@ -208,6 +223,9 @@ class Gateway:
         for thread in self.threads.all():
             if thread.compactor is not None:
                 await thread.compactor.close()
+        if auxiliary is not None:
+            await asyncio.to_thread(auxiliary.close)
+        await lightener.close()  # last: requests that were given up are charged too
 
 
 def build_app(
@@ -222,15 +240,13 @@ def build_app(
     gateway = gateway or gateway_settings(settings.gateway)
     environ = os.environ if environ is None else environ
     within = Gateway(settings, gateway, environ, home or plimsoll_home(), clock)
-    limits = gateway.limits
+    limits, finishes = gateway.limits, gateway.finishes_abandoned
 
     listed, reader = Models(lambda: within.open_desk), lambda: within.reader
     routes = [
-        Route("/v1/chat/completions", Endpoint("openai", limits, reader, within.answer), methods=["POST"]),
-        Route("/v1/messages", Endpoint("anthropic", limits, reader, within.answer), methods=["POST"]),
-        Route(
-            "/v1/messages/count_tokens", Endpoint("anthropic", limits, reader, within.count), methods=["POST"]
-        ),
+        _drop_in("/v1/chat/completions", Endpoint("openai", limits, reader, within.answer, finishes)),
+        _drop_in("/v1/messages", Endpoint("anthropic", limits, reader, within.answer, finishes)),
+        _drop_in("/v1/messages/count_tokens", Endpoint("anthropic", limits, reader, within.count)),
         Route("/v1/models", listed, methods=["GET"]),
         Route("/v1/models/{name:path}", listed, methods=["GET"]),
         *session_routes(lambda: within.open_session_desk, limits),
@@ -247,6 +263,10 @@ def build_app(
     )
     app.state.gateway = within
     return app
+
+
+def _drop_in(path: str, endpoint: Endpoint) -> Route:
+    return Route(path, endpoint, methods=["POST"])
 
 
 def app_from_config(gateway: GatewaySettings) -> Starlette:

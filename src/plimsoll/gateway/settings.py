@@ -54,6 +54,7 @@ class GatewaySettings:
     sessions: SessionLimits = field(default_factory=SessionLimits)
     timeouts: Timeouts = field(default_factory=Timeouts)
     shutdown_seconds: float = 30.0  # for requests that are under way when it ends
+    finishes_abandoned: bool = False  # whether a request goes on after its client has disconnected
 
 
 def gateway_settings(
@@ -80,4 +81,5 @@ def gateway_settings(
             hygiene_seconds=section.sessions.hygiene_seconds,
         ),
         shutdown_seconds=section.shutdown_seconds,
+        finishes_abandoned=section.on_disconnect == "finish",
     )

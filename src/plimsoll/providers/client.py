@@ -13,13 +13,16 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
-from plimsoll.dialects import ChatRequest, Delta, Reply
+from plimsoll.dialects import ChatRequest, Delta, Reply, Usage
 from plimsoll.errors import ProviderError
 from plimsoll.providers.endpoint import Endpoint
 from plimsoll.providers.retry import Retries
+from plimsoll.providers.spending import estimated_prompt, has_begun, used_so_far
 from plimsoll.providers.wire import Decoder, Timeouts, Wire
+
+Wasted: TypeAlias = Callable[[Usage], None]  # told what an attempt used that came to nothing
 
 
 class Client:
@@ -62,11 +65,12 @@ class Client:
         *,
         deadline: float | None = None,
         heard: Callable[[Delta], None] | None = None,
+        wasted: Wasted | None = None,
     ) -> Reply:
         """The whole reply at once; `deadline` is the most seconds that it may take, waits included.
 
         With `heard`, the reply is streamed and each step is passed on. A reply that breaks off is asked for again,
-        so the steps may begin anew.
+        so the steps may begin anew. `wasted` is told what each streamed reply used that broke off or was given up.
         """
         ends = None if deadline is None else self._clock() + deadline
         attempt = 0
@@ -75,25 +79,38 @@ class Client:
             try:
                 if heard is None:
                     return await self._wire.ask(request, ends)
-                return await self._listen(request, ends, heard)
+                return await self._listen(request, ends, heard, wasted)
             except ProviderError as error:
                 await self._wait_or_raise(error, attempt, ends)
 
     async def _listen(
-        self, request: ChatRequest, ends: float | None, heard: Callable[[Delta], None]
+        self,
+        request: ChatRequest,
+        ends: float | None,
+        heard: Callable[[Delta], None],
+        wasted: Wasted | None,
     ) -> Reply:
         decoder = self._wire.decoder()
-        async with aclosing(self._wire.stream(request, decoder, ends)) as steps:
-            async for delta in steps:
-                heard(delta)
+        try:
+            async with aclosing(self._wire.stream(request, decoder, ends)) as steps:
+                async for delta in steps:
+                    heard(delta)
+        except BaseException:
+            _tell_wasted(wasted, request, decoder)
+            raise
         return decoder.reply()
 
-    def stream(self, request: ChatRequest, *, deadline: float | None = None) -> "ReplyStream":
-        """The reply step by step, as it arrives; `deadline` as in `complete`."""
-        return ReplyStream(self, request, deadline)
+    def stream(
+        self, request: ChatRequest, *, deadline: float | None = None, wasted: Wasted | None = None
+    ) -> "ReplyStream":
+        """The reply step by step, as it arrives; `deadline` as in `complete`.
+
+        `wasted` is told what attempts used of which nothing was given out.
+        """
+        return ReplyStream(self, request, deadline, wasted)
 
     async def _steps(
-        self, stream: "ReplyStream", request: ChatRequest, deadline: float | None
+        self, stream: "ReplyStream", request: ChatRequest, deadline: float | None, wasted: Wasted | None
     ) -> AsyncGenerator[Delta, None]:
         ends = None if deadline is None else self._clock() + deadline
         attempt = 0
@@ -110,6 +127,7 @@ class Client:
             except ProviderError as error:
                 if given_out:
                     raise
+                _tell_wasted(wasted, request, stream._decoder)
                 await self._wait_or_raise(error, attempt, ends)
 
     async def _wait_or_raise(self, error: ProviderError, attempt: int, ends: float | None) -> None:
@@ -126,9 +144,11 @@ class ReplyStream:
     Leaving an `async with` around it closes the connection, however far the reply has come.
     """
 
-    def __init__(self, client: Client, request: ChatRequest, deadline: float | None) -> None:
+    def __init__(
+        self, client: Client, request: ChatRequest, deadline: float | None, wasted: Wasted | None = None
+    ) -> None:
         self._decoder: Decoder | None = None
-        self._steps = client._steps(self, request, deadline)
+        self._steps = client._steps(self, request, deadline, wasted)
 
     @property
     def reply(self) -> Reply:
@@ -152,3 +172,9 @@ class ReplyStream:
     async def aclose(self) -> None:
         """Stop here and close the connection."""
         await self._steps.aclose()
+
+
+def _tell_wasted(wasted: Wasted | None, request: ChatRequest, decoder: Decoder) -> None:
+    reply = decoder.reply()
+    if wasted is not None and has_begun(reply):
+        wasted(used_so_far(reply, estimated_prompt(request)))

@@ -20,6 +20,7 @@ from plimsoll.agent import (
     Hooks,
     Limits,
     Line,
+    SummaryAccount,
     engine_tools,
     largest_result,
 )
@@ -58,6 +59,7 @@ class Equipment:
     patience: float = 30.0  # seconds to wait while another process answers in the same session
     lease: float = LEASE_SECONDS  # seconds for which the session is held after this process was killed
     hygiene: Hygiene | None = None  # None where nothing but the agent looks after the weight of the session
+    account: SummaryAccount = field(default_factory=SummaryAccount)  # told what its summaries use
 
 
 class Conversation:
@@ -90,6 +92,7 @@ class Conversation:
             fallback=equipment.fallback,
             wire=line.client.endpoint.dialect,
             hide=line.hide,
+            account=equipment.account,
         )
         agent = Agent(line, compactor, equipment.toolbox, equipment.tool_context, journal, equipment.limits)
         conversation = cls(archive, session, agent, journal, equipment)

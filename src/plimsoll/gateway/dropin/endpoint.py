@@ -1,4 +1,4 @@
-"""The drop-in endpoints as ASGI applications: limits in, whoever leaves cancels his request."""
+"""The drop-in endpoints as ASGI applications: limits in; a client that disconnects cancels its request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,12 +17,21 @@ Serve = Callable[[Inquiry, Send], Awaitable[None]]
 
 
 class Endpoint:
-    """One path; `reader` reads bodies, `serve` answers what was read."""
+    """One path; `reader` reads bodies, `serve` answers what was read.
+
+    With `finishes`, requests go on when their clients disconnect.
+    """
 
     def __init__(
-        self, dialect: Dialect, limits: Limits, reader: Callable[[], BodyReader], serve: Serve
+        self,
+        dialect: Dialect,
+        limits: Limits,
+        reader: Callable[[], BodyReader],
+        serve: Serve,
+        finishes: bool = False,
     ) -> None:
         self._dialect, self._limits, self._reader, self._serve = dialect, limits, reader, serve
+        self._finishes = finishes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = tuple(scope["headers"])
@@ -33,7 +42,10 @@ class Endpoint:
             body, analysis = await self._reader().read(raw, self._dialect, root, self._limits)
             owner, query = caller_in(scope).archive_owner, scope.get("query_string", b"")
             inquiry = Inquiry(self._dialect, raw, body, headers, owner, query, analysis)
-            await self._until_left(inquiry, receive, send)
+            if self._finishes:  # what is sent to a client that is gone goes nowhere
+                await self._serve(inquiry, send)
+            else:
+                await self._until_left(inquiry, receive, send)
         except Refused as error:
             note_refusal(error.kind)
             await send_error(send, self._dialect, error.status, error.message, kind=error.kind)

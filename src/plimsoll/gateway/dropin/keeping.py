@@ -78,6 +78,11 @@ class Keeper:
         await thread.journal.used(usage)
         await self.note(thread)
 
+    async def summarised(self, thread: Thread) -> None:
+        """Store what summaries of a stored conversation used and the archive does not have yet."""
+        if thread.journal is not None and thread.compactor is not None:
+            await thread.compactor.account.store(thread.journal.used)
+
     async def note(self, thread: Thread) -> None:
         """Make the conversation findable for every process, as far as it is stored.
 

@@ -7,10 +7,13 @@ before it                     under `policy: cost`, as soon as a summary or clea
 an overflow                   at once, and what the upstream said of its window holds from now on
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
-from plimsoll.agent import CompactionRules, Compactor, Workers
+from plimsoll.agent import CompactionRules, Compactor, SummaryAccount, Workers, on_this_loop
+from plimsoll.archive import Owner, UsageRecord
 from plimsoll.caching import terms_of
 from plimsoll.context import ContextEngine
 from plimsoll.dialects import drop_bound_thinking
@@ -18,25 +21,31 @@ from plimsoll.errors import PlimsollError
 from plimsoll.gateway.dropin.keeping import Keeper
 from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.dropin.windows import ModelFacts
-from plimsoll.gateway.watch.facts import note_compaction, note_usage
+from plimsoll.gateway.watch.facts import note_compaction
 from plimsoll.models import card_for
 
 log = logging.getLogger(__name__)
 
 
 class Lightener:
-    """Makes conversations lighter. `engine_for` gives an engine for a window."""
+    """Makes conversations lighter.
+
+    `engine_for` gives an engine for a window whose summaries an account is told of; `charge` counts what a summary
+    used for the owner of its conversation.
+    """
 
     def __init__(
         self,
         keeper: Keeper,
-        engine_for: Callable[[int], ContextEngine],
+        engine_for: Callable[[int, SummaryAccount], ContextEngine],
+        charge: Callable[[Owner, UsageRecord], None],
         rules: CompactionRules,
         clock: Callable[[], float],
         summary_model: str = "",
         workers: Workers | None = None,
     ) -> None:
         self._keeper, self._engine_for, self._rules = keeper, engine_for, rules
+        self._charge, self._storing = charge, set[asyncio.Task[None]]()
         self._clock, self._summary_model, self._workers = clock, summary_model, workers
         self._writer = card_for(summary_model) if summary_model else None
 
@@ -74,9 +83,7 @@ class Lightener:
         """Make it lighter now; whether it is. What the archive cannot take changes nothing."""
         compactor, view = self._compactor(thread, facts, tokens), thread.view()
         attempt = await compactor.compact(view, tokens, trigger)
-        note_compaction(attempt.event)
-        for record in attempt.spent:
-            note_usage(record)
+        note_compaction(attempt.event, attempt.spent)
         try:
             if attempt.messages is None:
                 if thread.journal is not None:
@@ -88,6 +95,7 @@ class Lightener:
                 # The provider refuses thinking that was written behind other messages than it stands behind now.
                 lighter = drop_bound_thinking(lighter, 0)
             await self._keeper.commit(thread, lighter, attempt.event, model)
+            await self._keeper.summarised(thread)
             await self._keeper.note(thread)
         except PlimsollError as error:
             log.warning("a conversation was not compacted: %s", error)
@@ -102,8 +110,9 @@ class Lightener:
     def _compactor(self, thread: Thread, facts: ModelFacts, tokens: int) -> Compactor:
         compactor = thread.compactor
         if compactor is None:
-            engine = self._engine_for(facts.window)
-            compactor = Compactor(engine, self._rules, self._clock, self._summary_model)
+            account = SummaryAccount(on_this_loop(partial(self._summarised, thread)))
+            engine = self._engine_for(facts.window, account)
+            compactor = Compactor(engine, self._rules, self._clock, self._summary_model, account=account)
             compactor.host.workers = self._workers
             thread.compactor = compactor
         elif compactor.engine.context_length != facts.window:
@@ -117,6 +126,25 @@ class Lightener:
                 compactor.course = compactor.course.compacted()  # by another process, or in an earlier life
             thread.past = ()
         return compactor
+
+    async def close(self) -> None:
+        """Finish storing what summaries used."""
+        while self._storing:
+            await asyncio.gather(*self._storing)
+
+    def _summarised(self, thread: Thread, record: UsageRecord) -> None:
+        """A request for a summary of this conversation has ended, maybe long after anybody waited for it."""
+        self._charge(thread.owner, record)
+        if thread.journal is not None:
+            task = asyncio.create_task(self._store_spent(thread))
+            self._storing.add(task)
+            task.add_done_callback(self._storing.discard)
+
+    async def _store_spent(self, thread: Thread) -> None:
+        try:
+            await self._keeper.summarised(thread)
+        except PlimsollError as error:
+            log.warning("what a summary used was not stored: %s", error)
 
     def _set_terms(self, compactor: Compactor, facts: ModelFacts) -> None:
         """What `policy: cost` reckons with; another model's cache knows nothing of the conversation."""

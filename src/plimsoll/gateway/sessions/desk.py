@@ -13,7 +13,7 @@ from pathlib import Path
 from plimsoll.agent import Reserve, Workers
 from plimsoll.archive import Archive, Owner
 from plimsoll.config import Settings
-from plimsoll.gateway.sessions.joining import Joiner
+from plimsoll.gateway.sessions.joining import Charge, Joiner
 from plimsoll.gateway.sessions.owned import OwnerSessions
 from plimsoll.gateway.sessions.places import Places
 from plimsoll.gateway.sessions.running import RunningTurns
@@ -39,13 +39,14 @@ class SessionDesk:
         limits: SessionLimits,
         reserve: Reserve | None = None,
         workers: Workers | None = None,
+        charge: Charge | None = None,
     ) -> "SessionDesk":
         """The desk of this process; tools of the agent work in the directory in which it was started.
 
-        `reserve` makes room for a request in the limits of whoever asks.
+        `reserve` makes room for a request in the limits of whoever asks; `charge` counts what summaries used.
         """
         holder = f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
-        joiner = Joiner(settings, environ, home, holder, Path.cwd(), limits, reserve, workers)
+        joiner = Joiner(settings, environ, home, holder, Path.cwd(), limits, reserve, workers, charge)
         return cls(archive_of, joiner, limits)
 
     def for_owner(self, owner: Owner) -> OwnerSessions:

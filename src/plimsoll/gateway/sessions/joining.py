@@ -8,12 +8,13 @@ serves everything else, and whoever speaks in a session is told what is missing.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
-from plimsoll.agent import Reserve, Workers
-from plimsoll.archive import Archive
+from plimsoll.agent import Reserve, Workers, on_this_loop
+from plimsoll.archive import Archive, Owner, UsageRecord
 from plimsoll.assembly import Manners, Opened, Shared, join_conversation, open_shared
 from plimsoll.config import Settings
 from plimsoll.gateway.settings import SessionLimits
@@ -26,8 +27,14 @@ def system_prompt() -> str:
     return files("plimsoll.gateway.sessions").joinpath("system_prompt.md").read_text("utf-8")
 
 
+Charge = Callable[[Owner, UsageRecord], None]
+
+
 class Joiner:
-    """Opens sessions. `holder` names this process and is never used twice; tools work in `place`."""
+    """Opens sessions. `holder` names this process and is never used twice; tools work in `place`.
+
+    `charge` counts what summaries used for the owner of their session.
+    """
 
     def __init__(
         self,
@@ -39,10 +46,11 @@ class Joiner:
         limits: SessionLimits,
         reserve: Reserve | None = None,
         workers: Workers | None = None,
+        charge: Charge | None = None,
     ) -> None:
         self._settings, self._environ, self._home = settings, environ, home
         self._holder, self._place = holder, place
-        self._reserve, self._workers = reserve, workers
+        self._reserve, self._workers, self._charge = reserve, workers, charge
         self._manners = Manners(limits.patience, limits.lease, Hygiene(limits.hygiene_seconds))
         self._shared: Shared | None = None
         self._opening = asyncio.Lock()
@@ -59,7 +67,10 @@ class Joiner:
             self._shared, archive, f"{self._holder}-{self._joined}", system_prompt(), id, self._manners
         )
         opened.conversation.agent.line.reserve = self._reserve
-        opened.conversation.agent.compactor.host.workers = self._workers
+        compactor = opened.conversation.agent.compactor
+        compactor.host.workers = self._workers
+        if self._charge is not None:
+            compactor.account.charge = on_this_loop(partial(self._charge, archive.owner))
         return opened
 
     async def close(self) -> None:

@@ -40,11 +40,15 @@ class Board:
 
     def used(self, facts: Facts, usage: UsageRecord) -> None:
         """A model was asked for this request."""
+        self.charge(facts.caller.owner, usage)
+
+    def charge(self, key: str | None, usage: UsageRecord) -> None:
+        """A model was asked on behalf of a key, or of nobody who has one."""
         if self._figures is not None:
             self._figures.used(usage)
-        if self._spend is not None and facts.caller.owner is not None:
+        if self._spend is not None and key is not None:
             tokens = usage.input + usage.cache_read + usage.cache_write + usage.output
-            self._spend(facts.caller.owner, Spent(tokens=tokens, money=usage.money or 0.0))
+            self._spend(key, Spent(tokens=tokens, money=usage.money or 0.0))
 
     def compacted(self, facts: Facts, event: CompactionEvent) -> None:
         """A conversation became lighter for this request, or was refused to."""

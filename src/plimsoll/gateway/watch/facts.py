@@ -7,6 +7,7 @@ The facts of a request are found by the task that serves it and by all tasks tha
 has to hand them on. Outside of a request noting does nothing. There is no place in them for what was said.
 """
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -88,10 +89,11 @@ def note_usage(usage: UsageRecord) -> None:
         facts.listener.used(facts, usage)
 
 
-def note_compaction(event: CompactionEvent) -> None:
-    """A conversation became lighter, or was refused to."""
+def note_compaction(event: CompactionEvent, spent: Sequence[UsageRecord] = ()) -> None:
+    """A conversation became lighter, or was refused to; its summaries used `spent`, which is charged already."""
     facts = CURRENT.get()
     if facts is not None:
+        facts.usage += spent
         facts.compactions.append(event)
         facts.listener.compacted(facts, event)
 

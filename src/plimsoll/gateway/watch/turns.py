@@ -26,9 +26,7 @@ def noting(emit: Emit, model: str) -> Emit:
                 )
             )
         elif isinstance(event, Compacted):
-            note_compaction(event.event)
-            for record in event.spent:
-                note_usage(record)
+            note_compaction(event.event, event.spent)
         emit(event)
 
     return noted

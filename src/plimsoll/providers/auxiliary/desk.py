@@ -8,6 +8,7 @@ window that turns out smaller than stated stays smaller.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,14 +24,16 @@ from plimsoll.dialects import (
 )
 from plimsoll.errors import BadRequest, ContextOverflow, SummaryFailed
 from plimsoll.messages import text_of, tool_calls
-from plimsoll.models import estimate_tokens
+from plimsoll.models import ModelCard, estimate_tokens
 from plimsoll.providers.auxiliary.grammar import summary_grammar
 from plimsoll.providers.auxiliary.resolve import Candidate
 from plimsoll.providers.auxiliary.traits import thinks
 from plimsoll.providers.client import Client
 from plimsoll.providers.connect import connect
+from plimsoll.providers.spending import estimated_prompt, used_so_far
 
 Arrived: TypeAlias = Callable[[int], None]
+Record: TypeAlias = Callable[[ModelCard, Usage], None]  # told what each request used, and of which model
 TEMPERATURE = 0.2
 _SPECIAL = ("temperature", "reasoning_effort", "reasoning effort", "grammar")
 
@@ -47,7 +50,6 @@ class Desk:
         self._client: Client | None = None
         self._opening = asyncio.Lock()
         self._plain = False  # it refused what we add to help it
-        self.spent: list[Usage] = []  # by requests that were answered, usable or not
 
     @property
     def title(self) -> str:
@@ -67,18 +69,23 @@ class Desk:
         learned = int(limit * share)
         self.window = learned if learned < self.window else self.window * 3 // 4
 
-    async def write(self, prompt: str, max_tokens: int, seconds: float, arrived: Arrived) -> str:
+    async def write(
+        self, prompt: str, max_tokens: int, seconds: float, record: Record, arrived: Arrived
+    ) -> str:
         """The answer to a prompt, within so many seconds."""
         try:
-            return await self.ask(self._request(prompt, max_tokens), seconds, arrived)
+            return await self.ask(self._request(prompt, max_tokens), seconds, record, arrived)
         except BadRequest as error:
             if self._plain or not any(word in str(error).lower() for word in _SPECIAL):
                 raise
         self._plain = True
-        return await self.ask(self._request(prompt, max_tokens), seconds, arrived)
+        return await self.ask(self._request(prompt, max_tokens), seconds, record, arrived)
 
-    async def ask(self, request: ChatRequest, seconds: float, arrived: Arrived) -> str:
-        """The text of the answer to a request; `arrived` is told the characters of each new token."""
+    async def ask(self, request: ChatRequest, seconds: float, record: Record, arrived: Arrived) -> str:
+        """The text of the answer to a request; `arrived` is told the characters of each new token.
+
+        `record` is told what every attempt used, also where its answer is unusable, broke off or came too late.
+        """
         ends = self._clock() + seconds
         try:
             async with asyncio.timeout(seconds):
@@ -90,9 +97,10 @@ class Desk:
             if isinstance(delta, TextDelta | ReasoningDelta | ToolCallDelta):
                 arrived(len(delta.text) if isinstance(delta, TextDelta) else 0)
 
-        reply = await client.complete(request, deadline=max(0.0, ends - self._clock()), heard=heard)
-        if reply.usage is not None:
-            self.spent.append(reply.usage)
+        used = partial(record, self.candidate.card)
+        left = max(0.0, ends - self._clock())
+        reply = await client.complete(request, deadline=left, heard=heard, wasted=used)
+        used(reply.usage or used_so_far(reply, estimated_prompt(request)))
         return self._text(reply)
 
     async def aclose(self) -> None:

@@ -11,6 +11,7 @@ waits is given up; its text may still arrive. Every failure is noted.
 
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -30,7 +31,7 @@ from plimsoll.errors import (
 from plimsoll.messages import Message
 from plimsoll.models import ModelCard, estimate_messages_tokens_rough, estimate_tokens
 from plimsoll.providers.auxiliary.bridge import LoopThread
-from plimsoll.providers.auxiliary.desk import Arrived, Desk
+from plimsoll.providers.auxiliary.desk import Arrived, Desk, Record
 from plimsoll.providers.auxiliary.resolve import Candidate
 from plimsoll.providers.auxiliary.warm import Sent, sent
 from plimsoll.providers.auxiliary.watch import CURRENT, SummaryWatch
@@ -43,6 +44,10 @@ RESTING = 600.0  # seconds for which a model is left alone whose key or account 
 _FIRST_SHARE = 0.6  # of the time that is left, for a model behind which another one waits
 _TYPICAL = 1_500  # tokens that a model writes, however many it may; for comparing prices
 _AT_ONCE = 4  # summaries side by side
+
+
+def _unrecorded(_card: ModelCard, _usage: Usage) -> None:
+    """Nobody keeps an account."""
 
 
 class Auxiliary:
@@ -96,19 +101,15 @@ class Auxiliary:
         first = self.desks[0].candidate.endpoint if self.desks else None
         return 1 if first and (first.embedded or first.provider in ("local", "ollama")) else _AT_ONCE
 
-    def take_spent(self) -> list[tuple[ModelCard, Usage]]:
-        """What was used since this was last asked, each request with the card of its model."""
-        taken: list[tuple[ModelCard, Usage]] = []
-        for desk in self._all_desks:
-            usages, desk.spent = desk.spent, []
-            taken += ((desk.candidate.card, usage) for usage in usages)
-        return taken
-
-    def begin(self) -> "OneSummary":
-        """A summarizer for one summary; its deadline starts now."""
+    def begin(self, record: Record = _unrecorded) -> "OneSummary":
+        """A summarizer for one summary; its deadline starts now. `record` is told what its requests use."""
         now = self.clock()
         awake = [desk for desk in self.desks if desk.rests_until <= now]
-        return OneSummary(self, awake or list(self.desks[:1]), now + self.deadline, bool(awake))
+        return OneSummary(self, awake or list(self.desks[:1]), now + self.deadline, bool(awake), record)
+
+    def charging(self, record: Record) -> "ChargedWriter":
+        """The same models as one conversation uses them: `record` is told what its requests use."""
+        return ChargedWriter(self, record)
 
     def sent(self, request: ChatRequest, usage: Usage | None = None) -> None:
         """The main model has answered this request, so its cache holds it."""
@@ -157,11 +158,26 @@ class Auxiliary:
         return {*self.desks, *([self.main] if self.main else [])}
 
 
+@dataclass(frozen=True, slots=True)
+class ChargedWriter:
+    """The auxiliary models on behalf of one conversation, which pays for every request, however it ends."""
+
+    service: Auxiliary
+    record: Record
+
+    def begin(self) -> "OneSummary":
+        """A summarizer for one summary."""
+        return self.service.begin(self.record)
+
+
 class OneSummary:
     """One summary under way, in as many pieces as it takes."""
 
-    def __init__(self, service: Auxiliary, desks: list[Desk], ends: float, awake: bool) -> None:
+    def __init__(
+        self, service: Auxiliary, desks: list[Desk], ends: float, awake: bool, record: Record
+    ) -> None:
         self._service, self._desks, self._ends, self._awake = service, desks, ends, awake
+        self._record = record
         self._place = 0
         self._host = CURRENT.get()  # None where no turn waits for this summary
         self.choice: SummaryChoice | None = None
@@ -184,7 +200,7 @@ class OneSummary:
                 # The engine sees the smaller window and cuts smaller pieces.
                 raise SummaryFailed(f"{desk.title} takes {desk.window:,} tokens at a time")
             try:
-                return self._answer(partial(desk.write, prompt, max_tokens, self._share()))
+                return self._answer(partial(desk.write, prompt, max_tokens, self._share(), self._record))
             except SummaryLate as error:
                 failure = self._service.failed(desk, error)
                 if self._host is not None:  # the turn goes on without a model, so no other one is asked
@@ -215,7 +231,7 @@ class OneSummary:
             self._host.check()
         request = found[0].asking(view, instruction, max_tokens)
         try:
-            return self._answer(partial(main.ask, request, self._share(is_last=False)))
+            return self._answer(partial(main.ask, request, self._share(is_last=False), self._record))
         except SummaryLate as error:
             self._service.failed(main, error)
             raise

@@ -164,7 +164,8 @@ class Talk:
         writer = summaries.candidates[0].endpoint.model if summaries.candidates else ""
         conversation = self.opened.conversation
         try:
-            await conversation.switch_model(line, self.screen.emit, (auxiliary, writer))
+            charged = auxiliary.charging(conversation.agent.compactor.account.add) if auxiliary else None
+            await conversation.switch_model(line, self.screen.emit, (charged, writer))
         finally:
             # A compaction for the smaller window may be stopped: the model is another one all the same.
             is_switched = conversation.agent.line.client is line.client
