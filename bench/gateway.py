@@ -3,6 +3,7 @@
 python bench/gateway.py            everything (several minutes)
 python bench/gateway.py --quick    less of it
 python bench/gateway.py --alone    without the peer, which is slow to start
+python bench/run.py gateway --save before -- --alone      saved, for --against before
 
 Compared in one run on one machine, because machines differ: the same load straight to the upstream, and
 LiteLLM's proxy at its best (Granian, two workers) in `.local/peers/litellm-proxy`, where that is installed:
@@ -24,12 +25,15 @@ from pathlib import Path
 
 import uvloop
 
+from figures import report
 from load import KEY, PAUSE, PIECES, Measured, load, streams
 
 HERE = Path(__file__).parent
 PEER = HERE.parent / ".local" / "peers" / "litellm-proxy" / "bin" / "litellm"
 STREAMS, CONNECTIONS, WORKERS = 200, 50, 2
 MEDIAN_BAR, P99_BAR, RATE_BAR, GROWTH_BAR = 5.0, 20.0, 5.0, 1.10
+# Milliseconds by which medians and p99 of the same code differ from run to run on a machine with other work.
+MEDIAN_RESOLUTION, P99_RESOLUTION = 0.3, 5.0
 _PATIENCE = 120.0  # seconds for a server to listen
 
 
@@ -132,6 +136,7 @@ def streaming(upstream: int, gateway: int, ours: subprocess.Popen[bytes], quick:
     )
     begun = sum(len(part.whole) * (1 + PIECES * PAUSE / part.seconds) for part in parts[gateway])
     print(f"  CPU of the gateway: {used / begun * 1_000:.2f} ms for a stream of {PIECES} events", flush=True)
+    report("gateway", f"CPU for a stream of {PIECES} events", used / begun * 1_000, "ms")
     return held and not sum(part.failed for side in both for part in side)
 
 
@@ -141,6 +146,8 @@ def compared(name: str, both: list[list[list[float]]]) -> bool:
     for word, share, bar in (("median", 0.5, MEDIAN_BAR), ("p99", 0.99, P99_BAR)):
         direct, ours = (statistics.median(percentile(turn, share) for turn in side) for side in both)
         held &= row(f"{name}, {word}", direct, ours, bar)
+        resolution = MEDIAN_RESOLUTION if word == "median" else P99_RESOLUTION
+        report("gateway", f"{name}, {word}, added", ours - direct, "ms", resolution=resolution)
     return held
 
 
@@ -153,18 +160,25 @@ def cpu_seconds(process: subprocess.Popen[bytes]) -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def throughput(name: str, port: int, seconds: float) -> float:
-    """Requests per second with keep-alive connections, in the best of three runs."""
+def throughput(name: str, port: int, seconds: float, ours: subprocess.Popen[bytes] | None = None) -> float:
+    """Requests per second with keep-alive connections, in the best of three runs; of `ours` also the CPU for one."""
     uvloop.run(load(port, CONNECTIONS, 2))
-    rates, each, failed = [], 10, 0
+    rates, each, failed, served = [], 10, 0, 0
+    before = cpu_seconds(ours) if ours else 0.0
     ends = time.monotonic() + seconds
     while time.monotonic() < ends or len(rates) < 3:
         measured = uvloop.run(load(port, CONNECTIONS, each))
         rates.append(measured.rate)
         failed += measured.failed
+        served += len(measured.whole)
         each = max(5, int(measured.rate * seconds / 4 / CONNECTIONS))
     best, middle = max(rates), statistics.median(rates)
     print(f"  {name:<42} {best:>8.0f} best {middle:>8.0f} median   {failed} failed", flush=True)
+    if ours is not None:
+        used = (cpu_seconds(ours) - before) / served * 1_000
+        print(f"  CPU of the gateway: {used:.3f} ms for a request", flush=True)
+        report("gateway", "CPU for a request", used, "ms")
+        report("gateway", "requests a second", best, "a second", "higher")
     return best
 
 
@@ -177,6 +191,7 @@ def memory(name: str, process: subprocess.Popen[bytes], port: int, requests: int
         sizes.append(resident(process) / 1e6)
     growth = sizes[-1] / sizes[4]
     held = growth <= GROWTH_BAR
+    report("gateway", f"memory after {tenth * 10:,} {name}", sizes[-1], "MB")
     print(f"\n  memory over {tenth * 10:,} {name}, MB: {' '.join(f'{size:.0f}' for size in sizes)}")
     print(
         f"  last to fifth tenth: {growth:.3f}   <= {GROWTH_BAR:g}  {'ok' if held else 'MISSED'}", flush=True
@@ -213,7 +228,7 @@ def main() -> int:
         held = added(upstream, gateway, ours, quick)
         print("\n  requests per second, 50 kept connections")
         throughput("straight to the upstream", upstream, 3 if quick else 6)
-        rate = throughput("gateway, two processes", gateway, 5 if quick else 15)
+        rate = throughput("gateway, two processes", gateway, 5 if quick else 15, ours)
         if PEER.exists() and not options.alone:
             theirs = peer_rate(upstream, Path(home), 5 if quick else 15)
             ratio = rate / theirs

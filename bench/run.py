@@ -4,6 +4,7 @@ make bench                             everything
 python bench/run.py speed              only those named
 python bench/run.py --save before      write the figures to bench/results/before.json too
 python bench/run.py --against before   compare the figures with those; see README.md
+python bench/run.py gateway -- --quick what follows -- is for the bench itself
 """
 
 import argparse
@@ -12,6 +13,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -30,16 +32,23 @@ BENCHES = {
     "caching": "what prompt caching saves (needs the shared corpus)",
     "money": "whole sessions in USD, by when they are compacted (needs the shared corpus)",
 }
+# These take minutes and run only by their names.
+LONG_BENCHES = {
+    "gateway": "the gateway under load, against LiteLLM's proxy",
+    "isolation": "small requests beside compactions of 200,000 tokens",
+}
 
 
 def source() -> dict[str, str]:
-    """The commit of the code that is measured, and the machine."""
+    """The commit of the code that is measured, which another checkout may have installed, and the machine."""
+    measured = find_spec("plimsoll")
+    package = Path(measured.origin).parent if measured and measured.origin else HERE
 
     def git(*arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=HERE, capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", *arguments], cwd=package, capture_output=True, text=True, check=False)
         return done.stdout.strip()
 
-    changed = git("status", "--porcelain", "--", str(HERE.parent / "src"))
+    changed = git("status", "--porcelain", "--", str(package))
     return {
         "commit": git("rev-parse", "--short=12", "HEAD") + (" with local changes" if changed else ""),
         "machine": f"{processor()}, {os.cpu_count()} cores",
@@ -55,15 +64,20 @@ def processor() -> str:
     return next(names, platform.machine())
 
 
-def measure(names: list[str]) -> tuple[list[Figure], list[str]]:
-    """Run benches; their figures, and the names of those that missed a bar."""
+def described() -> dict[str, str]:
+    """Every bench."""
+    return {**BENCHES, **LONG_BENCHES}
+
+
+def measure(names: list[str], options: list[str]) -> tuple[list[Figure], list[str]]:
+    """Run benches with these options; their figures, and the names of those that missed a bar."""
     missed = []
     with tempfile.TemporaryDirectory() as folder:
         lines = Path(folder) / "figures.jsonl"
         lines.touch()
         for name in names:
-            print(f"\n== {name}: {BENCHES[name]}", flush=True)
-            command = [sys.executable, str(HERE / f"{name}.py")]
+            print(f"\n== {name}: {described()[name]}", flush=True)
+            command = [sys.executable, str(HERE / f"{name}.py"), *options]
             if subprocess.run(command, check=False, env={**os.environ, WANTED: str(lines)}).returncode:
                 missed.append(name)
         return reported(lines), missed
@@ -73,7 +87,7 @@ def save(path: Path, names: list[str], figures: list[Figure]) -> None:
     """Write a run. Benches that it left out keep their figures if these are of the same code and machine."""
     saved, before = from_json(path.read_text("utf-8")) if path.exists() else ({}, [])
     kept = [figure for figure in before if figure.bench not in names] if saved == source() else []
-    figures = sorted([*kept, *figures], key=lambda figure: list(BENCHES).index(figure.bench))
+    figures = sorted([*kept, *figures], key=lambda figure: list(described()).index(figure.bench))
     path.write_text(as_json(figures, source()), "utf-8")
 
 
@@ -109,13 +123,16 @@ def arguments(line: list[str]) -> argparse.Namespace:
         prog="bench/run.py", description="Measure speed, memory, counting and cost."
     )
     parser.add_argument(
-        "benches", nargs="*", metavar="BENCH", help=f"any of {', '.join(BENCHES)}; all by default"
+        "benches",
+        nargs="*",
+        metavar="BENCH",
+        help=f"any of {', '.join(described())}; all but {' and '.join(LONG_BENCHES)} by default",
     )
     parser.add_argument("--save", metavar="NAME", help="write the figures to bench/results/NAME.json")
     parser.add_argument("--against", metavar="NAME", help="compare the figures with bench/results/NAME.json")
     wanted = parser.parse_args(line)
-    if unknown := [name for name in wanted.benches if name not in BENCHES]:
-        parser.error(f"no bench is called {unknown[0]!r}; there are {', '.join(BENCHES)}.")
+    if unknown := [name for name in wanted.benches if name not in described()]:
+        parser.error(f"no bench is called {unknown[0]!r}; there are {', '.join(described())}.")
     if wanted.against and not (RESULTS / f"{wanted.against}.json").exists():
         parser.error(
             f"bench/results/{wanted.against}.json does not exist; --save {wanted.against} writes it."
@@ -125,11 +142,12 @@ def arguments(line: list[str]) -> argparse.Namespace:
 
 def main(line: list[str]) -> int:
     """Measure, save, compare."""
-    wanted = arguments(line)
+    end = line.index("--") if "--" in line else len(line)
+    wanted, options = arguments(line[:end]), line[end + 1 :]
     names = wanted.benches or list(BENCHES)
     # Read first: both options may name the same file.
     earlier = (RESULTS / f"{wanted.against}.json").read_text("utf-8") if wanted.against else ""
-    figures, missed = measure(names)
+    figures, missed = measure(names, options)
     if wanted.save:
         save(RESULTS / f"{wanted.save}.json", names, figures)
     held = True

@@ -30,7 +30,7 @@ def runner(figures, tmp_path, monkeypatch):
     monkeypatch.setattr(run, "BENCHES", {"example": "one figure"})
 
     def measure(value, *options):
-        code = f"import sys; sys.path.insert(0, {str(BENCH)!r})\n"
+        code = f"import sys; sys.path.insert(0, {str(BENCH)!r})\nprint(sys.argv[1:])\n"
         code += f"from figures import report; report('example', 'time', {value}, 'ms')\n"
         (tmp_path / "example.py").write_text(code, "utf-8")
         return run.main(list(options))
@@ -93,6 +93,22 @@ def test_the_figures_of_benches_that_were_not_asked_for_are_not_missing(runner, 
     ours = figures.Figure("example", "time", 100.0, "ms", "lower")
     (tmp_path / "before.json").write_text(figures.as_json([other, ours], SOURCE), "utf-8")
     assert runner(100, "--against", "before", "example") == 0
+
+
+def test_what_follows_two_dashes_is_for_the_bench_itself(runner, capfd):
+    assert runner(100, "example", "--", "--quick", "--alone") == 0
+    assert "['--quick', '--alone']" in capfd.readouterr().out
+
+
+def test_a_long_bench_runs_only_by_its_name(runner, monkeypatch, capfd):
+    import run
+
+    monkeypatch.setattr(run, "LONG_BENCHES", {"gateway": "takes minutes"})
+    assert runner(100) == 0
+    assert "gateway" not in capfd.readouterr().out
+    (run.HERE / "gateway.py").write_text("print('under load')", "utf-8")
+    assert runner(100, "gateway") == 0
+    assert "under load" in capfd.readouterr().out
 
 
 def test_a_comparison_with_a_run_that_was_not_saved_says_how_to_save_it(runner, capsys):
