@@ -143,3 +143,15 @@ def test_every_language_has_goals_constraints_revocations_and_look_alikes(hand_l
     assert len({row["text"] for row in found}) == len(found)
     assert all(row["core"] in row["text"] for row in found if "core" in row)
     assert all(row["constraint"] for row in found if row["kind"] == "revocation")
+
+
+def test_readers_get_ten_questions_about_each_of_six_sessions(hand_labels):
+    found = hand_labels.rows("readers")
+    assert Counter(row["agent"] for row in found) == {"claude_code": 2, "codex": 2, "opencode": 2}
+    for row in found:
+        kinds = Counter(asked["kind"] for asked in row["questions"])
+        assert kinds == {"value": 3, "file": 2, "decision": 2, "open": 3}
+        sources = {number for asked in row["questions"] for number in asked["sources"]}
+        assert sources == set(map(int, row["sha256"]))
+        assert max(sources) < row["cut"]
+        assert all(asked["key_points"] for asked in row["questions"])
