@@ -25,6 +25,7 @@ from plimsoll.gateway.dropin.analysis import assembled, frame_of, pieces_of
 from plimsoll.gateway.dropin.body_reader import MODULE, BodyReader
 from plimsoll.gateway.dropin.chain import chain_of, root_of
 from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.dropin.planning import Planner
 from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.body import LARGE_BYTES, Refused, parse_body
@@ -98,6 +99,31 @@ def test_a_large_body_is_never_parsed_in_the_thread_of_the_event_loop(
         assert http().post(gateway.url + PATH, content=raw).status_code == 200
     assert server.requests[-1].raw == raw
     assert [name.startswith("gateway-body") for name in parses] == ([] if number else [True])
+
+
+@pytest.mark.parametrize("upstream", ["openai", "anthropic"])
+def test_what_a_large_request_becomes_is_written_outside_the_thread_of_the_event_loop(
+    upstream: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+    original = Planner.write
+
+    def recorded(self: Planner, out: Any) -> None:
+        threads.append(threading.current_thread().name)
+        original(self, out)
+
+    monkeypatch.setattr(Planner, "write", recorded)
+    with (
+        ScriptedServer() as server,
+        RunningGateway(
+            settings_for(server, upstream, model={"name": "claude-sonnet-4-5"}), tmp_path
+        ) as gateway,
+    ):
+        body = body_of(80)
+        for turns in (1, 80):
+            asked = {**body, "messages": body["messages"][: 2 * turns]}
+            assert http().post(gateway.url + PATH, json=asked).status_code == 200
+    assert [name == "gateway" for name in threads] == [True, False]
 
 
 def test_other_requests_are_served_while_a_large_body_is_parsed(

@@ -7,6 +7,7 @@
 Where the upstream speaks the other dialect, the request is translated; everything else holds the same way.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -39,7 +40,7 @@ from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.dropin.threads import Threads
 from plimsoll.gateway.dropin.windows import ModelFacts, Windows, is_plausible, states_number
 from plimsoll.gateway.edge import jsontext
-from plimsoll.gateway.edge.body import Refused
+from plimsoll.gateway.edge.body import LARGE_BYTES, Refused
 from plimsoll.gateway.upstream.target import Target
 from plimsoll.gateway.watch.facts import current_key
 from plimsoll.messages import Message
@@ -109,7 +110,7 @@ class Planner:
         out = Outgoing(inquiry, target, model, facts)
         if not inquiry.is_switched_off and len(inquiry.raw) >= facts.look_line:
             await self._plan_view(out)
-        self.write(out)
+        await self._write_aside(out)
         return out
 
     async def relieve(self, out: Outgoing, limit: int | None) -> bool:
@@ -133,7 +134,7 @@ class Planner:
                 return False
             self._weigh(out, thread)
         out.is_relieved, out.counted = True, 0
-        self.write(out)
+        await self._write_aside(out)
         return True
 
     def count(self, out: Outgoing) -> None:
@@ -228,13 +229,24 @@ class Planner:
         if out.thread is not None:
             out.thread.tools = frame.tools
 
+    async def _write_aside(self, out: Outgoing) -> None:
+        """The bytes to send; of a large request in a thread.
+
+        To translate 1 MB takes 11 ms for OpenAI's dialect and 58 ms for Anthropic's, with cache breakpoints; to place
+        those in a conversation that is not known yet takes 35 ms.
+        """
+        if len(out.inquiry.raw) < LARGE_BYTES:
+            self.write(out)
+        else:
+            await asyncio.to_thread(self.write, out)
+
     def write(self, out: Outgoing) -> None:
-        """The bytes to send."""
+        """The bytes to send. It reads the view once, because another request may change it meanwhile."""
         inquiry, out.written = out.inquiry, self._clock()
         if out.thread is None:
             out.tokens_before = out.tokens_after = len(inquiry.raw) // _ROUGH
         if out.is_translated:
-            self._translate(out)
+            self._translate(out, out.sight)
             return
         body, sight = inquiry.body, out.sight
         if not inquiry.is_switched_off:
@@ -252,7 +264,7 @@ class Planner:
         if not inquiry.model and out.model:
             body = {**body, "model": out.model}
         if out.facts.policy.enabled and not inquiry.has_markers and not inquiry.is_switched_off:
-            body = self._marked(out, body)
+            body = self._marked(out, body, sight)
         out.asks_for_usage = current_key() is not None and self._can_ask_for_usage(out)
         if out.asks_for_usage:
             body = {**body, "stream_options": {**(body.get("stream_options") or {}), "include_usage": True}}
@@ -295,33 +307,34 @@ class Planner:
             and (options is None or (isinstance(options, dict) and options.get("include_usage") is not True))
         )
 
-    def _marked(self, out: Outgoing, body: dict[str, Any]) -> dict[str, Any]:
+    def _marked(self, out: Outgoing, body: dict[str, Any], sight: Sight | None) -> dict[str, Any]:
         memory = out.thread.memory if out.thread else None
         now = out.written
         try:
             if out.inquiry.dialect == "openai":
                 marked = mark_openai(body, out.facts, memory, now)
             else:
-                marked = mark_anthropic(body, self._rendered(out, body), out.facts, memory, now)
+                marked = mark_anthropic(body, self._rendered(out, body, sight), out.facts, memory, now)
         except (InvalidConversation, AttributeError, KeyError, TypeError):
             return body  # not a conversation; the upstream says so in its own words
         out.memory = marked.memory
         return marked.body
 
-    def _rendered(self, out: Outgoing, body: dict[str, Any]) -> Rendered:
+    def _rendered(self, out: Outgoing, body: dict[str, Any], sight: Sight | None) -> Rendered:
         """The request as the provider's cache sees it; of a known conversation only what is new is looked at."""
-        inquiry, thread, sight = out.inquiry, out.thread, out.sight
+        inquiry, thread = out.inquiry, out.thread
         lead = list(inquiry.lead)
         if sight is not None and sight.has_note and lead:
             lead[-1] = with_note(lead[-1])
         if thread is None:
             return rendered_whole(body, lead)
-        known = thread.beginning
-        if known is None or known.key != out.frame_key or known.sight is not sight:
-            known = thread.beginning = beginning_of(body, lead, out.frame_key, sight)
-        return known.rendered(thread.log, thread.ends, len(inquiry.said))
+        with thread.rendering:
+            known = thread.beginning
+            if known is None or known.key != out.frame_key or known.sight is not sight:
+                known = thread.beginning = beginning_of(body, lead, out.frame_key, sight)
+            return known.rendered(thread.log, thread.ends, len(inquiry.said))
 
-    def _translate(self, out: Outgoing) -> None:
+    def _translate(self, out: Outgoing, sight: Sight | None) -> None:
         """The request on the other wire."""
         inquiry = out.inquiry
         try:
@@ -331,8 +344,8 @@ class Planner:
             raise Refused(400, "invalid_request_error", str(error)) from None
         out.request = request
         messages = list(request.messages)
-        if out.thread is not None and out.sight is not None:
-            messages = _view(inquiry, out.thread, out.sight)
+        if out.thread is not None and sight is not None:
+            messages = _view(inquiry, out.thread, sight)
         if out.facts.policy.enabled and not inquiry.has_markers and not inquiry.is_switched_off:
             memory = out.thread.memory if out.thread else None
             chain, minimum = BlockChain(request.tools), out.facts.card.cache.minimum

@@ -9,6 +9,7 @@ All of it can be made again from the next request and the archive.
 """
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,6 +52,7 @@ class Thread:
     counted: int = 0  # messages of the log whose requests `policy: cost` has reckoned with
     weight: int = 0  # bytes that it keeps in memory, about
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    rendering: threading.Lock = field(default_factory=threading.Lock)  # of `beginning`, which threads share
 
     @property
     def is_stored(self) -> bool:
