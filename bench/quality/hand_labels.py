@@ -19,7 +19,14 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 LABELS = HERE / "labels"
 DATA = HERE.parents[2] / "shared" / "data"
-TIED = ("outcomes", "outcomes_again", "requests", "constraints", "readers")  # label files that cite messages
+TIED = (
+    "outcomes",
+    "outcomes_again",
+    "requests",
+    "constraints",
+    "checks",
+    "readers",
+)  # label files that cite messages
 Message = dict[str, Any]
 Row = dict[str, Any]
 

@@ -155,3 +155,12 @@ def test_readers_get_ten_questions_about_each_of_six_sessions(hand_labels):
         assert sources == set(map(int, row["sha256"]))
         assert max(sources) < row["cut"]
         assert all(asked["key_points"] for asked in row["questions"])
+
+
+def test_fixed_failures_passed_later_and_before_the_cut(hand_labels):
+    found = hand_labels.rows("checks")
+    assert sum(len(row["fixed"]) for row in found) >= 50
+    assert any(row["open"] for row in found)
+    for row in found:
+        assert all(check["failed"] < check["passed"] < row["cut"] for check in row["fixed"])
+        assert all(check["failed"] < row["cut"] for check in row["open"])
