@@ -59,7 +59,7 @@ def test_every_listed_package_has_a_version_and_no_registry_has_an_address() -> 
     assert packages
     assert [found for found in packages if not re.search(r"(==|@|>=)\d[\d.]*$", found)] == []
     for path in [*PEERS.rglob("*.py"), PEERS / "peers.toml"]:
-        assert not re.search(r"https?://(?!127\.0\.0\.1)", path.read_text("utf-8")), path
+        assert not re.search(r"https?://(?!127\\?\.0\\?\.0\\?\.1)", path.read_text("utf-8")), path
 
 
 def test_what_is_installed_stays_and_what_failed_is_tried_again(tmp_path: Path) -> None:
@@ -92,3 +92,15 @@ def test_a_missing_npm_is_a_sentence_with_the_command_that_brings_it(tmp_path: P
     assert done.returncode == 1
     assert "npm is not installed. Run `apt-get install nodejs npm`, then `make peers`." in done.stdout
     assert "Traceback" not in done.stderr
+
+
+def test_the_documented_clients_are_the_pinned_ones() -> None:
+    text = (PEERS / "peers.toml").read_text("utf-8")
+    pinned = {found.replace("==", " ") for found in re.findall(r'"([\w-]+(?:\[.*?\])?==[^"]+)"', text)}
+    pinned |= {f"{name} {version}" for name, version in re.findall(r'"(@?[\w/-]+)@([\d.]+)"', text)}
+    pinned = {re.sub(r"\[.*\]", "", found) for found in pinned}
+    page = (PEERS.parents[1] / "docs" / "clients.md").read_text("utf-8")
+    rows = [line.split("|")[1].strip() for line in page.splitlines() if re.match(r"\| \S+ \d", line)]
+    documented = {client for row in rows for client in row.split(", ")}
+    assert documented
+    assert documented <= pinned, "run `make test-peers`, then `python tests/peers/write_table.py`"

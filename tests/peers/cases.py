@@ -12,7 +12,6 @@ from peer_list import Peer, read_peers
 
 PEERS = read_peers()
 DRIVERS = Path(__file__).with_name("drivers")
-_MODELS = {"openai": "gpt-4.1", "anthropic": "claude-sonnet-4-5"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +26,7 @@ class Case:
     window: int = 10_000
     uses_tools: bool = True
     command: str | None = None  # the client's own program; clients without one are libraries
+    direct_model: str | None = None  # asked without the gateway, where the API has no such model
 
     @property
     def id(self) -> str:
@@ -52,22 +52,63 @@ class Case:
         return [sys.executable if self.command else str(self.peer.python), script]
 
 
-def _library(client: str, driver: str, *apis: str) -> list[Case]:
-    """A library in front of both kinds of upstream."""
-    return [
-        Case(client, driver, api, upstream, _MODELS[api])
-        for api in apis
-        for upstream in ("openai", "anthropic")
-    ]
-
-
 CASES = [
-    *_library("openai", "openai_sdk.py", "openai"),
-    *_library("anthropic", "anthropic_sdk.py", "anthropic"),
-    *_library("langchain-chat", "langchain_chat.py", "openai", "anthropic"),
-    *_library("pydantic-ai-slim", "pydantic_ai_agent.py", "openai", "anthropic"),
-    *_library("openai-agents", "openai_agents.py", "openai"),
-    *_library("litellm-sdk", "litellm_sdk.py", "openai", "anthropic"),
-    *_library("smolagents", "smolagents_agent.py", "openai"),
-    *_library("vercel-ai", "vercel_ai.mjs", "openai", "anthropic"),
+    Case("openai", "openai_sdk.py", "openai", "openai", "gpt-4.1"),
+    Case("openai", "openai_sdk.py", "openai", "anthropic", "gpt-4.1"),
+    Case("anthropic", "anthropic_sdk.py", "anthropic", "anthropic", "claude-sonnet-4-5"),
+    Case("anthropic", "anthropic_sdk.py", "anthropic", "openai", "claude-sonnet-4-5"),
+    Case("langchain-chat", "langchain_chat.py", "openai", "anthropic", "gpt-4.1"),
+    Case("langchain-chat", "langchain_chat.py", "anthropic", "openai", "claude-sonnet-4-5"),
+    Case("pydantic-ai-slim", "pydantic_ai_agent.py", "openai", "openai", "gpt-4.1"),
+    Case("pydantic-ai-slim", "pydantic_ai_agent.py", "anthropic", "openai", "claude-sonnet-4-5"),
+    Case("openai-agents", "openai_agents.py", "openai", "openai", "gpt-4.1"),
+    Case("litellm-sdk", "litellm_sdk.py", "openai", "anthropic", "gpt-4.1"),
+    Case("litellm-sdk", "litellm_sdk.py", "anthropic", "anthropic", "claude-sonnet-4-5"),
+    Case("smolagents", "smolagents_agent.py", "openai", "openai", "gpt-4.1"),
+    Case("vercel-ai", "vercel_ai.mjs", "openai", "openai", "gpt-4.1"),
+    Case("vercel-ai", "vercel_ai.mjs", "anthropic", "anthropic", "claude-sonnet-4-5"),
+    Case("llm", "llm_chat.py", "openai", "openai", "gpt-4.1", command="llm"),
+    Case("aider", "aider_chat.py", "openai", "openai", "gpt-4.1", uses_tools=False, command="aider"),
+    Case(
+        "aider",
+        "aider_chat.py",
+        "anthropic",
+        "anthropic",
+        "claude-sonnet-4-5",
+        uses_tools=False,
+        command="aider",
+    ),
+    Case("opencode", "opencode_server.py", "openai", "openai", "gpt-4.1", 40_000, command="opencode"),
+    Case(
+        "opencode",
+        "opencode_server.py",
+        "anthropic",
+        "anthropic",
+        "claude-sonnet-4-5",
+        40_000,
+        command="opencode",
+    ),
+    Case(
+        "claude-code", "claude_code.py", "anthropic", "anthropic", "claude-opus-5", 80_000, command="claude"
+    ),
+    Case(
+        "claude-code",
+        "claude_code.py",
+        "anthropic",
+        "openai",
+        "gpt-5",
+        80_000,
+        command="claude",
+        direct_model="claude-opus-5",
+    ),
+    Case(
+        "claude-code",
+        "claude_code.py",
+        "anthropic",
+        "openai",
+        "gpt-4o",
+        80_000,
+        command="claude",
+        direct_model="claude-opus-5",
+    ),
 ]

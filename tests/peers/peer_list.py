@@ -41,11 +41,14 @@ class Peer:
         return self.stamp.is_file() and self.stamp.read_text("utf-8").split() == list(self.packages)
 
     @property
-    def version(self) -> str:
-        """The version of its first package; for Debian, the one that was found when it was installed."""
+    def versions(self) -> str:
+        """Its packages with their versions; for Debian, the version that was found when it was installed."""
         if self.registry == "debian":
-            return (self.folder / "version").read_text("utf-8").strip()
-        return re.split(r"==|@(?=[^@]*$)", self.packages[0])[1]
+            name = self.packages[0].partition(">=")[0]
+            return f"{name} {(self.folder / 'version').read_text('utf-8').strip()}"
+        return ", ".join(
+            re.sub(r"(\[.*\])?(==|(?<=.)@)(?=[^@=]*$)", " ", package) for package in self.packages
+        )
 
     @property
     def python(self) -> Path:

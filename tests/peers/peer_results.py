@@ -18,7 +18,7 @@ class Result:
 
     case: str
     client: str
-    version: str
+    versions: str
     api: str
     upstream: str
     model: str
@@ -27,14 +27,14 @@ class Result:
     requests: int  # of one run
     compactions: int  # of the first run
     compactions_again: int  # of the second run, which meets the views of the first
+    cached: float  # share of the prompt tokens that the provider read from its cache, in both runs
 
     @classmethod
-    def of(cls, case: Case, requests: int, first: int, second: int) -> "Result":
+    def of(cls, case: Case, requests: int, first: int, second: int, cached: float) -> "Result":
         """The result of a case; its requests are those of one run."""
-        peer = case.peer
         return cls(
-            case.id, peer.packages[0].rpartition("@")[0] or peer.packages[0].partition("==")[0], peer.version,
-            case.api, case.upstream, case.model, case.window, TURNS, requests, first, second,
+            case.id, case.client, case.peer.versions, case.api, case.upstream, case.model, case.window,
+            TURNS, requests, first, second, round(cached, 2),
         )  # fmt: skip
 
 
@@ -57,4 +57,4 @@ class Results:
         turns = sum(2 * result.turns for result in self.passed)
         compactions = sum(result.compactions + result.compactions_again for result in self.passed)
         counts = ", ".join(f"{outcomes.get(name, 0)} {name}" for name in ("passed", "failed", "skipped"))
-        return f"peers: {clients} clients, {counts}; {turns:,} turns, {compactions} compactions"
+        return f"peers: {clients} client{'s' * (clients != 1)}, {counts}; {turns:,} turns, {compactions} compactions"

@@ -91,9 +91,9 @@ class GatewayProcess:
 
 @contextmanager
 def running_gateway(
-    upstream: ScriptedServer, summaries: ScriptedServer, dialect: str, window: int, home: Path
+    upstream: ScriptedServer, dialect: str, home: Path, settings: Mapping[str, str]
 ) -> Iterator[GatewayProcess]:
-    """The command in a process of its own; its summaries come from another server than its answers."""
+    """The command in a process of its own; `settings` are variables without their `PLIMSOLL_`."""
     home.mkdir()
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = int(held.getsockname()[1])
@@ -102,12 +102,8 @@ def running_gateway(
         "PLIMSOLL_HOME": str(home),
         "PLIMSOLL_MODEL__PROVIDER": "anthropic" if dialect == "anthropic" else "scripted",
         "PLIMSOLL_MODEL__BASE_URL": upstream.anthropic_url if dialect == "anthropic" else upstream.openai_url,
-        "PLIMSOLL_MODEL__CONTEXT_LENGTH": str(window),
-        "PLIMSOLL_COMPRESSION__PROTECT_LAST_N": "4",
-        "PLIMSOLL_AUXILIARY__COMPRESSION__PROVIDER": "scripted",
-        "PLIMSOLL_AUXILIARY__COMPRESSION__BASE_URL": summaries.openai_url,
-        "PLIMSOLL_AUXILIARY__COMPRESSION__MODEL": "gpt-4.1",
     }
+    environ |= {f"PLIMSOLL_{name}": value for name, value in settings.items()}
     log = home / "gateway.log"
     with log.open("w") as file:
         process = subprocess.Popen(

@@ -8,12 +8,13 @@
 What it says depends only on the newest part of a request: a request that lost that part gets another answer.
 """
 
+import json
 import re
 from collections.abc import Sequence
 
-from plimsoll.dialects import ChatRequest
+from plimsoll.dialects import ChatRequest, Reply
 from plimsoll.messages import Message, text_of
-from plimsoll.testing.scripted_server import Answer, call, say
+from plimsoll.testing.scripted_server import Answer, say
 
 TURNS = 40
 FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
@@ -28,21 +29,28 @@ def newest_part(messages: Sequence[Message]) -> list[tuple[str, str]]:
     return [(str(message.get("role")), text_of(message)) for message in newest]
 
 
-def answer(request: ChatRequest) -> Answer:
+def called(ship: str, name: str, said: str | None = None, /, **arguments: str) -> Reply:
+    """A tool call with an id that is the same in every run, so that a second run repeats the first to the byte."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    tool_call = {"id": f"call_{ship}_{name}", "type": "function", "function": function}
+    return Reply({"role": "assistant", "content": said, "tool_calls": [tool_call]}, "tool_calls")
+
+
+def answer(request: ChatRequest) -> Answer | Reply:
     """The next step of a turn."""
     said = "\n".join(text for _, text in newest_part(request.messages))
     names = [str(tool.get("function", tool).get("name")) for tool in request.tools]
-    if found := re.findall(r"(ship\d+) lies at pier (\d+)\.", said):
-        report = f"{found[-1][0]} lies at pier {found[-1][1]}."
-        return call("final_answer", answer=report) if "final_answer" in names else say(report)
-    asked = re.findall(r"(ship\d+): where does it lie", said)
-    if not asked:
+    found = list(re.finditer(r"(ship\d+)(?: lies at pier (\d+)\.|: where does it lie)", said))
+    if not found:
         return say("Ships")  # a side request, such as one for a title
-    ship = asked[-1]
+    ship, pier = found[-1].groups()
+    if pier:
+        report = f"{ship} lies at pier {pier}."
+        return called(ship, "final_answer", answer=report) if "final_answer" in names else say(report)
     if "lookup" in names:
-        return say(f"Let me see {ship}.") + call("lookup", key=ship)
+        return called(ship, "lookup", f"Let me see {ship}.", key=ship)
     if shell := next((name for name in _SHELLS if name in names), None):
         number = int(ship.removeprefix("ship"))
         command = f"echo {ship} lies at pier {number + 3}.; seq {number}000 {number}900"
-        return say(f"Let me see {ship}.") + call(shell, command=command, description="Look up a ship")
+        return called(ship, shell, f"Let me see {ship}.", command=command, description="Look up a ship")
     return say(f"{ship} lies somewhere. {FILLER * 12}".strip())

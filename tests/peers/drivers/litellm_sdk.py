@@ -1,7 +1,10 @@
 """LiteLLM's SDK, for either API."""
 
 import json
+import os
 from typing import Any
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # read while it is imported; else it asks the network
 
 import litellm
 from task import SCHEMA, SYSTEM, lookup, read_task, write_answers

@@ -32,7 +32,7 @@ for (const question of task.questions) {
     tools: { lookup },
     stopWhen: stepCountIs(4),
   });
-  messages.push(...done.response.messages);
+  messages.push(...done.steps.flatMap((step) => step.response.messages));
   answers.push(done.text);
 }
 console.log(`\n${JSON.stringify(answers)}`);

@@ -1,0 +1,58 @@
+"""aider without a screen: its questions on standard input; the answers come from its chat history."""
+
+import os
+import re
+import subprocess
+
+from task import read_task, write_answers
+
+# aider summarises its own history beyond this many tokens; here the gateway keeps it small.
+HISTORY_TOKENS = 1_000_000
+OPTIONS = [
+    "--no-git",
+    "--no-pretty",
+    "--no-fancy-input",
+    "--no-check-update",
+    "--no-show-model-warnings",
+    "--no-show-release-notes",
+    "--no-suggest-shell-commands",
+    "--no-detect-urls",
+    "--analytics-disable",
+    "--yes-always",
+    "--map-tokens=0",
+]
+
+task = read_task()
+history = task.folder / "history.md"
+environ = {
+    **os.environ,
+    "OPENAI_API_KEY": "any",
+    "OPENAI_API_BASE": task.openai_url,
+    "ANTHROPIC_API_KEY": "any",
+    "ANTHROPIC_API_BASE": task.url,
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+}
+done = subprocess.run(
+    [
+        task.program,
+        *OPTIONS,
+        f"--model={task.api}/{task.model}",
+        f"--weak-model={task.api}/{task.model}",
+        f"--max-chat-history-tokens={HISTORY_TOKENS}",
+        f"--chat-history-file={history}",
+    ],
+    env=environ,
+    input="\n".join([*task.questions, "/exit", ""]),
+    capture_output=True,
+    text=True,
+    check=False,
+)
+if done.returncode != 0:
+    raise SystemExit(done.stdout[-2000:] + done.stderr[-4000:])
+# `#### ` precedes what the user said, `> ` what aider itself adds.
+turns = re.split(r"^#### (?=ship)", history.read_text("utf-8"), flags=re.MULTILINE)[1:]
+answers = []
+for turn in turns:
+    lines = [line for line in turn.splitlines()[1:] if line and not line.startswith((">", "#"))]
+    answers.append("\n".join(line.rstrip() for line in lines))
+write_answers(answers)
