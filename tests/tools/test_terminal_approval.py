@@ -1,6 +1,7 @@
 """Which commands are asked about, what can be answered, and the sandbox."""
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -234,3 +235,35 @@ def test_a_sandbox_without_bubblewrap_is_an_error_that_says_what_to_do(here, mon
     with pytest.raises(UserError, match=r"apt-get install bubblewrap.*tools\.terminal\.sandbox false"):
         require_bubblewrap()
     assert "bubblewrap" in text(here, "terminal", box=sandbox(), command="echo never")
+
+
+def test_a_command_is_judged_once_and_nobody_else_waits_for_git(tmp_path):
+    """The settings of git are read by a program that goes on only when the event loop says so."""
+    project, programs, log, door = (tmp_path / name for name in ("project", "bin", "log", "door"))
+    project.mkdir()
+    programs.mkdir()
+    os.mkfifo(door)
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    real = shutil.which("git")
+    script = f'#!/bin/sh\necho "$1" >> {log}\n[ "$1" = config ] && read line < {door}\nexec {real} "$@"\n'
+    (programs / "git").write_text(script, "utf-8")
+    (programs / "git").chmod(0o755)
+    here = place(project, PATH=f"{programs}:{os.environ['PATH']}")
+
+    async def open_door():
+        while True:
+            with contextlib.suppress(OSError):  # nobody reads yet
+                return os.open(door, os.O_WRONLY | os.O_NONBLOCK)
+            await asyncio.sleep(0.01)
+
+    async def work():
+        opened = asyncio.create_task(open_door())
+        finished = asyncio.create_task(ASKING.run_all([call("terminal", command="git status")], None, here))
+        held = await opened
+        os.write(held, b"go on\n")
+        os.close(held)
+        return await finished
+
+    (outcome,) = asyncio.run(work()).outcomes
+    assert "exit code: 0" in outcome.result.text
+    assert log.read_text("utf-8").split() == ["config", "status"]

@@ -11,6 +11,7 @@ from toolkit import call, place, run
 from plimsoll.messages import validate
 from plimsoll.tools import (
     CANCELLED,
+    Approval,
     Decision,
     Definition,
     FunctionTool,
@@ -44,8 +45,8 @@ async def stop_inside(arguments, context):
 
 
 class Asking(Tool):
-    def needs_approval(self, arguments, context):
-        return "costs money"
+    async def needs_approval(self, arguments, context):
+        return Approval("costs money")
 
     async def run(self, arguments, context):
         return ToolResult("paid")

@@ -4,6 +4,7 @@ from plimsoll.tools.running import CANCELLED, Finished, OnFinished, Outcome
 from plimsoll.tools.standard import standard_tools
 from plimsoll.tools.terminal import require_bubblewrap
 from plimsoll.tools.tool import (
+    Approval,
     Approve,
     Arguments,
     Decision,
@@ -21,6 +22,7 @@ from plimsoll.tools.workplace import Workplace
 
 __all__ = [
     "CANCELLED",
+    "Approval",
     "Approve",
     "Arguments",
     "Decision",

@@ -142,15 +142,15 @@ class Run:
         if not job.waits or job.tool is None:
             return
         try:
-            reason = job.tool.needs_approval(job.arguments, self._context)
-            if reason is None:
+            needed = await job.tool.needs_approval(job.arguments, self._context)
+            if needed is None:
                 return
+            reason, always = needed.reason, needed.always
             if self._approve is None:
                 setting = job.tool.permission_setting
                 hint = f"; {setting} in config.yaml can allow it" if setting else ""
                 decision = Decision(False, f"nobody is there to approve it{hint}")
             else:
-                always = job.tool.grantable(job.arguments, self._context)
                 question = Question(str(job.call.get("id", "")), job.tool.name, job.arguments, reason, always)
                 decision = await self._approve(question)
                 if decision.allowed and decision.always and always:

@@ -86,13 +86,9 @@ class Tool(ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
-    def needs_approval(self, arguments: Arguments, context: ToolContext) -> str | None:
-        """Why a person should be asked before this call; None where nobody has to be."""
+    async def needs_approval(self, arguments: Arguments, context: ToolContext) -> "Approval | None":
+        """What a person should approve before this call; None where nobody has to be asked."""
         return None
-
-    def grantable(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
-        """What a person can allow for good, so that such a call is not asked about again."""
-        return ()
 
     def grant(self, names: Sequence[str], context: ToolContext) -> None:
         """Remember that a person allowed these for good."""
@@ -100,6 +96,14 @@ class Tool(ABC):
     @abstractmethod
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         """Do it. `arguments` fit the schema; whatever is raised becomes a result that says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Why a person should be asked before a call, and what they can allow for good."""
+
+    reason: str
+    always: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

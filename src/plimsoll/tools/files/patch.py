@@ -13,7 +13,7 @@ from plimsoll.tools.files.disk import outside_reason, unwritable, write_all
 from plimsoll.tools.files.edits import Edit, NoFit, apply, difference
 from plimsoll.tools.files.nearest import missing
 from plimsoll.tools.files.text import Text, decoded
-from plimsoll.tools.tool import Arguments, Tool, ToolContext, ToolResult, failed
+from plimsoll.tools.tool import Approval, Arguments, Tool, ToolContext, ToolResult, failed
 from plimsoll.tools.workplace import Workplace
 
 _LARGEST = 50_000_000  # bytes of a file that is changed in memory
@@ -25,14 +25,14 @@ class Patch(Tool):
     def __init__(self) -> None:
         super().__init__(definition_of("patch"))
 
-    def needs_approval(self, arguments: Arguments, context: ToolContext) -> str | None:
+    async def needs_approval(self, arguments: Arguments, context: ToolContext) -> Approval | None:
         place = context.workplace
         try:
             edits = list(_edits(arguments))
         except NoFit:
             return None
         reasons = (outside_reason(place.resolve(path), place) for path, _ in edits if "\0" not in path)
-        return next((reason for reason in reasons if reason), None)
+        return next((Approval(reason) for reason in reasons if reason), None)
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         return await asyncio.to_thread(_patch, arguments, context.workplace)

@@ -4,7 +4,7 @@ import asyncio
 
 from plimsoll.tools.definitions import definition_of
 from plimsoll.tools.files.disk import outside_reason, unwritable, write_all
-from plimsoll.tools.tool import Arguments, Tool, ToolContext, ToolResult, failed
+from plimsoll.tools.tool import Approval, Arguments, Tool, ToolContext, ToolResult, failed
 
 
 class WriteFile(Tool):
@@ -13,11 +13,12 @@ class WriteFile(Tool):
     def __init__(self) -> None:
         super().__init__(definition_of("write_file"))
 
-    def needs_approval(self, arguments: Arguments, context: ToolContext) -> str | None:
+    async def needs_approval(self, arguments: Arguments, context: ToolContext) -> Approval | None:
         place = context.workplace
         if "\0" in arguments["path"]:
             return None
-        return outside_reason(place.resolve(arguments["path"]), place)
+        reason = outside_reason(place.resolve(arguments["path"]), place)
+        return Approval(reason) if reason else None
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         return await asyncio.to_thread(_write, arguments, context)

@@ -18,7 +18,7 @@ from plimsoll.tools.mcp.connection import Connection, HungUp, Unreachable
 from plimsoll.tools.mcp.naming import tool_names
 from plimsoll.tools.mcp.results import result_of
 from plimsoll.tools.settings import McpServerSettings
-from plimsoll.tools.tool import Arguments, Definition, Tool, ToolContext, ToolResult, failed
+from plimsoll.tools.tool import Approval, Arguments, Definition, Tool, ToolContext, ToolResult, failed
 
 NEEDS_PACKAGE = "MCP servers need one package more: pip install '.[mcp]'"
 
@@ -42,9 +42,9 @@ class McpTool(Tool):
         """Whether the server is there at the moment; a call connects where it is not."""
         return self._connection.is_open
 
-    def needs_approval(self, arguments: Arguments, context: ToolContext) -> str | None:
+    async def needs_approval(self, arguments: Arguments, context: ToolContext) -> Approval | None:
         if self._is_destructive:
-            return f"may destroy something, says the MCP server {self._connection.name!r}"
+            return Approval(f"may destroy something, says the MCP server {self._connection.name!r}")
         return None
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:

@@ -22,7 +22,7 @@ from plimsoll.tools.terminal.approval import Verdict, verdict_on
 from plimsoll.tools.terminal.grants import Grants
 from plimsoll.tools.terminal.output import readable
 from plimsoll.tools.terminal.sandbox import sandboxed
-from plimsoll.tools.tool import Arguments, Interrupted, Tool, ToolContext, ToolResult, failed
+from plimsoll.tools.tool import Approval, Arguments, Interrupted, Tool, ToolContext, ToolResult, failed
 
 # A pager, a password prompt or a progress animation would wait for a terminal that is not there; CDPATH would
 # make `cd` go elsewhere than it says.
@@ -52,13 +52,16 @@ class Terminal(Tool):
         super().__init__(definition_of("terminal"))
         self._seconds, self._longest = seconds, longest
         self._settings, self._grants = settings or TerminalSettings(), grants or Grants()
+        self._judged: tuple[Arguments, Verdict] = {}, Verdict()  # the last call that was asked about
 
-    def needs_approval(self, arguments: Arguments, context: ToolContext) -> str | None:
-        return self._verdict(arguments, context).reason
-
-    def grantable(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
+    async def needs_approval(self, arguments: Arguments, context: ToolContext) -> Approval | None:
+        # In a thread: it looks at files and asks git for its settings.
+        verdict = await asyncio.to_thread(self._verdict, arguments, context)
+        self._judged = arguments, verdict
+        if verdict.reason is None:
+            return None
         can_store = self._grants.can_store(context.workplace)
-        return self._verdict(arguments, context).programs if can_store else ()
+        return Approval(verdict.reason, verdict.programs if can_store else ())
 
     def grant(self, names: Sequence[str], context: ToolContext) -> None:
         self._grants.add(context.workplace, names)
@@ -80,7 +83,7 @@ class Terminal(Tool):
         seconds = min(float(arguments.get("timeout") or self._seconds), self._longest)
         kept = KeptBytes()
         try:
-            environment = self._environment(arguments, context)
+            environment = await self._environment(arguments, context)
             code, ended_in = await self._run_shell(
                 arguments["command"], directory, place.root, environment, seconds, kept
             )
@@ -95,8 +98,10 @@ class Terminal(Tool):
         where = f"[working directory: {ended_in}]\n" if moved and not once else ""
         return _result(where + _exit_line(code), kept, context)
 
-    def _environment(self, arguments: Arguments, context: ToolContext) -> dict[str, str]:
-        verdict = self._verdict(arguments, context)
+    async def _environment(self, arguments: Arguments, context: ToolContext) -> dict[str, str]:
+        judged, verdict = self._judged
+        if judged is not arguments:  # it was not asked about, or another call was asked about since
+            verdict = await asyncio.to_thread(self._verdict, arguments, context)
         environment = {**context.workplace.environment, **_QUIET}
         is_unasked = not verdict.doubts and not verdict.used
         return with_git_settings(environment, _GIT_SETTINGS) if is_unasked else environment
