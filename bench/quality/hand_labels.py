@@ -1,4 +1,4 @@
-"""Labels that people wrote by hand about the recorded conversations, each tied to the text it is about.
+"""Labels made by reading the recorded conversations, each tied to the text it is about.
 
     labels/*.jsonl ──► rows ──► the cited messages in ../shared/data, compared by sha256 ──► Labelled
 

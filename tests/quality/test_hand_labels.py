@@ -1,4 +1,4 @@
-"""Labels that people wrote by hand: tied to the text they are about, complete, balanced."""
+"""Labels made by reading: tied to the text they are about, complete, balanced."""
 
 import json
 import sys
