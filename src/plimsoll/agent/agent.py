@@ -48,7 +48,6 @@ LOST = "the process that ran it has ended; whether it took effect is not known."
 _MOST_CURES = 6  # of one request: each makes it smaller, so more would not help
 _SMALLEST_ANSWER = 16
 _ENGINE_SHARE = 0.6  # of a deadline
-_LONGEST_LINE = 200  # characters of a result that a person sees
 
 
 @dataclass(slots=True)
@@ -318,7 +317,7 @@ class Agent:
             emit(Called(str(call.get("id")), call_line(dict(call))))
 
         def finished(outcome: Outcome) -> None:
-            line, failed = _in_one_line(text_of(outcome.message))
+            line, failed = _in_one_line(dict(outcome.call), text_of(outcome.message))
             failed = failed or outcome.result.is_error
             emit(Returned(str(outcome.call.get("id")), line, outcome.seconds, failed))
 
@@ -376,13 +375,9 @@ class Agent:
             await self._add([{"role": "assistant", "content": content}])
 
 
-def _in_one_line(result: str) -> tuple[str, bool]:
+def _in_one_line(call: dict[str, object], result: str) -> tuple[str, bool]:
     """How a call ended, for a person, and whether it failed."""
-    ended = outcome_of(result)
-    said = ended.line
-    if said.startswith("exit code"):  # the status says that already; the line before it says more
-        lines = result.strip().splitlines()[:-1]
-        said = lines[-1].strip()[:_LONGEST_LINE] if lines else ""
-    told = ended.failed and not said.lower().startswith("error")
-    parts = (ended.status if told else "", said)
+    ended = outcome_of(call, result)
+    told = ended.failed and not ended.line.lower().startswith("error")
+    parts = (ended.status if told else "", ended.line)
     return ": ".join(part for part in parts if part) or ended.status, ended.failed

@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from plimsoll.context.ledger.outcome import call_line, is_command, outcome_of
+from plimsoll.context.ledger.outcome import call_line
+from plimsoll.context.ledger.outcomes import outcome_of
 from plimsoll.context.report import Cleared
 from plimsoll.messages import Message, answers, call_name, media_of, original_handle, text_of, with_text
 
@@ -59,7 +60,7 @@ def _is_stub(content: str) -> bool:
 def describe(message: Message, index: int, call: dict[str, Any]) -> Cleared:
     """What a result was, how it ended, and the handle that brings it back."""
     text = text_of(message)
-    outcome = outcome_of(text, is_command(call))
+    outcome = outcome_of(call, text)
     size = f"{len(text):,} characters" + (f" and {len(media_of(message))} media" if media_of(message) else "")
     # A stub for a short result is short too: it must not outweigh what it replaces.
     line = f"{call_line(call, limit=max(24, min(160, len(text) // 8)))} · {outcome.status} · {size}"

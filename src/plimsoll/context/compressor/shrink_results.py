@@ -16,7 +16,8 @@ from typing import Any
 from plimsoll.context.compressor.plan import Plan
 from plimsoll.context.compressor.prune import KEEP_CHARACTERS, cleared_message, describe, is_large
 from plimsoll.context.compressor.shorten import fit_text
-from plimsoll.context.ledger.outcome import error_lines, is_command
+from plimsoll.context.ledger.outcome import error_lines
+from plimsoll.context.ledger.outcomes import command_of
 from plimsoll.context.ledger.terms import terms_in
 from plimsoll.context.ledger.write import kept_terms
 from plimsoll.messages import (
@@ -24,6 +25,7 @@ from plimsoll.messages import (
     Message,
     align_backward,
     answers,
+    arguments_of,
     arguments_text,
     call_name,
     original_handle,
@@ -85,7 +87,11 @@ def _repeated(messages: list[Message], found: list[Answer]) -> Iterator[tuple[in
 
 def _same_call(call: dict[str, Any]) -> str:
     """What tells that a later call shows the same thing anew; a command may show something else each time."""
-    return f"{call_name(call)} {arguments_text(call)}" if not is_command(call) else str(call.get("id"))
+    return (
+        f"{call_name(call)} {arguments_text(call)}"
+        if command_of(arguments_of(call)) is None
+        else str(call.get("id"))
+    )
 
 
 def _used_part(messages: list[Message], answer: Answer, limit: int) -> Message:

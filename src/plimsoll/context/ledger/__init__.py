@@ -10,7 +10,8 @@ from plimsoll.context.ledger.complete import (
     without_model_lines,
 )
 from plimsoll.context.ledger.facts import Facts, read_facts, skimmed_messages
-from plimsoll.context.ledger.outcome import Outcome, call_line, outcome_of
+from plimsoll.context.ledger.outcome import call_line
+from plimsoll.context.ledger.outcomes import Outcome, outcome_of
 from plimsoll.context.ledger.remembered import Behind, Left, Remembered
 from plimsoll.context.ledger.stated import without_unstated
 from plimsoll.context.ledger.template import (

@@ -31,17 +31,12 @@ _FILE_LINE = re.compile(
     r"^- `(?P<path>[^`]+)`(?: — (?P<actions>\w+ \d+×(?:, \w+ \d+×)*))?(?:: (?P<note>.+))?$"
 )
 _RUN_LINE = re.compile(
-    r"^- (?:[^`]*: )?(?P<shown>`.+?`|\S.*?) → (?P<status>ok|done|exit -?\d+|error|interrupted)\b"
+    r"^- (?:[^`]*: )?(?P<shown>`.+?`|\S.*?) → (?P<status>ok|ran|running|exit -?\d+|error|interrupted)\b"
 )
 _SHOWN = {True: 160, False: 110}  # characters of a call that failed, and of one that did not
 _SHORT_RESULT = 60
 _LABEL = 110
 _FIRST_ASKED, _LAST_ASKED = 20, 120  # requests that are considered; no summary could hold more
-# Commands that change nothing; what they showed may matter, that they ran does not.
-_LOOKS = re.compile(
-    r"(?:ls|cat|head|tail|less|grep|rg|find|fd|tree|wc|pwd|which|echo|sed -n|stat|file|env|ps|du|df|date|sleep|git"
-    r" (?:status|log|diff|show|branch|blame|rev-parse|remote|ls-files|fetch))(?:\s|$)"
-)
 # Commands that can be run again at any time; all others may have changed something, which must not be done twice.
 _CHECKS = re.compile(
     r"\b(?:tests?|pytest|jest|lint|eslint|ruff|mypy|tsc|fmt|gofmt|format|prettier|vet|check|build|compile)\b"
@@ -234,21 +229,21 @@ def _worth_of_run(event: Event) -> float | None:
     """What it is worth to know that a command ran: most where it may have changed something."""
     if event.outcome.failed:
         return None
-    if _LOOKS.match(event.line):
+    if event.looks:
         return 0.03
     return None if _CHECKS.search(event.line) else _SIDE_EFFECT
 
 
 def _newest_tests(facts: Facts) -> Event | None:
     """The last run that counted tests; it says where the work stands."""
-    ran = [event for event in facts.commands.values() if event.outcome.tallied]
+    ran = [event for event in facts.commands.values() if event.outcome.check == "test"]
     return max(ran, key=lambda event: event.position, default=None)
 
 
 def _event_line(event: Event, is_command: bool) -> str:
     """What was run and how it ended; of a success that counted nothing, only a short line tells more than noise."""
     outcome = event.outcome
-    telling = outcome.failed or outcome.tallied or len(outcome.line) <= _SHORT_RESULT
+    telling = outcome.failed or outcome.check or len(outcome.line) <= _SHORT_RESULT
     shown = one_line(event.line, _SHOWN[outcome.failed])
     said = f": {one_line(outcome.line, _SHOWN[outcome.failed])}" if outcome.line and telling else ""
     called = f"{event.note}: " if event.note else ""

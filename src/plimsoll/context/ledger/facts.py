@@ -15,14 +15,8 @@ from itertools import islice
 from typing import Any
 
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, Evidence, argument_texts, lines_of
-from plimsoll.context.ledger.outcome import (
-    COMMAND_KEYS,
-    Outcome,
-    call_line,
-    error_lines,
-    one_line,
-    outcome_of,
-)
+from plimsoll.context.ledger.outcome import call_line, error_lines, one_line
+from plimsoll.context.ledger.outcomes import Outcome, command_of, outcome_of, parsed, process_asked
 from plimsoll.context.ledger.quoted import own_words, rules_in
 from plimsoll.context.ledger.speech import SENTENCE, constraints_in, decisions_in, ticked_in
 from plimsoll.context.ledger.terms import plain_words
@@ -101,6 +95,7 @@ class Event:
     errors: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     note: str = ""  # what the agent called it
+    looks: bool = False  # whether it changed nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +120,7 @@ class Facts:
     actions: dict[str, Event] = field(default_factory=dict)
     commits: dict[str, None] = field(default_factory=dict)
     decisions: dict[str, None] = field(default_factory=dict)
+    running: dict[str, "_Called"] = field(default_factory=dict)  # processes that had not ended, by their ids
     todos: Todos = field(default_factory=Todos)
     last_said: str = ""
     evidence: Evidence = field(default_factory=Evidence)
@@ -142,6 +138,7 @@ class Facts:
             files=files,
             commands=dict(self.commands),
             actions=dict(self.actions),
+            running=dict(self.running),
             commits=dict(self.commits),
             decisions=dict(self.decisions),
             todos=self.todos.copy(),
@@ -252,7 +249,7 @@ def _read_call(facts: Facts, called: _Called, position: int) -> None:
 
 def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:
     """The item under which lines of this call and its result are quoted."""
-    command = _first_text(arguments, COMMAND_KEYS)
+    command = command_of(arguments)
     if command is not None:
         return f"run:{command_line(command)}"
     touched = _files_touched(call_name(call), arguments)
@@ -268,12 +265,20 @@ def _read_result(facts: Facts, made: _Called, result: str, position: int) -> Non
             _latest(facts.commits, one_line(commit, 160))
     if facts.todos.read(arguments, result):
         return
-    command = _first_text(arguments, COMMAND_KEYS)
-    outcome = outcome_of(result, command is not None)
+    command = command_of(arguments)
+    asked = process_asked(arguments)
+    if asked in facts.running:
+        made = facts.running[asked]
+        call, arguments = made.call, made.arguments
+        command = command_of(arguments)
+    outcome = outcome_of(call, result)
     errors = tuple(error_lines(result)) if outcome.failed else ()
+    if outcome.process:
+        facts.running[outcome.process] = made
     if command is not None:
         called = one_line(_first_text(arguments, ("description",)) or "", _LONGEST_NOTE)
-        _record(facts.commands, Event(position, command_line(command), outcome, errors, note=called))
+        line, looks = command_line(command), parsed(command).only_looks
+        _record(facts.commands, Event(position, line, outcome, errors, note=called, looks=looks))
         return
     touched = _files_touched(call_name(call), arguments)
     if outcome.failed or not touched:

@@ -1,0 +1,16 @@
+"""How a tool call ended, read from its command and its result.
+
+    outcome_of(call, result)  ->  Outcome(status="exit 1", line="2 failed, 8 passed in 0.41s", check="test")
+
+    result ─► wrapping.py   what the harness says (exit code, running, stopped) and what the program wrote
+    command ─► commands.py  the programs that ran, and whether the exit code is theirs
+           └─► reading.py   exit code where it counts, else the closing lines of known programs, else "ran"
+
+Which programs and lines are known stands in rules.toml.
+"""
+
+from plimsoll.context.ledger.outcomes.commands import command_of, parsed
+from plimsoll.context.ledger.outcomes.reading import Outcome, outcome_of
+from plimsoll.context.ledger.outcomes.wrapping import process_asked, unwrapped
+
+__all__ = ["Outcome", "command_of", "outcome_of", "parsed", "process_asked", "unwrapped"]

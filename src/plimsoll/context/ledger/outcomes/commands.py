@@ -1,0 +1,258 @@
+"""The programs that a shell command runs, and whether its exit code is that of the work.
+
+    cd app && go test ./... 2>&1 | tail -5      the work is `go test`; its exit code is hidden by `tail`
+    rg TODO src || true                         nothing but looking
+    cargo build && cargo test                   an exit code of 0 means that both succeeded
+
+This reads commands to tell how they ended. It decides nothing about what may run: tools/terminal does that.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from plimsoll.context.ledger.outcomes.rules import rules
+
+COMMAND_KEYS = ("command", "cmd", "script", "shell_command")
+_LONGEST = 4_000  # characters of a command that are read; what follows is mostly the text of a file
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*\s+")
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
+_SHELL = re.compile(r"(?:/\S+/)?(?:ba|z|da)?sh(?: +-[a-z]+)* +-[a-z]*c +(.*)", re.DOTALL)
+# Code mode: a script calls the shell with `cmd: "…"`.
+_IN_SCRIPT = re.compile(r"""\bcmd\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)""")
+_JS_ESCAPE = re.compile(r"\\(.)")
+_JS_CHARACTERS = {"n": "\n", "t": "\t", "r": "\r"}
+_OPTIONS = re.compile(
+    r"^(?:-[Cc] +\S+ +|--\S+ +|-[a-zA-Z] +(?=[a-z]))+"
+)  # those between a program and its subcommand
+_OPERATOR = re.compile(r"&&|\|\||\|&|[;|&\n]")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One pipeline of a command and the operator before it."""
+
+    operator: str  # "", "&&", "||", ";" or "&": what stands before it
+    stages: tuple[str, ...]  # the text of each program, without wrappers and assignments
+
+    @property
+    def work(self) -> str:
+        """The program whose outcome counts: the first of the pipeline."""
+        return self.stages[0]
+
+    @property
+    def is_neutral(self) -> bool:
+        """Whether it only sets the stage or announces something."""
+        return program_of(self.work) in rules().neutral
+
+    @property
+    def is_lookup(self) -> bool:
+        """Whether all that it does is look."""
+        return is_lookup(self.work) and all(program_of(stage) in rules().filters for stage in self.stages[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command as steps."""
+
+    text: str
+    steps: tuple[Step, ...]
+    pipefail: bool = False
+
+    @property
+    def works(self) -> tuple[Step, ...]:
+        """The steps that matter."""
+        return tuple(step for step in self.steps if not step.is_neutral)
+
+    @property
+    def only_looks(self) -> bool:
+        """Whether no step does more than look."""
+        return all(step.is_lookup for step in self.works)
+
+    @property
+    def hides_failure(self) -> bool:
+        """Whether it can exit with 0 although a step that matters failed."""
+        works = [step for step in self.works if not step.is_lookup]
+        if not works:
+            return False
+        if not self.pipefail and any(_is_filtered(step) for step in works):
+            return True
+        last = self.steps.index(works[-1])
+        if any(step.operator in ("||", ";", "&") for step in self.steps[last + 1 :]):
+            return True
+        return any(
+            step.operator in (";", "&", "||")
+            for step in self.steps[self.steps.index(works[0]) + 1 : last + 1]
+        )
+
+    @property
+    def hides_the_end(self) -> bool:
+        """Whether the last lines of the work may have been filtered out."""
+        return any(program_of(stage) in rules().selective for step in self.works for stage in step.stages[1:])
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it prints nothing when it succeeds."""
+        return bool(self.works) and all(
+            program_of(step.work) in rules().quiet or step.is_lookup or _QUIET_GIT.match(step.work)
+            for step in self.works
+        )
+
+
+_QUIET_GIT = re.compile(
+    r"git(?: -C \S+| -c \S+)* (?:add|checkout|switch|restore|rm|mv|reset|stash drop|branch -|fetch|config)\b"
+)
+
+
+def command_of(arguments: dict[str, Any]) -> str | None:
+    """The shell command that a call runs; None where it runs none that is known."""
+    for key in COMMAND_KEYS:
+        value = arguments.get(key)
+        if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+            return value[-1] if len(value) > 1 and value[-2].lstrip("-").endswith("c") else " ".join(value)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+    script = arguments.get("input")
+    if isinstance(script, str) and "exec_command" in script:
+        found = [_from_script(text) for text in _IN_SCRIPT.findall(script)]
+        return "\n".join(found) or None
+    return None
+
+
+@lru_cache(maxsize=512)
+def parsed(text: str) -> Command:
+    """The command as steps."""
+    text = text.strip()[:_LONGEST]
+    inner = _SHELL.fullmatch(text)
+    if inner:
+        text = inner[1].strip()
+        if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+            text = text[1:-1]
+    steps: list[Step] = []
+    stages: list[str] = []
+    operator = ""
+    for piece, separator in _pieces(_without_heredocs(text)):
+        bare = _bare(piece)
+        if bare:
+            stages.append(bare)
+        if separator not in ("|", "|&"):
+            if stages:
+                steps.append(Step(operator, tuple(stages)))
+                operator = ""
+            stages = []
+            # An operator that ends a line goes on in the next: `a &&\n b`.
+            operator = (
+                ";" if separator == "\n" and not operator else operator if separator == "\n" else separator
+            )
+    return Command(text, tuple(steps), "pipefail" in text)
+
+
+def program_of(stage: str) -> str:
+    """The name of the program."""
+    word = stage.split(None, 1)[0] if stage else ""
+    return word.rpartition("/")[2]
+
+
+def is_lookup(stage: str) -> bool:
+    """Whether a program with these arguments only looks."""
+    program = program_of(stage)
+    if program in rules().lookups:
+        return not re.search(r"(?:^|\s)(?:-exec|-delete|--pre|-i\b.*s/)", stage)
+    return _has_subcommand(stage, rules().looking_subcommands.get(program, ()))
+
+
+def answers_by_code(stage: str) -> bool:
+    """Whether a lookup says "no" or "nothing found" with its exit code."""
+    program = program_of(stage)
+    return program in rules().lookups or _has_subcommand(
+        stage, rules().answering_subcommands.get(program, ())
+    )
+
+
+def _has_subcommand(stage: str, known: tuple[str, ...]) -> bool:
+    if not known:
+        return False
+    rest = _OPTIONS.sub("", re.sub(r"^\S+\s*", "", stage))
+    return any(words == "*" or rest == words or rest.startswith(f"{words} ") for words in known)
+
+
+def _is_filtered(step: Step) -> bool:
+    return any(program_of(stage) in rules().filters for stage in step.stages[1:])
+
+
+def _bare(piece: str) -> str:
+    """A program without what stands before it: assignments, wrappers, keywords, brackets."""
+    bare = piece.strip().strip("()").strip()
+    while True:
+        before = bare
+        found = _ASSIGNMENT.match(bare) or rules().wrapper_phrases.match(bare)
+        if found:
+            bare = bare[found.end() :].lstrip()
+        word, _, rest = bare.partition(" ")
+        if word in rules().wrappers and not (word == "command" and rest.startswith("-")):
+            bare = rest.lstrip()
+        if bare == before:
+            return (
+                ""
+                if bare in ("done", "fi", "esac", "}", "then", "do", "else") or bare.startswith(("for ", "#"))
+                else bare
+            )
+
+
+def _pieces(text: str) -> Iterator[tuple[str, str]]:
+    """The text between operators, each with the operator after it; quotes and substitutions are left whole."""
+    start = position = 0
+    depth = 0
+    while position < len(text):
+        character = text[position]
+        if character == "\\":
+            position += 2
+            continue
+        if character in "'\"`":
+            position = _after_quote(text, position)
+            continue
+        if text.startswith("$(", position):
+            depth += 1
+            position += 2
+            continue
+        if character == ")" and depth:
+            depth -= 1
+        elif not depth:
+            found = _OPERATOR.match(text, position)
+            # `2>&1` and `&>` are redirections.
+            if found and not (
+                character == "&"
+                and (text[position - 1 : position] in ("<", ">") or text[position + 1 : position + 2] == ">")
+            ):
+                yield text[start:position], found[0]
+                start = position = found.end()
+                continue
+        position += 1
+    yield text[start:], ""
+
+
+def _after_quote(text: str, position: int) -> int:
+    quote = text[position]
+    position += 1
+    while position < len(text) and text[position] != quote:
+        position += 2 if text[position] == "\\" and quote != "'" else 1
+    return position + 1
+
+
+def _without_heredocs(text: str) -> str:
+    """The command without the texts that it feeds to programs."""
+    while found := _HEREDOC.search(text):
+        line_end = text.find("\n", found.end())
+        end = (
+            re.compile(rf"^\s*{found[2]}\s*$", re.MULTILINE).search(text, line_end) if line_end >= 0 else None
+        )
+        after = text[end.end() :] if end else ""
+        rest = text[found.end() : line_end] if line_end >= 0 else text[found.end() :]
+        text = text[: found.start()] + rest + after
+    return text
+
+
+def _from_script(literal: str) -> str:
+    return _JS_ESCAPE.sub(lambda found: _JS_CHARACTERS.get(found[1], found[1]), literal[1:-1])

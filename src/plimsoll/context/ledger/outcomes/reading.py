@@ -1,0 +1,174 @@
+"""How a call ended: by its exit code where that counts, else by what known programs print, else unknown.
+
+exit code of the work        ok · exit N
+hidden or not stated         closing lines of test runners, builders, linters; lines that say that it failed
+lookups                      never a failure: finding nothing is an answer
+nothing tells                ran
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.context.ledger.outcome import last_line, one_line
+from plimsoll.context.ledger.outcomes.commands import Command, answers_by_code, command_of, parsed, program_of
+from plimsoll.context.ledger.outcomes.rules import Closing, rules
+from plimsoll.context.ledger.outcomes.wrapping import Wrapped, unwrapped
+from plimsoll.messages import arguments_of, call_name
+
+_START = 400  # characters in which a tool says that it failed
+_FIRST, _LAST = 400, 1_500  # lines of a long output in which its results stand
+_HEAD_LINES = re.compile(r"\bhead(?: +-n)? *-?(\d+)|\bhead\b")
+_NOT_FOUND = re.compile(r"\bcommand not found\b|^(?:ba|z|da)?sh: .*not found", re.MULTILINE)
+_LONGEST_LINE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call ended: ok, exit N, error, interrupted, running, or ran where nothing tells."""
+
+    status: str
+    line: str = ""
+    check: str = ""  # test, build or lint, where the line is the closing line of one
+    process: str | None = None  # the id of a process that is still running
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is known to have failed."""
+        return self.status not in ("ok", "ran", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the closing lines of a program say."""
+
+    passed: bool
+    line: str
+    kind: str
+
+
+def outcome_of(call: dict[str, Any], result: str) -> Outcome:
+    """How the call that returned `result` ended, as far as the two say."""
+    wrapped = unwrapped(result)
+    start = wrapped.text[:_START].lstrip()
+    if _is_stopped(start) or _is_stopped(result):
+        return Outcome("interrupted", _line(start))
+    command = command_of(arguments_of(call))
+    if wrapped.running is not None:
+        return Outcome("running", last_line(wrapped.text), process=wrapped.running)
+    if command is None:
+        return _of_tool(wrapped, result)
+    code = wrapped.exit_code
+    if code is None and wrapped.is_error:
+        code = 1
+    if code is None and call_name(call) in rules().states_failure:
+        code = 0
+    return _of_command(parsed(command), wrapped.text, code)
+
+
+def _line(text: str) -> str:
+    return one_line(text, _LONGEST_LINE)
+
+
+def _is_stopped(text: str) -> bool:
+    return rules().tool_stopped.found_in(text[:_START].lstrip().split("\n", 1)[0])
+
+
+def _of_tool(wrapped: Wrapped, result: str) -> Outcome:
+    """Of a tool that runs no command, only its own words at the beginning tell; the rest is content."""
+    start = wrapped.text[:_START].lstrip()
+    if (
+        wrapped.is_error
+        or (wrapped.has_header and wrapped.exit_code)
+        or rules().tool_failed.found_in(start.split("\n", 1)[0])
+    ):
+        return Outcome("error", _line(result[:_START]))
+    return Outcome("ok", last_line(wrapped.text))
+
+
+def _of_command(command: Command, text: str, code: int | None) -> Outcome:
+    lines = _telling_part(text)
+    if command.only_looks:
+        return _of_lookup(command, text, lines, code)
+    found = _closing(command, lines)
+    if code:
+        if not _ends_looking(command) or (code not in rules().empty_handed):
+            told = (
+                (found.line if found and not found.passed else "") or _failure_line(lines) or last_line(text)
+            )
+            return Outcome(f"exit {code}", told, found.kind if found else "")
+    elif code == 0 and not command.hides_failure:
+        return Outcome(
+            "ok", found.line if found and found.passed else last_line(text), found.kind if found else ""
+        )
+    if found:
+        return Outcome("ok" if found.passed else "error", found.line, found.kind)
+    failure = _failure_line(lines)
+    if failure:
+        return Outcome("error", failure)
+    return Outcome("ran" if _is_cut(command, lines) else "ok", last_line(text))
+
+
+def _of_lookup(command: Command, text: str, lines: Sequence[str], code: int | None) -> Outcome:
+    answers = code in rules().empty_handed and all(
+        answers_by_code(step.work) or len(step.stages) > 1 for step in command.works
+    )
+    if code and (not answers or _NOT_FOUND.search(text[:_START])):
+        return Outcome(f"exit {code}", _failure_line(lines) or last_line(text))
+    return Outcome("ok", last_line(text))
+
+
+def _ends_looking(command: Command) -> bool:
+    """Whether the exit code may be that of a search that found nothing."""
+    last = command.steps[-1]
+    return last.is_lookup or (len(last.stages) > 1 and program_of(last.stages[-1]) in rules().lookups)
+
+
+def _is_cut(command: Command, lines: Sequence[str]) -> bool:
+    """Whether what would tell may have been filtered out of the output."""
+    if not command.hides_the_end:
+        return False
+    limits = [int(found[1] or 10) for found in _HEAD_LINES.finditer(command.text)]
+    filters = {program_of(stage) for step in command.works for stage in step.stages[1:]} & rules().selective
+    return filters != {"head"} or len(lines) >= min(limits, default=10)
+
+
+def _telling_part(text: str) -> list[str]:
+    lines = [line.rstrip() for line in text.split("\n")]
+    lines = [line for line in lines if line]
+    return lines if len(lines) <= _FIRST + _LAST else lines[:_FIRST] + lines[-_LAST:]
+
+
+def _closing(command: Command, lines: Sequence[str]) -> _Found | None:
+    """What the programs' own closing lines say; one that failed fails the whole."""
+    telling = [line for line in lines if rules().telling.found_in(line)]
+    if not telling:
+        return None
+    verdicts = [
+        verdict
+        for rule in rules().closings
+        if rule.program is None or rule.program.search(command.text)
+        if (verdict := _verdict(rule, telling)) is not None
+    ]
+    failed = [verdict for verdict in verdicts if not verdict.passed]
+    tests = [verdict for verdict in failed or verdicts if verdict.kind == "test"]
+    return next(iter(tests or failed or verdicts), None)
+
+
+def _verdict(rule: Closing, lines: Sequence[str]) -> _Found | None:
+    failed = [index for index, line in enumerate(lines) if rule.failed.found_in(line)]
+    passed = [index for index, line in enumerate(lines) if rule.passed.found_in(line)]
+    if failed and (rule.several or not passed or failed[-1] > passed[-1]):
+        # Whoever reads it later learns nothing from a lone FAIL.
+        telling = next(
+            (lines[index] for index in reversed(failed) if " " in lines[index].strip()), lines[failed[-1]]
+        )
+        return _Found(False, _line(telling), rule.kind)
+    return _Found(True, _line(lines[passed[-1]]), rule.kind) if passed else None
+
+
+def _failure_line(lines: Sequence[str]) -> str:
+    """The last line that says that the command failed, near the end of its output."""
+    near = lines[-rules().failure_within :]
+    return next((_line(line) for line in reversed(near) if rules().failure.found_in(line)), "")

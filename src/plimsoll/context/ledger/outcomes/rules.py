@@ -1,0 +1,108 @@
+"""The rules of rules.toml, compiled once."""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+class LinePatterns:
+    """Several patterns over one line. Those that begin with `^` are tried once, not at every character."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        split: dict[bool, list[str]] = {True: [], False: []}
+        for pattern in dict.fromkeys(patterns):
+            split[pattern.startswith("^") and "|^" not in pattern].append(pattern)
+        self._at_start, self._anywhere = map(_joined, (split[True], split[False]))
+
+    def found_in(self, line: str) -> bool:
+        """Whether any of them is found."""
+        if self._at_start is not None and self._at_start.match(line):
+            return True
+        return self._anywhere is not None and self._anywhere.search(line) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """How one family of programs says that it passed or failed."""
+
+    name: str
+    kind: str  # test, build or lint
+    program: re.Pattern[str] | None
+    failed: LinePatterns
+    passed: LinePatterns
+    several: bool  # one result per part: a failed part fails the whole
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Everything that rules.toml says."""
+
+    neutral: frozenset[str]
+    filters: frozenset[str]
+    selective: frozenset[str]
+    lookups: frozenset[str]
+    looking_subcommands: dict[str, tuple[str, ...]]
+    answering_subcommands: dict[str, tuple[str, ...]]
+    empty_handed: frozenset[int]
+    quiet: frozenset[str]
+    wrappers: frozenset[str]
+    wrapper_phrases: re.Pattern[str]
+    closings: tuple[Closing, ...]
+    failure: LinePatterns
+    failure_within: int
+    tool_failed: LinePatterns
+    tool_stopped: LinePatterns
+    states_failure: frozenset[str]
+    telling: LinePatterns  # finds every line that any closing rule could find
+
+
+def _joined(patterns: list[str]) -> re.Pattern[str] | None:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
+
+
+def _subcommands(raw: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
+    return {program: tuple(words) for program, words in raw.items()}
+
+
+def _closing(raw: dict[str, Any]) -> Closing:
+    program = raw.get("program")
+    return Closing(
+        name=raw["name"],
+        kind=raw["kind"],
+        program=re.compile(program) if program else None,
+        failed=LinePatterns(raw.get("failed", [])),
+        passed=LinePatterns(raw.get("passed", [])),
+        several=raw.get("several", False),
+    )
+
+
+@cache
+def rules() -> Rules:
+    """The rules; read at first use."""
+    raw = tomllib.loads(files(__package__).joinpath("rules.toml").read_text("utf-8"))
+    commands, failures, tools = raw["commands"], raw["failures"], raw["tools"]
+    return Rules(
+        neutral=frozenset(commands["neutral"]),
+        filters=frozenset(commands["filters"]),
+        selective=frozenset(commands["selective"]),
+        lookups=frozenset(commands["lookups"]),
+        looking_subcommands=_subcommands(commands["looking_subcommands"]),
+        answering_subcommands=_subcommands(commands["answering_subcommands"]),
+        empty_handed=frozenset(commands["empty_handed"]),
+        quiet=frozenset(commands["quiet"]),
+        wrappers=frozenset(commands["wrappers"]),
+        wrapper_phrases=re.compile(f"(?:{'|'.join(commands['wrapper_phrases'])}) +"),
+        closings=tuple(map(_closing, raw["closing"])),
+        failure=LinePatterns(failures["lines"]),
+        failure_within=failures["within"],
+        tool_failed=LinePatterns(tools["failed"]),
+        tool_stopped=LinePatterns(tools["stopped"]),
+        states_failure=frozenset(raw["harness"]["states_failure"]),
+        telling=LinePatterns(
+            [line for rule in raw["closing"] for key in ("failed", "passed") for line in rule.get(key, [])]
+        ),
+    )

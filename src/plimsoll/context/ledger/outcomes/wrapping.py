@@ -1,0 +1,125 @@
+"""What a harness writes around the output of a program: exit code, state, notes; and the output alone.
+
+Exit code: 1                         Process exited with code 0          <exited with exit code 0>
+Wall time: 0.3 seconds               Original token count: 12            [error] Exit code 2
+Output:                              Output:                             <returncode>1</returncode>
+…                                    …
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+_HEAD, _TAIL = 700, 400
+# A line of its own that states how a process ended; inside of other text such words are only content.
+_EXIT = re.compile(
+    r"(?:^|\n)[\[<({ \t]*(?:\[error\] ?)?(?:error: ?)?(?:the )?(?:process|command|script|shell)?\s*"
+    r"(?:completed|finished|failed|exited|terminated|ended)?\s*(?:with )?(?:an? )?"
+    r"(?:exit(?:ed)?|return)[ _-]?(?:code|status|with code)[\"']?\s*[:=>]?\s*(-?\d{1,3})[ \t.\])>}]*(?=\r?\n|$)",
+    re.IGNORECASE,
+)
+_EXITED = re.compile(
+    r"(?:^|\n)[\[<( \t]*(?:process )?exited with (?:exit )?(?:code|status) (-?\d{1,3})\b", re.IGNORECASE
+)
+_TAGGED = re.compile(r"<(?:returncode|return_code|exit_code|exitcode)>\s*(-?\d{1,3})\s*<", re.IGNORECASE)
+_RUNNING = re.compile(
+    r"\b(?:process|script|command) (?:is )?(?:still )?running (?:in (?:the )?background )?"
+    r"with (?:session |cell )?ID:?\s*([\w-]+)"
+    r"|<status>running</status>",
+    re.IGNORECASE,
+)
+_OUTPUT = re.compile(r"(?:^|\n)Output:\s*(?:\n|$)")
+_CUT = re.compile(
+    r"^(?:Warning: truncated output.*|Total output lines: \d+|Original token count: \d+)\n+", re.MULTILINE
+)
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
+# Some recorders drop the escape character and leave the rest.
+_BARE_COLOURS = re.compile(r"\[(?:\d{1,2}(?:;\d{1,3})*)m")
+_PROCESS_KEYS = ("session_id", "cell_id", "bash_id", "shell_id", "task_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """A result without its wrapping."""
+
+    text: str  # what the program wrote, without escape codes
+    exit_code: int | None = None
+    running: str | None = None  # the id of a process that has not ended
+    is_error: bool = False  # the harness marks the call as failed
+    has_header: bool = False  # the exit code stands before the output, where no program could have written it
+
+
+def unwrapped(result: str) -> Wrapped:
+    """The output and what the harness says about it."""
+    found = _from_json(result)
+    if found:
+        return found
+    head = result[:_HEAD]
+    output = _OUTPUT.search(head)
+    first = head[: output.start() + 1] if output else "\n".join(head.split("\n", 4)[:4])
+    stated = _exit_in(first)
+    body = result[output.end() :] if output else result
+    if stated is not None and not output:
+        body = result[: stated.start()] + result[stated.end() :]
+    elif stated is None and not output:
+        last = max(0, len(result) - _TAIL)
+        stated = _exit_in(result, last)
+        body = result[: stated.start()] + result[stated.end() :] if stated else result
+    if stated is None and (inner := _from_json(body.strip())):
+        return inner
+    running = _RUNNING.search(first) if stated is None else None
+    return Wrapped(
+        cleaned(_CUT.sub("", body[:_HEAD]) + body[_HEAD:]),
+        int(stated[1]) if stated else None,
+        (running[1] or "") if running else None,
+        head.startswith("[error]"),
+        output is not None,
+    )
+
+
+def process_asked(arguments: dict[str, Any]) -> str | None:
+    """The id of the process that a call asks about; None for every other call."""
+    for key in _PROCESS_KEYS:
+        if isinstance(arguments.get(key), str | int):
+            return str(arguments[key])
+    script = arguments.get("input")
+    found = (
+        re.search(r"write_stdin\(\{[^}]*session_id\s*:\s*(\w+)", script) if isinstance(script, str) else None
+    )
+    return found[1] if found else None
+
+
+def cleaned(text: str) -> str:
+    """Text without escape codes and without what a progress bar overwrote."""
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    if "m" in text and "[" in text:
+        text = _BARE_COLOURS.sub("", text)
+    if "\r" in text:
+        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return text
+
+
+def _exit_in(text: str, start: int = 0) -> re.Match[str] | None:
+    """Where an exit code is stated; the last such place."""
+    if "xit" not in text[start:] and "eturn" not in text[start:]:
+        return None
+    found = [one for pattern in (_TAGGED, _EXITED, _EXIT) for one in pattern.finditer(text, start)]
+    return max(found, key=lambda one: one.start(), default=None)
+
+
+def _from_json(text: str) -> Wrapped | None:
+    """The output of a process that is told as an object with its exit code; None for every other text."""
+    if not text.startswith("{") or '"exit_code"' not in text:
+        return None
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return None
+    inner = body.get("metadata")
+    code = (inner if isinstance(inner, dict) else body).get("exit_code")
+    running = body.get("session_id")
+    if isinstance(code, int):
+        return Wrapped(cleaned(str(body.get("output") or "")), code, has_header=True)
+    return None if running is None else Wrapped(cleaned(str(body.get("output") or "")), None, str(running))
