@@ -157,9 +157,11 @@ def program_of(stage: str) -> str:
 
 def is_lookup(stage: str) -> bool:
     """Whether a program with these arguments only looks."""
+    if not rules().judging.isdisjoint(stage.split()):
+        return False
     program = program_of(stage)
     if program in rules().lookups:
-        return not re.search(r"(?:^|\s)(?:-exec|-delete|--pre|-i\b.*s/)", stage)
+        return True
     return _has_subcommand(stage, rules().looking_subcommands.get(program, ()))
 
 

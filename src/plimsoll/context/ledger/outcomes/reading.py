@@ -20,7 +20,6 @@ from plimsoll.messages import arguments_of, call_name
 _START = 400  # characters in which a tool says that it failed
 _FIRST, _LAST = 400, 1_500  # lines of a long output in which its results stand
 _HEAD_LINES = re.compile(r"\bhead(?: +-n)? *-?(\d+)|\bhead\b")
-_NOT_FOUND = re.compile(r"\bcommand not found\b|^(?:ba|z|da)?sh: .*not found", re.MULTILINE)
 _LONGEST_LINE = 200
 
 
@@ -58,7 +57,7 @@ def outcome_of(call: dict[str, Any], result: str) -> Outcome:
     if wrapped.running is not None:
         return Outcome("running", last_line(wrapped.text), process=wrapped.running)
     if command is None:
-        return _of_tool(wrapped, result)
+        return _of_tool(wrapped)
     code = wrapped.exit_code
     if code is None and wrapped.is_error:
         code = 1
@@ -75,15 +74,12 @@ def _is_stopped(text: str) -> bool:
     return rules().tool_stopped.found_in(text[:_START].lstrip().split("\n", 1)[0])
 
 
-def _of_tool(wrapped: Wrapped, result: str) -> Outcome:
+def _of_tool(wrapped: Wrapped) -> Outcome:
     """Of a tool that runs no command, only its own words at the beginning tell; the rest is content."""
-    start = wrapped.text[:_START].lstrip()
-    if (
-        wrapped.is_error
-        or (wrapped.has_header and wrapped.exit_code)
-        or rules().tool_failed.found_in(start.split("\n", 1)[0])
-    ):
-        return Outcome("error", _line(result[:_START]))
+    stated = wrapped.exit_code if wrapped.has_header else None
+    first = wrapped.text[:_START].lstrip().split("\n", 1)[0]
+    if wrapped.is_error or stated or (stated is None and rules().tool_failed.found_in(first)):
+        return Outcome("error", _line(wrapped.text[:_START]))
     return Outcome("ok", last_line(wrapped.text))
 
 
@@ -114,7 +110,7 @@ def _of_lookup(command: Command, text: str, lines: Sequence[str], code: int | No
     answers = code in rules().empty_handed and all(
         answers_by_code(step.work) or len(step.stages) > 1 for step in command.works
     )
-    if code and (not answers or _NOT_FOUND.search(text[:_START])):
+    if code and (not answers or any(map(rules().could_not_look.found_in, lines[:3]))):
         return Outcome(f"exit {code}", _failure_line(lines) or last_line(text))
     return Outcome("ok", last_line(text))
 

@@ -47,6 +47,8 @@ class Rules:
     lookups: frozenset[str]
     looking_subcommands: dict[str, tuple[str, ...]]
     answering_subcommands: dict[str, tuple[str, ...]]
+    judging: frozenset[str]
+    could_not_look: LinePatterns
     empty_handed: frozenset[int]
     quiet: frozenset[str]
     wrappers: frozenset[str]
@@ -92,6 +94,8 @@ def rules() -> Rules:
         lookups=frozenset(commands["lookups"]),
         looking_subcommands=_subcommands(commands["looking_subcommands"]),
         answering_subcommands=_subcommands(commands["answering_subcommands"]),
+        judging=frozenset(commands["judging"]),
+        could_not_look=LinePatterns(commands["could_not_look"]),
         empty_handed=frozenset(commands["empty_handed"]),
         quiet=frozenset(commands["quiet"]),
         wrappers=frozenset(commands["wrappers"]),

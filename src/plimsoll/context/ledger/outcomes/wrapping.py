@@ -29,6 +29,7 @@ _RUNNING = re.compile(
     r"|<status>running</status>",
     re.IGNORECASE,
 )
+_CODE_FIRST = re.compile(r'\{"chunk_id":"\w*"[^{}]{0,80}?"exit_code":(-?\d{1,3})\b')
 _OUTPUT = re.compile(r"(?:^|\n)Output:\s*(?:\n|$)")
 _CUT = re.compile(
     r"^(?:Warning: truncated output.*|Total output lines: \d+|Original token count: \d+)\n+", re.MULTILINE
@@ -58,7 +59,7 @@ def unwrapped(result: str) -> Wrapped:
     head = result[:_HEAD]
     output = _OUTPUT.search(head)
     first = head[: output.start() + 1] if output else "\n".join(head.split("\n", 4)[:4])
-    stated = _exit_in(first)
+    stated = _exit_in(first) or _TAGGED.search(head)
     body = result[output.end() :] if output else result
     if stated is not None and not output:
         body = result[: stated.start()] + result[stated.end() :]
@@ -73,8 +74,8 @@ def unwrapped(result: str) -> Wrapped:
         cleaned(_CUT.sub("", body[:_HEAD]) + body[_HEAD:]),
         int(stated[1]) if stated else None,
         (running[1] or "") if running else None,
-        head.startswith("[error]"),
-        output is not None,
+        head.startswith(("[error]", "Script failed")),
+        output is not None or (stated is not None and stated.re is _TAGGED),
     )
 
 
@@ -115,8 +116,9 @@ def _from_json(text: str) -> Wrapped | None:
         return None
     try:
         body = json.loads(text)
-    except ValueError:
-        return None
+    except ValueError:  # cut in the middle
+        found = _CODE_FIRST.match(text)
+        return Wrapped(cleaned(text), int(found[1]), has_header=True) if found else None
     inner = body.get("metadata")
     code = (inner if isinstance(inner, dict) else body).get("exit_code")
     running = body.get("session_id")
