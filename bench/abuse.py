@@ -39,9 +39,9 @@ import psutil
 from abuse_attacks import Attacker
 from abuse_traffic import MODEL, Observed, Owner, clients, model
 from plimsoll.archive import ArchiveStore, key_owner
+from plimsoll.archive.key_format import new_key
 from plimsoll.archive.keys import KeyLimits
-from plimsoll.archive.keytext import new_key
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.messages import text_of
 from plimsoll.testing.scripted_server import ScriptedServer
 

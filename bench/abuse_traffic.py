@@ -22,7 +22,7 @@ import httpx
 
 from plimsoll.dialects import ChatRequest
 from plimsoll.messages import text_of
-from plimsoll.testing.scripted_server import Answer, Fault, fault, say
+from plimsoll.testing.scripted_server import Fault, ScriptedAnswer, fault, say
 
 MODEL = "claude-sonnet-4-5"
 PATIENCE = 60.0  # seconds; an ordinary request that has no answer by then hangs
@@ -79,7 +79,7 @@ class Observed:
         return any(began - 0.5 <= kill <= ended + 0.5 for kill in self.kills)
 
 
-def model(observed: Observed, request: ChatRequest) -> Answer | Fault:
+def model(observed: Observed, request: ChatRequest) -> ScriptedAnswer | Fault:
     """Answer with the name and marker of the newest message, and note what the request contains."""
     texts = [text_of(message) for message in request.messages]
     marks = set(_MARK.findall("\n".join(texts)))

@@ -32,9 +32,9 @@ from pathlib import Path
 
 import httpx
 
-from plimsoll.archive.keys import KeyLimits, Spent
-from plimsoll.archive.keytext import new_key
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.key_format import new_key
+from plimsoll.archive.keys import KeyLimits, KeyUsage
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.dialects import ChatRequest
 from plimsoll.messages import text_of
 from plimsoll.testing.scripted_server import ScriptedServer, call, fault, say
@@ -188,7 +188,7 @@ async def charged(home: Path) -> dict[str, int]:
     """Tokens that the gateway counted for each key."""
     async with await open_archive(None, home) as store:
         book = await store.keys.book()
-        return {key.name: book.today.get(key.id, Spent()).tokens for key in book.keys}
+        return {key.name: book.today.get(key.id, KeyUsage()).tokens for key in book.keys}
 
 
 @dataclass(frozen=True, slots=True)

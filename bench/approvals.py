@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from plimsoll.tools import Workplace
-from plimsoll.tools.terminal.approval import verdict_on
+from plimsoll.tools import Workspace
+from plimsoll.tools.terminal.approval import approval_for
 
 FILES = {"Claude Code": "dev_claudecode_entire.jsonl", "Codex": "dev_codex.jsonl"}
 SHELLS = frozenset({"Bash", "shell", "shell_command", "exec_command", "local_shell"})
@@ -55,7 +55,7 @@ def project_of(conversation: Mapping[str, Any]) -> str:
 def measured(path: Path, root: Path) -> tuple[int, int, Counter[str]]:
     asked = total = 0
     reasons: Counter[str] = Counter()
-    place = Workplace(root, environment=dict(os.environ))
+    place = Workspace(root, environment=dict(os.environ))
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             conversation = json.loads(line)
@@ -63,7 +63,7 @@ def measured(path: Path, root: Path) -> tuple[int, int, Counter[str]]:
             for command, _ in commands(conversation):
                 here = command.replace(project, str(root)) if project else command
                 total += 1
-                reason = verdict_on(here, root, place).reason
+                reason = approval_for(here, root, place).reason
                 if reason:
                     asked += 1
                     reasons[re.sub(r"/\S+", "/…", reason)] += 1

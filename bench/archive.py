@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
 
-from plimsoll.archive import OPERATOR, Archive, CompactionEvent, Draft, Node, NodeLink, SearchQuery, Span
+from plimsoll.archive import OPERATOR, Archive, CompactionEvent, Node, NodeLink, SearchQuery, Span, ViewDraft
 from plimsoll.archive.ids import node_id
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.messages import Message
@@ -152,7 +152,7 @@ async def compacted(archive: Archive, id: str) -> None:
     if session.view == 0:
         message, gone = {"role": "assistant", "content": "summary"}, (Span(4, session.messages - 40),)
         node = Node(node_id(id, message, gone), message, gone)
-        draft = Draft(0, (Span(1, 3), NodeLink(node.id)), session.messages - 40, (node,))
+        draft = ViewDraft(0, (Span(1, 3), NodeLink(node.id)), session.messages - 40, (node,))
         await archive.commit_compaction(id, draft, CompactionEvent("bench", "bench"))
 
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from figures import report
-from plimsoll.agent import Compacted, CompactionRules, Event, Line
+from plimsoll.agent import Compacted, CompactionRules, Event, ModelConnection
 from plimsoll.archive import OPERATOR, CompactionEvent
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.caching import caching_policy
@@ -25,9 +25,9 @@ from plimsoll.context import ContextCompressor
 from plimsoll.dialects import ChatRequest
 from plimsoll.models import card_for
 from plimsoll.providers import Client, Endpoint
-from plimsoll.sessions import Conversation, Equipment
-from plimsoll.testing.scripted_server import Answer, ScriptedServer, say
-from plimsoll.tools import ToolBox, ToolContext, Workplace
+from plimsoll.sessions import Conversation, ConversationParts
+from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, say
+from plimsoll.tools import ToolBox, ToolContext, Workspace
 
 ANSWERING, SUMMARISING = 0.05, 0.5  # seconds; the wire and the archive take their part of a turn too
 WINDOW, TURNS, WORDS = 32_000, 200, 140
@@ -68,17 +68,19 @@ async def talk(server: ScriptedServer, folder: Path, rules: CompactionRules) -> 
     """One whole conversation."""
     headers = (("anthropic-version", "2023-06-01"),)
     endpoint = Endpoint("anthropic", server.anthropic_url, "anthropic", "any", MODEL, headers=headers)
-    line = Line(Client(endpoint), card_for(MODEL), caching_policy(MODEL, "anthropic"), time.monotonic)
+    connection = ModelConnection(
+        Client(endpoint), card_for(MODEL), caching_policy(MODEL, "anthropic"), time.monotonic
+    )
     events: list[Event] = []
     async with await SqliteStore.open(folder / "archive.db") as store:
         archive = store.for_owner(OPERATOR)
         session = await archive.create_session(model=MODEL, engine="compressor")
-        equipment = Equipment(
-            line=line,
+        equipment = ConversationParts(
+            connection=connection,
             engine=ContextCompressor(MODEL, WINDOW, summarizer=Writer()),
             rules=rules,
             toolbox=ToolBox(()),
-            tool_context=ToolContext(Workplace(folder)),
+            tool_context=ToolContext(Workspace(folder)),
             clock=time.monotonic,
         )
         conversation = await Conversation.open(archive, session.id, "bench", equipment)
@@ -94,7 +96,7 @@ async def talk(server: ScriptedServer, folder: Path, rules: CompactionRules) -> 
     return Run(taken, [event.event for event in events if isinstance(event, Compacted)])
 
 
-def answer(_request: ChatRequest) -> Answer:
+def answer(_request: ChatRequest) -> ScriptedAnswer:
     """What the model says to everything."""
     time.sleep(ANSWERING)
     return say("word " * WORDS)

@@ -33,7 +33,7 @@ import httpx
 import psycopg
 
 from plimsoll.archive import OPERATOR, Archive
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import Settings
 from plimsoll.dialects import ChatRequest
 from plimsoll.messages import text_of, validate

@@ -36,7 +36,7 @@ from rich.table import Table
 
 from figures import report
 from plimsoll.agent import CLEARING, CompactionRules, Compactor
-from plimsoll.caching import Terms, choose_summary
+from plimsoll.caching import Pricing, choose_summary
 from plimsoll.caching.replay import cold_summary_cost
 from plimsoll.context import ContextCompressor
 from plimsoll.models import card_for, estimate_message_tokens, estimate_tokens
@@ -100,7 +100,7 @@ def compactions(
     session: Sequence[Message],
     window: int,
     share: float,
-    terms: Terms | None,
+    terms: Pricing | None,
     breaks: bool = False,
     known: Known | None = None,
 ) -> list[Event]:
@@ -112,7 +112,7 @@ def compactions(
     engine = ContextCompressor("", window, threshold=share, summarizer=script, lean=terms is not None)
     rules = CompactionRules(policy="threshold" if terms is None else "cost")
     compactor = Compactor(engine, rules, clock)
-    compactor.terms = terms
+    compactor.pricing = terms
     view: list[Message] = []
     tokens = 0
     found: list[Event] = []
@@ -147,7 +147,7 @@ def event(at: int, view: Sequence[Message], lighter: Sequence[Message], script: 
 
 
 def bill(
-    session: Sequence[Message], events: Sequence[Event], terms: Terms, breaks: bool, cold: bool
+    session: Sequence[Message], events: Sequence[Event], terms: Pricing, breaks: bool, cold: bool
 ) -> float:
     """USD of one session with these compactions; `cold`: summaries are never read from the cache."""
     due, money, tokens, cached, last = {one["at"]: one for one in events}, 0.0, 0, 0, -LIFETIME
@@ -166,7 +166,7 @@ def bill(
     return money
 
 
-def summary(one: Event, terms: Terms, cached: int, age: float, cold: bool) -> float:
+def summary(one: Event, terms: Pricing, cached: int, age: float, cold: bool) -> float:
     """USD of the summary call of a compaction."""
     writer = terms.writer or terms.card
     if not one["said"]:
@@ -186,10 +186,10 @@ def summary(one: Event, terms: Terms, cached: int, age: float, cold: bool) -> fl
     return min(choice.warm, choice.cold)
 
 
-def terms_for(model: str, writer: str) -> Terms:
+def terms_for(model: str, writer: str) -> Pricing:
     """What a row is billed by."""
     card = card_for(model)
-    return Terms(card, LIFETIME, writer=card if writer == "main" else card_for(writer))
+    return Pricing(card, LIFETIME, writer=card if writer == "main" else card_for(writer))
 
 
 def rows() -> Iterator[Row]:

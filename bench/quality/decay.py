@@ -16,7 +16,7 @@ from ours import Knobs, engine
 from rows import rounded
 
 from plimsoll.messages import safe_cuts
-from plimsoll.quality import CONTINUATION, Measured, figures, measure, prepare, tokens
+from plimsoll.quality import CONTINUATION, Measurement, figures, measure, prepare, tokens
 
 ROUNDS = 20
 SHOWN = (1, 5, 10, 15, 20)
@@ -40,8 +40,8 @@ def run(data: Path, most: int, pool: Executor, stage: Stage) -> dict[str, Any]:
     longest = sorted(conversations(data, "code"), key=lambda told: -len(told["messages"]))[:most]
     generic = generic_terms(data)
     tick = stage("20 compactions in a row", len(longest))
-    again: dict[int, list[Measured]] = defaultdict(list)
-    once: dict[int, list[Measured]] = defaultdict(list)
+    again: dict[int, list[Measurement]] = defaultdict(list)
+    once: dict[int, list[Measurement]] = defaultdict(list)
     for part in pool.map(_followed, [(told["messages"], generic) for told in longest]):
         for number, (after_many, after_one) in part.items():
             again[number].append(after_many)
@@ -53,18 +53,18 @@ def run(data: Path, most: int, pool: Executor, stage: Stage) -> dict[str, Any]:
     }
 
 
-def _figures(measured: list[Measured]) -> dict[str, Any]:
+def _figures(measured: list[Measurement]) -> dict[str, Any]:
     every = asdict(figures(measured))
     return rounded(
         {key: every[key] for key in KEPT} | {"valid": every["valid"], "fabrications": every["fabrications"]}
     )
 
 
-def _followed(job: tuple[list[Message], frozenset[str]]) -> dict[int, tuple[Measured, Measured]]:
+def _followed(job: tuple[list[Message], frozenset[str]]) -> dict[int, tuple[Measurement, Measurement]]:
     """One conversation through all rounds."""
     messages, generic = job
     compressor = engine()
-    found: dict[int, tuple[Measured, Measured]] = {}
+    found: dict[int, tuple[Measurement, Measurement]] = {}
     view: list[Message] = []
     done = 0
     for number, place in enumerate(_places(messages), start=1):

@@ -19,7 +19,7 @@ from corpus import ROOT, Cut
 from peer_runs import CACHE
 
 from plimsoll import ContextCompressor
-from plimsoll.quality import Knobs, fit, tokens
+from plimsoll.quality import SizeSettings, fit, tokens
 
 WINDOW = 64_000
 BUDGETS = (8_000, 11_000, 16_000, 20_000, 32_000)
@@ -43,7 +43,7 @@ class Recorded:
         return said
 
 
-def engine(knobs: Knobs = Knobs(), summarizer: Recorded | None = None) -> ContextCompressor:  # noqa: B008
+def engine(knobs: SizeSettings = SizeSettings(), summarizer: Recorded | None = None) -> ContextCompressor:  # noqa: B008
     """A fresh engine with these settings."""
     return ContextCompressor(
         context_length=WINDOW,
@@ -54,7 +54,7 @@ def engine(knobs: Knobs = Knobs(), summarizer: Recorded | None = None) -> Contex
     )
 
 
-def compacted(knobs: Knobs, history: list[Message]) -> list[Message]:
+def compacted(knobs: SizeSettings, history: list[Message]) -> list[Message]:
     """One compaction without a model."""
     return engine(knobs).compress(history)
 
@@ -91,7 +91,9 @@ def under_headings(summary: str) -> str:
     return "\n\n".join(lines)
 
 
-def calibrated(every: Sequence[Cut], most: int, pool: Executor, tick: Callable[[], None]) -> dict[int, Knobs]:
+def calibrated(
+    every: Sequence[Cut], most: int, pool: Executor, tick: Callable[[], None]
+) -> dict[int, SizeSettings]:
     """Settings for every budget, searched on so many of the cuts; `tick` is called after each."""
     place = CACHE / "calibration.json"
     sample = every[:most]
@@ -100,11 +102,11 @@ def calibrated(every: Sequence[Cut], most: int, pool: Executor, tick: Callable[[
     if known.get("key") == key:
         for _ in BUDGETS:
             tick()
-        return {int(budget): Knobs(**knobs) for budget, knobs in known["knobs"].items()}
+        return {int(budget): SizeSettings(**knobs) for budget, knobs in known["knobs"].items()}
     histories = [cut.history for cut in every]
 
     @cache
-    def mean(knobs: Knobs, count: int) -> float:
+    def mean(knobs: SizeSettings, count: int) -> float:
         return sum(pool.map(partial(_size, knobs), histories[:count])) / count
 
     found = {}
@@ -121,7 +123,7 @@ def calibrated(every: Sequence[Cut], most: int, pool: Executor, tick: Callable[[
     return found
 
 
-def _size(knobs: Knobs, history: list[Message]) -> int:
+def _size(knobs: SizeSettings, history: list[Message]) -> int:
     return tokens(compacted(knobs, history))
 
 

@@ -18,7 +18,7 @@ from pins import PINS, SUMMARISERS
 from rows import Job, Taken, measured_rows, summed, taken
 
 import money
-from plimsoll.quality import Prepared, joined, terms_in
+from plimsoll.quality import MeasurementCase, joined, terms_in
 
 RUNGS = (
     *(Knobs(size, 0.10) for size in (6_000, 7_500, 9_000, 12_000, 15_500, 19_000, 24_000, 32_000)),
@@ -40,7 +40,7 @@ Ladder = Mapping[str, Mapping[str, Taken]]  # cut's name -> rung -> result
 def run(
     names: Sequence[str],
     cuts: Sequence[Cut],
-    facts: Mapping[str, Prepared],
+    facts: Mapping[str, MeasurementCase],
     pool: Executor,
     stage: Stage,
 ) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def run(
 
 
 def _ladder(
-    cuts: Sequence[Cut], facts: Mapping[str, Prepared], pool: Executor, tick: Callable[[], None]
+    cuts: Sequence[Cut], facts: Mapping[str, MeasurementCase], pool: Executor, tick: Callable[[], None]
 ) -> Ladder:
     knobs = {str(number): rung for number, rung in enumerate(RUNGS)}
     jobs = [Job(cut, facts[cut.name], knobs, windows=False) for cut in cuts]
@@ -77,7 +77,7 @@ def _row(
     name: str,
     cuts: Sequence[Cut],
     budget: int | None,
-    facts: Mapping[str, Prepared],
+    facts: Mapping[str, MeasurementCase],
     ladder: Ladder,
     pool: Executor,
 ) -> dict[str, Any] | None:
@@ -98,7 +98,7 @@ def _row(
     return row
 
 
-def _measured(job: tuple[str, Cut, Prepared, dict[str, Any], bool]) -> tuple[Taken, float]:
+def _measured(job: tuple[str, Cut, MeasurementCase, dict[str, Any], bool]) -> tuple[Taken, float]:
     name, cut, prepared, answer, wants_money = job
     result = answer["messages"]
     # A conversion copies every message; what is the same as before is not new text.

@@ -13,16 +13,16 @@ from pathlib import Path
 from corpus import ROOT, Cut, generic_terms
 from peer_runs import CACHE
 
-from plimsoll.quality import Prepared, prepare
+from plimsoll.quality import MeasurementCase, prepare
 
 
 def prepared(
     cuts: Sequence[Cut], data: Path, pool: Executor, tick: Callable[[], None]
-) -> dict[str, Prepared]:
+) -> dict[str, MeasurementCase]:
     """By the cut's name; from the cache where the measures are the same as then."""
     generic = generic_terms(data)
     place = CACHE / f"prepared-{_digest(generic)}.pickle"
-    known: dict[str, Prepared] = pickle.loads(place.read_bytes()) if place.exists() else {}
+    known: dict[str, MeasurementCase] = pickle.loads(place.read_bytes()) if place.exists() else {}
     missing = [cut for cut in cuts if cut.name not in known]
     jobs = ((cut.history, cut.continuation, generic) for cut in missing)
     for cut, found in zip(missing, pool.map(_prepare, jobs, chunksize=2), strict=True):
@@ -34,7 +34,7 @@ def prepared(
     return {cut.name: known[cut.name] for cut in cuts}
 
 
-def _prepare(job: tuple[list, list, frozenset[str]]) -> Prepared:
+def _prepare(job: tuple[list, list, frozenset[str]]) -> MeasurementCase:
     return prepare(*job)
 
 

@@ -24,7 +24,7 @@ from ours import Knobs, compacted
 
 from plimsoll.archive import OPERATOR, Archive, SearchQuery
 from plimsoll.archive.sqlite import SqliteStore
-from plimsoll.quality import Needed, Prepared, Reading, grade, joined, places_of, read_text
+from plimsoll.quality import MeasurementCase, Needed, Reading, grade, joined, places_of, read_text
 
 PAGE = 8_000
 HITS, PAGES, QUERIES = 10, 8, 4
@@ -44,9 +44,11 @@ class Found:
     tokens: int
 
 
-def run(cuts: Sequence[Cut], facts: Mapping[str, Prepared], pool: Executor, stage: Stage) -> dict[str, Any]:
+def run(
+    cuts: Sequence[Cut], facts: Mapping[str, MeasurementCase], pool: Executor, stage: Stage
+) -> dict[str, Any]:
     """Shares and costs over all far facts."""
-    by_conversation: dict[str, list[tuple[Cut, Prepared]]] = defaultdict(list)
+    by_conversation: dict[str, list[tuple[Cut, MeasurementCase]]] = defaultdict(list)
     for cut in cuts:
         if facts[cut.name].far:
             by_conversation[cut.conversation].append((cut, facts[cut.name]))
@@ -70,12 +72,12 @@ def run(cuts: Sequence[Cut], facts: Mapping[str, Prepared], pool: Executor, stag
     }
 
 
-def searched(cuts: Sequence[tuple[Cut, Prepared]]) -> list[Found]:
+def searched(cuts: Sequence[tuple[Cut, MeasurementCase]]) -> list[Found]:
     """All cuts of one conversation, on one archive."""
     return asyncio.run(_searched(cuts))
 
 
-async def _searched(cuts: Sequence[tuple[Cut, Prepared]]) -> list[Found]:
+async def _searched(cuts: Sequence[tuple[Cut, MeasurementCase]]) -> list[Found]:
     longest = max((cut for cut, _ in cuts), key=lambda cut: cut.at)
     found: list[Found] = []
     with tempfile.TemporaryDirectory() as scratch:

@@ -16,8 +16,8 @@ from corpus import Cut
 from ours import Knobs, Recorded, engine
 
 from plimsoll.quality import (
-    Measured,
-    Prepared,
+    Measurement,
+    MeasurementCase,
     fabrications,
     figures,
     first_and_last,
@@ -36,7 +36,7 @@ class Job:
     """One cut and what to do with it."""
 
     cut: Cut
-    prepared: Prepared
+    prepared: MeasurementCase
     knobs: Mapping[str, Knobs]
     windows: bool = True
 
@@ -45,7 +45,7 @@ class Job:
 class Taken:
     """One compaction, measured and timed."""
 
-    measured: Measured
+    measured: Measurement
     seconds: float = 0.0
     from_model: int = 0  # identifiers that the summary brought along and the conversation never had
 
@@ -88,7 +88,7 @@ def _compact(job: Job, knobs: Knobs) -> Taken:
 
 def taken(
     cut: Cut,
-    prepared: Prepared,
+    prepared: MeasurementCase,
     result: list[Message],
     seconds: float,
     own: frozenset[str] = frozenset(),

@@ -1,4 +1,4 @@
-"""The wiring: settings, environment and home in, working parts out. The only file that knows everything.
+"""Wires settings, environment and home directory into working objects. The only module that imports every package.
 
     settings ─┬─► who writes summaries, and why ─► Auxiliary ─┐
               ├─► thresholds, window, plugins ────────────────┴─► engine ────────────┐
@@ -14,27 +14,34 @@ when a conversation is opened, all at once, because every prompt begins with the
 import asyncio
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from plimsoll.agent import CompactionRules, Hooks, Line, SummaryAccount
+from plimsoll.agent import CompactionRules, Hooks, ModelConnection, SummaryAccount
 from plimsoll.archive import Archive
 from plimsoll.caching import CachingPolicy, caching_policy, request_extras
 from plimsoll.config import Settings
 from plimsoll.context import ContextCompressor, SummaryWriter
 from plimsoll.errors import UserError
 from plimsoll.models import ModelCard, limiting_betas, unknown_model_notice
-from plimsoll.plugins import COMPRESSOR, EngineContext, Outfit, Surroundings, make_compressor, outfit
+from plimsoll.plugins import (
+    COMPRESSOR,
+    EngineContext,
+    PluginLocations,
+    ResolvedPlugins,
+    make_compressor,
+    resolve_plugins,
+)
 from plimsoll.providers import Client, Endpoint, Resolution, connect, resolve
 from plimsoll.providers.auxiliary import Auxiliary, AuxiliaryResolution, resolve_auxiliary
 from plimsoll.providers.auxiliary.traits import window_at
 from plimsoll.providers.local import embedded_model, model_path
 from plimsoll.providers.local.model import DEFAULT_CONTEXT
-from plimsoll.sessions import Conversation, Equipment, Hygiene
-from plimsoll.sessions.turns import LEASE_SECONDS
-from plimsoll.tools import Tool, ToolBox, ToolContext, Workplace, require_bubblewrap, standard_tools
+from plimsoll.sessions import Conversation, ConversationParts, Hygiene
+from plimsoll.sessions.turn_lock import LEASE_SECONDS
+from plimsoll.tools import Tool, ToolBox, ToolContext, Workspace, require_bubblewrap, standard_tools
 from plimsoll.tools.mcp import NEEDS_PACKAGE, McpServers
 
 RECALL = "recall"  # the tool that every conversation adds itself
@@ -66,11 +73,11 @@ def build_compressor(
     )
 
 
-def plugin_surroundings(
+def plugin_locations(
     settings: Settings, environ: Mapping[str, str], home: Path, project: Path
-) -> Surroundings:
+) -> PluginLocations:
     """Where plugins are looked for, and which ones the settings enable."""
-    return Surroundings(home, project, environ, tuple(settings.plugins.enabled))
+    return PluginLocations(home, project, environ, tuple(settings.plugins.enabled))
 
 
 def plugin_problems(
@@ -89,16 +96,16 @@ def failed_plugins(
     return _tried(settings, environ, home, project).failed
 
 
-def _tried(settings: Settings, environ: Mapping[str, str], home: Path, project: Path) -> Outfit:
-    surroundings = plugin_surroundings(settings, environ, home, project)
-    return outfit(
-        settings.context.engine, surroundings, EngineContext(settings, settings.model.prompt_limit(), home)
+def _tried(settings: Settings, environ: Mapping[str, str], home: Path, project: Path) -> ResolvedPlugins:
+    locations = plugin_locations(settings, environ, home, project)
+    return resolve_plugins(
+        settings.context.engine, locations, EngineContext(settings, settings.model.prompt_limit(), home)
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """What the conversations of one process have in common: who answers and why, the line's client, MCP servers.
+class SharedResources:
+    """What the conversations of one process have in common: the model and why it was chosen, its client, MCP servers.
 
     It holds no archive: conversations of different owners share it.
     """
@@ -131,7 +138,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
-class Manners:
+class SessionOptions:
     """How a process behaves in a session that others may have open too."""
 
     patience: float = 30.0  # seconds to wait while another process answers
@@ -140,21 +147,21 @@ class Manners:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenConversation:
     """A conversation that is open, who answers in it and why, and what a person should know about it."""
 
     conversation: Conversation
     resolution: Resolution
     summaries: AuxiliaryResolution
     auxiliary: Auxiliary | None
-    plugins: Outfit
+    plugins: ResolvedPlugins
     notices: tuple[str, ...] = ()
-    own: Shared | None = None  # what is closed with it, because no other conversation uses it
+    own: SharedResources | None = None  # what is closed with it, because no other conversation uses it
 
     @property
     def policy(self) -> CachingPolicy:
         """How requests are cached."""
-        return self.conversation.agent.line.policy
+        return self.conversation.agent.connection.policy
 
     async def close(self) -> None:
         """Leave the conversation and let go of everything that it used alone."""
@@ -175,7 +182,7 @@ async def open_shared(
     resolution: Resolution,
     place: Path,
     tools: frozenset[str] | None = None,
-) -> Shared:
+) -> SharedResources:
     """What conversations with the model that was resolved use together; a model that runs here is started.
 
     `tools` are the tools that they have, `mcp` and `plugins` standing for all that these bring; None: all.
@@ -188,7 +195,9 @@ async def open_shared(
     talks_only = is_embedded(resolution.endpoint, home)
     has_servers = not talks_only and (tools is None or MCP in tools)
     servers = McpServers(settings.mcp_servers if has_servers else {}, environ)
-    shared = Shared(settings, environ, home, place, resolution, summaries, client, servers, tools=tools)
+    shared = SharedResources(
+        settings, environ, home, place, resolution, summaries, client, servers, tools=tools
+    )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(shared.close)
         shared = replace(shared, server_tools=tuple(await servers.tools()))
@@ -207,7 +216,7 @@ async def open_conversation(
     holder: str,
     system_prompt: str,
     session: str | None = None,
-) -> Opened:
+) -> OpenConversation:
     """The session of this id, or a new one, with the model that was resolved, sharing nothing.
 
     `place` is the directory where tools work, `holder` names this process in turns and leases and is never used
@@ -219,87 +228,91 @@ async def open_conversation(
         stack.push_async_callback(shared.close)
         opened = await join_conversation(shared, archive, holder, system_prompt, session)
         stack.pop_all()
-    opened.conversation.agent.line.is_shared = False
+    opened.conversation.agent.connection.is_shared = False
     return replace(opened, own=shared)
 
 
 async def join_conversation(
-    shared: Shared,
+    shared: SharedResources,
     archive: Archive,
     holder: str,
     system_prompt: str,
     session: str | None = None,
-    manners: Manners | None = None,
-) -> Opened:
+    options: SessionOptions | None = None,
+) -> OpenConversation:
     """The session of this id in its owner's archive, or a new one, with what all conversations share."""
-    settings, home, manners = shared.settings, shared.home, manners or Manners()
+    settings, home, options = shared.settings, shared.home, options or SessionOptions()
     card = card_of(settings, shared.resolution.endpoint, home)
     found = await archive.session(session) if session else await archive.create_session(model=card.name)
     auxiliary, account = open_auxiliary(settings, shared.summaries, home), SummaryAccount()
     writer = auxiliary.charging(account.add) if auxiliary else None
-    line = _line(settings, shared.resolution, home, found.id, shared.client)
-    line.is_shared, line.on_reply = True, auxiliary.sent if auxiliary else None
-    worn = outfit(
+    connection = _model_connection(settings, shared.resolution, home, found.id, shared.client)
+    connection.is_shared, connection.on_reply = True, auxiliary.sent if auxiliary else None
+    resolved = resolve_plugins(
         settings.context.engine,
-        plugin_surroundings(settings, shared.environ, home, shared.place),
+        plugin_locations(settings, shared.environ, home, shared.place),
         EngineContext(settings, card.prompt_limit, home, card.name, writer, archive, found.id),
     )
-    await archive.update_session(found.id, model=card.name, engine=worn.engine.name)
+    await archive.update_session(found.id, model=card.name, engine=resolved.engine.name)
     box = ToolBox(tuple(tool for tool in _standard_tools(shared) if shared.offers(tool.name)))
     box = box.with_tools(shared.server_tools)
-    box = box.with_tools(_plugin_tools(worn, box) if shared.offers(PLUGINS) else [])
+    added = resolved.tools if shared.offers(PLUGINS) else ()
+    box = box.with_tools([tool for tool in added if box.get(tool.name) is None and tool.name != RECALL])
     candidates = shared.summaries.candidates
-    equipment = Equipment(
-        line=line,
-        engine=worn.engine,
+    parts = ConversationParts(
+        connection=connection,
+        engine=resolved.engine,
         rules=CompactionRules(
             settings.compression.enabled, settings.compression.background, policy=settings.compression.policy
         ),
         toolbox=box,
-        tool_context=_tool_context(shared),
+        tool_context=ToolContext(
+            Workspace(shared.place, environment=dict(shared.environ)), settings.tools.output_limit
+        ),
         clock=time.time,
         limits=settings.agent.limits(),
         summary_model=candidates[0].endpoint.model if candidates else "",
         offers_recall=not shared.talks_only,
-        hooks=Hooks(worn.hooks_named("pre_compact"), worn.hooks_named("post_compact")),
+        hooks=Hooks(resolved.hooks_named("pre_compact"), resolved.hooks_named("post_compact")),
         fallback=build_compressor(settings, writer, window=card.prompt_limit),
-        patience=manners.patience,
-        lease=manners.lease,
-        hygiene=manners.hygiene,
+        patience=options.patience,
+        lease=options.lease,
+        hygiene=options.hygiene,
         account=account,
     )
     async with AsyncExitStack() as stack:
         if session is None:  # somebody who does not wait for the engine leaves no empty session behind
             stack.push_async_callback(archive.delete, found.id)
-        conversation = await Conversation.open(archive, found.id, holder, equipment)
+        conversation = await Conversation.open(archive, found.id, holder, parts)
         await conversation.begin(system_prompt)
         stack.pop_all()  # from here on everything is closed with the conversation
-    taken = [tool for tool in worn.tools if shared.offers(PLUGINS) and tool not in box]
-    notices = (*worn.problems, *_taken_notices(taken), *_notices(settings, card))
-    notices += tuple(_server_notices(shared.servers.problems))
-    return Opened(conversation, shared.resolution, shared.summaries, auxiliary, worn, notices)
+    taken = "The tool {} of a plugin is left out, because another tool has that name."
+    notices = [*resolved.problems, *(taken.format(tool.name) for tool in added if tool not in box)]
+    notices += [*_notices(settings, card), *_server_notices(shared.servers.problems)]
+    return OpenConversation(
+        conversation, shared.resolution, shared.summaries, auxiliary, resolved, tuple(notices)
+    )
 
 
-def _standard_tools(shared: Shared) -> ToolBox:
+def _standard_tools(shared: SharedResources) -> ToolBox:
     # What a person allowed in a chat is not for people who come over the network.
     approvals = shared.home / "approvals.json" if shared.tools is None else None
     tools = shared.settings.tools
     return standard_tools(tools.timeout, tools.terminal, approvals)
 
 
-def _tool_context(shared: Shared) -> ToolContext:
-    workplace = Workplace(shared.place, environment=dict(shared.environ))
-    return ToolContext(workplace, shared.settings.tools.output_limit)
-
-
-async def open_line(settings: Settings, resolution: Resolution, home: Path, conversation: str) -> Line:
-    """The line to the model that was resolved; one that runs here is started."""
+async def open_model_connection(
+    settings: Settings, resolution: Resolution, home: Path, conversation: str
+) -> ModelConnection:
+    """The connection to the model that was resolved; one that runs here is started."""
     card = card_of(settings, resolution.endpoint, home)
     client = await connect(resolution.endpoint, home=home, context_length=card.window)
-    return _line(settings, resolution, home, conversation, client)
+    return _model_connection(settings, resolution, home, conversation, client)
 
 
-def _line(settings: Settings, resolution: Resolution, home: Path, conversation: str, client: Client) -> Line:
+def _model_connection(
+    settings: Settings, resolution: Resolution, home: Path, conversation: str, client: Client
+) -> ModelConnection:
     endpoint = resolution.endpoint
     card = card_of(settings, endpoint, home)
     caching = settings.prompt_caching
@@ -313,7 +326,7 @@ def _line(settings: Settings, resolution: Resolution, home: Path, conversation: 
     if is_embedded(endpoint, home):
         policy = replace(policy, reason=policy.reason.replace(endpoint.model, card.name))
     extras = request_extras(policy, conversation)
-    return Line(
+    return ModelConnection(
         client=client,
         card=card,
         policy=policy,
@@ -350,16 +363,6 @@ def _notices(settings: Settings, card: ModelCard) -> tuple[str, ...]:
     # The windows of models on this machine are the server's, so no card has to know them.
     assumed = "" if stated or card.window == DEFAULT_CONTEXT else unknown_model_notice(card)
     return (assumed,) if assumed else ()
-
-
-def _plugin_tools(worn: Outfit, box: ToolBox) -> list[Tool]:
-    """The tools of plugins whose names are free."""
-    return [tool for tool in worn.tools if box.get(tool.name) is None and tool.name != RECALL]
-
-
-def _taken_notices(tools: Sequence[Tool]) -> Iterator[str]:
-    for tool in tools:
-        yield f"The tool {tool.name} of a plugin is left out, because another tool has that name."
 
 
 def _server_notices(problems: Mapping[str, str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Regular expressions that people and models write, bounded before they are compiled.
+"""Limits on regular expressions from users and models, checked before compilation.
 
     text ──► check ──► compile ──► search with a timeout
 

@@ -1,4 +1,4 @@
-"""The base of every group of settings, whichever package it belongs to.
+"""The base class of every settings section.
 
     class ToolSettings(Section):
         timeout: float = Field(default=120.0, gt=0, description="…")

@@ -4,7 +4,7 @@ import time
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from plimsoll.agent import CompactionRules, Limits, Line
+from plimsoll.agent import CompactionRules, ModelConnection, TurnLimits
 from plimsoll.archive import OPERATOR
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.caching import caching_policy
@@ -12,10 +12,10 @@ from plimsoll.context import ContextCompressor
 from plimsoll.messages import text_of
 from plimsoll.models import card_for
 from plimsoll.providers import Client, Endpoint
-from plimsoll.sessions import Conversation, Equipment
+from plimsoll.sessions import Conversation, ConversationParts
 from plimsoll.testing.prefix import prefix_parts
 from plimsoll.testing.scripted_server import call, say
-from plimsoll.tools import Definition, FunctionTool, ToolBox, ToolContext, Workplace
+from plimsoll.tools import Definition, FunctionTool, ToolBox, ToolContext, Workspace
 
 MODEL = "claude-sonnet-5"
 LOOKUP = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -47,14 +47,16 @@ def toolbox(sentences=30):
     return ToolBox((FunctionTool(Definition("look_up", "Look up a record.", LOOKUP), look_up, True),))
 
 
-def line_to(server, max_tokens=400, dialect="anthropic", **options):
+def connection_to(server, max_tokens=400, dialect="anthropic", **options):
     if dialect == "anthropic":
         headers = {"anthropic-version": "2023-06-01"}
         endpoint = Endpoint(dialect, server.anthropic_url, dialect, key="any", model=MODEL, headers=headers)
     else:
         endpoint = Endpoint("openrouter", server.openai_url, dialect, key="any", model=MODEL)
     policy = caching_policy(MODEL, endpoint.provider)
-    return Line(Client(endpoint, **options), card_for(MODEL), policy, time.monotonic, max_tokens=max_tokens)
+    return ModelConnection(
+        Client(endpoint, **options), card_for(MODEL), policy, time.monotonic, max_tokens=max_tokens
+    )
 
 
 @asynccontextmanager
@@ -68,7 +70,7 @@ async def conversing(
     session=None,
     rules=None,
     limits=None,
-    line=None,
+    connection=None,
     sentences=30,
     engine=None,
     tools=None,
@@ -79,14 +81,14 @@ async def conversing(
         archive = store.for_owner(OPERATOR)
         engine = engine or ContextCompressor(MODEL, window, threshold=threshold, summarizer=summarizer)
         id = session or (await archive.create_session(model=MODEL, engine=engine.name)).id
-        equipment = Equipment(
-            line=line or line_to(server),
+        equipment = ConversationParts(
+            connection=connection or connection_to(server),
             engine=engine,
             rules=rules or CompactionRules(background=False),
             toolbox=tools or toolbox(sentences),
-            tool_context=ToolContext(Workplace(path)),
+            tool_context=ToolContext(Workspace(path)),
             clock=clock,
-            limits=limits or Limits(),
+            limits=limits or TurnLimits(),
         )
         conversation = await Conversation.open(archive, id, "test", equipment)
         await conversation.begin("You look things up.")

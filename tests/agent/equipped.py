@@ -4,14 +4,14 @@ import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from conversing import MODEL, line_to
+from conversing import MODEL, connection_to
 
 from plimsoll.agent import CompactionRules
 from plimsoll.archive import OPERATOR
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.context import ContextCompressor, ContextEngine
-from plimsoll.sessions import Conversation, Equipment
-from plimsoll.tools import Definition, FunctionTool, ToolBox, ToolContext, Workplace
+from plimsoll.sessions import Conversation, ConversationParts
+from plimsoll.tools import Definition, FunctionTool, ToolBox, ToolContext, Workspace
 
 NO_ARGUMENTS = {"type": "object", "properties": {}}
 
@@ -30,12 +30,12 @@ async def equipped(
     async with await SqliteStore.open(path / "archive.db") as store:
         archive = store.for_owner(OPERATOR)
         id = session or (await archive.create_session(model=MODEL, engine="any")).id
-        equipment = Equipment(
-            line=line_to(server),
+        equipment = ConversationParts(
+            connection=connection_to(server),
             engine=engine or ContextCompressor(MODEL, window),
             rules=CompactionRules(background=False),
             toolbox=ToolBox(tuple(tools)),
-            tool_context=ToolContext(Workplace(path)),
+            tool_context=ToolContext(Workspace(path)),
             clock=time.monotonic,
         )
         conversation = await Conversation.open(archive, id, holder, replace(equipment, **more))

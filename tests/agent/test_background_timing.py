@@ -7,7 +7,7 @@ import pytest
 from conversing import MODEL, conversing
 from virtual_time import VirtualLoop
 
-from plimsoll.agent import Compacted, CompactionRules, Line, Summarising
+from plimsoll.agent import Compacted, CompactionRules, ModelConnection, SummaryProgress
 from plimsoll.caching import caching_policy
 from plimsoll.dialects import Reply, TextDelta, Usage
 from plimsoll.messages import text_of, validate
@@ -87,7 +87,9 @@ def talked(path, rules, writer=Writer, answering=ANSWERING):
 
     async def run():
         loop = asyncio.get_running_loop()
-        line = Line(Model(answering), card_for(MODEL), caching_policy(MODEL, "anthropic"), loop.time)
+        line = ModelConnection(
+            Model(answering), card_for(MODEL), caching_policy(MODEL, "anthropic"), loop.time
+        )
         events = []
         options = {"rules": rules, "line": line, "clock": loop.time, "summarizer": writer(loop)}
         by_model = []
@@ -105,7 +107,7 @@ def talked(path, rules, writer=Writer, answering=ANSWERING):
             stored = await conversation.archive.messages(conversation.session.id)
             view = list(conversation.agent.view)
         done = [event.event for event in events if isinstance(event, Compacted)]
-        told = [event for event in events if isinstance(event, Summarising)]
+        told = [event for event in events if isinstance(event, SummaryProgress)]
         return SimpleNamespace(
             seconds=took, compactions=done, by_model=by_model, told=told, stored=stored, view=view
         )

@@ -5,7 +5,7 @@ import threading
 
 from equipped import Plain, equipped
 
-from plimsoll.agent import Compacted, CompactionRules, Hooks, Noticed
+from plimsoll.agent import Compacted, CompactionRules, Hooks, Notice
 from plimsoll.testing.scripted_server import ScriptedServer, say
 
 ASK = {"role": "user", "content": "Go on. " + "word " * 250}
@@ -33,7 +33,7 @@ def talk(path, engine, hooks, turns=16, window=None, background=False, by_hand=N
                 await conversation.compress(events.append, by_hand)
             stored = await conversation.archive.compactions(conversation.session.id)
         done = [event.event for event in events if isinstance(event, Compacted)]
-        return done, [event.sentence for event in events if isinstance(event, Noticed)], stored
+        return done, [event.sentence for event in events if isinstance(event, Notice)], stored
 
     with ScriptedServer(lambda request: say("ok"), model="claude-sonnet-5", window=window) as server:
         return asyncio.run(run(server))

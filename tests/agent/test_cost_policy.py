@@ -9,13 +9,13 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
-from conversing import MODEL, answering, conversing, line_to, talk, wish
+from conversing import MODEL, answering, connection_to, conversing, talk, wish
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.agent import Compacted, CompactionRules, Compactor, HostedEngine
+from plimsoll.agent import Compacted, CompactionRules, Compactor, EngineHost
 from plimsoll.archive import CompactionEvent
-from plimsoll.caching import Course, Terms
+from plimsoll.caching import CostHistory, Pricing
 from plimsoll.config import Settings
 from plimsoll.context import ContextCompressor
 from plimsoll.context.budget import LEAN_TOKENS, MIN_SUMMARY_TOKENS, Budget
@@ -24,7 +24,7 @@ from plimsoll.models import card_for
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 from plimsoll.plugins.builtin import make_compressor
 from plimsoll.plugins.offers import EngineContext
-from plimsoll.terminal.chat.lines import compaction_line
+from plimsoll.terminal.chat.status_lines import compaction_line
 from plimsoll.testing.scripted_server import ScriptedServer
 
 COST = CompactionRules(background=False, policy="cost")
@@ -50,13 +50,15 @@ def with_a_break(tmp_path, rules, seconds):
 
     async def turns():
         with ScriptedServer(answering) as server:
-            line = replace(line_to(server), clock=clock)
-            async with conversing(server, tmp_path, rules=rules, clock=clock, line=line) as conversation:
+            connection = replace(connection_to(server), clock=clock)
+            async with conversing(
+                server, tmp_path, rules=rules, clock=clock, connection=connection
+            ) as conversation:
                 agent = conversation.agent
                 for n in range(60):
                     clock.now += 5
                     await conversation.say({"role": "user", "content": wish(n)}, events.append)
-                    if agent.line.tokens(agent.view) > 0.6 * agent.compactor.engine.threshold_tokens:
+                    if agent.connection.tokens(agent.view) > 0.6 * agent.compactor.engine.threshold_tokens:
                         break
                 assert compactions(events) == []
                 clock.now += seconds
@@ -91,13 +93,15 @@ def test_the_threshold_holds_under_cost_too(tmp_path):
 @given(
     st.integers(0, 100_000),
     st.builds(
-        Course,
+        CostHistory,
         st.integers(0, 300),
         st.integers(0, 1_000_000),
         st.integers(0, 50_000),
         st.none() | st.just(0.0),
     ),
-    st.sampled_from([None, Terms(card_for(MODEL), 300.0), Terms(card_for(MODEL), writer=card_for(MODEL))]),
+    st.sampled_from(
+        [None, Pricing(card_for(MODEL), 300.0), Pricing(card_for(MODEL), writer=card_for(MODEL))]
+    ),
 )
 def test_whatever_the_prices_say_the_threshold_is_never_passed(tokens, course, terms):
     by = {
@@ -107,7 +111,7 @@ def test_whatever_the_prices_say_the_threshold_is_never_passed(tokens, course, t
         for policy in ("threshold", "cost")
     }
     for compactor in by.values():
-        compactor.terms, compactor.course = terms, course
+        compactor.pricing, compactor.cost_history = terms, course
     assert by["cost"].is_due(tokens) == by["threshold"].is_due(tokens) == (tokens >= 16_000)
     assert not by["threshold"].pays([], tokens)
     if tokens < by["cost"].engine.budget.sizes().target_tokens * 1.5:
@@ -176,7 +180,7 @@ def test_what_stands_in_for_a_hanging_model_is_as_lean():
         ContextCompressor(context_length=200_000, lean=True),
         ContextCompressor(target_tokens=9_000),
     ):
-        assert HostedEngine(engine).without_model().budget == engine.budget
+        assert EngineHost(engine).without_model().budget == engine.budget
 
 
 @pytest.mark.parametrize("window", [64_000, 200_000, 1_000_000])
@@ -212,7 +216,7 @@ async def by_the_agent(session, terms, times, writer):
     clock = Hands()
     engine = ContextCompressor(context_length=64_000, lean=True, summarizer=writer)
     compactor = Compactor(engine, COST, clock)
-    compactor.terms = terms
+    compactor.pricing = terms
     view, found = [], []
     for at, (message, clock.now) in enumerate(zip(session, times, strict=True)):
         if message["role"] == "assistant":
@@ -229,13 +233,13 @@ async def by_the_agent(session, terms, times, writer):
 
 def test_results_are_cleared_where_that_is_cheaper_and_nothing_else_changes():
     session = list(coding_session(60))
-    terms = Terms(card_for("claude-opus-5.5"), 300.0, writer=card_for("claude-opus-5.5"))
+    terms = Pricing(card_for("claude-opus-5.5"), 300.0, writer=card_for("claude-opus-5.5"))
 
     async def until_cleared():
         clock, writer = Hands(), Chatty()
         engine = ContextCompressor(context_length=64_000, lean=True, summarizer=writer)
         compactor = Compactor(engine, COST, clock)
-        compactor.terms = terms
+        compactor.pricing = terms
         view = []
         for message in session:
             clock.now += 15
@@ -267,9 +271,9 @@ def test_what_clearing_left_is_not_taken_for_what_a_summary_leaves():
     for trigger in ("clearing", "cost"):
         compactor = Compactor(ContextCompressor(context_length=200_000, lean=True), COST, Hands())
         compactor.remember([replace(events[0], trigger=trigger)], 31_000)
-        compactor.terms = Terms(card_for("claude-opus-5.5"), 300.0)
+        compactor.pricing = Pricing(card_for("claude-opus-5.5"), 300.0)
         compactor.asked(31_000, 0.0)
-        by[trigger] = compactor.course.carried
+        by[trigger] = compactor.cost_history.carried
     assert by["clearing"] == 31_000 - LEAN_TOKENS
     assert by["cost"] == 1_000
 
@@ -287,7 +291,7 @@ def test_what_was_cleared_is_summarised_from_its_words():
 @pytest.mark.parametrize("breaks", [False, True])
 def test_the_benchmark_compacts_where_the_agent_does(breaks, bench):
     session = list(coding_session(150))
-    terms = Terms(card_for("claude-sonnet-4.5"), 300.0, writer=card_for("claude-haiku-4.5"))
+    terms = Pricing(card_for("claude-sonnet-4.5"), 300.0, writer=card_for("claude-haiku-4.5"))
     simulated = bench.compactions(session, 64_000, 0.5, terms, breaks)
     told = asyncio.run(by_the_agent(session, terms, bench.times(session, breaks), bench.Script()))
     assert [(one["at"], one["before"], one["left"]) for one in simulated] == told

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from equipped import equipped
 
-from plimsoll.agent import INTERRUPTED, UNANSWERED, Said
+from plimsoll.agent import INTERRUPTED, UNANSWERED, TextReceived
 from plimsoll.errors import ProviderError
 from plimsoll.messages import text_of, validate
 from plimsoll.testing.scripted_server import ScriptedServer, call, fault, say
@@ -39,7 +39,9 @@ def check(stored, view):
 def test_the_text_so_far_is_stored_and_marked(tmp_path):
     slow = fault("slow", between=0.02, then=LONG)
     with ScriptedServer([slow, say("Eleven.")], model="claude-sonnet-5") as server:
-        last, stored, view = asyncio.run(stopped(server, tmp_path, lambda event: isinstance(event, Said)))
+        last, stored, view = asyncio.run(
+            stopped(server, tmp_path, lambda event: isinstance(event, TextReceived))
+        )
         sent = server.requests[-1].request.messages
     assert text_of(last).startswith("One")
     assert text_of(last).endswith(f"\n\n{INTERRUPTED}")
@@ -51,7 +53,9 @@ def test_the_text_so_far_is_stored_and_marked(tmp_path):
 def test_calls_that_were_being_written_are_dropped(tmp_path):
     slow = fault("slow", between=0.02, then=say("I will look.") + call("recall", handle="h:" + "0" * 500))
     with ScriptedServer([slow, say("Eleven.")], model="claude-sonnet-5") as server:
-        last, stored, view = asyncio.run(stopped(server, tmp_path, lambda event: isinstance(event, Said)))
+        last, stored, view = asyncio.run(
+            stopped(server, tmp_path, lambda event: isinstance(event, TextReceived))
+        )
     assert "tool_calls" not in last
     assert text_of(last).endswith(INTERRUPTED)
     check(stored, view)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.agent import Compacted
-from plimsoll.agent.large import MOST_TOKENS, largest_result, results_of
+from plimsoll.agent.large_results import MOST_TOKENS, largest_result, results_of
 from plimsoll.archive import SearchQuery
 from plimsoll.context.compressor.prune import prune_old_tool_results
 from plimsoll.context.compressor.shorten import shorten
@@ -17,7 +17,7 @@ from plimsoll.messages import handle_of, text_of, validate
 from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough, estimate_tokens
 from plimsoll.sessions.recall import page_of
 from plimsoll.testing.scripted_server import ScriptedServer, call, say
-from plimsoll.tools import Outcome, ToolResult
+from plimsoll.tools import CallOutcome, ToolResult
 
 HUGE = "".join(f"line {n}: the value is {n * 7919 % 10007}\n" for n in range(40_000)) + "needle at the end"
 ASK = {"role": "user", "content": "Read it."}
@@ -25,7 +25,7 @@ ASK = {"role": "user", "content": "Read it."}
 
 def outcome(text, full=None, parts=(), id="c1"):
     call = {"id": id, "type": "function", "function": {"name": "dump", "arguments": "{}"}}
-    return Outcome(call, ToolResult(text, full=full, parts=parts))
+    return CallOutcome(call, ToolResult(text, full=full, parts=parts))
 
 
 def quiet(event):

@@ -6,7 +6,7 @@ import json
 import pytest
 from conversing import answering, talk, wish
 
-from plimsoll.agent import Compacted, Said
+from plimsoll.agent import Compacted, TextReceived
 from plimsoll.context.markers import is_summary
 from plimsoll.messages import text_of
 from plimsoll.models import estimate_messages_tokens_rough
@@ -80,6 +80,6 @@ def test_a_session_goes_on_in_another_process(tmp_path):
 def test_the_answer_arrives_in_pieces(tmp_path):
     with ScriptedServer(answering, model="claude-sonnet-5", window=WINDOW) as server:
         events, *_ = asyncio.run(talk(server, tmp_path, 1))
-    pieces = [event.text for event in events if isinstance(event, Said)]
+    pieces = [event.text for event in events if isinstance(event, TextReceived)]
     assert len(pieces) > 1
     assert "".join(pieces).startswith("Found: record 0")

@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from conversing import answering, extends, line_to, talk, wish
+from conversing import answering, connection_to, extends, talk, wish
 
 from plimsoll.agent import Compacted
 from plimsoll.context.markers import is_summary
@@ -112,7 +112,7 @@ def test_four_hundred_turns_survive_a_summary_model_that_fails_in_every_way(tmp_
                 turns,
                 heard=failing.heard,
                 summarizer=failing.auxiliary,
-                line=line_to(server, dialect=dialect),
+                connection=connection_to(server, dialect=dialect),
                 sentences=70,
             )
         )
@@ -171,9 +171,9 @@ def test_four_hundred_turns_go_on_with_overflows_in_place_of_a_threshold(tmp_pat
 def test_a_window_smaller_than_the_card_says_is_learned_once_and_the_answer_keeps_its_room(tmp_path, dialect):
     turns, max_tokens = 200, 4_000
     with ScriptedServer(answering, model="claude-sonnet-5", window=REAL_WINDOW) as server:
-        line = line_to(server, max_tokens, dialect)
+        connection = connection_to(server, max_tokens, dialect)
         events, stored, view, _ = asyncio.run(
-            talk(server, tmp_path, turns, window=200_000, line=line, sentences=40)
+            talk(server, tmp_path, turns, window=200_000, connection=connection, sentences=40)
         )
         seen = server.requests
     done = compactions(events)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from conversing import LOOKUP, MODEL, answering, talk, wish
 
-from plimsoll.agent import Compacted, CompactionRules, Compactor, Noticed
+from plimsoll.agent import Compacted, CompactionRules, Compactor, Notice
 from plimsoll.context import ContextCompressor
 from plimsoll.context.lcm import LcmEngine
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tools_tokens
@@ -61,7 +61,7 @@ class Run:
             events, stored, _, _ = asyncio.run(talk(server, path, TURNS, heard, **options))
             requests = list(server.requests)
         self.counted_after = [requests[n].usage.prompt_tokens for n in self._sent_before]
-        self.notices = [event.sentence for event in events if isinstance(event, Noticed)]
+        self.notices = [event.sentence for event in events if isinstance(event, Notice)]
         self.refused = [request for request in requests if request.status != 200]
         first = requests[0]
         self.schemas = estimate_tools_tokens(first.request.tools)

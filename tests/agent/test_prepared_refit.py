@@ -4,7 +4,7 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
-from conversing import MODEL, line_to, toolbox
+from conversing import MODEL, connection_to, toolbox
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,9 +15,9 @@ from plimsoll.context import ContextCompressor
 from plimsoll.context.lcm import LcmEngine
 from plimsoll.messages import text_of, validate
 from plimsoll.models import estimate_messages_tokens_rough
-from plimsoll.sessions import Conversation, Equipment
+from plimsoll.sessions import Conversation, ConversationParts
 from plimsoll.testing.scripted_server import ScriptedServer, say
-from plimsoll.tools import ToolContext, Workplace
+from plimsoll.tools import ToolContext, Workspace
 
 WINDOW = 24_000
 THRESHOLD = WINDOW // 2
@@ -57,12 +57,12 @@ async def pasted(path, engine):
         async with await SqliteStore.open(path / "archive.db") as store:
             archive = store.for_owner(OPERATOR)
             id = (await archive.create_session(model=MODEL, engine=engine.name)).id
-            equipment = Equipment(
-                line=line_to(server),
+            equipment = ConversationParts(
+                connection=connection_to(server),
                 engine=engine,
                 rules=CompactionRules(background=True),
                 toolbox=toolbox(),
-                tool_context=ToolContext(Workplace(path)),
+                tool_context=ToolContext(Workspace(path)),
                 clock=lambda: 0.0,
             )
             conversation = await Conversation.open(archive, id, "test", equipment)

@@ -4,9 +4,9 @@ import asyncio
 import threading
 from pathlib import Path
 
-from conversing import MODEL, conversing, line_to
+from conversing import MODEL, connection_to, conversing
 
-from plimsoll.agent import Compacted, CompactionRules, Noticed, Summarising
+from plimsoll.agent import Compacted, CompactionRules, Notice, SummaryProgress
 from plimsoll.models import card_for
 from plimsoll.providers import Retries
 from plimsoll.providers.auxiliary import Auxiliary, Candidate
@@ -21,8 +21,8 @@ def is_summary_request(request):
 
 
 def writer_at(server, **options):
-    line = line_to(server)
-    candidate = Candidate(line.client.endpoint, card_for(MODEL), 200_000, "configured")
+    connection = connection_to(server)
+    candidate = Candidate(connection.client.endpoint, card_for(MODEL), 200_000, "configured")
     return Auxiliary([candidate], home=Path("/nonexistent"), retries=Retries(first_wait=0.001), **options)
 
 
@@ -49,7 +49,7 @@ def test_a_turn_continues_without_a_summary_model_that_hangs(tmp_path):
     (done,) = [event.event for event in events if isinstance(event, Compacted)]
     assert done.outcome == "compacted"
     assert done.ledger["degraded"] is True
-    notices = [event.sentence for event in events if isinstance(event, Noticed)]
+    notices = [event.sentence for event in events if isinstance(event, Notice)]
     assert [one for one in notices if "auxiliary.compression.idle_timeout" in one]
 
 
@@ -63,7 +63,7 @@ def test_a_person_continues_without_a_summary_that_is_being_written(tmp_path):
         return say("word " * 150)
 
     def skip(event, conversation):
-        if isinstance(event, Summarising):
+        if isinstance(event, SummaryProgress):
             conversation.agent.compactor.skip_summary()
 
     with ScriptedServer(answer, model=MODEL) as server, writer_at(server, idle=600.0) as writer:
@@ -74,7 +74,7 @@ def test_a_person_continues_without_a_summary_that_is_being_written(tmp_path):
     (done,) = [event.event for event in events if isinstance(event, Compacted)]
     assert done.outcome == "compacted"
     assert any("the user continued without" in step for step in done.ledger["steps"])
-    assert not [event for event in events if isinstance(event, Noticed)]
+    assert not [event for event in events if isinstance(event, Notice)]
 
 
 def test_a_person_who_waits_sees_how_far_the_summary_is(tmp_path):
@@ -83,7 +83,7 @@ def test_a_person_who_waits_sees_how_far_the_summary_is(tmp_path):
 
     with ScriptedServer(answer, model=MODEL) as server, writer_at(server, idle=600.0) as writer:
         events = asyncio.run(talk(server, tmp_path, writer, Compacted))
-    told = [event.characters for event in events if isinstance(event, Summarising)]
+    told = [event.characters for event in events if isinstance(event, SummaryProgress)]
     assert told[0] == 0
     assert told == sorted(told)
     assert told[-1] > 0

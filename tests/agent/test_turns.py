@@ -5,9 +5,9 @@ import threading
 import time
 
 import pytest
-from conversing import conversing, line_to
+from conversing import connection_to, conversing
 
-from plimsoll.agent import INTERRUPTED, Compacted, CompactionRules, Limits, Noticed, Returned
+from plimsoll.agent import INTERRUPTED, Compacted, CompactionRules, Notice, ToolReturned, TurnLimits
 from plimsoll.context import ContextEngine
 from plimsoll.context.markers import is_summary
 from plimsoll.errors import UserError
@@ -62,7 +62,7 @@ def test_an_overflow_compacts_at_once_and_the_providers_number_is_learned(tmp_pa
         events, learned = run(talk(server))
     assert learned == 16_000
     assert "overflow" in [event.trigger for event in compactions(events)]
-    assert any("16,000" in event.sentence for event in events if isinstance(event, Noticed))
+    assert any("16,000" in event.sentence for event in events if isinstance(event, Notice))
 
 
 def test_with_compaction_off_an_overflow_names_the_setting(tmp_path):
@@ -86,9 +86,11 @@ def test_with_compaction_off_an_overflow_names_the_setting(tmp_path):
 def test_an_output_cap_lowers_the_answer_and_compacts_nothing(tmp_path):
     async def talk(server):
         events = []
-        async with conversing(server, tmp_path, line=line_to(server, max_tokens=9_000)) as conversation:
+        async with conversing(
+            server, tmp_path, connection=connection_to(server, max_tokens=9_000)
+        ) as conversation:
             await conversation.say(ask(1), events.append)
-            return events, conversation.agent.line.max_tokens
+            return events, conversation.agent.connection.max_tokens
 
     with ScriptedServer([say("Yes.")], model="claude-sonnet-5", output_cap=4_000) as server:
         events, lowered = run(talk(server))
@@ -123,7 +125,7 @@ def test_too_many_bytes_make_the_oldest_images_go(tmp_path):
 def test_a_limit_ends_the_turn_and_the_session_goes_on(tmp_path):
     async def talk(server):
         events = []
-        async with conversing(server, tmp_path, limits=Limits(requests=3)) as conversation:
+        async with conversing(server, tmp_path, limits=TurnLimits(requests=3)) as conversation:
             first = await conversation.say(ASK, events.append)
             second = await conversation.say(ask(2), events.append)
             return events, first, second, conversation.agent.view
@@ -133,7 +135,7 @@ def test_a_limit_ends_the_turn_and_the_session_goes_on(tmp_path):
         events, first, second, view = run(talk(server))
     assert "3 requests" in text_of(first)
     assert text_of(second) == "Here."
-    assert any(isinstance(event, Noticed) for event in events)
+    assert any(isinstance(event, Notice) for event in events)
     assert validate(view) == []
 
 
@@ -167,7 +169,7 @@ def test_a_tool_that_crashes_is_a_result(tmp_path):
     with ScriptedServer([call("no_such_tool"), say("Sorry.")], model="claude-sonnet-5") as server:
         events, answer = run(talk(server))
     assert text_of(answer) == "Sorry."
-    assert [event.is_error for event in events if isinstance(event, Returned)] == [True]
+    assert [event.is_error for event in events if isinstance(event, ToolReturned)] == [True]
 
 
 def chat(server, path, turns, **options):
@@ -263,9 +265,9 @@ def test_every_answered_request_is_told_exactly_as_it_was_sent(tmp_path):
     told = []
 
     async def talk(server):
-        line = line_to(server)
-        line.on_reply = lambda request, usage: told.append((request, usage))
-        async with conversing(server, tmp_path, line=line) as conversation:
+        connection = connection_to(server)
+        connection.on_reply = lambda request, usage: told.append((request, usage))
+        async with conversing(server, tmp_path, connection=connection) as conversation:
             await conversation.say(ASK, lambda event: None)
 
     with ScriptedServer([call("look_up", n=1), say("Found.")], model="claude-sonnet-5") as server:

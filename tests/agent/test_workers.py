@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from plimsoll.agent import Workers
-from plimsoll.agent.hosting import HostedEngine
+from plimsoll.agent.engine_host import EngineHost
 from plimsoll.agent.workers import NotReady, WorkerDied
 from plimsoll.context import ContextCompressor
 from plimsoll.context.lcm import LcmEngine
@@ -60,12 +60,12 @@ class Writer:
 
 
 def compressed(engine: ContextCompressor, workers: Workers | None, view: list[Message]) -> list[Message]:
-    host = HostedEngine(engine)
+    host = EngineHost(engine)
     host.workers = workers
     lighter, report = asyncio.run(host.compress(engine, view, 60, current_tokens=None))
     assert report is not None
     assert report.outcome == "compacted"
-    judged = asyncio.run(host.judge(view, lighter, "openai", report, 60))
+    judged = asyncio.run(host.assess(view, lighter, "openai", report, 60))
     assert judged.refused == ""
     assert judged.after < judged.before
     return lighter
@@ -123,7 +123,7 @@ def test_a_job_that_no_process_survives_is_given_up_and_the_next_one_runs(worker
         os.kill(workers.processes[0], signal.SIGKILL)
 
     engine = ContextCompressor(context_length=WINDOW, summarizer=Writer(kill))
-    host = HostedEngine(engine)
+    host = EngineHost(engine)
     host.workers = workers
     with pytest.raises(WorkerDied, match="2 worker processes died"):
         asyncio.run(host.compress(engine, conversation(), 60))
@@ -231,7 +231,7 @@ def test_an_engine_of_a_plugin_stays_in_a_thread(workers: Workers) -> None:
             return super().draft(*arguments, **named)
 
     engine = Foreign(context_length=WINDOW)
-    host = HostedEngine(engine)
+    host = EngineHost(engine)
     host.workers = workers
     asyncio.run(host.compress(engine, conversation(), 60))
     assert engine.ran_in == os.getpid()

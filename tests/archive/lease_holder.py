@@ -7,7 +7,7 @@ from pathlib import Path
 from archive_driver import EVENT, summary, user
 
 from plimsoll.archive import OPERATOR, draft_of
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.errors import StaleLease
 
 

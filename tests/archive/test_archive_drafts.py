@@ -5,7 +5,7 @@ import copy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.archive import Item, NodeLink, Span, View, draft_of
+from plimsoll.archive import NodeLink, Span, View, ViewItem, draft_of
 from plimsoll.archive.views import sequences_of
 from plimsoll.messages import handle_of, stub_result
 
@@ -27,9 +27,9 @@ def view_of(rounds, node_at=None):
     items = []
     for number, message in enumerate(messages, start=1):
         is_stub = message["content"] == STUB["content"]
-        items.append(Item(message, 1, number, shortened=is_stub, handle=handle_of(RESULT)))
+        items.append(ViewItem(message, 1, number, shortened=is_stub, handle=handle_of(RESULT)))
     if node_at is not None:
-        items.insert(min(node_at, len(items)), Item(summary("old"), 1, node="n:old"))
+        items.insert(min(node_at, len(items)), ViewItem(summary("old"), 1, node="n:old"))
     return items
 
 

@@ -53,7 +53,7 @@ def test_every_acknowledged_message_survives_a_kill_exactly_once(store: str):
     trial = TRIALS[store]
     context = multiprocessing.get_context("forkserver")
     # Loaded once; only what is installed can be named here.
-    context.set_forkserver_preload(["asyncio", "plimsoll.archive.opening", "plimsoll.archive.postgres"])
+    context.set_forkserver_preload(["asyncio", "plimsoll.archive.open_archive", "plimsoll.archive.postgres"])
     dice = Random(11)
     acknowledged = sum(_rounds(context, dice, store, first) for first in range(0, trial.kills, trial.rounds))
     assert acknowledged > trial.kills  # the kills did not all come before the first write

@@ -16,7 +16,7 @@ from lease_holder import hold
 from postgres_server import Server, server
 
 from plimsoll.archive import OPERATOR, Archive, SearchQuery, draft_of
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.archive.postgres import PostgresStore
 from plimsoll.archive.postgres.failures import Address, require_server
 from plimsoll.archive.sql.lineage import find
@@ -280,7 +280,7 @@ def test_without_the_driver_a_person_is_told_how_to_get_it():
     script = (
         "import asyncio, sys; from pathlib import Path\n"
         "sys.modules['psycopg'] = None\n"
-        "from plimsoll.archive.opening import open_archive; from plimsoll.errors import UserError\n"
+        "from plimsoll.archive.open_archive import open_archive; from plimsoll.errors import UserError\n"
         "try: asyncio.run(open_archive('postgresql://me:hunter2@host/db', Path()))\n"
         "except UserError as error: print(error)"
     )

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from archive_driver import EVENT, Driver, assistant, summary, talk, user
 
-from plimsoll.archive import OPERATOR, Draft, Node, NodeLink, SearchQuery, Span
+from plimsoll.archive import OPERATOR, Node, NodeLink, SearchQuery, Span, ViewDraft
 from plimsoll.archive.ids import node_id
-from plimsoll.archive.opening import archive_file, open_archive
+from plimsoll.archive.open_archive import archive_file, open_archive
 from plimsoll.archive.sql.migrations import steps
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.errors import ArchiveError, SettingError, UserError
@@ -56,7 +56,7 @@ def test_a_hundred_compactions_of_ten_thousand_messages_add_only_nodes_and_refer
         view, last = driver.view(id), driver.session(id).messages
         gone = (NodeLink(previous), Span(view.tail_from, last - 20)) if previous else (Span(3, last - 20),)
         node = Node(node_id(id, summary(f"S{number}"), gone), summary(f"S{number}"), gone)
-        draft = Draft(view.number, (Span(1, 2), NodeLink(node.id)), last - 20, (node,))
+        draft = ViewDraft(view.number, (Span(1, 2), NodeLink(node.id)), last - 20, (node,))
         driver.commit_compaction(id, draft, EVENT)
         previous = node.id
     added = {table: count - before[table] for table, count in rows(tmp_path).items()}
@@ -344,7 +344,7 @@ def test_a_session_of_a_million_messages_opens_and_grows_in_little_memory(tmp_pa
     driver = Driver(tmp_path)
     gone = (Span(4, 999_900),)
     node = Node(node_id(id, summary("A"), gone), summary("A"), gone)
-    driver.commit_compaction(id, Draft(0, (Span(1, 3), NodeLink(node.id)), 999_900, (node,)), EVENT)
+    driver.commit_compaction(id, ViewDraft(0, (Span(1, 3), NodeLink(node.id)), 999_900, (node,)), EVENT)
     driver.close()
     command = [sys.executable, "-c", _OPEN, str(tmp_path / "archive.db"), id]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -22,7 +22,6 @@ from postgres_server import server
 from plimsoll.archive import (
     OPERATOR,
     Archive,
-    Draft,
     Lease,
     Node,
     NodeLink,
@@ -31,6 +30,7 @@ from plimsoll.archive import (
     Span,
     UsageRecord,
     View,
+    ViewDraft,
     draft_of,
     key_owner,
     room_owner,
@@ -228,15 +228,15 @@ def _add_nodes(archive: Archive, own: Belongings, other: Belongings) -> Calls:
 def _commit(archive: Archive, own: Belongings, other: Belongings) -> Calls:
     forged = {"role": "assistant", "content": "forged"}
     view = own.view.number
-    yield archive.commit_compaction(other.session, Draft(other.view.number, (Span(1, 2),), 8), EVENT)
-    yield archive.commit_compaction(own.session, Draft(view, (NodeLink(other.node),), 8), EVENT)
+    yield archive.commit_compaction(other.session, ViewDraft(other.view.number, (Span(1, 2),), 8), EVENT)
+    yield archive.commit_compaction(own.session, ViewDraft(view, (NodeLink(other.node),), 8), EVENT)
     yield archive.commit_compaction(
-        own.session, Draft(view, (), 8, (_named(own.session, (NodeLink(other.node),), forged),)), EVENT
+        own.session, ViewDraft(view, (), 8, (_named(own.session, (NodeLink(other.node),), forged),)), EVENT
     )
     yield archive.commit_compaction(
-        own.session, Draft(view, (), 8, (Node(other.node, forged, (Span(1, 2),)),)), EVENT
+        own.session, ViewDraft(view, (), 8, (Node(other.node, forged, (Span(1, 2),)),)), EVENT
     )
-    yield archive.commit_compaction(own.session, Draft(view, (), 8), EVENT, lease=other.lease)
+    yield archive.commit_compaction(own.session, ViewDraft(view, (), 8), EVENT, lease=other.lease)
 
 
 def _renew(archive: Archive, _own: Belongings, other: Belongings) -> Calls:

@@ -5,8 +5,8 @@ import stat
 import subprocess
 from pathlib import Path
 
-from plimsoll.tools import Workplace
-from plimsoll.tools.terminal.approval import verdict_on
+from plimsoll.tools import Workspace
+from plimsoll.tools.terminal.approval import approval_for
 
 IDENTITY = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
 
@@ -15,7 +15,7 @@ def git(directory: Path, *arguments: str) -> None:
     subprocess.run(["git", *IDENTITY, *arguments], cwd=directory, check=True, capture_output=True)
 
 
-def project_with_traps(parent: Path) -> Workplace:
+def project_with_traps(parent: Path) -> Workspace:
     """Credentials, links that lead outside, files named like options, and a program called `canary`."""
     root, beside, home = parent / "project", parent / "beside", parent / "home"
     for folder in (root / "src", root / "tests", root / "traps", beside, home / ".ssh"):
@@ -37,9 +37,9 @@ def project_with_traps(parent: Path) -> Workplace:
     canary = root / "canary"
     canary.write_text("#!/bin/sh\ntouch ran\n", "utf-8")
     canary.chmod(canary.stat().st_mode | stat.S_IXUSR)
-    return Workplace(root, environment={"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"})
+    return Workspace(root, environment={"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"})
 
 
-def asks(command: str, place: Workplace, **allowed: frozenset[str]) -> str | None:
+def asks(command: str, place: Workspace, **allowed: frozenset[str]) -> str | None:
     """Why a person would be asked about a command; None where it runs at once."""
-    return verdict_on(command, place.directory, place, **allowed).reason
+    return approval_for(command, place.directory, place, **allowed).reason

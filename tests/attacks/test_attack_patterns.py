@@ -15,7 +15,7 @@ from session_client import serving
 from toolkit import place, text
 
 from plimsoll.archive import SearchQuery
-from plimsoll.context.lcm.memory import OwnMemory
+from plimsoll.context.lcm.node_store import InMemoryNodeStore
 from plimsoll.errors import UserError
 from plimsoll.patterns import MOST_CHARACTERS, MOST_EXPANDED, MOST_GROUPS, MOST_REPEATS, check, compiled
 from plimsoll.testing.scripted_server import ScriptedServer, say
@@ -129,8 +129,8 @@ def test_searches_that_take_long_do_not_hold_up_other_reads(archive: Driver):
 
 
 def test_a_memory_without_an_archive_stops_at_the_deadline_of_the_whole_search():
-    memory = OwnMemory()
-    memory.seats([{"role": "user", "content": "a" * 4_000} for _ in range(3)])
+    memory = InMemoryNodeStore()
+    memory.positions([{"role": "user", "content": "a" * 4_000} for _ in range(3)])
     assert not memory.search(SearchQuery(SLOW, "regex", deadline=0.05)).complete
 
 

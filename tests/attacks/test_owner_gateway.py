@@ -14,18 +14,18 @@ from gateway_server import RunningGateway, settings_for
 from telegram_server import ADA, BOB, TOKEN, TelegramServer
 
 from plimsoll.archive import OPERATOR, ArchiveStore
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.dialects import ChatRequest
 from plimsoll.gateway.settings import GatewaySettings
 from plimsoll.messages import text_of
-from plimsoll.testing.scripted_server import Answer, ScriptedServer, call, say
+from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, call, say
 
 SECRET = "the vault opens with quartermaster"
 WORD = "quartermaster"
 OWN = "my own word for quartermaster is purser"
 
 
-def looking_everywhere(request: ChatRequest) -> Answer:
+def looking_everywhere(request: ChatRequest) -> ScriptedAnswer:
     """A model that does what the attacker asks: look for the word in all sessions, and say what was found."""
     newest = request.messages[-1]
     if newest["role"] == "tool":

@@ -16,7 +16,7 @@ from plimsoll.archive import ArchiveStore
 from plimsoll.archive.blocking import BlockingArchive
 from plimsoll.config import Settings
 from plimsoll.context.lcm.tools import schemas
-from plimsoll.plugins import EngineContext, Surroundings, outfit
+from plimsoll.plugins import EngineContext, PluginLocations, resolve_plugins
 
 SOURCE = Path(plimsoll.__file__).parent
 # Whoever is lent an archive, and whoever lends it to them; the packages above open the store.
@@ -62,9 +62,9 @@ def test_no_attribute_leads_from_an_engine_to_the_whole_store(world: World, tmp_
         archive, own = world.archives[OWNERS[1]], world.belongings[OWNERS[1]]
         context = EngineContext(Settings(), 16_000, tmp_path, "gpt-4.1", None, archive, own.session)
         for name in ("lcm", "compressor"):
-            worn = outfit(name, Surroundings(tmp_path, tmp_path, {}, ()), context)
-            assert worn.problems == ()
-            found = list(reachable((context, worn, worn.engine)))
+            resolved = resolve_plugins(name, PluginLocations(tmp_path, tmp_path, {}, ()), context)
+            assert resolved.problems == ()
+            found = list(reachable((context, resolved, resolved.engine)))
             assert archive in found
             assert not [one for one in found if isinstance(one, ArchiveStore)]
 
@@ -118,7 +118,7 @@ def test_no_tool_of_the_lossless_engine_shows_what_another_owner_said(
             own, archive = world.belongings[attacker], world.archives[attacker]
             assert isinstance(BlockingArchive.here(archive), BlockingArchive)
             context = EngineContext(Settings(), 16_000, tmp_path, "gpt-4.1", None, archive, own.session)
-            engine = outfit("lcm", Surroundings(tmp_path, tmp_path, {}, ()), context).engine
+            engine = resolve_plugins("lcm", PluginLocations(tmp_path, tmp_path, {}, ()), context).engine
             for victim in OWNERS:
                 other = world.belongings[victim]
                 for arguments in arguments_for(tool, other) if victim != attacker else ():

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from project_with_traps import asks, git, project_with_traps
 
-from plimsoll.tools import Workplace
-from plimsoll.tools.terminal.shell import Unsupported, commands_in
+from plimsoll.tools import Workspace
+from plimsoll.tools.terminal.shell import UnsupportedSyntax, commands_in
 
 HERE = Path(__file__).parent
 ATTACKS = tomllib.loads((HERE / "disguised_commands.toml").read_text("utf-8"))
@@ -19,7 +19,7 @@ EVERYDAY = tomllib.loads((HERE.parent / "tools" / "everyday_commands.toml").read
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return project_with_traps(tmp_path_factory.mktemp("attacked"))
 
 
@@ -28,7 +28,7 @@ def test_there_are_enough_attacks() -> None:
 
 
 @pytest.mark.parametrize("group", ATTACKS)
-def test_no_disguised_command_runs_without_asking(group: str, place: Workplace) -> None:
+def test_no_disguised_command_runs_without_asking(group: str, place: Workspace) -> None:
     assert [command for command in ATTACKS[group] if asks(command, place) is None] == []
 
 
@@ -58,7 +58,7 @@ FRAGMENTS = st.lists(st.tuples(st.sampled_from(CANARIES), st.integers(0, 200)), 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(command=st.sampled_from(EVERYDAY), fragments=FRAGMENTS)
 def test_a_command_that_runs_without_asking_changes_nothing(
-    command: str, fragments: list[tuple[str, int]], place: Workplace
+    command: str, fragments: list[tuple[str, int]], place: Workspace
 ) -> None:
     for fragment, at in fragments:
         at %= len(command) + 1
@@ -131,7 +131,7 @@ def test_the_words_of_an_understood_command_are_those_that_bash_passes_on(
     empty.mkdir(exist_ok=True)
     try:
         expected = [part.expanded(empty, "/home/nobody") for part in commands_in(command)]
-    except Unsupported:
+    except UnsupportedSyntax:
         return
     if len(expected) != 1:
         return

@@ -15,8 +15,8 @@ from gateway_server import RunningGateway, settings_for
 from postgres_server import server as postgres
 from postgres_server import stop
 
-from plimsoll.archive.keys import AccessKey, KeyLimits, Spent
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.keys import AccessKey, KeyLimits, KeyUsage
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.errors import UsageLimitReached
 from plimsoll.gateway.access.usage import UsageAccounts
 from plimsoll.models import estimate_tokens
@@ -175,8 +175,8 @@ def test_usage_that_is_being_written_counts(tmp_path: Path) -> None:
             store = Slow(archive.keys)
             key = AccessKey("id", "laptop", b"digest", KeyLimits(tokens_per_day=100), 0.0)
             accounts = UsageAccounts(store, "process")
-            async with accounts.reserve(key, Spent(tokens=90)):
-                accounts.spent("id", Spent(tokens=150))
+            async with accounts.reserve(key, KeyUsage(tokens=90)):
+                accounts.spent("id", KeyUsage(tokens=150))
             await store.began.wait()
             with pytest.raises(UsageLimitReached, match="may use 100 tokens a day and has used 150"):
                 accounts.refuse_if_used_up(key)

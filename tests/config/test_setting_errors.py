@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.config import Report, check_settings, load_settings
+from plimsoll.config import ConfigReport, check_settings, load_settings
 from plimsoll.errors import SettingError
 
 
-def checked(home: Path, text: str = "", **variables: str) -> Report:
+def checked(home: Path, text: str = "", **variables: str) -> ConfigReport:
     (home / "config.yaml").write_text(text, encoding="utf-8")
     return check_settings(home, variables)
 

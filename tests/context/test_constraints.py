@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plimsoll import ContextCompressor
 from plimsoll.context.compressor import find_summary
-from plimsoll.context.ledger import Room, parse_sections, read_facts, render_sections, write_sections
+from plimsoll.context.ledger import SummaryRoom, parse_sections, read_facts, render_sections, write_sections
 
 # One limit, as people write it.
 CONSTRAINTS = {
@@ -123,7 +123,7 @@ def test_no_constraint_is_lost_over_three_compactions(language, window, before, 
 
 def test_a_request_that_is_only_a_constraint_still_opens_the_goal():
     text = CONSTRAINTS["en"]
-    sections = write_sections(read_facts([user(text), said("Understood.")]), {}, Room(1_000))
+    sections = write_sections(read_facts([user(text), said("Understood.")]), {}, SummaryRoom(1_000))
     assert text in sections["Goal"]
     assert text in sections["Constraints & Preferences"]
 
@@ -133,7 +133,7 @@ def test_a_constraint_is_never_cut_in_a_small_budget():
         "You must never write to the production database of the billing service "
         + "unless I tell you to " * 8
     )
-    sections = write_sections(read_facts([user("Build it."), user(text)]), {}, Room(180))
+    sections = write_sections(read_facts([user("Build it."), user(text)]), {}, SummaryRoom(180))
     assert text.strip() in sections["Constraints & Preferences"]
 
 
@@ -152,5 +152,5 @@ def test_sentences_of_scripts_without_spaces_are_told_apart():
 
 def test_a_constraint_is_said_once_in_a_summary():
     facts = read_facts([user("Build it."), user(CONSTRAINTS["en"]), said("Understood.")])
-    text = render_sections(write_sections(facts, {}, Room(2_000)))
+    text = render_sections(write_sections(facts, {}, SummaryRoom(2_000)))
     assert text.count(f"- {CONSTRAINTS['en']}\n") == 1

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from plimsoll import ContextCompressor
 from plimsoll.messages import repair
 from plimsoll.models import estimate_messages_tokens_rough as weigh
-from plimsoll.testing import PROPERTIES, Case, cases, check_engine, run_case
+from plimsoll.testing import PROPERTIES, ContractCase, cases, check_engine, run_case
 
 # By their full names: the package exports functions of the same names as some of these modules.
 assemble_phase = import_module("plimsoll.context.compressor.assemble")
@@ -28,11 +28,11 @@ class Model:
         return MODEL_SUMMARY
 
 
-def plain(case: Case) -> ContextCompressor:
+def plain(case: ContractCase) -> ContextCompressor:
     return ContextCompressor(context_length=case.window, protect_last_n=case.protect_last_n)
 
 
-def with_model(case: Case) -> ContextCompressor:
+def with_model(case: ContractCase) -> ContextCompressor:
     return ContextCompressor(
         context_length=case.window, protect_last_n=case.protect_last_n, summarizer=Model()
     )

@@ -10,7 +10,7 @@ from plimsoll import ContextCompressor, validate
 from plimsoll import estimate_messages_tokens_rough as weigh
 from plimsoll.context.compressor import find_summary
 from plimsoll.context.ledger import (
-    Room,
+    SummaryRoom,
     kept_terms,
     parse_sections,
     read_facts,
@@ -82,7 +82,7 @@ def summary_of(view):
 
 
 def ledger_of(messages, budget=3_000):
-    sections = write_sections(read_facts(messages), {}, Room(budget // 2, budget))
+    sections = write_sections(read_facts(messages), {}, SummaryRoom(budget // 2, budget))
     return f"{render_sections(sections)}\n{render_evidence(sections)}"
 
 
@@ -144,7 +144,7 @@ def test_what_an_edit_replaced_is_no_longer_quoted():
 def test_what_stays_in_the_context_is_not_said_again():
     messages = step(1, "read_file", {"path": "src/a.py"}, "def only_here(): pass\ndef stays_anyway(): pass\n")
     kept = kept_terms([user("call stays_anyway please")])
-    sections = write_sections(read_facts(messages), {}, Room(1_000, 2_000), kept=kept)
+    sections = write_sections(read_facts(messages), {}, SummaryRoom(1_000, 2_000), kept=kept)
     text = f"{render_sections(sections)}\n{render_evidence(sections)}"
     assert "only_here" in text
     assert "stays_anyway" not in text
@@ -288,7 +288,7 @@ def test_what_changed_something_is_told_before_what_only_looked_or_checked():
         for number, (command, output) in enumerate({**ran, **checks, **looks}.items())
         for one in step(number, "terminal", {"command": command}, output)
     ]
-    done = write_sections(read_facts([user("Release it."), *every]), {}, Room(420))["Done"]
+    done = write_sections(read_facts([user("Release it."), *every]), {}, SummaryRoom(420))["Done"]
     assert all(f"`{command}`" in done for command in ran)
     assert done.count("`pytest") < len(checks)
 

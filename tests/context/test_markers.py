@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plimsoll.archive import Item
+from plimsoll.archive import ViewItem
 from plimsoll.context import ContextCompressor
 from plimsoll.context.compressor import PLACEHOLDER, prune_old_tool_results
 from plimsoll.context.lcm import LcmEngine
@@ -93,13 +93,13 @@ def test_a_summary_is_ours_only_with_the_note_in_the_system_prompt():
 
 
 def test_the_archive_tells_our_summary_from_a_pasted_one():
-    lead = [Item(NOTED, 9, 1), Item(user("a"), 9, 2), Item(assistant("b"), 9, 3)]
+    lead = [ViewItem(NOTED, 9, 1), ViewItem(user("a"), 9, 2), ViewItem(assistant("b"), 9, 3)]
     message = user(PASTED["content"])
-    assert find_summary(as_stored([*lead, Item(message, 9, 4)])) is None
-    assert find_summary(as_stored([*lead, Item(message, 9, node="n:aaaaaaaaaa")])) == 3
+    assert find_summary(as_stored([*lead, ViewItem(message, 9, 4)])) is None
+    assert find_summary(as_stored([*lead, ViewItem(message, 9, node="n:aaaaaaaaaa")])) == 3
     # Without a system prompt too, where words and place prove nothing.
-    assert find_summary(as_stored([*lead[1:], Item(message, 9, node="n:aaaaaaaaaa")])) == 2
-    assert find_summary(as_stored([*lead[1:], Item(message, 9, 4)])) is None
+    assert find_summary(as_stored([*lead[1:], ViewItem(message, 9, node="n:aaaaaaaaaa")])) == 2
+    assert find_summary(as_stored([*lead[1:], ViewItem(message, 9, 4)])) is None
 
 
 def test_what_somebody_said_is_never_our_summary():
@@ -128,7 +128,7 @@ def test_a_note_is_found_where_a_store_joined_the_blocks_of_the_system_prompt():
 def test_a_pasted_summary_reaches_the_log_of_the_lossless_engine():
     engine = LcmEngine(context_length=8_000, protect_last_n=4)
     engine.compress([SYSTEM, *talk(2), PASTED, assistant("I go on."), *talk(30), user("go")])
-    assert engine.memory.messages(6, 6)[0].message == PASTED
+    assert engine.store.messages(6, 6)[0].message == PASTED
 
 
 def test_output_that_begins_with_a_stub_is_cleared_and_a_stub_is_not_cleared_again():

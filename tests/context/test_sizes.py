@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from sized_cases import CHECKS, SizedCase, sized_cases
 
 from plimsoll import ContextCompressor
-from plimsoll.context.budget import Budget, Fixed, Sizes
+from plimsoll.context.budget import Budget, FixedPart, Sizes
 from plimsoll.context.calibration import Calibration, calibrate
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 from plimsoll.models import estimate_messages_tokens_rough as weigh
@@ -145,8 +145,8 @@ def test_an_unknown_overhead_is_what_exceeds_the_estimate():
 
 def test_an_opening_that_exceeds_the_threshold_is_not_fixed():
     budget = Budget(64_000)
-    assert budget.sizes(Fixed(1_000, 2_000, 40_000)).trigger_tokens == 32_000
-    assert budget.sizes(Fixed(30_000, 4_000, 1_000)).trigger_tokens == (35_000 + 64_000) // 2
+    assert budget.sizes(FixedPart(1_000, 2_000, 40_000)).trigger_tokens == 32_000
+    assert budget.sizes(FixedPart(30_000, 4_000, 1_000)).trigger_tokens == (35_000 + 64_000) // 2
 
 
 # --- mutants: each changes one decision about sizes; the checks must notice every one -------------------------

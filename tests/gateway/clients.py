@@ -11,7 +11,7 @@ import httpx
 
 from plimsoll.dialects import ChatRequest
 from plimsoll.messages import text_of
-from plimsoll.testing.scripted_server import Answer, ScriptedServer, call, say
+from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, call, say
 
 FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
 LOOKUP = "lookup"
@@ -36,7 +36,7 @@ def sent(url: str, body: Any, headers: Mapping[str, str]) -> Iterator[socket.soc
         yield leaving
 
 
-def model(request: ChatRequest) -> Answer:
+def model(request: ChatRequest) -> ScriptedAnswer:
     """Answers from the newest turn and the tools that arrived: a question is looked up, a result is reported."""
     newest = request.messages[-1]
     said = text_of(newest)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.archive import ArchiveStore, CompactionEvent
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import Settings
 from plimsoll.messages import Message
 from plimsoll.testing.scripted_server import ScriptedServer

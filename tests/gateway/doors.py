@@ -15,9 +15,9 @@ import httpx
 from clients import http
 
 from plimsoll.archive import Owner, Session
-from plimsoll.archive.keys import AccessKey, KeyLimits, Spent
-from plimsoll.archive.keytext import new_key
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.key_format import new_key
+from plimsoll.archive.keys import AccessKey, KeyLimits, KeyUsage
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.testing.scripted_server import ScriptedServer, say
 from ports import free_port
 
@@ -61,13 +61,13 @@ def owned(home: Path, owner: str | None) -> list[Session]:
     return asyncio.run(work())
 
 
-def used_today(home: Path, url: str | None = None) -> dict[str, Spent]:
+def used_today(home: Path, url: str | None = None) -> dict[str, KeyUsage]:
     """What each key has used, by its name."""
 
-    async def work() -> dict[str, Spent]:
+    async def work() -> dict[str, KeyUsage]:
         async with await open_archive(url, home) as store:
             book = await store.keys.book()
-            return {key.name: book.today.get(key.id, Spent()) for key in book.keys}
+            return {key.name: book.today.get(key.id, KeyUsage()) for key in book.keys}
 
     return asyncio.run(work())
 

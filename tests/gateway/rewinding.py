@@ -21,7 +21,7 @@ from plimsoll.dialects import ChatRequest, anthropic, openai
 from plimsoll.gateway.app import build_app
 from plimsoll.messages import Message, validate
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tools_tokens
-from plimsoll.testing.scripted_server import Captured, ScriptedServer
+from plimsoll.testing.scripted_server import CapturedRequest, ScriptedServer
 
 THRESHOLD = 0.5
 ENGINES = {
@@ -52,7 +52,7 @@ class Client:
         self._app, self._dialect, self._server = app, dialect, server
         self.compacted = 0
 
-    async def ask(self, messages: Sequence[Message]) -> tuple[ChatRequest, Captured]:
+    async def ask(self, messages: Sequence[Message]) -> tuple[ChatRequest, CapturedRequest]:
         """Send a request with these messages: as the client said it, and as it arrived upstream."""
         codec = _CODECS[self._dialect]
         asked = ChatRequest(_MODELS[self._dialect], tuple(messages), tools=(_TOOL,), max_tokens=64)
@@ -113,7 +113,7 @@ def request_points(messages: Sequence[Message]) -> list[int]:
     return points
 
 
-def faults(asked: ChatRequest, arrived: Captured, window: int) -> list[str]:
+def faults(asked: ChatRequest, arrived: CapturedRequest, window: int) -> list[str]:
     """What is wrong with a request that arrived upstream for one that a client sent."""
     assert arrived.request is not None
     said, seen = list(asked.messages), list(arrived.request.messages)

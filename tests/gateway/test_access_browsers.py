@@ -8,7 +8,7 @@ from clients import http
 from doors import add_key, answering, ask, error_of
 from gateway_server import RunningGateway, settings_for
 
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.errors import UserError
 from plimsoll.gateway.access.door import Door
 

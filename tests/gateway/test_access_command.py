@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from plimsoll.archive.keytext import PREFIX, halves, new_key, proves
+from plimsoll.archive.key_format import PREFIX, matches_digest, new_key, split_key
 from plimsoll.config import all_keys
 from plimsoll.gateway.access.guard import without_gateway_key
 
@@ -43,7 +43,7 @@ def test_a_key_is_shown_once_alone_on_standard_output_and_is_nowhere_in_the_arch
         2.5,
         None,
     )
-    _, secret = halves(text) or ("", "")
+    _, secret = split_key(text) or ("", "")
     assert secret
     for file in tmp_path.iterdir():
         assert secret.encode() not in file.read_bytes()
@@ -82,17 +82,17 @@ def test_revoked_keys_are_not_listed(tmp_path: Path) -> None:
 
 def test_only_the_whole_secret_proves_a_key() -> None:
     made = new_key()
-    _, secret = halves(made.text) or ("", "")
-    assert proves(secret, made.digest)
-    assert not proves(secret[:-1], made.digest)
-    assert not proves(secret + "x", made.digest)
-    assert not proves("", made.digest)
+    _, secret = split_key(made.text) or ("", "")
+    assert matches_digest(secret, made.digest)
+    assert not matches_digest(secret[:-1], made.digest)
+    assert not matches_digest(secret + "x", made.digest)
+    assert not matches_digest("", made.digest)
     assert made.text not in repr(made)
 
 
 @given(st.text(max_size=300))
 def test_whatever_a_client_sends_is_a_key_or_none(text: str) -> None:
-    parts = halves(text)
+    parts = split_key(text)
     assert parts is None or f"{PREFIX}{parts[0]}-{parts[1]}" == text
 
 

@@ -12,8 +12,8 @@ from doors import ASK, MODELS, PATHS, add_key, answering, ask, error_of, gateway
 from gateway_server import RunningGateway, settings_for
 from postgres_server import server as postgres
 
-from plimsoll.archive.keys import DAY, Spent
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.keys import DAY, KeyUsage
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.errors import ArchiveError
 from plimsoll.gateway.access.ring import KeyRing, KeysUnknown
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
@@ -130,10 +130,10 @@ def test_a_thousand_requests_hardly_ever_ask_the_store(tmp_path: Path) -> None:
                 key = await ring.find(text)
                 assert key is not None
                 await ring.admit(key)
-                async with ring.usage.reserve(key, Spent(tokens=500)):
-                    ring.usage.spent(key.id, Spent(tokens=10))
+                async with ring.usage.reserve(key, KeyUsage(tokens=500)):
+                    ring.usage.spent(key.id, KeyUsage(tokens=10))
             await ring.close()
-            assert (await archive.keys.book()).today[key.id] == Spent(1_000, 10_000, 0.0)
+            assert (await archive.keys.book()).today[key.id] == KeyUsage(1_000, 10_000, 0.0)
             return store.asked
 
     asked = asyncio.run(run())

@@ -13,11 +13,11 @@ from doors import add_key, used_today
 from gateway_server import RunningGateway, settings_for
 
 from plimsoll.archive import UsageRecord
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import Settings
 from plimsoll.dialects import ChatRequest
 from plimsoll.messages import text_of
-from plimsoll.testing.scripted_server import Answer, ScriptedServer, fault, say
+from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, fault, say
 from ports import free_port
 
 BENCH = Path(__file__).parents[2] / "bench"
@@ -52,7 +52,7 @@ class Summaries:
     def __init__(self) -> None:
         self.asked, self.may_write = threading.Event(), threading.Event()
 
-    def __call__(self, request: ChatRequest) -> Answer:
+    def __call__(self, request: ChatRequest) -> ScriptedAnswer:
         self.asked.set()
         self.may_write.wait(60)
         return say(SUMMARY)

@@ -9,7 +9,7 @@ from clients import FILLER, AnthropicClient, converse, model
 from gateway_server import RunningGateway, settings_for
 
 from plimsoll.archive import OPERATOR, CompactionEvent
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.testing.scripted_server import ScriptedServer
 
 WINDOW = 20_000

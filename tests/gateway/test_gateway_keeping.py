@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from plimsoll.archive import OPERATOR, CompactionEvent, UsageRecord
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.context.markers import OwnSummary
 from plimsoll.gateway.dropin.chain import chain_of, root_of
 from plimsoll.gateway.dropin.index import FILE_NAME, ChainIndex

@@ -16,7 +16,7 @@ from plimsoll.gateway.dropin.output_limits import PromptSize, answer_limit, fitt
 from plimsoll.gateway.dropin.windows import ModelFacts
 from plimsoll.models import ModelCard, card_for, estimate_tokens
 from plimsoll.testing.scripted_server import ScriptedServer
-from plimsoll.testing.scripted_server.captured import Captured
+from plimsoll.testing.scripted_server.captured import CapturedRequest
 
 CLAUDE_CODE_LIMIT = 32_000
 PATHS = {"anthropic": "/v1/messages", "openai": "/v1/chat/completions"}
@@ -45,13 +45,13 @@ def ask(
     )
 
 
-def limit_sent(seen: Captured) -> int:
+def limit_sent(seen: CapturedRequest) -> int:
     assert seen.request is not None
     assert seen.request.max_tokens is not None
     return seen.request.max_tokens
 
 
-def answered(server: ScriptedServer) -> Captured:
+def answered(server: ScriptedServer) -> CapturedRequest:
     """The last request that the upstream answered."""
     return next(seen for seen in reversed(server.requests) if seen.status == 200)
 

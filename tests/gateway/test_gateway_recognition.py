@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.archive import OPERATOR, Item
+from plimsoll.archive import OPERATOR, ViewItem
 from plimsoll.gateway.dropin.chain import chain_of, root_of
 from plimsoll.gateway.dropin.sight import Sight, make_sight
 from plimsoll.gateway.dropin.thread import Thread
@@ -118,10 +118,10 @@ def test_a_sight_sends_what_was_left_alone_as_the_client_has_it(
     first = data.draw(st.integers(0, len(thread.log)))
     last = data.draw(st.integers(first, len(thread.log)))
     items = [
-        Item(message, estimate_message_tokens(message), sequence=n + 1)
+        ViewItem(message, estimate_message_tokens(message), sequence=n + 1)
         for n, message in enumerate(thread.log)
     ]
-    summary = Item({"role": "user", "content": "[summary]"}, 3, node="n:1")
+    summary = ViewItem({"role": "user", "content": "[summary]"}, 3, node="n:1")
     kept = [*items[:first], summary, *items[last:]]
     sight = make_sight(
         kept, thread.ends, 0, len(thread.log), number=1, dialect="anthropic", model="claude-sonnet-4.5"

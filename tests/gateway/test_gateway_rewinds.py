@@ -17,7 +17,7 @@ from rewinding import ENGINES, Client, faults, opened, request_points, settings_
 from plimsoll.dialects import ChatRequest
 from plimsoll.messages import Message, validate
 from plimsoll.models import estimate_messages_tokens_rough
-from plimsoll.testing.scripted_server import Answer, ScriptedServer, say
+from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, say
 
 WINDOW = 6_000
 DIALECTS = ("openai", "anthropic")
@@ -33,7 +33,7 @@ _WORDS = _TEXT.split()
 rewinds_history = pytest.mark.rewrites_history("the clients go back in their histories, on purpose")
 
 
-def _answer(_request: ChatRequest) -> Answer:
+def _answer(_request: ChatRequest) -> ScriptedAnswer:
     return say("Done.")
 
 

@@ -10,7 +10,7 @@ from clients import AnthropicClient, OpenAIClient, converse, http, model
 from gateway_server import RunningGateway, settings_for
 
 from plimsoll.archive import OPERATOR
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.gateway.settings import GatewaySettings, Limits
 from plimsoll.testing.prefix import broken_prefixes
 from plimsoll.testing.scripted_server import ScriptedServer

@@ -23,7 +23,7 @@ from synapse_server import Person, Synapse
 from plimsoll.archive import ArchiveStore
 from plimsoll.dialects import ChatRequest
 from plimsoll.messages import text_of
-from plimsoll.testing.scripted_server import Answer, ScriptedServer, say
+from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, say
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("matrix")]
 
@@ -89,7 +89,7 @@ def waited(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
 
 def waiting(home: Path, plimsoll: Person) -> int:
     async def look(store: ArchiveStore) -> int:
-        return len(await store.mailbox(f"matrix:{plimsoll.id}").waiting())
+        return len(await store.inbox(f"matrix:{plimsoll.id}").waiting())
 
     found: int = looked(home, look)
     return found
@@ -153,7 +153,7 @@ def test_an_answer_being_written_is_shown_and_a_long_one_comes_in_parts(
     seen: list[bool] = []
     long = "\n".join(f'{number}: "ahoy" 東京 ⛵' for number in range(5_000))
 
-    def slow(request: ChatRequest) -> Answer:
+    def slow(request: ChatRequest) -> ScriptedAnswer:
         since = None
         for _ in range(20):
             since, typing = ada.sees_typing(room, since)
@@ -184,7 +184,7 @@ def test_a_night_of_messages_gets_one_answer_and_hygiene_runs_once(
     ]
     turns: list[ChatRequest] = []
 
-    def model(request: ChatRequest) -> Answer:
+    def model(request: ChatRequest) -> ScriptedAnswer:
         if any("## Critical Context" in text_of(m) and m["role"] == "user" for m in request.messages[-1:]):
             return say(SUMMARY)
         turns.append(request)

@@ -14,7 +14,7 @@ from plimsoll.archive import OPERATOR
 from plimsoll.dialects import ChatRequest
 from plimsoll.gateway.settings import SessionLimits
 from plimsoll.messages import text_of
-from plimsoll.testing.scripted_server import Answer, ScriptedServer, fault, say
+from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, fault, say
 
 
 class Held:
@@ -23,7 +23,7 @@ class Held:
     def __init__(self) -> None:
         self.go = threading.Event()
 
-    def __call__(self, request: ChatRequest) -> Answer:
+    def __call__(self, request: ChatRequest) -> ScriptedAnswer:
         self.go.wait(120)
         return say(f"You said: {text_of(request.messages[-1])}")
 

@@ -28,9 +28,9 @@ from telegram_server import ADA, BOB, TOKEN, Refusal, TelegramServer
 
 from plimsoll.dialects import ChatRequest
 from plimsoll.errors import MissingKey
-from plimsoll.gateway.messaging.opening import configured
+from plimsoll.gateway.messaging.accounts import configured
 from plimsoll.messages import text_of
-from plimsoll.testing.scripted_server import Answer, ScriptedServer, fault, say
+from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, fault, say
 
 ENVIRON = {"BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": "sk-ant-for-tests-only-0123456789"}
 GROUP = -1001
@@ -120,7 +120,7 @@ def test_what_arrives_while_an_answer_is_written_is_answered_together_in_order(
 ):
     asked, go = threading.Event(), threading.Event()
 
-    def slow(request: ChatRequest) -> Answer:
+    def slow(request: ChatRequest) -> ScriptedAnswer:
         asked.set()
         go.wait(20)
         return say("first")
@@ -243,7 +243,7 @@ def test_telegram_being_busy_holds_an_answer_up_and_a_person_who_blocked_the_bot
         telegram.chats[42].blocked = True
         telegram.say(ADA, "hello")
         waited(lambda: telegram.said == ["You said: hello"])
-        waited(lambda: looked(tmp_path, lambda store: store.mailbox("telegram:7007").waiting()) == [])
+        waited(lambda: looked(tmp_path, lambda store: store.inbox("telegram:7007").waiting()) == [])
 
 
 def test_the_token_is_in_no_log_and_in_no_error(
@@ -290,7 +290,7 @@ def test_a_process_that_is_killed_while_it_answers_leaves_nothing_unanswered_and
 ):
     asked, go = threading.Event(), threading.Event()
 
-    def hanging(request: ChatRequest) -> Answer:
+    def hanging(request: ChatRequest) -> ScriptedAnswer:
         asked.set()
         go.wait(60)
         return say("too late")
@@ -308,7 +308,7 @@ def test_a_process_that_is_killed_while_it_answers_leaves_nothing_unanswered_and
         telegram.say(ADA, "three")
         with GatewayProcess(tmp_path, sections, ENVIRON):
             waited(lambda: telegram.said)
-            waited(lambda: looked(tmp_path, lambda store: store.mailbox("telegram:7007").waiting()) == [])
+            waited(lambda: looked(tmp_path, lambda store: store.inbox("telegram:7007").waiting()) == [])
         with GatewayProcess(tmp_path, sections, ENVIRON):
             server.extend(say("and this is another one"))
             telegram.say(ADA, "four")

@@ -11,10 +11,10 @@ from gateway_server import RunningGateway
 from telegram_server import ADA, TOKEN, TelegramServer
 
 from plimsoll.archive import ArchiveStore, room_owner
-from plimsoll.archive.mail import Letter
+from plimsoll.archive.inbox import IncomingMessage
 from plimsoll.dialects import ChatRequest
 from plimsoll.gateway.settings import GatewaySettings
-from plimsoll.testing.scripted_server import Answer, ScriptedServer, say
+from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, say
 
 ACCOUNT = "telegram:7007"
 ENVIRON = {"BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": "sk-ant-for-tests-only-0123456789"}
@@ -32,18 +32,20 @@ def running(telegram: TelegramServer, server: ScriptedServer, home: Path, **more
     return RunningGateway(checked(sections), home, GatewaySettings(**more), ENVIRON)
 
 
-def waiting(home: Path) -> list[Letter]:
-    found: list[Letter] = looked(home, lambda store: store.mailbox(ACCOUNT).waiting())
+def waiting(home: Path) -> list[IncomingMessage]:
+    found: list[IncomingMessage] = looked(home, lambda store: store.inbox(ACCOUNT).waiting())
     return found
 
 
-def left(home: Path, telegram: TelegramServer, letters: list[Letter], told: str = "", *turns: Any) -> str:
+def left(
+    home: Path, telegram: TelegramServer, letters: list[IncomingMessage], told: str = "", *turns: Any
+) -> str:
     """An archive as a process left it that had received letters and then done some `turns`."""
     telegram.say(ADA, "x")  # the chat is known there
     telegram.updates.clear()
 
     async def write(store: ArchiveStore) -> str:
-        archive, mail = store.for_owner(room_owner(ACCOUNT, "41")), store.mailbox(ACCOUNT)
+        archive, mail = store.for_owner(room_owner(ACCOUNT, "41")), store.inbox(ACCOUNT)
         session = await archive.create_session()
         await archive.append(session.id, [{"role": "system", "content": "You are on watch."}], turn="begin")
         for name, message in turns:
@@ -57,11 +59,11 @@ def left(home: Path, telegram: TelegramServer, letters: list[Letter], told: str 
     return found
 
 
-def letter(event: str, text: str) -> Letter:
-    return Letter("41", event, "41", text)
+def letter(event: str, text: str) -> IncomingMessage:
+    return IncomingMessage("41", event, "41", text)
 
 
-def heard(one: Letter) -> tuple[str, dict[str, str]]:
+def heard(one: IncomingMessage) -> tuple[str, dict[str, str]]:
     return f"key.telegram:{one.event}", {"role": "user", "content": one.text}
 
 
@@ -120,7 +122,7 @@ def test_an_answer_that_the_end_of_the_gateway_cuts_off_is_told_once(
 ):
     asked, go = threading.Event(), threading.Event()
 
-    def slow(request: ChatRequest) -> Answer:
+    def slow(request: ChatRequest) -> ScriptedAnswer:
         asked.set()
         go.wait(20)
         return say("too late")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.archive.mail import Letter
+from plimsoll.archive.inbox import IncomingMessage
 from plimsoll.gateway.messaging.commands import command_in
 from plimsoll.gateway.messaging.matrix import MatrixAdapter
 from plimsoll.gateway.messaging.splitting import split
@@ -44,8 +44,8 @@ def test_a_text_that_fits_is_left_whole_and_a_long_one_is_cut_where_a_reader_wou
     ],
 )
 def test_a_command_is_told_from_talk(text, found):
-    assert command_in(Letter("1", "1", "1", text)) == found
+    assert command_in(IncomingMessage("1", "1", "1", text)) == found
 
 
 def test_what_cannot_be_read_is_no_command():
-    assert command_in(Letter("1", "1", "1", "/new", "unreadable")) is None
+    assert command_in(IncomingMessage("1", "1", "1", "/new", "unreadable")) is None

@@ -7,13 +7,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from plimsoll.agent.hosting import HostedEngine
+from plimsoll.agent.engine_host import EngineHost
 from plimsoll.archive import OPERATOR, CompactionEvent, Node, StoredMessage
 from plimsoll.archive.blocking import BlockingArchive
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.context.gate import refusal
-from plimsoll.context.lcm import LcmEngine, StoredMemory
-from plimsoll.context.lcm.soundness import Examined, faults
+from plimsoll.context.lcm import ArchiveNodeStore, LcmEngine
+from plimsoll.context.lcm.integrity_check import StoredTree, faults
 from plimsoll.context.lcm.tree import KINDS, REPLACES, run_of
 from plimsoll.messages import Message, extends
 from plimsoll.models import estimate_messages_tokens_rough as weigh
@@ -55,7 +55,7 @@ class Found:
     @property
     def faults(self):
         first = self.log[0] if self.log else None
-        return list(faults(Examined(self.nodes, first, len(self.log), self.seen)))
+        return list(faults(StoredTree(self.nodes, first, len(self.log), self.seen)))
 
     @property
     def covered(self):
@@ -107,8 +107,8 @@ class Host:
         return self.engines[session]
 
     async def _engine(self, session):
-        memory = StoredMemory(BlockingArchive.here(self.archive), session)
-        return LcmEngine(context_length=self.window, protect_last_n=4, summarizer=self.model, memory=memory)
+        memory = ArchiveNodeStore(BlockingArchive.here(self.archive), session)
+        return LcmEngine(context_length=self.window, protect_last_n=4, summarizer=self.model, store=memory)
 
     def compact(self, session, **options):
         """One publication; whether the view changed."""
@@ -118,7 +118,7 @@ class Host:
             items = await self.archive.items(session)
             before = [item.message for item in items]
             # As the agent and the sessions do it: through the host of engines, with pins, gate and journal.
-            after, _ = await HostedEngine(engine).compress(engine, before, DEADLINE, **options)
+            after, _ = await EngineHost(engine).compress(engine, before, DEADLINE, **options)
             if refusal(before, weigh(before), after):
                 return False
             pinned = set(await self.archive.pins(session))

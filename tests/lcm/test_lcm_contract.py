@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from lcm_host import Model
 
 from plimsoll.context.lcm import LcmEngine
-from plimsoll.testing import PROPERTIES, Case, check_engine, run_case
+from plimsoll.testing import PROPERTIES, ContractCase, check_engine, run_case
 from plimsoll.testing.strategies import conversations
 
 
@@ -36,7 +36,7 @@ def test_the_lossless_engine_keeps_the_contract(factory):
 
 # Short talks in small windows: they must be compacted as much as long ones, and more of them are tried in a second.
 SHORT = st.builds(
-    Case,
+    ContractCase,
     messages=conversations(min_turns=2, max_turns=6),
     window=st.sampled_from([1_000, 2_000, 4_000, 8_000]),
     protect_last_n=st.integers(1, 20),

@@ -7,19 +7,19 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 
 import pytest
-from conversing import MODEL, extends, line_to, toolbox, wish
+from conversing import MODEL, connection_to, extends, toolbox, wish
 
-from plimsoll.agent import CompactionRules, Limits
+from plimsoll.agent import CompactionRules, TurnLimits
 from plimsoll.agent.events import Compacted
 from plimsoll.archive import OPERATOR
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.config import Settings
 from plimsoll.context.lcm.tree import KINDS, tree_of
 from plimsoll.messages import text_of
-from plimsoll.plugins import EngineContext, Surroundings, outfit
-from plimsoll.sessions import Conversation, Equipment
+from plimsoll.plugins import EngineContext, PluginLocations, resolve_plugins
+from plimsoll.sessions import Conversation, ConversationParts
 from plimsoll.testing.scripted_server import ScriptedServer, call, say
-from plimsoll.tools import ToolContext, Workplace
+from plimsoll.tools import ToolContext, Workspace
 
 WINDOW = 16_000
 
@@ -31,16 +31,16 @@ async def conversing(server, path, session=None):
         archive = store.for_owner(OPERATOR)
         id = session or (await archive.create_session(model=MODEL, engine="lcm")).id
         context = EngineContext(Settings(), WINDOW, path, MODEL, None, archive, id)
-        worn = outfit("lcm", Surroundings(path, path, {}, ()), context)
-        assert worn.problems == ()
-        equipment = Equipment(
-            line=line_to(server),
-            engine=worn.engine,
+        resolved = resolve_plugins("lcm", PluginLocations(path, path, {}, ()), context)
+        assert resolved.problems == ()
+        equipment = ConversationParts(
+            connection=connection_to(server),
+            engine=resolved.engine,
             rules=CompactionRules(background=True),
             toolbox=toolbox(),
-            tool_context=ToolContext(Workplace(path)),
+            tool_context=ToolContext(Workspace(path)),
             clock=time.monotonic,
-            limits=Limits(),
+            limits=TurnLimits(),
         )
         conversation = await Conversation.open(archive, id, "test", equipment)
         await conversation.begin("You look things up.")

@@ -13,10 +13,10 @@ from test_lcm_tools import harbour
 from plimsoll.archive import Node, NodeLink, Span
 from plimsoll.archive.blocking import BlockingArchive
 from plimsoll.context.lcm import LcmEngine
-from plimsoll.context.lcm.grow import cut
+from plimsoll.context.lcm.node_writer import MOST_REQUESTS
 from plimsoll.context.lcm.render import bare, full, header
-from plimsoll.context.lcm.scribe import MOST_REQUESTS
 from plimsoll.context.lcm.tree import FAN_IN, tree_of
+from plimsoll.context.lcm.tree_builder import leaf_runs
 from plimsoll.context.markers import find_summary
 from plimsoll.errors import ArchiveError
 from plimsoll.messages import text_of
@@ -79,7 +79,7 @@ def test_a_run_is_cut_between_tool_groups_into_parts_of_about_equal_weight(host)
     session = host.begin()
     host.say(session, harbour(40))
     said = host.log(session)
-    parts = list(cut(said, size=2_000))
+    parts = list(leaf_runs(said, size=2_000))
     assert [one.sequence for part in parts for one in part] == [one.sequence for one in said]
     assert all(part[0].role != "tool" for part in parts)
     weights = [sum(one.tokens for one in part) for part in parts]
@@ -161,14 +161,14 @@ def test_a_model_that_says_too_much_is_asked_for_bullets_and_then_not_again():
     model = Talkative()
     engine = LcmEngine(context_length=32_000, summarizer=model)
     engine.compress(harbour(100))
-    (only,) = tree_of(engine.memory.nodes()).leaves[:1]
+    (only,) = tree_of(engine.store.nodes()).leaves[:1]
     assert only.message["content"] == "- a short list"
     assert not only.degraded
     silent = Model("")
     engine = LcmEngine(context_length=32_000, summarizer=silent)
     engine.compress(harbour(100))
     assert len(silent.prompts) <= 2
-    assert all(leaf.degraded for leaf in tree_of(engine.memory.nodes()).leaves)
+    assert all(leaf.degraded for leaf in tree_of(engine.store.nodes()).leaves)
 
 
 def test_a_compaction_asks_a_model_only_so_often():
@@ -177,7 +177,7 @@ def test_a_compaction_asks_a_model_only_so_often():
     engine = LcmEngine(context_length=32_000, summarizer=model)
     engine.compress(harbour(600))
     assert 1 <= len(model.prompts) <= MOST_REQUESTS
-    assert len(tree_of(engine.memory.nodes()).leaves) >= 8
+    assert len(tree_of(engine.store.nodes()).leaves) >= 8
 
 
 def test_no_summary_is_begun_when_the_host_would_not_wait_for_it():

@@ -6,8 +6,8 @@ from itertools import combinations, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.messages import extends, found_again, handle_of, repair, with_block
-from plimsoll.messages.chains import Fit, best_chain
+from plimsoll.messages import extends, handle_of, match_messages, repair, with_block
+from plimsoll.messages.alignment import Candidate, best_alignment
 
 SUMMARY = {"role": "assistant", "content": "what happened before"}
 
@@ -44,7 +44,7 @@ def test_what_an_engine_passed_on_is_found_at_its_own_place_among_equal_ones(bef
     kept = sorted(data.draw(st.sets(st.integers(0, len(before) - 1)))) if before else []
     at = data.draw(st.integers(0, len(kept)))
     after = [before[place] for place in kept]
-    assert found_again(before, [*after[:at], SUMMARY, *after[at:]]) == [*kept[:at], None, *kept[at:]]
+    assert match_messages(before, [*after[:at], SUMMARY, *after[at:]]) == [*kept[:at], None, *kept[at:]]
 
 
 @given(alike, st.data())
@@ -54,12 +54,12 @@ def test_results_that_became_equal_stubs_are_found_behind_their_own_calls(before
         n for n in range(start, len(before)) if before[n]["role"] == "tool" and data.draw(st.booleans())
     }
     tail = [stub(message) if n in cleared else message for n, message in enumerate(before)][start:]
-    assert found_again(before, [SUMMARY, *tail])[1:] == list(range(start, len(before)))
+    assert match_messages(before, [SUMMARY, *tail])[1:] == list(range(start, len(before)))
     # Once more, when some of them are stubs already.
     shortened = [n - start + 1 for n in cleared]
     view, again = [SUMMARY, *tail], [stub(m) if m["role"] == "tool" else m for m in tail]
     new = {"role": "assistant", "content": "more happened"}
-    found = found_again(view, [new, *again[2:]], fixed=[0], shortened=shortened)
+    found = match_messages(view, [new, *again[2:]], fixed=[0], shortened=shortened)
     assert found == [None, *range(3, len(view))]
 
 
@@ -68,12 +68,12 @@ def test_head_and_tail_that_came_back_as_copies_are_head_and_tail(before, data):
     head = data.draw(st.integers(0, len(before)))
     tail = data.draw(st.integers(head, len(before)))
     after = copy.deepcopy([*before[:head], SUMMARY, *before[tail:]])
-    assert found_again(before, after) == [*range(head), None, *range(tail, len(before))]
+    assert match_messages(before, after) == [*range(head), None, *range(tail, len(before))]
 
 
 @given(alike, alike)
 def test_whatever_came_back_places_ascend_and_nothing_is_found_twice(before, after):
-    found = found_again(before, after)
+    found = match_messages(before, after)
     places = [place for place in found if place is not None]
     assert places == sorted(set(places))
     assert len(found) == len(after)
@@ -88,8 +88,8 @@ def test_whatever_came_back_places_ascend_and_nothing_is_found_twice(before, aft
     )
 )
 def test_no_other_chain_has_more_fits_or_surer_ones(drawn):
-    fits = [[Fit(*one) for one in fits] for fits in drawn]
-    chain = [(n, place) for n, place in enumerate(best_chain(fits, range(6))) if place is not None]
+    fits = [[Candidate(*one) for one in fits] for fits in drawn]
+    chain = [(n, place) for n, place in enumerate(best_alignment(fits, range(6))) if place is not None]
     every = [(n, fit.place) for n, one in enumerate(fits) for fit in one]
     surety = {(n, fit.place): fit.surety for n, one in enumerate(fits) for fit in one}
 
@@ -109,13 +109,13 @@ def test_no_other_chain_has_more_fits_or_surer_ones(drawn):
 def test_a_message_that_was_said_a_thousand_times_is_found_in_time():
     before = [user("Go on.") for _ in range(3_000)]
     after = copy.deepcopy([SUMMARY, *before[2_000:], SUMMARY])
-    assert found_again(before, after) == [None, *range(2_000, 3_000), None]
+    assert match_messages(before, after) == [None, *range(2_000, 3_000), None]
 
 
 def test_a_prompt_with_a_note_is_the_prompt_and_has_its_words():
     prompt = {"role": "system", "content": "You keep the log."}
     noted = with_block(prompt, "[Note]")
-    assert found_again([prompt, user("a")], [noted, user("a")]) == [0, 1]
+    assert match_messages([prompt, user("a")], [noted, user("a")]) == [0, 1]
     assert extends(prompt, noted)
     assert extends(prompt, prompt)
     assert not extends(noted, prompt)
@@ -129,7 +129,7 @@ def test_what_a_repair_mended_is_found_again():
         user("b"),
         {"role": "user", "content": ["c"]},
     ]
-    assert found_again(before, repair(before)) == [0, 1, 2, 3]
+    assert match_messages(before, repair(before)) == [0, 1, 2, 3]
 
 
 def test_a_message_without_its_image_is_the_same_message():
@@ -139,10 +139,10 @@ def test_a_message_without_its_image_is_the_same_message():
     }
     line = f"[image_url left out; full content under handle {handle_of(seen)}]"
     without = {"role": "user", "content": [seen["content"][0], {"type": "text", "text": line}]}
-    assert found_again([user("a"), seen, user("b")], [user("a"), without, user("b")]) == [0, 1, 2]
+    assert match_messages([user("a"), seen, user("b")], [user("a"), without, user("b")]) == [0, 1, 2]
 
 
 def test_a_summary_that_ends_with_the_words_of_a_stub_is_no_message():
     said = user("a long request " * 9)
     summary = user("what happened before\n" * 20 + f"[full text under handle {handle_of(said)}]")
-    assert found_again([said, user("b")], [summary, user("b")]) == [None, 1]
+    assert match_messages([said, user("b")], [summary, user("b")]) == [None, 1]

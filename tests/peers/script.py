@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from plimsoll.dialects import ChatRequest, Reply
 from plimsoll.messages import Message, text_of
-from plimsoll.testing.scripted_server import Answer, say
+from plimsoll.testing.scripted_server import ScriptedAnswer, say
 
 TURNS = 40
 FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
@@ -36,7 +36,7 @@ def called(ship: str, name: str, said: str | None = None, /, **arguments: str) -
     return Reply({"role": "assistant", "content": said, "tool_calls": [tool_call]}, "tool_calls")
 
 
-def answer(request: ChatRequest) -> Answer | Reply:
+def answer(request: ChatRequest) -> ScriptedAnswer | Reply:
     """The next step of a turn."""
     said = "\n".join(text for _, text in newest_part(request.messages))
     names = [str(tool.get("function", tool).get("name")) for tool in request.tools]

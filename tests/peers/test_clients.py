@@ -11,7 +11,7 @@ from processes import run_client, running_gateway
 from script import QUESTIONS, answer, newest_part
 
 from plimsoll.testing.pressure import told_how_full
-from plimsoll.testing.scripted_server import Captured, ScriptedServer, say
+from plimsoll.testing.scripted_server import CapturedRequest, ScriptedServer, say
 
 SUMMARY = "The user asks where ships lie. Each ship was looked up in the register and reported."
 
@@ -41,12 +41,12 @@ def talk(case: Case, url: str, folder: Path, model: str) -> list[str]:
     return run_client(case.driver_command, task, folder, {"PEER_FOLDER": str(case.peer.folder)})
 
 
-def conversation(case: Case, requests: list[Captured]) -> list[Captured]:
+def conversation(case: Case, requests: list[CapturedRequest]) -> list[CapturedRequest]:
     """The requests without side requests such as titles, which bring no tools."""
     return [seen for seen in requests if not case.uses_tools or (seen.body or {}).get("tools")]
 
 
-def asked(case: Case, requests: list[Captured]) -> list[list[tuple[str, str]]]:
+def asked(case: Case, requests: list[CapturedRequest]) -> list[list[tuple[str, str]]]:
     """What each request wants answered. Reminders may name the model, so they count only for the same one."""
     hidden = re.compile(
         r"<system-reminder>.*?</system-reminder>" if case.direct_model else r"(?!)", re.DOTALL
@@ -58,12 +58,12 @@ def asked(case: Case, requests: list[Captured]) -> list[list[tuple[str, str]]]:
     ]
 
 
-def fields_of(requests: list[Captured]) -> set[str]:
+def fields_of(requests: list[CapturedRequest]) -> set[str]:
     """The fields that every one of the requests has."""
     return set.intersection(*[set(seen.body or {}) for seen in requests])
 
 
-def cached_share(requests: list[Captured]) -> float:
+def cached_share(requests: list[CapturedRequest]) -> float:
     """The share of the prompt tokens that the provider read from its cache."""
     usages = [seen.usage for seen in requests if seen.usage]
     return sum(usage.cache_read_tokens or 0 for usage in usages) / sum(
@@ -71,12 +71,14 @@ def cached_share(requests: list[Captured]) -> float:
     )
 
 
-def pressure(requests: list[Captured]) -> set[str]:
+def pressure(requests: list[CapturedRequest]) -> set[str]:
     """What the requests tell the model about how full its window is, without numbers."""
     return {re.sub(r"\d+", "N", told) for told in told_how_full(seen.body for seen in requests if seen.body)}
 
 
-def check_answered(case: Case, answers: list[str], requests: list[Captured], expected: "Direct") -> None:
+def check_answered(
+    case: Case, answers: list[str], requests: list[CapturedRequest], expected: "Direct"
+) -> None:
     """The client got the answers of a large window, and each of its requests arrived with its newest part."""
     assert answers == expected.answers
     assert [(seen.status, seen.refusal) for seen in requests if seen.status != 200] == []

@@ -12,7 +12,7 @@ from plimsoll.context.gate import refusal
 from plimsoll.context.settings import CompressionSettings
 from plimsoll.messages import validate
 from plimsoll.models import estimate_messages_tokens_rough as weigh
-from plimsoll.plugins import EngineContext, Surroundings, outfit
+from plimsoll.plugins import EngineContext, PluginLocations, resolve_plugins
 
 
 class Settings:
@@ -52,8 +52,8 @@ def turn(number):
 def voyage(home, compactions):
     writer = Writer()
     context = EngineContext(Settings(), 12_000, home, "gpt-5", writer, None, "voyage")
-    worn = outfit("harbour_log", Surroundings(home, home / "nowhere"), context)
-    engine, kept_file = worn.engine, home / "view.json"
+    resolved = resolve_plugins("harbour_log", PluginLocations(home, home / "nowhere"), context)
+    engine, kept_file = resolved.engine, home / "view.json"
     engine.on_session_start("voyage", context_length=engine.context_length)
     view = (
         json.loads(kept_file.read_text())
@@ -80,12 +80,12 @@ def voyage(home, compactions):
         view = lighter
         done += 1
     kept_file.write_text(json.dumps(view))
-    return worn, engine, view, faults, writer
+    return resolved, engine, view, faults, writer
 
 
 def main():
     home = Path(sys.argv[1])
-    worn, engine, view, faults, writer = voyage(home, int(sys.argv[2]))
+    resolved, engine, view, faults, writer = voyage(home, int(sys.argv[2]))
     tools = [schema["function"]["name"] for schema in engine.get_tool_schemas()]
     ask = {
         "harbour_grep": {"text": "cargo-0."},
@@ -104,10 +104,10 @@ def main():
         except ModuleNotFoundError:
             outside[name] = "missing"
     told = {
-        "engine": engine.name, "problems": worn.problems, "faults": faults, "asked": len(writer.asked),
+        "engine": engine.name, "problems": resolved.problems, "faults": faults, "asked": len(writer.asked),
         "heard": engine.inner.heard, "answers": answers, "outside": outside, "prompt": writer.asked[0],
         "in_sys_modules": [name for name in sys.modules if name.split(".")[0] in ("agent", "hermes_cli")],
-        "command": worn.commands[0].run(""), "counted": engine.last_prompt_tokens,
+        "command": resolved.commands[0].run(""), "counted": engine.last_prompt_tokens,
     }  # fmt: skip
     print(json.dumps(told))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from plimsoll.context.settings import CompressionSettings
-from plimsoll.plugins import EngineContext, Surroundings
+from plimsoll.plugins import EngineContext, PluginLocations
 
 PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
 ENGINE = """
@@ -55,8 +55,8 @@ class Place:
         folder = self.project / ".plimsoll" if project else self.home
         return write(folder / "plugins" / name, dedent(code), manifest)
 
-    def surroundings(self, *enabled, **environ):
-        return Surroundings(self.home, self.project, environ, enabled)
+    def locations(self, *enabled, **environ):
+        return PluginLocations(self.home, self.project, environ, enabled)
 
     def context(self, window=8_000, summarizer=None):
         return EngineContext(EngineSettings(), window, self.home, "gpt-5", summarizer, None, "s1")

@@ -9,7 +9,7 @@ from plugin_folders import ENGINE, leaves_a_trace, write
 from plimsoll import ContextCompressor, ContextEngine, register_context_engine
 from plimsoll.config import BUILT_IN_ENGINES
 from plimsoll.errors import PluginError
-from plimsoll.plugins import ForeignEngine, TrustFile, built_in_engines, engine_names, outfit
+from plimsoll.plugins import PluginEngine, TrustFile, built_in_engines, engine_names, resolve_plugins
 from plimsoll.plugins.registration import RegisteredEngine
 
 
@@ -34,7 +34,7 @@ GENERAL = ENGINE.format(name="mine", word="general")
 
 
 def chosen(place, name, *enabled):
-    return outfit(name, place.surroundings(*enabled), place.context())
+    return resolve_plugins(name, place.locations(*enabled), place.context())
 
 
 def test_a_folder_under_home_serves(place):
@@ -134,7 +134,7 @@ def test_code_that_is_not_named_never_runs(place, tmp_path):
     place.general("used", GENERAL)
     found = chosen(place, "mine", "used")
     assert found.engine.inner.word == "home"
-    assert set(engine_names(place.surroundings())) >= {"other", "third", "mine", "compressor"}
+    assert set(engine_names(place.locations())) >= {"other", "third", "mine", "compressor"}
     for command in (["plugins", "list"], ["plugins", "info", "other"], ["config", "check"]):
         assert place.run(*command).returncode == 0
     assert not (tmp_path / "trace").exists()
@@ -200,7 +200,7 @@ def test_a_variable_that_a_plugin_needs_is_named(place, tmp_path):
     found = chosen(place, "mine")
     assert "needs HARBOUR_KEY in the environment, and it is not set" in found.problems[0]
     assert not (tmp_path / "trace").exists()
-    with_key = outfit("mine", place.surroundings(HARBOUR_KEY="x"), place.context())
+    with_key = resolve_plugins("mine", place.locations(HARBOUR_KEY="x"), place.context())
     assert with_key.problems == ()
 
 
@@ -233,8 +233,8 @@ def test_a_class_is_made_with_the_context_where_it_wants_it(place):
 
     register_context_engine(Wants, "wants")
     context = place.context(window=12_345)
-    engine = outfit("wants", place.surroundings(), context).engine
-    assert isinstance(engine, ForeignEngine)
+    engine = resolve_plugins("wants", place.locations(), context).engine
+    assert isinstance(engine, PluginEngine)
     assert made == [context]
     assert engine.context_length == 12_345
     assert engine.threshold_tokens == 6_172

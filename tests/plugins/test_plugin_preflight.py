@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from equipped import equipped
 
-from plimsoll.plugins import outfit
+from plimsoll.plugins import resolve_plugins
 from plimsoll.testing.scripted_server import ScriptedServer, say
 
 HERE = Path(__file__).parent
@@ -19,10 +19,10 @@ HERE = Path(__file__).parent
 def harbour(place):
     """The plugin copied into place as it is, and made an engine."""
     shutil.copytree(HERE / "harbour_log", place.home / "plugins" / "context_engine" / "harbour_log")
-    worn = outfit("harbour_log", place.surroundings(), place.context(32_000))
-    assert worn.problems == ()
-    yield worn.engine
-    worn.engine.inner.log.connection.close()
+    resolved = resolve_plugins("harbour_log", place.locations(), place.context(32_000))
+    assert resolved.problems == ()
+    yield resolved.engine
+    resolved.engine.inner.log.connection.close()
 
 
 def test_what_is_said_is_in_the_plugins_own_log_before_anything_is_compacted(harbour, place, tmp_path):

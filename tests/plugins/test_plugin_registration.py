@@ -5,8 +5,8 @@ import json
 
 from plugin_folders import ENGINE
 
-from plimsoll.plugins import outfit
-from plimsoll.tools import ToolBox, ToolContext, Workplace
+from plimsoll.plugins import resolve_plugins
+from plimsoll.tools import ToolBox, ToolContext, Workspace
 
 NOTES = """
 from plimsoll.tools import Definition, FunctionTool
@@ -32,19 +32,19 @@ def register(ctx):
 """
 
 
-def worn(place, *enabled):
-    return outfit("compressor", place.surroundings(*enabled), place.context())
+def resolved(place, *enabled):
+    return resolve_plugins("compressor", place.locations(*enabled), place.context())
 
 
 def called(tmp_path, tools, name, **arguments):
     call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-    done = asyncio.run(ToolBox(tools).run_all([call], None, ToolContext(Workplace(tmp_path))))
+    done = asyncio.run(ToolBox(tools).run_all([call], None, ToolContext(Workspace(tmp_path))))
     return done.outcomes[0].message["content"]
 
 
 def test_tools_of_both_forms_are_offered_and_run(place, tmp_path):
     place.general("notes", NOTES)
-    found = worn(place, "notes")
+    found = resolved(place, "notes")
     assert [tool.name for tool in found.tools] == ["note", "shout"]
     assert called(tmp_path, found.tools, "note", text="this") == "noted this"
     assert called(tmp_path, found.tools, "shout", text="this") == "THIS"
@@ -52,7 +52,7 @@ def test_tools_of_both_forms_are_offered_and_run(place, tmp_path):
 
 def test_hooks_around_a_compaction_are_collected_and_others_left_alone(place):
     place.general("notes", NOTES)
-    found = worn(place, "notes")
+    found = resolved(place, "notes")
     assert [hook([], "threshold", None) for hook in found.hooks_named("pre_compact")] == [
         {"context": "keep the notes"}
     ]
@@ -63,7 +63,7 @@ def test_hooks_around_a_compaction_are_collected_and_others_left_alone(place):
 
 def test_commands_are_taken_in_both_orders(place):
     place.general("notes", NOTES)
-    notes, old = worn(place, "notes").commands
+    notes, old = resolved(place, "notes").commands
     assert (notes.name, notes.description, notes.run("x")) == ("notes", "show the notes", "notes about x")
     assert (old.name, old.description, old.run("y")) == ("old", "the other order", "y")
 
@@ -71,14 +71,14 @@ def test_commands_are_taken_in_both_orders(place):
 def test_of_two_tools_with_one_name_the_first_stays_and_that_is_said(place):
     place.general("notes", NOTES)
     place.general("more", NOTES)
-    found = worn(place, "notes", "more")
+    found = resolved(place, "notes", "more")
     assert [tool.name for tool in found.tools] == ["note", "shout"]
     assert "plugin 'more' brings a second tool 'note'; it is left out." in found.problems
 
 
 def test_a_tool_without_a_handler_is_a_broken_plugin(place):
     place.general("notes", "def register(ctx):\n    ctx.register_tool(name='x')\n")
-    found = worn(place, "notes")
+    found = resolved(place, "notes")
     assert "register_tool needs a Tool, or name, schema and handler" in found.problems[0]
 
 
@@ -86,17 +86,17 @@ def test_what_an_engine_folder_registers_beside_its_engine_counts_too(place):
     place.engine(
         "mine", code=ENGINE.format(name="mine", word="") + "    ctx.register_command('mine', 'x', str)\n"
     )
-    found = outfit("mine", place.surroundings(), place.context())
+    found = resolve_plugins("mine", place.locations(), place.context())
     assert [command.name for command in found.commands] == ["mine"]
 
 
 def test_a_plugin_is_enabled_by_the_name_in_its_manifest_too(place):
     place.general("folder-name", NOTES, manifest="name: nice-name\nversion: 1.0\n")
-    assert len(worn(place, "nice-name").tools) == 2
+    assert len(resolved(place, "nice-name").tools) == 2
 
 
 def test_a_manifest_that_cannot_be_read_is_told(place):
     place.general("notes", NOTES, manifest="name: [\n")
-    assert "plugin.yaml cannot be read" in worn(place, "notes").problems[0]
+    assert "plugin.yaml cannot be read" in resolved(place, "notes").problems[0]
     place.general("other", NOTES, manifest="- a list\n")
-    assert "holds no keys" in worn(place, "other").problems[0]
+    assert "holds no keys" in resolved(place, "other").problems[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.archive import OPERATOR
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.messages import text_of
 from plimsoll.testing.scripted_server import ScriptedServer, call, say
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.errors import PluginError
-from plimsoll.plugins import TrustFile, fingerprint, outfit
+from plimsoll.plugins import TrustFile, fingerprint, resolve_plugins
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_file_that_changes_while_the_plugin_runs_is_not_run(place):
     (folder / "early.py").write_text("base = 1\n")
     (folder / "late.py").write_text("words = 'as trusted'\n")
     TrustFile.under(place.home).trust(folder)
-    engine = outfit("lazy", place.surroundings(), place.context()).engine
+    engine = resolve_plugins("lazy", place.locations(), place.context()).engine
     (folder / "late.py").write_text("words = 'something else'\n")
     with pytest.raises(ImportError, match="has changed since it was trusted"):
         engine.compress([])

@@ -4,7 +4,7 @@ import pytest
 from secret_samples import HELD_OUT, LISTED, look_alikes, secrets
 
 from plimsoll.secrets import redact
-from plimsoll.secrets.shapes import patterns
+from plimsoll.secrets.key_formats import patterns
 
 HALVES = ("listed", "held out")
 

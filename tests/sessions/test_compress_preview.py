@@ -5,7 +5,7 @@ import time
 from contextlib import asynccontextmanager
 
 import pytest
-from conversing import MODEL, line_to, toolbox
+from conversing import MODEL, connection_to, toolbox
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,10 +13,10 @@ from plimsoll.agent import CompactionRules
 from plimsoll.archive import OPERATOR
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.config import Settings
-from plimsoll.plugins import EngineContext, Surroundings, outfit
-from plimsoll.sessions import Conversation, Equipment
+from plimsoll.plugins import EngineContext, PluginLocations, resolve_plugins
+from plimsoll.sessions import Conversation, ConversationParts
 from plimsoll.testing.scripted_server import ScriptedServer, say
-from plimsoll.tools import ToolContext, Workplace
+from plimsoll.tools import ToolContext, Workspace
 
 WINDOW = 16_000
 ENGINES = pytest.mark.parametrize("engine", ["compressor", "lcm"])
@@ -28,14 +28,14 @@ async def conversing(server, path, engine, background=False):
         archive = store.for_owner(OPERATOR)
         id = (await archive.create_session(model=MODEL, engine=engine)).id
         context = EngineContext(Settings(), WINDOW, path, MODEL, None, archive, id)
-        worn = outfit(engine, Surroundings(path, path, {}, ()), context)
-        assert worn.problems == ()
-        equipment = Equipment(
-            line=line_to(server),
-            engine=worn.engine,
+        resolved = resolve_plugins(engine, PluginLocations(path, path, {}, ()), context)
+        assert resolved.problems == ()
+        equipment = ConversationParts(
+            connection=connection_to(server),
+            engine=resolved.engine,
             rules=CompactionRules(background=background),
             toolbox=toolbox(),
-            tool_context=ToolContext(Workplace(path)),
+            tool_context=ToolContext(Workspace(path)),
             clock=time.monotonic,
         )
         conversation = await Conversation.open(archive, id, "test", equipment)
@@ -103,9 +103,9 @@ def test_compress_does_what_the_preview_shows_where_the_provider_counts_more_tha
         with ScriptedServer(lambda request: say("Written down. " * 10)) as server:
             async with conversing(server, tmp_path, engine) as conversation:
                 await told(conversation, 11, 20, 10)
-                line, view = conversation.agent.line, conversation.agent.view
-                estimate = line._estimate(view)
-                line.anchor = line.anchor.observe(estimate * 2, estimate)
+                connection, view = conversation.agent.connection, conversation.agent.view
+                estimate = connection._estimate(view)
+                connection.anchor = connection.anchor.observe(estimate * 2, estimate)
                 report = await conversation.agent.preview()
                 event = await conversation.compress(lambda event: None)
                 return report, event
@@ -131,9 +131,9 @@ def test_a_compaction_by_hand_happens_exactly_where_the_preview_shows_one(
         with ScriptedServer(lambda request: say("Written down. " * 10)) as server:
             async with conversing(server, path, engine) as conversation:
                 await told(conversation, turns, words, 10)
-                line, view = conversation.agent.line, conversation.agent.view
-                estimate = line._estimate(view)
-                line.anchor = line.anchor.observe(round(estimate * counted), estimate)
+                connection, view = conversation.agent.connection, conversation.agent.view
+                estimate = connection._estimate(view)
+                connection.anchor = connection.anchor.observe(round(estimate * counted), estimate)
                 report = await conversation.agent.preview()
                 return report, await conversation.compress(lambda event: None)
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from plimsoll.agent.hosting import HostedEngine
+from plimsoll.agent.engine_host import EngineHost
 from plimsoll.archive import OPERATOR, CompactionEvent
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.config import Settings
@@ -41,7 +41,7 @@ async def compacted(path, batches, *, restarts):
             if engine is None or restarts:
                 engine = make_compressor(EngineContext(Settings(), WINDOW, archive=archive, session_id=id))
             before = [item.message for item in await archive.items(id)]
-            after, _ = await HostedEngine(engine).compress(engine, before, 60.0)
+            after, _ = await EngineHost(engine).compress(engine, before, 60.0)
             last = (await archive.session(id)).messages
             await ArchiveJournal(archive, id, "test", last).compacted(before, after, EVENT)
         return [item.message for item in await archive.items(id)]

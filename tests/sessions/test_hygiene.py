@@ -5,7 +5,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from conversing import line_to
+from conversing import connection_to
 from equipped import Plain, equipped
 
 from plimsoll.agent import Compacted
@@ -15,12 +15,12 @@ from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.context import ContextCompressor
 from plimsoll.messages import text_of, validate
 from plimsoll.models import estimate_messages_tokens_rough
-from plimsoll.sessions.hygiene import FEWEST, PERCENT, Hygiene, Weight, weigh, weight_of
+from plimsoll.sessions.hygiene import FEWEST, PERCENT, Hygiene, SessionSize, size_of, weigh
 from plimsoll.testing.scripted_server import ScriptedServer, say
 
 MODEL = "claude-sonnet-5"
 HYGIENE = Hygiene()
-WORDS = "The harbour master wrote down every ship, its draught, its cargo and its line. "
+WORDS = "The harbour master wrote down every ship, its draught, its cargo and its connection. "
 
 
 def user(text):
@@ -48,7 +48,7 @@ def assistant(text):
     ],
 )
 def test_hygiene_is_due_exactly_when_the_contract_says(tokens, window, stored, enabled, is_due):
-    assert Weight(tokens, window, stored, None, enabled).is_due is is_due
+    assert SessionSize(tokens, window, stored, None, enabled).is_due is is_due
 
 
 def test_the_line_and_the_fewest_messages_are_those_of_the_contract():
@@ -57,14 +57,14 @@ def test_the_line_and_the_fewest_messages_are_those_of_the_contract():
 
 def test_what_was_reported_counts_and_what_came_since_is_estimated():
     view = [user("old"), assistant("old"), user(WORDS * 20), assistant(WORDS), user(WORDS * 3)]
-    weight = weight_of(view, 2, 70_000, window=100_000, stored=4, enabled=True)
+    weight = size_of(view, 2, 70_000, window=100_000, stored=4, enabled=True)
     assert weight.tokens == 70_000 + estimate_messages_tokens_rough(view[-2:])
     assert weight.reported == 70_000
 
 
 def test_where_nothing_was_reported_everything_is_estimated():
     view = [user(WORDS * 20), assistant(WORDS), user(WORDS * 3)]
-    weight = weight_of(view, 0, None, window=100_000, stored=2, enabled=True)
+    weight = size_of(view, 0, None, window=100_000, stored=2, enabled=True)
     assert weight.tokens == estimate_messages_tokens_rough(view)
     assert "estimated" in weight.sentence
 
@@ -326,10 +326,12 @@ def test_with_the_highest_threshold_hygiene_compacts_fourteen_messages_at_93_per
     before = [user(WORDS * 96), assistant(WORDS * 96)] * 7
 
     async def run(server):
-        line = line_to(server)
-        line.card = replace(line.card, window=window, input_cap=None)
+        connection = connection_to(server)
+        connection.card = replace(connection.card, window=window, input_cap=None)
         engine = ContextCompressor(MODEL, window, threshold=1.0)
-        async with equipped(server, tmp_path, engine=engine, line=line, hygiene=HYGIENE) as conversation:
+        async with equipped(
+            server, tmp_path, engine=engine, connection=connection, hygiene=HYGIENE
+        ) as conversation:
             await conversation.archive.append(conversation.session.id, before, turn="before")
             events = []
             await conversation.say(user("Still there?"), events.append)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from plimsoll import ContextCompressor
 from plimsoll.archive.blocking import BlockingArchive
-from plimsoll.context.lcm import LcmEngine, StoredMemory
+from plimsoll.context.lcm import ArchiveNodeStore, LcmEngine
 from plimsoll.context.markers import NOTE, find_summary
-from plimsoll.messages import found_again, stub_result, text_of, texts_of, validate
+from plimsoll.messages import match_messages, stub_result, text_of, texts_of, validate
 from plimsoll.sessions import with_pins
 from plimsoll.testing.scripted_server import ScriptedServer, say
 
@@ -25,8 +25,8 @@ def compressor(_conversation):
 
 
 def lcm(conversation):
-    memory = StoredMemory(BlockingArchive.here(conversation.archive), conversation.session.id)
-    return LcmEngine(context_length=WINDOW, protect_last_n=2, memory=memory)
+    memory = ArchiveNodeStore(BlockingArchive.here(conversation.archive), conversation.session.id)
+    return LcmEngine(context_length=WINDOW, protect_last_n=2, store=memory)
 
 
 def talk(path, engine, pin, said, turns=30):
@@ -98,7 +98,7 @@ def test_whatever_left_a_pinned_message_comes_back_to_its_place_with_what_belong
     ends = [sum(map(len, rounds[:n])) for n in range(len(rounds) + 1)]
     head, tail = sorted(data.draw(st.tuples(st.sampled_from(ends), st.sampled_from(ends))))
     after = with_pins(before, [*before[:head], SUMMARY, *before[tail:]], pinned)
-    places = found_again(before, after)
+    places = match_messages(before, after)
     assert pinned <= set(places)
     assert sum(place is None for place in places) == 1
     assert [one for one in validate(after) if "result" in str(one)] == []

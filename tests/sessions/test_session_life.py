@@ -3,7 +3,7 @@
 import asyncio
 import threading
 
-from conversing import line_to
+from conversing import connection_to
 from equipped import Plain, equipped
 
 from plimsoll.agent import Compacted, CompactionRules, SummaryAccount
@@ -97,7 +97,7 @@ def test_switching_the_model_tells_the_engine_gives_up_what_is_prepared_and_chan
             while not before.asked.is_set():
                 await conversation.say(ask(n := n + 1), events.append)
             prepared = conversation.agent.compactor._prepared
-            await conversation.switch_model(line_to(server), events.append, (after, "two"))
+            await conversation.switch_model(connection_to(server), events.append, (after, "two"))
             gate.set()
             assert prepared.task.cancelled()
             window = engine.context_length

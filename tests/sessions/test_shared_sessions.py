@@ -14,7 +14,7 @@ from plimsoll.archive import OPERATOR
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.errors import Conflict, StaleLease
 from plimsoll.messages import text_of, validate
-from plimsoll.sessions.turns import PURPOSE
+from plimsoll.sessions.turn_lock import PURPOSE
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
 
 TURNS = 14

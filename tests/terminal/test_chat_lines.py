@@ -10,11 +10,11 @@ from prompt_toolkit.document import Document
 from rich.cells import cell_len
 from rich.console import Console
 
-from plimsoll.archive import CompactionEvent, Item, UsageTotal
-from plimsoll.terminal.chat.lines import Status, compaction_line, status_line, thousands, tool_line
+from plimsoll.archive import CompactionEvent, UsageTotal, ViewItem
+from plimsoll.terminal.chat.context_usage import context_bar, context_usage
 from plimsoll.terminal.chat.markdown import split_blocks
-from plimsoll.terminal.chat.portions import context_bar, portions
 from plimsoll.terminal.chat.prompt import CommandCompleter
+from plimsoll.terminal.chat.status_lines import Status, compaction_line, status_line, thousands, tool_line
 
 ANSWERS = st.lists(
     st.sampled_from(["words", "\n", "\n\n", "```python\n", "```\n", "~~~\n", "- item\n", "`x`", " ", "\t\n"])
@@ -85,11 +85,11 @@ def test_the_status_fits_and_gives_up_its_end_first(width):
 @given(st.lists(st.integers(0, 5_000), min_size=1, max_size=20), st.integers(20, 200))
 def test_the_bar_has_every_cell_and_the_parts_add_up(tokens, width):
     items = [
-        Item({"role": "system" if not number else "user", "content": ""}, weight, number + 1)
+        ViewItem({"role": "system" if not number else "user", "content": ""}, weight, number + 1)
         for number, weight in enumerate(tokens)
     ]
     used = sum(tokens) + 300
-    found = portions(items, {2}, 300, used, 200_000)
+    found = context_usage(items, {2}, 300, used, 200_000)
     assert abs(found.used - used) <= 5
     assert sum(found.parts.values()) == 200_000
     console = Console(width=width, no_color=True)

@@ -14,14 +14,14 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from plimsoll.config import set_value
-from plimsoll.context import Cleared
+from plimsoll.context import ClearedResult
 from plimsoll.errors import SettingError
 from plimsoll.models import card_for
 from plimsoll.terminal import batch
-from plimsoll.terminal.amounts import SMALLEST_WINDOW
-from plimsoll.terminal.batch import Plan, compact_all
+from plimsoll.terminal.batch import BatchPlan, compact_all
 from plimsoll.terminal.main import plimsoll
 from plimsoll.terminal.tables import cleared_list
+from plimsoll.terminal.token_option import SMALLEST_WINDOW
 from plimsoll.transcripts import Transcript, read_example
 
 Run = Callable[..., Result]
@@ -260,7 +260,7 @@ def test_a_model_is_completed_from_its_card() -> None:
 def test_workers_are_ended_where_nobody_waits_for_the_rest() -> None:
     transcripts = [Transcript(long_talk(), "it.jsonl", line=n) for n in range(200)]
     before = set(multiprocessing.active_children())
-    outcomes = compact_all(Plan("", 16_000, 0.5, 0.2, 20), transcripts, workers=2)
+    outcomes = compact_all(BatchPlan("", 16_000, 0.5, 0.2, 20), transcripts, workers=2)
     next(outcomes)
     workers = set(multiprocessing.active_children()) - before
     assert len(workers) == 2
@@ -271,7 +271,7 @@ def test_workers_are_ended_where_nobody_waits_for_the_rest() -> None:
 def test_a_worker_that_was_told_to_stop_does_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     stop = multiprocessing.Event()
     monkeypatch.setattr(batch, "_STOPS", [stop])
-    job = batch.Job(Plan("", 16_000, 0.5, 0.2, 20), Transcript(long_talk(), "it.jsonl", line=1))
+    job = batch.BatchJob(BatchPlan("", 16_000, 0.5, 0.2, 20), Transcript(long_talk(), "it.jsonl", line=1))
     assert batch._unless_stopped(job) is not None
     stop.set()
     assert batch._unless_stopped(job) is None
@@ -280,7 +280,7 @@ def test_a_worker_that_was_told_to_stop_does_no_more(monkeypatch: pytest.MonkeyP
 class TestTheExample:
     def test_a_handle_of_the_example_is_recalled(self, run: Run) -> None:
         (example,) = read_example()
-        (outcome,) = compact_all(Plan("", 64_000, 0.5, 0.2, 20), [example])
+        (outcome,) = compact_all(BatchPlan("", 64_000, 0.5, 0.2, 20), [example])
         cleared = outcome.pruned[0]
         result = run("recall", "--example", cleared.handle)
         assert result.exit_code == 0
@@ -312,7 +312,7 @@ def drawn(renderable: Any, width: int) -> str:
 @pytest.mark.parametrize("width", [50, 60, 80])
 def test_a_narrow_terminal_cuts_the_command_and_nothing_else(width: int) -> None:
     cleared = [
-        Cleared(
+        ClearedResult(
             n, "bash", "interrupted", 1_234_567, f"h:{n:010x}", f"bash(command={'x' * 200}) · interrupted"
         )
         for n in range(3)
@@ -325,6 +325,6 @@ def test_a_narrow_terminal_cuts_the_command_and_nothing_else(width: int) -> None
 
 
 def test_the_hint_names_the_example_where_it_was_compacted() -> None:
-    cleared = [Cleared(1, "bash", "ok", 900, "h:0123456789", "bash(command=ls) · ok")]
+    cleared = [ClearedResult(1, "bash", "ok", 900, "h:0123456789", "bash(command=ls) · ok")]
     assert "`plimsoll recall --example HANDLE`" in drawn(cleared_list(cleared, original="--example"), 80)
     assert "`plimsoll recall FILE HANDLE`" in drawn(cleared_list(cleared), 80)

@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from plimsoll.context import Cleared, handle_of
+from plimsoll.context import ClearedResult, handle_of
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import validate
-from plimsoll.terminal.batch import Plan, compact_all
+from plimsoll.terminal.batch import BatchPlan, compact_all
 from plimsoll.terminal.main import plimsoll
 from plimsoll.terminal.tables import bar, cleared_list, folded, many, plain, status, summary_panel
 from plimsoll.transcripts import Transcript, read_transcripts
@@ -206,7 +206,7 @@ def test_the_input_file_is_never_touched(run: Run, tmp_path: Path) -> None:
 
 def test_workers_give_the_same_as_one_process(tmp_path: Path) -> None:
     transcripts = read_transcripts(small(tmp_path, rounds=30)) * 9
-    plan = Plan("", 16_000, 0.5, 0.2, 20)
+    plan = BatchPlan("", 16_000, 0.5, 0.2, 20)
     here = [outcome.messages for outcome in compact_all(plan, transcripts, workers=1)]
     there = [outcome.messages for outcome in compact_all(plan, transcripts, workers=2)]
     assert here == there
@@ -216,7 +216,7 @@ def test_workers_give_the_same_as_one_process(tmp_path: Path) -> None:
 def test_an_error_of_the_engine_says_in_which_conversation() -> None:
     broken = Transcript(messages=[7], source="odd.jsonl", line=4)  # type: ignore[list-item]
     with pytest.raises(InvalidConversation) as caught:
-        list(compact_all(Plan("", 16_000, 0.5, 0.2, 20), [broken]))
+        list(compact_all(BatchPlan("", 16_000, 0.5, 0.2, 20), [broken]))
     assert caught.value.__notes__ == ["while compacting odd.jsonl: line 4"]
 
 
@@ -272,7 +272,7 @@ def test_a_table_of_many_fits_the_terminal_and_keeps_every_figure(tmp_path: Path
     transcripts = [
         t for n in (10, 30) for t in read_transcripts(small(tmp_path, f"{'long' * 20}{n}.json", n))
     ]
-    outcomes = list(compact_all(Plan("", 16_000, 0.5, 0.2, 20), transcripts))
+    outcomes = list(compact_all(BatchPlan("", 16_000, 0.5, 0.2, 20), transcripts))
     text = drawn(many([(Path(o.transcript.source).name, o, "valid") for o in outcomes], width), width)
     assert all(len(line) <= width for line in text.splitlines())
     assert "30.json" in text
@@ -288,7 +288,9 @@ def test_a_bar_is_as_long_as_its_share() -> None:
 
 def test_cleared_results_are_folded_and_fit_the_terminal() -> None:
     cleared = [
-        Cleared(n, "bash", "exit 1", 1_000 + n, f"h:{n:010x}", f"bash(command=pytest {'x' * 200}) · exit 1")
+        ClearedResult(
+            n, "bash", "exit 1", 1_000 + n, f"h:{n:010x}", f"bash(command=pytest {'x' * 200}) · exit 1"
+        )
         for n in range(20)
     ]
     text = drawn(cleared_list(cleared))

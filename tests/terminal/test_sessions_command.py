@@ -18,7 +18,7 @@ from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.errors import UnknownSession, UserError
 from plimsoll.terminal.sessions import command
 from plimsoll.terminal.sessions.command import sessions
-from plimsoll.terminal.sessions.moments import ago, moment
+from plimsoll.terminal.sessions.times import parse_time, time_ago
 
 SUMMARY = "[CONTEXT COMPACTION] Earlier turns were compacted.\n\n## Goal\nfix the loader\n\n## Progress\nhalf"
 CALL = {
@@ -318,16 +318,16 @@ def test_every_subcommand_explains_itself():
     ("text", "seconds"), [("90m", 5_400), ("3h", 10_800), ("2d", 172_800), ("1w", 604_800), (" 5 M ", 300)]
 )
 def test_a_span_counts_back_from_now(text: str, seconds: int):
-    assert moment(text, 1_000_000.0) == 1_000_000.0 - seconds
+    assert parse_time(text, 1_000_000.0) == 1_000_000.0 - seconds
 
 
 def test_a_date_is_the_beginning_of_that_day_here():
-    assert moment("2026-11-15", 0.0) == time.mktime((2026, 11, 15, 0, 0, 0, 0, 0, -1))
-    assert moment("2026-11-15 09:30", 0.0) - moment("2026-11-15", 0.0) == 9.5 * 3_600
+    assert parse_time("2026-11-15", 0.0) == time.mktime((2026, 11, 15, 0, 0, 0, 0, 0, -1))
+    assert parse_time("2026-11-15 09:30", 0.0) - parse_time("2026-11-15", 0.0) == 9.5 * 3_600
 
 
 @pytest.mark.parametrize(
     ("past", "said"), [(5, "just now"), (125, "2 min ago"), (7_300, "2 h ago"), (200_000, "2 d ago")]
 )
 def test_recent_times_are_told_as_spans(past: float, said: str):
-    assert ago(1_000_000.0 - past, 1_000_000.0) == said
+    assert time_ago(1_000_000.0 - past, 1_000_000.0) == said

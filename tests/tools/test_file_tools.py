@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from toolkit import call, place, run, text, yes
 
-from plimsoll.tools.files.edits import Edit, NoFit, apply, difference
+from plimsoll.tools.files.edits import Edit, EditMismatch, apply, difference
 from plimsoll.tools.files.lines import read_page
 from plimsoll.tools.files.text import Encoding, decoded, encoding_of
 
@@ -314,14 +314,14 @@ def test_an_edit_of_a_unique_string_changes_that_and_nothing_else(before, old, n
     if occurrences == 1:
         assert apply(whole, Edit(old, new)) == before + new + after
     else:
-        with pytest.raises(NoFit, match=f"occurs {occurrences} times"):
+        with pytest.raises(EditMismatch, match=f"occurs {occurrences} times"):
             apply(whole, Edit(old, new))
 
 
 @given(TEXTS, TEXTS.filter(bool), TEXTS)
 def test_a_string_that_is_not_there_never_changes_anything(whole, old, new):
     assume(old not in whole and old != new)
-    with pytest.raises(NoFit):
+    with pytest.raises(EditMismatch):
         apply(whole, Edit(old, new))
 
 

@@ -11,9 +11,9 @@ import pytest
 from toolkit import ASKING, call, place, run, text, yes
 
 from plimsoll.errors import UserError
-from plimsoll.tools import Decision, Question, standard_tools
+from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, standard_tools
 from plimsoll.tools.settings import TerminalSettings
-from plimsoll.tools.terminal.approval import verdict_on
+from plimsoll.tools.terminal.approval import approval_for
 from plimsoll.tools.terminal.sandbox import require_bubblewrap
 
 
@@ -30,12 +30,12 @@ class Person:
     def __init__(self, decision):
         self.decision, self.asked = decision, []
 
-    async def __call__(self, question: Question) -> Decision:
+    async def __call__(self, question: ApprovalQuestion) -> ApprovalAnswer:
         self.asked.append(question)
         return self.decision
 
 
-ALWAYS = Decision(True, always=True)
+ALWAYS = ApprovalAnswer(True, always=True)
 
 
 def test_a_command_that_only_reads_runs_where_nobody_can_be_asked(here):
@@ -51,7 +51,7 @@ def test_any_other_command_is_refused_there_and_the_setting_is_named(here):
 
 
 def test_a_command_runs_after_yes_and_is_asked_about_again(here):
-    person = Person(Decision(True))
+    person = Person(ApprovalAnswer(True))
     for _ in range(2):
         assert text(here, "terminal", box=ASKING, approve=person, command="touch x") == "exit code: 0"
     assert len(person.asked) == 2
@@ -86,8 +86,8 @@ def test_always_is_for_one_program_in_one_project_and_outlives_the_process(here,
 )
 def test_a_program_that_is_allowed_is_asked_about_where_it_leaves_the_project_or_the_words(here, command):
     allowed = frozenset({"touch", "cp"})
-    assert verdict_on("touch x", here.workplace.root, here.workplace, granted=allowed).reason is None
-    assert verdict_on(command, here.workplace.root, here.workplace, granted=allowed).reason
+    assert approval_for("touch x", here.workplace.root, here.workplace, granted=allowed).reason is None
+    assert approval_for(command, here.workplace.root, here.workplace, granted=allowed).reason
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_program_that_is_allowed_is_asked_about_where_it_leaves_the_project_or
     ],
 )
 def test_what_can_be_allowed_for_good(here, command, programs):
-    assert verdict_on(command, here.workplace.root, here.workplace).programs == programs
+    assert approval_for(command, here.workplace.root, here.workplace).programs == programs
 
 
 def test_approvals_inside_of_the_project_count_for_nothing(here):

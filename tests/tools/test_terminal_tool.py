@@ -8,7 +8,7 @@ import pytest
 from toolkit import UNASKED, call, place, run, text, until
 
 from plimsoll.tools import CANCELLED
-from plimsoll.tools.limits import KEPT_BYTES, KeptBytes
+from plimsoll.tools.limits import KEPT_BYTES, BoundedBytes
 from plimsoll.tools.process import is_running
 
 
@@ -136,7 +136,7 @@ def test_output_of_hundreds_of_megabytes_stays_bounded_in_memory(here):
 
 
 def test_a_stream_of_any_chunks_keeps_its_beginning_and_its_end():
-    kept = KeptBytes(most=100)
+    kept = BoundedBytes(most=100)
     data = bytes(range(256)) * 40
     for start in range(0, len(data), 7):
         kept.take(data[start : start + 7])

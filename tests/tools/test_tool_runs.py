@@ -12,7 +12,7 @@ from plimsoll.messages import validate
 from plimsoll.tools import (
     CANCELLED,
     Approval,
-    Decision,
+    ApprovalAnswer,
     Definition,
     FunctionTool,
     Tool,
@@ -169,7 +169,7 @@ def test_a_person_is_asked_with_the_reason_and_their_remark_goes_to_the_model(he
 
     async def approve(question):
         asked.append((question.tool, question.reason, question.call_id))
-        return Decision(len(asked) == 1, "use the test account")
+        return ApprovalAnswer(len(asked) == 1, "use the test account")
 
     box = ToolBox((Asking(Definition("pay", "", ANY)),))
     first, second = run(here, call("pay", "c1"), call("pay", "c2"), box=box, approve=approve)

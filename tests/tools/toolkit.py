@@ -5,7 +5,7 @@ import json
 import os
 import time
 
-from plimsoll.tools import Decision, ToolContext, Workplace, standard_tools
+from plimsoll.tools import ApprovalAnswer, ToolContext, Workspace, standard_tools
 from plimsoll.tools.settings import TerminalSettings
 
 ASKING = standard_tools()
@@ -13,7 +13,7 @@ UNASKED = standard_tools(terminal=TerminalSettings(allow=["*"]))  # any command,
 
 
 def place(root, **environment):
-    return ToolContext(Workplace(root, environment={**os.environ, "HOME": str(root.parent), **environment}))
+    return ToolContext(Workspace(root, environment={**os.environ, "HOME": str(root.parent), **environment}))
 
 
 def call(name, call_id="call_1", /, **arguments):
@@ -32,7 +32,7 @@ def text(context, name, box=None, approve=None, **arguments):
 
 
 async def yes(question):
-    return Decision(True)
+    return ApprovalAnswer(True)
 
 
 def until(condition, seconds=120.0):

@@ -17,7 +17,7 @@ from plimsoll.dialects import ChatRequest
 from plimsoll.models import card_for
 from plimsoll.providers import Endpoint, Retries, Timeouts
 from plimsoll.providers.auxiliary import Auxiliary, Candidate
-from plimsoll.testing.scripted_server import Answer, Fault, ScriptedServer, call, fault, say
+from plimsoll.testing.scripted_server import Fault, ScriptedAnswer, ScriptedServer, call, fault, say
 
 MODEL = "claude-haiku-4-5"
 PATIENCE = 3.0
@@ -59,7 +59,7 @@ def _auxiliary(server: ScriptedServer) -> Auxiliary:
     )
 
 
-def _answer(script: Script, request: ChatRequest) -> Answer | Fault:
+def _answer(script: Script, request: ChatRequest) -> ScriptedAnswer | Fault:
     prompt = text_of(request.messages[-1].get("content"))
     if script.fault in ("error", "timeout"):
         script.calls.append({"input_chars": len(prompt), "output_chars": 0})

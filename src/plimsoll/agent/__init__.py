@@ -1,26 +1,26 @@
-"""One user turn: prepare → ask → run tools → repeat; and the one place that decides when to compact."""
+"""One user turn: prepare, ask the model, run its tools, repeat. Also decides when to compact."""
 
-from plimsoll.agent.accounts import SummaryAccount, on_this_loop
 from plimsoll.agent.agent import INTERRUPTED, LEFT, UNANSWERED, Agent
-from plimsoll.agent.asking import Emit, Line, Reserve
 from plimsoll.agent.compaction import Attempt, CompactionRules, Compactor
+from plimsoll.agent.compaction_record import SummaryAccount, on_this_loop
+from plimsoll.agent.engine_host import EngineHost, can_draft
 from plimsoll.agent.engine_tools import engine_tools
 from plimsoll.agent.events import (
-    Called,
     Compacted,
     Event,
-    Noticed,
-    Returned,
-    Said,
-    Summarising,
-    Thought,
-    Used,
+    Notice,
+    ReasoningReceived,
+    SummaryProgress,
+    TextReceived,
+    ToolCalled,
+    ToolReturned,
+    UsageReported,
 )
 from plimsoll.agent.hooks import Hooks
-from plimsoll.agent.hosting import HostedEngine, drafts
 from plimsoll.agent.journal import Journal
-from plimsoll.agent.large import largest_result
-from plimsoll.agent.limits import Limits
+from plimsoll.agent.large_results import largest_result
+from plimsoll.agent.limits import TurnLimits
+from plimsoll.agent.model_connection import Emit, ModelConnection, Reserve
 from plimsoll.agent.trigger import CLEARING
 from plimsoll.agent.workers import Workers
 
@@ -31,27 +31,27 @@ __all__ = [
     "UNANSWERED",
     "Agent",
     "Attempt",
-    "Called",
     "Compacted",
     "CompactionRules",
     "Compactor",
     "Emit",
+    "EngineHost",
     "Event",
     "Hooks",
-    "HostedEngine",
     "Journal",
-    "Limits",
-    "Line",
-    "Noticed",
+    "ModelConnection",
+    "Notice",
+    "ReasoningReceived",
     "Reserve",
-    "Returned",
-    "Said",
-    "Summarising",
     "SummaryAccount",
-    "Thought",
-    "Used",
+    "SummaryProgress",
+    "TextReceived",
+    "ToolCalled",
+    "ToolReturned",
+    "TurnLimits",
+    "UsageReported",
     "Workers",
-    "drafts",
+    "can_draft",
     "engine_tools",
     "largest_result",
     "on_this_loop",

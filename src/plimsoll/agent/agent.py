@@ -14,19 +14,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
-from plimsoll.agent.accounts import record_of
-from plimsoll.agent.asking import Emit, Line
-from plimsoll.agent.carried import carried_through
+from plimsoll.agent.cancellation import run_to_completion
 from plimsoll.agent.compaction import Attempt, Compactor
-from plimsoll.agent.events import Called, Compacted, Noticed, Returned, Used
+from plimsoll.agent.compaction_record import record_of
+from plimsoll.agent.events import Compacted, Notice, ToolCalled, ToolReturned, UsageReported
 from plimsoll.agent.images import without_oldest_images
 from plimsoll.agent.journal import Journal
-from plimsoll.agent.large import results_of
-from plimsoll.agent.limits import Limits
+from plimsoll.agent.large_results import results_of
+from plimsoll.agent.limits import TurnLimits
+from plimsoll.agent.model_connection import Emit, ModelConnection
 from plimsoll.agent.progress import progress_to
 from plimsoll.agent.trigger import NOTHING
 from plimsoll.archive import CompactionEvent
-from plimsoll.context import Report
+from plimsoll.context import CompactionReport
 from plimsoll.context.ledger import call_line, outcome_of
 from plimsoll.context.markers import as_said
 from plimsoll.dialects import Reply, Usage, drop_bound_thinking
@@ -39,7 +39,7 @@ from plimsoll.errors import (
     UserError,
 )
 from plimsoll.messages import Message, call_name, text_of, tool_calls
-from plimsoll.tools import Approve, Outcome, ToolBox, ToolContext, failed
+from plimsoll.tools import Approve, CallOutcome, ToolBox, ToolContext, failed
 
 INTERRUPTED = "[interrupted by the user]"
 UNANSWERED = "[no answer came: the request failed]"
@@ -63,12 +63,12 @@ class Turn:
 class Agent:
     """A model with tools, and the view of its conversation."""
 
-    line: Line
+    connection: ModelConnection
     compactor: Compactor
     toolbox: ToolBox
     tool_context: ToolContext
     journal: Journal
-    limits: Limits = field(default_factory=Limits)
+    limits: TurnLimits = field(default_factory=TurnLimits)
     view: list[Message] = field(default_factory=list)
     # What the keeper of the conversation adds to every lighter view before it holds, such as pinned messages.
     finish: Callable[[list[Message], list[Message]], list[Message]] = lambda _before, after: after
@@ -90,7 +90,7 @@ class Agent:
 
         Calls that the other process left without a result are not run again: nobody knows what they have done.
         """
-        turn = Turn(self.line.clock())
+        turn = Turn(self.connection.clock())
         try:
             await self._give_up_calls()
             if first is not None:
@@ -124,10 +124,10 @@ class Agent:
         process knows. `TimeoutError` where there is no lighter view within the deadline; the engine
         gets most of it, so that the built-in can stand in for one that hangs.
         """
-        tokens = max(counted, self.line.tokens(self.view))
+        tokens = max(counted, self.connection.tokens(self.view))
         share = deadline and deadline * _ENGINE_SHARE
         self.weigh_fixed()
-        async with self.line.room(self.view) if self.compactor.model else nullcontext():
+        async with self.connection.room(self.view) if self.compactor.model else nullcontext():
             async with asyncio.timeout(deadline):
                 attempt = await self.compactor.compact(
                     self.view, tokens, trigger, focus, share, progress_to(emit)
@@ -136,7 +136,7 @@ class Agent:
                 reasons = (why, attempt.event.reason)
                 event = replace(attempt.event, reason="; ".join(reason for reason in reasons if reason))
                 attempt = replace(attempt, event=event)
-            event = await carried_through(self._commit(attempt))
+            event = await run_to_completion(self._commit(attempt))
             emit(Compacted(event, attempt.spent))
         await self.compactor.finished(event)
         self.tell(emit)
@@ -144,12 +144,12 @@ class Agent:
 
     def weigh_fixed(self) -> None:
         """Tell the compactor which part of every request it cannot reduce."""
-        self.compactor.trigger.weigh_fixed(self.view, self.line.overhead())
+        self.compactor.trigger.weigh_fixed(self.view, self.connection.overhead())
 
     async def compact_by_hand(self, emit: Emit, focus: str | None = None) -> CompactionEvent:
         """Make the view lighter because a person asks, where there is anything to make lighter."""
-        count, tokens = len(self.view), self.line.tokens(self.view)
-        counted = {"current_tokens": tokens, "overhead_tokens": self.line.overhead()}
+        count, tokens = len(self.view), self.connection.tokens(self.view)
+        counted = {"current_tokens": tokens, "overhead_tokens": self.connection.overhead()}
         if await self.compactor.host.ask("has_content_to_compress", True, list(self.view), **counted):
             return await self.compact(emit, "by hand", focus)
         why = f"{NOTHING} ({count:,} messages, {tokens:,} tokens)"
@@ -159,9 +159,9 @@ class Agent:
         self.tell(emit)
         return event
 
-    async def preview(self, focus: str | None = None) -> Report | None:
+    async def preview(self, focus: str | None = None) -> CompactionReport | None:
         """What `compact_by_hand` would do, with a summary written by code; changes nothing."""
-        tokens = self.line.tokens(self.view)
+        tokens = self.connection.tokens(self.view)
         self.weigh_fixed()
         found = await self.compactor.preview(self.view, tokens, focus)
         if found.report is None or found.report.outcome != "compacted":
@@ -178,7 +178,7 @@ class Agent:
     def tell(self, emit: Emit) -> None:
         """Say what the engine and the hooks did wrong, each thing once."""
         for sentence in self.compactor.host.take_notices():
-            emit(Noticed(sentence))
+            emit(Notice(sentence))
 
     async def settle(self) -> None:
         """Store what summaries used and the archive does not have yet."""
@@ -197,28 +197,28 @@ class Agent:
 
     def _finished(self, lighter: list[Message]) -> list[Message]:
         """A lighter view as it is stored."""
-        if self.line.card.preserved_thinking:
+        if self.connection.card.preserved_thinking:
             # The provider refuses thinking that was written behind other messages than it stands behind now.
             lighter = drop_bound_thinking(lighter, 0)
         return self.finish(self.view, lighter)
 
     async def _answer(self, turn: Turn, emit: Emit, approve: Approve | None) -> Message:
         while True:
-            stopped = self.limits.reached(turn.requests, self.line.clock() - turn.started, turn.money)
+            stopped = self.limits.reached(turn.requests, self.connection.clock() - turn.started, turn.money)
             if stopped:
-                emit(Noticed(stopped))
+                emit(Notice(stopped))
                 return await self._add([{"role": "assistant", "content": f"[{stopped}]"}])
-            await self._lighten(self.line.tokens(self.view), emit)
-            asked = self.line.clock()
+            await self._lighten(self.connection.tokens(self.view), emit)
+            asked = self.connection.clock()
             reply = await self._ask(turn, emit)
-            self.compactor.asked(self.line.tokens(self.view), asked)
+            self.compactor.asked(self.connection.tokens(self.view), asked)
             await self._add([reply.message])
-            self.line.unfinished = None
+            self.connection.unfinished = None
             calls = tool_calls(reply.message)
             if calls:
                 await self._run_tools(calls, emit, approve)
             # Only now: what is prepared from calls without results would not fit once these are there.
-            self.compactor.prepare(self.view, self.line.tokens(self.view))
+            self.compactor.prepare(self.view, self.connection.tokens(self.view))
             self.tell(emit)
             if not calls:
                 return reply.message
@@ -253,7 +253,7 @@ class Agent:
 
     async def _request(self, turn: Turn, emit: Emit) -> Reply:
         """One request. What it used counts before its room in the limits is free, also where it breaks off."""
-        line = self.line
+        line = self.connection
         async with line.room(self.view):
             try:
                 reply = await line.ask(self.view, emit)
@@ -267,7 +267,7 @@ class Agent:
         await self._learn_window(error, emit)
         fits = error.room is not None and error.room >= _SMALLEST_ANSWER
         # A shorter answer is a cure only while the prompt is small: the answer stays that short afterwards.
-        if fits and not self.compactor.is_due(self.line.tokens(self.view)):
+        if fits and not self.compactor.is_due(self.connection.tokens(self.view)):
             self._lower_answer(error.room, error)
             return
         if not self.compactor.rules.enabled:
@@ -282,18 +282,18 @@ class Agent:
     async def _learn_window(self, error: ContextOverflow, emit: Emit) -> None:
         """Where the provider names no number, its window is smaller than what it refused."""
         engine = self.compactor.engine
-        limit = error.limit or self.line.tokens(self.view)
+        limit = error.limit or self.connection.tokens(self.view)
         if limit < engine.context_length:
             window = f"{'' if error.limit else 'less than '}{limit:,} tokens, not {engine.context_length:,}"
-            emit(Noticed(f"The provider's window is {window}; that holds from now on."))
-            await self.compactor.host.ask("update_model", None, **self.line.facts(limit))
+            emit(Notice(f"The provider's window is {window}; that holds from now on."))
+            await self.compactor.host.ask("update_model", None, **self.connection.facts(limit))
 
     def _lower_answer(self, limit: int | None, error: Exception) -> None:
-        current = self.line.max_tokens or self.line.card.output_cap
+        current = self.connection.max_tokens or self.connection.card.output_cap
         lower = min(limit or current // 2, current - 1)
         if lower < _SMALLEST_ANSWER:
             raise error
-        self.line.max_tokens = lower
+        self.connection.max_tokens = lower
 
     async def _drop_images(self, error: PayloadTooLarge, emit: Emit) -> None:
         lighter = without_oldest_images(self.view)
@@ -304,8 +304,8 @@ class Agent:
             engine="images",
             messages_before=len(self.view),
             messages_after=len(lighter),
-            tokens_before=self.line.tokens(self.view),
-            tokens_after=self.line.tokens(lighter),
+            tokens_before=self.connection.tokens(self.view),
+            tokens_after=self.connection.tokens(lighter),
         )
         emit(Compacted(await self.journal.compacted(self.view, lighter, event)))
         self.view = lighter
@@ -314,12 +314,12 @@ class Agent:
         self, calls: Sequence[dict[str, object]], emit: Emit, approve: Approve | None
     ) -> None:
         for call in calls:
-            emit(Called(str(call.get("id")), call_line(dict(call))))
+            emit(ToolCalled(str(call.get("id")), call_line(dict(call))))
 
-        def finished(outcome: Outcome) -> None:
+        def finished(outcome: CallOutcome) -> None:
             line, failed = _in_one_line(dict(outcome.call), text_of(outcome.message))
             failed = failed or outcome.result.is_error
-            emit(Returned(str(outcome.call.get("id")), line, outcome.seconds, failed))
+            emit(ToolReturned(str(outcome.call.get("id")), line, outcome.seconds, failed))
 
         done = await self.toolbox.run_all(calls, approve, self.tool_context, finished)
         results = results_of(done.outcomes, self.compactor.engine.context_length)
@@ -329,24 +329,24 @@ class Agent:
 
     async def _account_lost(self, emit: Emit) -> None:
         """Count what attempts used whose replies broke off, or of which the provider did not say."""
-        lost = self.line.take_lost()
+        lost = self.connection.take_lost()
         for usage in lost:
-            emit(Used(usage, self.line.money(usage)))
+            emit(UsageReported(usage, self.connection.money(usage)))
         with suppress(PlimsollError):  # what ended the request matters more
             for usage in lost:
-                await self.journal.used(record_of(self.line.card, usage))
+                await self.journal.used(record_of(self.connection.card, usage))
 
     async def _account(self, turn: Turn, usage: Usage | None, emit: Emit) -> None:
         if usage is None:
             return
         await self.compactor.host.ask("update_from_response", None, usage.as_dict())
-        record = record_of(self.line.card, usage)
+        record = record_of(self.connection.card, usage)
         turn.money += record.money or 0.0
         await self.journal.used(record)
-        emit(Used(usage, record.money))
+        emit(UsageReported(usage, record.money))
 
     async def _add(self, messages: list[Message], shown: Mapping[int, Message] | None = None) -> Message:
-        return await carried_through(self._store(messages, shown or {}))
+        return await run_to_completion(self._store(messages, shown or {}))
 
     async def _store(self, messages: list[Message], shown: Mapping[int, Message]) -> Message:
         await self.journal.add(messages, shown)
@@ -365,10 +365,10 @@ class Agent:
 
         What had arrived of the answer stands in front; calls that nobody will answer do not.
         """
-        unfinished, self.line.unfinished = self.line.unfinished, None
-        estimated, self.line.estimated = self.line.estimated, None
+        unfinished, self.connection.unfinished = self.connection.unfinished, None
+        estimated, self.connection.estimated = self.connection.estimated, None
         if estimated is not None:
-            await self.journal.used(record_of(self.line.card, estimated))
+            await self.journal.used(record_of(self.connection.card, estimated))
         if self.view and self.view[-1].get("role") in ("user", "tool"):
             arrived = text_of(unfinished).rstrip() if unfinished else ""
             content = f"{arrived}\n\n{said}" if arrived else said

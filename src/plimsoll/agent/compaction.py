@@ -1,4 +1,4 @@
-"""The one place that decides when to compact, and sees it through.
+"""Decides when to compact, and runs the compaction.
 
     tokens ──► below the soft line     nothing
                85 % of the threshold   the next view is prepared in the background
@@ -17,14 +17,28 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from plimsoll.agent.accounts import SummaryAccount, total_of
-from plimsoll.agent.foreign import Hung, in_thread, said
+from plimsoll.agent.compaction_record import SummaryAccount, total_of
+from plimsoll.agent.engine_host import EngineHost, can_draft
 from plimsoll.agent.hooks import MUST, Guidance, Hooks
-from plimsoll.agent.hosting import HostedEngine, drafts
-from plimsoll.agent.preparation import Counted, Lighter, Prepared, prepared_for, preview_of
+from plimsoll.agent.plugin_calls import DeadlineExceeded, call_in_thread, error_text
+from plimsoll.agent.preparation import (
+    CompactionResult,
+    PreparedCompaction,
+    TokenCounts,
+    prepared_for,
+    preview_of,
+)
 from plimsoll.agent.trigger import CLEARING, SOFT_LINE, Rearm, Trigger
 from plimsoll.archive import CompactionEvent, UsageRecord
-from plimsoll.caching import NEVER, Course, Terms, Verdict, cheapest, clearing_pays, compaction_pays
+from plimsoll.caching import (
+    NEVER,
+    CostDecision,
+    CostHistory,
+    Pricing,
+    cheapest,
+    clearing_pays,
+    compaction_pays,
+)
 from plimsoll.context import ContextCompressor, ContextEngine, SummaryWriter
 from plimsoll.context.budget import Budget
 from plimsoll.messages import Message, Wire
@@ -54,7 +68,7 @@ class Attempt:
     spent: tuple[UsageRecord, ...] = ()  # what summaries used since the last attempt
 
 
-Source: TypeAlias = Callable[[], Coroutine[Any, Any, Lighter]]
+Source: TypeAlias = Callable[[], Coroutine[Any, Any, CompactionResult]]
 
 
 class Compactor:
@@ -75,18 +89,18 @@ class Compactor:
     ) -> None:
         """`account` is told what the summaries of this conversation use."""
         self.account = account or SummaryAccount()
-        self.host = HostedEngine(engine, fallback, hide=hide)
+        self.host = EngineHost(engine, fallback, hide=hide)
         self.rules = rules
         self.trigger = Trigger(self.host, rules.rearm, clock, rules.enabled)
         self.model = model
         self.hooks = hooks or Hooks()
         self.wire: Wire = wire  # whose rules a lighter view must keep
-        self.terms: Terms | None = (
+        self.pricing: Pricing | None = (
             None  # what `policy: cost` reckons with; without them the threshold decides
         )
-        self.course = Course()
+        self.cost_history = CostHistory()
         self._clock = clock
-        self._prepared: Prepared | None = None
+        self._prepared: PreparedCompaction | None = None
         self._watch = SummaryWatch()  # of the compaction that is waited for
 
     @property
@@ -108,46 +122,46 @@ class Compactor:
 
     def pays(self, view: Sequence[Message], tokens: int) -> Literal["", "cost", "clearing"]:
         """What `policy: cost` sets off before the threshold: a compaction, clearing old results, or nothing."""
-        summary, built_in = self._verdict(tokens), self._built_in
-        if summary is NEVER or self._budget is None or self.terms is None:
+        summary, built_in = self._cost_decision(tokens), self._built_in
+        if summary is NEVER or self._budget is None or self.pricing is None:
             return ""
         clearing = NEVER
         # What is being summarised already is as good as paid for.
         if built_in and not self._prepared:
             target, found = self.trigger.target(self._budget), built_in.clearing(view)
-            clearing = clearing_pays(self.terms, self.course, tokens, target, found, self._clock())
+            clearing = clearing_pays(self.pricing, self.cost_history, tokens, target, found, self._clock())
         chosen = cheapest(summary, clearing)
         return CLEARING if chosen == "clearing" else "cost" if chosen else ""
 
-    def _verdict(self, tokens: int) -> Verdict:
+    def _cost_decision(self, tokens: int) -> CostDecision:
         """What prices say about a summary now."""
         budget = self._budget
         if (
             not self.rules.enabled
-            or self.terms is None
+            or self.pricing is None
             or budget is None
             or not self.trigger.is_armed(tokens)
         ):
             return NEVER
         target, now = self.trigger.target(budget), self._clock()
-        return compaction_pays(self.terms, self.course, tokens, target, now, budget.summary_tokens)
+        return compaction_pays(self.pricing, self.cost_history, tokens, target, now, budget.summary_tokens)
 
     def asked(self, tokens: int, at: float) -> None:
         """A request of `tokens` prompt tokens was sent at this time and answered."""
         if self._budget is not None:
-            self.course = self.course.asked(tokens, self.trigger.target(self._budget), at)
+            self.cost_history = self.cost_history.asked(tokens, self.trigger.target(self._budget), at)
 
     def prepare(self, view: Sequence[Message], tokens: int) -> None:
         """Start on the next view beside the conversation, once the soft line is crossed or it nearly pays."""
         if not (self.rules.enabled and self.rules.background) or self._prepared:
             return
-        if not (self.trigger.is_near(tokens) or self._verdict(tokens).pays(SOFT_LINE)):
+        if not (self.trigger.is_near(tokens) or self._cost_decision(tokens).pays(SOFT_LINE)):
             return
         source = tuple(view)
         guidance = asyncio.create_task(self.hooks.before(source, "threshold", None))
         watch = SummaryWatch()
         task = asyncio.create_task(self._run_guided(guidance, list(source), tokens, watch))
-        self._prepared = Prepared(source, guidance, task, watch)
+        self._prepared = PreparedCompaction(source, guidance, task, watch)
 
     async def compact(
         self,
@@ -196,7 +210,7 @@ class Compactor:
             self.cleared(view)
         else:
             self.compacted(shrunk)
-            if found.report and drafts(self.engine):
+            if found.report and can_draft(self.engine):
                 self.engine.adopt(found.report)
         event = replace(
             event,
@@ -210,7 +224,7 @@ class Compactor:
         )
         return Attempt(found.messages, event, spent)
 
-    async def preview(self, view: Sequence[Message], tokens: int, focus: str | None) -> Lighter:
+    async def preview(self, view: Sequence[Message], tokens: int, focus: str | None) -> CompactionResult:
         """What `compact` by hand would give, with a summary written by code; changes nothing."""
         prepared = self._prepared if self._prepared and focus is None and self._prepared.fits(view) else None
         return await preview_of(self.host, prepared, view, self._counted(view, tokens), focus, self.wire)
@@ -222,12 +236,14 @@ class Compactor:
     def compacted(self, left: int) -> None:
         """The view was made lighter, and has so many tokens now."""
         self.trigger.compacted(left)
-        self.course = self.course.compacted()
+        self.cost_history = self.cost_history.compacted()
 
     def cleared(self, view: Sequence[Message]) -> None:
         """Old results of this view were cleared; the target of a compaction is where it was."""
         if (built_in := self._built_in) and self._budget:
-            self.course = self.course.cleared(built_in.clearing(view), self.trigger.target(self._budget))
+            self.cost_history = self.cost_history.cleared(
+                built_in.clearing(view), self.trigger.target(self._budget)
+            )
 
     def undone(self, tokens: int) -> None:
         """A person took the last compaction back: not again until there is more, or later."""
@@ -275,14 +291,14 @@ class Compactor:
         focus: str | None,
         sources: list[tuple[str, Source]],
         seconds: float,
-    ) -> tuple[Lighter | None, str]:
+    ) -> tuple[CompactionResult | None, str]:
         """A lighter list that passes the gate, from the best source that gives one, and what went wrong before."""
         faults: list[str] = []
         for name, source in sources:
             try:
                 found = await source()
-                judged = await self.host.judge(view, found.messages, self.wire, found.report, seconds)
-            except Hung as hung:
+                judged = await self.host.assess(view, found.messages, self.wire, found.report, seconds)
+            except DeadlineExceeded as hung:
                 faults.append(f"{name}: {hung}")
                 if name != "prepared" and self.host.is_built_in and len(sources) < _MOST_SOURCES:
                     # Only a model can have taken so long.
@@ -291,7 +307,7 @@ class Compactor:
             except (
                 Exception
             ) as error:  # foreign code; whatever it raises or returns, the conversation goes on
-                faults.append(f"{name}: {said(error)}")
+                faults.append(f"{name}: {error_text(error)}")
                 continue
             if not judged.refused:
                 return replace(found, judgement=judged), self.host.hide("; ".join(faults))
@@ -299,7 +315,7 @@ class Compactor:
             faults.append(f"{name}: {found.report.reason if found.report and unchanged else judged.refused}")
         return None, self.host.hide("; ".join(faults))
 
-    def _take_prepared(self, view: Sequence[Message], focus: str | None) -> Prepared | None:
+    def _take_prepared(self, view: Sequence[Message], focus: str | None) -> PreparedCompaction | None:
         """What was prepared, where the view still begins with it; otherwise it is given up."""
         prepared, self._prepared = self._prepared, None
         if prepared and (focus is not None or not prepared.fits(view)):
@@ -308,7 +324,12 @@ class Compactor:
         return prepared
 
     def _sources(
-        self, view: list[Message], tokens: int, focus: str | None, prepared: Prepared | None, seconds: float
+        self,
+        view: list[Message],
+        tokens: int,
+        focus: str | None,
+        prepared: PreparedCompaction | None,
+        seconds: float,
     ) -> list[tuple[str, Source]]:
         """Where a lighter list may come from, best first."""
         engine = self.engine
@@ -332,18 +353,20 @@ class Compactor:
 
     async def _run_guided(
         self, guidance: "asyncio.Task[Guidance]", view: list[Message], tokens: int, watch: SummaryWatch
-    ) -> Lighter:
+    ) -> CompactionResult:
         """The engine's work in the background, once the hooks have spoken."""
         spoken = await asyncio.shield(guidance)
         if spoken.veto:
-            return Lighter(view, None, 0.0)
+            return CompactionResult(view, None, 0.0)
         return await self._run(self.engine, view, tokens, spoken.focus, self.rules.deadline, watch)
 
-    async def _clear(self, engine: ContextCompressor, view: list[Message], seconds: float) -> Lighter:
+    async def _clear(
+        self, engine: ContextCompressor, view: list[Message], seconds: float
+    ) -> CompactionResult:
         """Old results cleared, and nothing else."""
         started = self._clock()
-        messages = await in_thread(lambda: engine.clear(view), seconds)
-        return Lighter(messages, engine.last_report, self._clock() - started)
+        messages = await call_in_thread(lambda: engine.clear(view), seconds)
+        return CompactionResult(messages, engine.last_report, self._clock() - started)
 
     async def _run(
         self,
@@ -353,15 +376,15 @@ class Compactor:
         focus: str | None,
         seconds: float,
         watch: SummaryWatch | None = None,
-    ) -> Lighter:
+    ) -> CompactionResult:
         """The engine in a thread of its own, within so many seconds."""
         started = self._clock()
         counted = {"current_tokens": tokens, "overhead_tokens": self.trigger.overhead}
         messages, report = await self.host.compress(
             engine, view, seconds, watch or self._watch, focus_topic=focus, **counted
         )
-        return Lighter(messages, report, self._clock() - started)
+        return CompactionResult(messages, report, self._clock() - started)
 
-    def _counted(self, view: Sequence[Message], tokens: int) -> Counted:
+    def _counted(self, view: Sequence[Message], tokens: int) -> TokenCounts:
         trigger = self.trigger
-        return Counted(partial(trigger.expected, view, tokens), trigger.overhead, trigger.roomy_tokens)
+        return TokenCounts(partial(trigger.expected, view, tokens), trigger.overhead, trigger.roomy_tokens)

@@ -1,4 +1,4 @@
-"""The engine's own tools, offered to the model next to the agent's.
+"""The context engine's tools, offered to the model next to the agent's own.
 
     get_tool_schemas() ──► tools        handle_tool_call(name, args, messages=view) ──► result
 
@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from plimsoll.agent.foreign import Hung, said
-from plimsoll.agent.hosting import HostedEngine
+from plimsoll.agent.engine_host import EngineHost
+from plimsoll.agent.plugin_calls import DeadlineExceeded, error_text
 from plimsoll.messages import Message
 from plimsoll.tools import Definition, Tool, ToolContext, ToolResult
 
@@ -24,7 +24,7 @@ class EngineTool(Tool):
     """A tool that the engine answers, with the view as it is at that moment."""
 
     def __init__(
-        self, definition: Definition, host: HostedEngine, view: Callable[[], Sequence[Message]]
+        self, definition: Definition, host: EngineHost, view: Callable[[], Sequence[Message]]
     ) -> None:
         super().__init__(definition)
         self._host, self._view = host, view
@@ -35,15 +35,15 @@ class EngineTool(Tool):
             return _failed(f"{self.name} is not available any more: its context engine stopped working.")
         try:
             answer = await self._host.answer_call(self.name, arguments, self._view(), CALL_SECONDS)
-        except Hung as hung:
+        except DeadlineExceeded as hung:
             return _failed(f"{self.name} gave {hung}. It cannot be called again.")
         except Exception as error:  # an engine is foreign code; whatever it raises is a result
-            return _failed(f"{self.name} failed: {said(error)}")
+            return _failed(f"{self.name} failed: {error_text(error)}")
         return ToolResult(answer)
 
 
 async def engine_tools(
-    host: HostedEngine, taken: Collection[str], view: Callable[[], Sequence[Message]]
+    host: EngineHost, taken: Collection[str], view: Callable[[], Sequence[Message]]
 ) -> list[Tool]:
     """The tools that the engine offers and whose names are free."""
     schemas: Any = await host.ask("get_tool_schemas", [])

@@ -1,4 +1,4 @@
-"""What happens during a turn, as values, for whoever watches: a terminal, a gateway, a test."""
+"""Events of a turn, for a terminal, a gateway or a test to observe."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -8,21 +8,21 @@ from plimsoll.dialects import Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TextReceived:
     """A piece of the answer, as it arrives."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class ReasoningReceived:
     """A piece of the model's reasoning, where it shows it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class ToolCalled:
     """A tool call is about to run."""
 
     call_id: str
@@ -30,7 +30,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class ToolReturned:
     """A tool call has its result."""
 
     call_id: str
@@ -40,7 +40,7 @@ class Returned:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UsageReported:
     """A request was answered: tokens and money."""
 
     usage: Usage
@@ -48,7 +48,7 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Summarising:
+class SummaryProgress:
     """The turn waits for the summary model, which has written so many characters."""
 
     characters: int
@@ -63,10 +63,19 @@ class Compacted:
 
 
 @dataclass(frozen=True, slots=True)
-class Noticed:
+class Notice:
     """Something that a person should know, in one sentence."""
 
     sentence: str
 
 
-Event: TypeAlias = Said | Thought | Called | Returned | Used | Summarising | Compacted | Noticed
+Event: TypeAlias = (
+    TextReceived
+    | ReasoningReceived
+    | ToolCalled
+    | ToolReturned
+    | UsageReported
+    | SummaryProgress
+    | Compacted
+    | Notice
+)

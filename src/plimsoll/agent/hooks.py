@@ -1,4 +1,4 @@
-"""Hooks: what plugins may add before a compaction and learn after it.
+"""Hooks: plugins can guide a compaction before it starts and learn the result afterwards.
 
     pre_compact(messages, trigger, focus)  ──►  {"context": "…"}   goes to the engine behind the focus
                                                 {"veto": "…"}      not now; an overflow and a person outrank it
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from plimsoll.agent.foreign import Hung, in_thread, said
+from plimsoll.agent.plugin_calls import DeadlineExceeded, call_in_thread, error_text
 from plimsoll.archive import CompactionEvent
 from plimsoll.messages import Message
 
@@ -45,12 +45,12 @@ class Hooks:
         contexts, faults = [focus] if focus else [], []
         for hook in self.pre_compact:
             try:
-                answer = await in_thread(
+                answer = await call_in_thread(
                     lambda hook=hook: hook(copy.deepcopy(list(view)), trigger, focus),  # type: ignore[misc]
                     self.deadline,
                 )
                 context, veto = _read(answer)
-            except (Hung, Exception) as error:  # a hook is foreign code
+            except (DeadlineExceeded, Exception) as error:  # a hook is foreign code
                 faults.append(_fault("pre_compact", hook, error))
                 continue
             if veto and trigger not in MUST:
@@ -63,8 +63,8 @@ class Hooks:
         faults = []
         for hook in self.post_compact:
             try:
-                await in_thread(lambda hook=hook: hook(event), self.deadline)  # type: ignore[misc]
-            except (Hung, Exception) as error:  # a hook is foreign code
+                await call_in_thread(lambda hook=hook: hook(event), self.deadline)  # type: ignore[misc]
+            except (DeadlineExceeded, Exception) as error:  # a hook is foreign code
                 faults.append(_fault("post_compact", hook, error))
         return faults
 
@@ -79,7 +79,7 @@ def _read(answer: Any) -> tuple[str, str]:
 
 
 def _fault(kind: str, hook: Callable[..., Any], error: BaseException) -> str:
-    return f"The {kind} hook {_name(hook)} was ignored: {said(error)}."
+    return f"The {kind} hook {_name(hook)} was ignored: {error_text(error)}."
 
 
 def _name(hook: Callable[..., Any]) -> str:

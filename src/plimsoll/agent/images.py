@@ -1,4 +1,4 @@
-"""The oldest images go first when a request has too many bytes: bytes are budgeted apart from tokens."""
+"""Removes the oldest images when a request has too many bytes. Bytes and tokens have separate budgets."""
 
 from collections.abc import Sequence
 

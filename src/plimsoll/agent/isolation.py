@@ -1,4 +1,5 @@
-"""The built-in engines in a worker process: what needs a connection stays here and is called from there.
+"""Runs the built-in engines in a worker process. Objects that hold connections stay here, and the worker calls
+them.
 
     engine ── draft ──► worker: a twin of the engine, the messages ──► places and new messages, the report, facts
                           └── summary model · archive · log of the host ──► here
@@ -12,25 +13,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from plimsoll.agent.accounts import Judgement, judge
+from plimsoll.agent.compaction_record import Assessment, assess
 from plimsoll.agent.worker import Host
 from plimsoll.agent.workers import Workers
 from plimsoll.archive import Node, SearchPage, SearchQuery, StoredMessage
 from plimsoll.context import (
+    CompactionReport,
     ContextCompressor,
     ContextEngine,
     ConversationSummarizer,
-    Report,
     Summarizer,
     SummaryService,
     SummaryWriter,
 )
 from plimsoll.context.lcm import LcmEngine
-from plimsoll.context.lcm.memory import Memory
-from plimsoll.context.ledger import Left
+from plimsoll.context.lcm.node_store import NodeStore
+from plimsoll.context.ledger import LoggedSource
 from plimsoll.messages import Message, Wire
 
-_WRITER, _LOG, _MEMORY, _CLOCK = range(4)  # the objects of a job
+_WRITER, _LOG, _STORE, _CLOCK = range(4)  # the objects of a job
 Placed = list[int | Message]
 
 
@@ -39,7 +40,7 @@ class Drafted:
     """What a worker gives back."""
 
     messages: Placed
-    report: Report
+    report: CompactionReport
     facts: bytes
 
 
@@ -50,28 +51,32 @@ def is_isolatable(engine: ContextEngine) -> bool:
 
 def draft_in_worker(
     workers: Workers, engine: ContextCompressor, view: list[Message], arguments: Mapping[str, Any]
-) -> tuple[list[Message], Report]:
+) -> tuple[list[Message], CompactionReport]:
     """`engine.draft` in a worker process; blocks until it is done."""
     log, link = engine.remembered.log, _Link()
     twin = copy.copy(engine)
     twin.last_report = None
     twin.summarizer = _Writer(link) if engine.summarizer is not None else None
-    twin.remembered = engine.remembered.with_log(_Log(link) if log is not None else None)
+    twin.remembered = engine.remembered.with_log(_LogProxy(link) if log is not None else None)
     objects: list[Any] = [_WriterHost(engine.summarizer, view), log, None, None]
     if isinstance(engine, LcmEngine) and isinstance(twin, LcmEngine):
-        objects[_MEMORY:] = [_MemoryHost(engine.memory, view), engine.clock]
-        twin.memory, twin.clock = _Memory(link), _Clock(link)
+        objects[_STORE:] = [_StoreHost(engine.store, view), engine.clock]
+        twin.store, twin.clock = _StoreProxy(link), _Clock(link)
     done: Drafted = workers.run(_draft, link, twin, view, dict(arguments), objects=objects)
     engine.remembered = engine.remembered.unpacked(done.facts)
     return _taken(done.messages, view), done.report
 
 
-def judge_in_worker(
-    workers: Workers, view: Sequence[Message], after: Sequence[Message], wire: Wire, report: Report | None
-) -> Judgement:
-    """`judge` in a worker process; blocks until it is done."""
+def assess_in_worker(
+    workers: Workers,
+    view: Sequence[Message],
+    after: Sequence[Message],
+    wire: Wire,
+    report: CompactionReport | None,
+) -> Assessment:
+    """`assess` in a worker process; blocks until it is done."""
     said = replace(report, _describe_pruned=tuple) if report is not None else None
-    found: Judgement = workers.run(_judge, list(view), _placed(after, view), wire, said)
+    found: Assessment = workers.run(_assess, list(view), _placed(after, view), wire, said)
     return found
 
 
@@ -88,8 +93,8 @@ def _draft(
     return Drafted(_placed(messages, view), said, engine.remembered.packed())
 
 
-def _judge(view: list[Message], after: Placed, wire: Wire, report: Report | None) -> Judgement:
-    return judge(view, _taken(after, view), wire, report)
+def _assess(view: list[Message], after: Placed, wire: Wire, report: CompactionReport | None) -> Assessment:
+    return assess(view, _taken(after, view), wire, report)
 
 
 @dataclass(slots=True)
@@ -146,11 +151,11 @@ class _Conversing(_Summary):
 
 
 @dataclass(frozen=True, slots=True)
-class _Log:
+class _LogProxy:
     link: _Link
 
-    def __call__(self, summary: str) -> Left | None:
-        found: Left | None = self.link.call(_LOG, "__call__", summary)
+    def __call__(self, summary: str) -> LoggedSource | None:
+        found: LoggedSource | None = self.link.call(_LOG, "__call__", summary)
         return found
 
 
@@ -163,39 +168,39 @@ class _Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class _Memory:
+class _StoreProxy:
     """A log with its nodes that stays with the parent."""
 
     link: _Link
 
     @property
     def session(self) -> str:
-        return str(self.link.call(_MEMORY, "session"))
+        return str(self.link.call(_STORE, "session"))
 
-    def seats(self, messages: Sequence[Message]) -> list[int]:
-        return list(self.link.call(_MEMORY, "seats", self.link.placed(messages)))
+    def positions(self, messages: Sequence[Message]) -> list[int]:
+        return list(self.link.call(_STORE, "positions", self.link.placed(messages)))
 
-    def published(self, messages: Sequence[Message], seats: Sequence[int]) -> None:
-        self.link.call(_MEMORY, "published", self.link.placed(messages), list(seats))
+    def record_view(self, messages: Sequence[Message], positions: Sequence[int]) -> None:
+        self.link.call(_STORE, "record_view", self.link.placed(messages), list(positions))
 
     def messages(self, first: int, last: int, session: str = "") -> list[StoredMessage]:
-        return list(self.link.call(_MEMORY, "messages", first, last, session))
+        return list(self.link.call(_STORE, "messages", first, last, session))
 
     def nodes(self, session: str = "") -> list[Node]:
-        return list(self.link.call(_MEMORY, "nodes", session))
+        return list(self.link.call(_STORE, "nodes", session))
 
     def add(self, nodes: Sequence[Node]) -> None:
-        self.link.call(_MEMORY, "add", list(nodes))
+        self.link.call(_STORE, "add", list(nodes))
 
     def search(self, query: SearchQuery) -> SearchPage:
-        found: SearchPage = self.link.call(_MEMORY, "search", query)
+        found: SearchPage = self.link.call(_STORE, "search", query)
         return found
 
-    def scratch(self) -> Memory:
+    def scratch(self) -> NodeStore:
         raise NotImplementedError("a worker never drafts without keeping")
 
     def by_handle(self, handle: str) -> StoredMessage | None:
-        found: StoredMessage | None = self.link.call(_MEMORY, "by_handle", handle)
+        found: StoredMessage | None = self.link.call(_STORE, "by_handle", handle)
         return found
 
 
@@ -237,20 +242,20 @@ class _WriterHost:
         return found
 
 
-class _MemoryHost:
-    """Answers for the memory of the lossless engine."""
+class _StoreHost:
+    """Answers for the store of the lossless engine."""
 
-    def __init__(self, memory: Memory, view: list[Message]) -> None:
-        self._memory, self._view = memory, view
+    def __init__(self, store: NodeStore, view: list[Message]) -> None:
+        self._store, self._view = store, view
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._memory, name)
+        return getattr(self._store, name)
 
-    def seats(self, messages: Placed) -> list[int]:
-        return self._memory.seats(_taken(messages, self._view))
+    def positions(self, messages: Placed) -> list[int]:
+        return self._store.positions(_taken(messages, self._view))
 
-    def published(self, messages: Placed, seats: list[int]) -> None:
-        self._memory.published(_taken(messages, self._view), seats)
+    def record_view(self, messages: Placed, positions: list[int]) -> None:
+        self._store.record_view(_taken(messages, self._view), positions)
 
 
 def _placed(messages: Sequence[Message], view: Sequence[Message]) -> Placed:

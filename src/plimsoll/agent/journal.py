@@ -1,4 +1,4 @@
-"""What the agent tells whoever keeps the conversation, at the moment it happens.
+"""The interface through which the agent reports what happens to the store of the conversation.
 
     user message ─► add      reply ─► add, used      results ─► add      lighter view ─► compacted
 

@@ -1,10 +1,10 @@
-"""How long, how far and how dear one turn may be. A limit ends the turn with a sentence, never the session."""
+"""Limits on the requests, time and money of one turn. A limit ends the turn with a message, never the session."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TurnLimits:
     """None where there is none."""
 
     requests: int | None = 100

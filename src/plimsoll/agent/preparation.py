@@ -1,4 +1,4 @@
-"""A view prepared in the background, and how it is fitted to the messages that arrived since.
+"""A compacted view prepared in the background, and how it is extended with the messages that arrived since.
 
     prepared from   [ m1 … m40 ]             ──► [ head ][ summary ][ tail ]
     the view now    [ m1 … m40 ][ m41 m42 ]  ──► [ head ][ summary ][ tail ][ m41 m42 ]
@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from plimsoll.agent.accounts import Judgement
-from plimsoll.agent.foreign import in_thread
+from plimsoll.agent.compaction_record import Assessment
+from plimsoll.agent.engine_host import SUMMARY_SHARE, TOO_LONG, EngineHost, can_draft
 from plimsoll.agent.hooks import Guidance
-from plimsoll.agent.hosting import SUMMARY_SHARE, TOO_LONG, HostedEngine, drafts
-from plimsoll.context import ContextCompressor, Report
+from plimsoll.agent.plugin_calls import call_in_thread
+from plimsoll.context import CompactionReport, ContextCompressor
 from plimsoll.context.gate import refusal
 from plimsoll.messages import Message, Wire
 from plimsoll.models import estimate_messages_tokens_rough as weigh
@@ -25,13 +25,13 @@ from plimsoll.providers.auxiliary.watch import SummaryWatch
 
 
 @dataclass(frozen=True, slots=True)
-class Lighter:
+class CompactionResult:
     """What an engine returned, and how long it took."""
 
     messages: list[Message]
-    report: Report | None
+    report: CompactionReport | None
     seconds: float
-    judgement: Judgement | None = None  # once the host has looked at it
+    judgement: Assessment | None = None  # once the host has looked at it
 
     @property
     def is_compacted(self) -> bool:
@@ -40,12 +40,12 @@ class Lighter:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedCompaction:
     """Work in the background: the messages it started from, what the hooks said, and the task with the result."""
 
     source: tuple[Message, ...]
     guidance: "asyncio.Task[Guidance]"
-    task: "asyncio.Task[Lighter]"
+    task: "asyncio.Task[CompactionResult]"
     watch: SummaryWatch
 
     def fits(self, view: Sequence[Message]) -> bool:
@@ -68,7 +68,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class TokenCounts:
     """What the provider counts for lists of messages of one conversation."""
 
     expected: Callable[[Sequence[Message]], int]
@@ -80,13 +80,17 @@ class Counted:
         return {"current_tokens": self.expected(messages), "overhead_tokens": self.overhead}
 
 
-Drafted: TypeAlias = tuple[list[Message], Report | None]
+Drafted: TypeAlias = tuple[list[Message], CompactionReport | None]
 Draft: TypeAlias = Callable[[list[Message], dict[str, Any]], Awaitable[Drafted]]
 
 
 async def refitted(
-    found: Lighter, prepared: Prepared, view: Sequence[Message], counted: Counted, draft: Draft
-) -> Lighter:
+    found: CompactionResult,
+    prepared: PreparedCompaction,
+    view: Sequence[Message],
+    counted: TokenCounts,
+    draft: Draft,
+) -> CompactionResult:
     """What was prepared with the messages that arrived since, compacted again by `draft` where it is too large."""
     later = view[len(prepared.source) :]
     combined = [*found.messages, *later]
@@ -102,8 +106,12 @@ async def refitted(
 
 
 async def prepared_for(
-    host: HostedEngine, prepared: Prepared, view: Sequence[Message], counted: Counted, seconds: float
-) -> Lighter:
+    host: EngineHost,
+    prepared: PreparedCompaction,
+    view: Sequence[Message],
+    counted: TokenCounts,
+    seconds: float,
+) -> CompactionResult:
     """What was prepared, fitted to the view as it is now."""
     done, _ = await asyncio.wait({prepared.task}, timeout=seconds * SUMMARY_SHARE)
     if not done:
@@ -113,13 +121,13 @@ async def prepared_for(
 
 
 async def preview_of(
-    host: HostedEngine,
-    prepared: Prepared | None,
+    host: EngineHost,
+    prepared: PreparedCompaction | None,
     view: Sequence[Message],
-    counted: Counted,
+    counted: TokenCounts,
     focus: str | None,
     wire: Wire,
-) -> Lighter:
+) -> CompactionResult:
     """What a compaction by hand would give now; nothing is stored, counted or asked of a model."""
     first = None
     for engine in host.previewing():
@@ -132,22 +140,22 @@ async def preview_of(
 
 
 async def refit(
-    host: HostedEngine, seconds: float, messages: list[Message], counted: dict[str, Any]
+    host: EngineHost, seconds: float, messages: list[Message], counted: dict[str, Any]
 ) -> Drafted:
     """Compact a prepared list again. Our engines ask no model for it, so nobody waits for one."""
     engine = host.engine
-    if drafts(engine):
-        return await in_thread(lambda: host.draft(engine, messages, **counted, ask=False), seconds)
+    if can_draft(engine):
+        return await call_in_thread(lambda: host.draft(engine, messages, **counted, ask=False), seconds)
     return await host.compress(engine, messages, seconds, **counted)
 
 
 async def _previewed(
     engine: ContextCompressor,
-    prepared: Prepared | None,
+    prepared: PreparedCompaction | None,
     view: Sequence[Message],
     focus: str | None,
-    counted: Counted,
-) -> Lighter:
+    counted: TokenCounts,
+) -> CompactionResult:
     """What one engine would give."""
 
     async def draft(messages: list[Message], counts: dict[str, Any]) -> Drafted:
@@ -155,8 +163,8 @@ async def _previewed(
             lambda: engine.draft(messages, focus_topic=focus, **counts, ask=False, keep=False)
         )
 
-    async def drafted(messages: Sequence[Message]) -> Lighter:
-        return Lighter(*await draft(list(messages), counted.arguments(messages)), 0.0)
+    async def drafted(messages: Sequence[Message]) -> CompactionResult:
+        return CompactionResult(*await draft(list(messages), counted.arguments(messages)), 0.0)
 
     if prepared is None:
         return await drafted(view)
@@ -165,7 +173,7 @@ async def _previewed(
     return await refitted(found, prepared, view, counted, draft)
 
 
-def _gated(found: Lighter, view: Sequence[Message], wire: Wire) -> Lighter:
+def _gated(found: CompactionResult, view: Sequence[Message], wire: Wire) -> CompactionResult:
     """A preview whose report says so where its list may not replace the view."""
     report, refused = found.report, refusal(view, weigh(view), found.messages, wire)
     if report is None or not found.is_compacted or not refused:
@@ -174,12 +182,12 @@ def _gated(found: Lighter, view: Sequence[Message], wire: Wire) -> Lighter:
 
 
 def _joined(
-    prepared: Report | None,
-    last: Report | None,
+    prepared: CompactionReport | None,
+    last: CompactionReport | None,
     view: Sequence[Message],
     after: Sequence[Message],
-    counted: Counted,
-) -> Report | None:
+    counted: TokenCounts,
+) -> CompactionReport | None:
     """One report from the view to what is left of it: a refit keeps the lines that a model wrote."""
     if prepared is None or last is None:
         return last

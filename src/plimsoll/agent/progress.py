@@ -1,11 +1,11 @@
-"""A summary model's progress, from the thread that reads its stream to whoever watches the turn."""
+"""Reports a summary model's progress from the thread that reads its stream to the observer of the turn."""
 
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from plimsoll.agent.asking import Emit
-from plimsoll.agent.events import Summarising
+from plimsoll.agent.events import SummaryProgress
+from plimsoll.agent.model_connection import Emit
 
 
 def progress_to(emit: Emit) -> Callable[[int], None]:
@@ -14,6 +14,6 @@ def progress_to(emit: Emit) -> Callable[[int], None]:
 
     def progress(characters: int) -> None:
         with suppress(RuntimeError):  # the loop is closed, and with it the turn
-            loop.call_soon_threadsafe(emit, Summarising(characters))
+            loop.call_soon_threadsafe(emit, SummaryProgress(characters))
 
     return progress

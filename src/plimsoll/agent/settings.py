@@ -1,4 +1,4 @@
-"""Settings of this package: how far one turn may go before it stops and asks.
+"""Settings of this package: the limits of one turn.
 
     agent:
       max_requests: 100      a turn that loops ends here
@@ -10,7 +10,7 @@ A limit ends the turn with a sentence; the session goes on.
 
 from pydantic import Field
 
-from plimsoll.agent.limits import Limits
+from plimsoll.agent.limits import TurnLimits
 from plimsoll.sections import Section
 
 
@@ -29,6 +29,6 @@ class AgentSettings(Section):
         description="USD after which a turn makes no further request, where prices are known.",
     )
 
-    def limits(self) -> Limits:
+    def limits(self) -> TurnLimits:
         """The limits of one turn."""
-        return Limits(self.max_requests, self.max_seconds, self.max_money)
+        return TurnLimits(self.max_requests, self.max_seconds, self.max_money)

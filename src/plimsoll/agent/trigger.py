@@ -1,4 +1,4 @@
-"""When a compaction is due: by size, by how much the conversation has grown since the last attempt, or by time.
+"""When a compaction is due: by size, by growth since the last attempt, or by time.
 
     0        fixed part            soft line        trigger             window
     ├─────────┼───────────────────────┼───────────────┼───────────────────┤
@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from plimsoll.agent.hosting import HostedEngine
+from plimsoll.agent.engine_host import EngineHost
 from plimsoll.archive import CompactionEvent
 from plimsoll.context import ContextCompressor
-from plimsoll.context.budget import Budget, Fixed, Sizes
+from plimsoll.context.budget import Budget, FixedPart, Sizes
 from plimsoll.context.calibration import calibrate
 from plimsoll.messages import Message
 from plimsoll.models import estimate_messages_tokens_rough as weigh
@@ -37,7 +37,7 @@ class Rearm:
 
 
 @dataclass(frozen=True, slots=True)
-class _Vain:
+class _FailedAttempt:
     """An attempt that did not get far below the trigger."""
 
     tokens: int
@@ -47,11 +47,11 @@ class _Vain:
 class Trigger:
     """What decides whether one conversation is compacted now."""
 
-    def __init__(self, host: HostedEngine, rearm: Rearm, clock: Callable[[], float], enabled: bool) -> None:
+    def __init__(self, host: EngineHost, rearm: Rearm, clock: Callable[[], float], enabled: bool) -> None:
         self._host, self._rearm, self._clock, self._enabled = host, rearm, clock, enabled
-        self._vain: _Vain | None = None
+        self._vain: _FailedAttempt | None = None
         self.reached = 0  # tokens that the last compaction left; the next one is not expected to leave fewer
-        self.fixed = Fixed()  # what no compaction of this conversation reduces
+        self.fixed = FixedPart()  # what no compaction of this conversation reduces
         self.overhead = 0  # the part of it that is not in the messages
 
     def weigh_fixed(self, view: Sequence[Message], overhead: int) -> None:
@@ -62,7 +62,7 @@ class Trigger:
         """
         engine, self.overhead = self._host.engine, overhead
         if not isinstance(engine, ContextCompressor):
-            self.fixed = Fixed(overhead)
+            self.fixed = FixedPart(overhead)
             return
         self.fixed = engine.fixed_tokens(view, overhead)
         # Before the first request the system prompt may be missing.
@@ -76,7 +76,9 @@ class Trigger:
         last = events[-1] if events else None
         if last and last.outcome != "compacted" and not last.reason.startswith(NOTHING):
             # What a person has taken back is not done again at the next chance.
-            self._vain = _Vain(last.tokens_before if last.outcome == "refused" else tokens, last.time)
+            self._vain = _FailedAttempt(
+                last.tokens_before if last.outcome == "refused" else tokens, last.time
+            )
         if last and last.outcome == "compacted" and last.trigger != CLEARING:
             self.reached = last.tokens_after
             if isinstance(self._host.engine, ContextCompressor):
@@ -109,14 +111,14 @@ class Trigger:
 
     def tried_in_vain(self, tokens: int) -> None:
         """A view of `tokens` stays as it is, or is what it was before: not again until there is more, or later."""
-        self._vain = _Vain(tokens, self._clock())
+        self._vain = _FailedAttempt(tokens, self._clock())
 
     def compacted(self, left: int) -> None:
         """A compaction left this many tokens."""
         engine = self._host.engine
         # Our own engines say themselves how far the conversation has to grow.
         is_near = left > engine.threshold_tokens * FAR_BELOW and not isinstance(engine, ContextCompressor)
-        self._vain = _Vain(left, self._clock()) if is_near else None
+        self._vain = _FailedAttempt(left, self._clock()) if is_near else None
         self.reached = left
 
     def expected(self, view: Sequence[Message], tokens: int, after: Sequence[Message]) -> int:

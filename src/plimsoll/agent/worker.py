@@ -36,7 +36,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class WorkerJob:
     """A function of a module and its arguments. `data` follows them, and is sent without being copied."""
 
     number: int
@@ -55,7 +55,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class WorkerResult:
     """The end of a job."""
 
     job: int
@@ -64,7 +64,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class HostCall:
     """A call of an object that stays with the parent. `waits`: it may take long, and the job only waits meanwhile."""
 
     job: int
@@ -76,8 +76,8 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """The answer to an `Ask`."""
+class HostReply:
+    """The answer to an `HostCall`."""
 
     number: int
     result: Any = None
@@ -94,7 +94,7 @@ class Channel:
     def write(self, value: Any, *, later: bool = False) -> None:
         """Send a value whole; with `later`, together with the next one where it fits."""
         data: bytes = b""
-        if isinstance(value, Job) and value.data is not None:
+        if isinstance(value, WorkerJob) and value.data is not None:
             value, data = replace(value, data=b""), value.data
         pickled = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         with self._writing:
@@ -130,7 +130,7 @@ class _Asked:
     """A question to the parent, from any thread of a job."""
 
     event: threading.Event = field(default_factory=threading.Event)
-    reply: Reply | None = None
+    reply: HostReply | None = None
 
 
 class Questions:
@@ -145,7 +145,7 @@ class Questions:
         """What a method of the parent's object returns or raises."""
         asked, number = _Asked(), next(self._numbers)
         self._asked[number] = asked
-        self._channel.write(Ask(job, number, object, method, arguments, waits))
+        self._channel.write(HostCall(job, number, object, method, arguments, waits))
         asked.event.wait()
         del self._asked[number]
         reply = asked.reply
@@ -154,7 +154,7 @@ class Questions:
             raise reply.error
         return reply.result
 
-    def settle(self, reply: Reply) -> None:
+    def settle(self, reply: HostReply) -> None:
         """An answer has come."""
         asked = self._asked.get(reply.number)
         if asked is not None:
@@ -178,7 +178,7 @@ class Host:
         return self.questions.ask(self.job, object, method, arguments, waits=True)
 
 
-def _run(job: Job, channel: Channel, questions: Questions) -> None:
+def _run(job: WorkerJob, channel: Channel, questions: Questions) -> None:
     host = (Host(questions, job.number),) if job.is_hosted else ()
     data = () if job.data is None else (job.data,)
     try:
@@ -187,15 +187,15 @@ def _run(job: Job, channel: Channel, questions: Questions) -> None:
             for value in result:
                 channel.write(Part(job.number, value), later=True)
             result = None
-        done = Done(job.number, result)
+        done = WorkerResult(job.number, result)
     except Exception as error:
-        done = Done(job.number, error=_sendable(error))
+        done = WorkerResult(job.number, error=_sendable(error))
     try:
         channel.write(done)
     except (OSError, ValueError):
         os._exit(0)  # nobody waits any more
     except Exception as error:  # what a job came to cannot be pickled
-        channel.write(Done(job.number, error=_sendable(error)))
+        channel.write(WorkerResult(job.number, error=_sendable(error)))
 
 
 def _sendable(error: Exception) -> BaseException:
@@ -225,7 +225,7 @@ def main() -> None:
             value = channel.read()
         except (EOFError, OSError):
             os._exit(0)  # a job that still runs has nobody to work for
-        if isinstance(value, Job):
+        if isinstance(value, WorkerJob):
             threading.Thread(target=_run, args=(value, channel, questions), name="job", daemon=True).start()
-        elif isinstance(value, Reply):
+        elif isinstance(value, HostReply):
             questions.settle(value)

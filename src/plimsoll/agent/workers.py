@@ -1,4 +1,4 @@
-"""Heavy pure work in processes of its own, so that nobody's request waits for somebody else's compaction.
+"""Runs CPU-heavy work in worker processes, so that one conversation's compaction does not delay the others.
 
     thread ─► a worker with nothing to compute, started when first needed ─► job ─► result
                  ├─ it died ──► the job is given to another one, once
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from plimsoll.agent.worker import Ask, Channel, Done, Job, Part, Ready, Reply
+from plimsoll.agent.worker import Channel, HostCall, HostReply, Part, Ready, WorkerJob, WorkerResult
 
 log = logging.getLogger(__name__)
 ATTEMPTS = 2
@@ -49,7 +49,7 @@ class _Running:
     objects: Sequence[Any]
     context: contextvars.Context  # the summary model finds there who watches it
     parts: list[Any] = field(default_factory=list)
-    done: Done | None = None  # None at the end: the process is gone
+    done: WorkerResult | None = None  # None at the end: the process is gone
     ended: threading.Event = field(default_factory=threading.Event)
 
 
@@ -80,7 +80,7 @@ class _Worker:
     def is_alive(self) -> bool:
         return not self._is_gone and self.process.poll() is None
 
-    def run(self, job: Job, objects: Sequence[Any] = ()) -> tuple[Any, list[Any]]:
+    def run(self, job: WorkerJob, objects: Sequence[Any] = ()) -> tuple[Any, list[Any]]:
         """The result of a job and what it yielded; `EOFError` or `OSError` where the process is gone."""
         running = _Running(objects, contextvars.copy_context())
         self._jobs[job.number] = running
@@ -100,9 +100,9 @@ class _Worker:
 
     def job(
         self, function: Callable[..., Any], arguments: tuple[Any, ...], data: bytes | None, hosted: bool
-    ) -> Job:
+    ) -> WorkerJob:
         """A job for it."""
-        return Job(next(self._numbers), function, arguments, data, hosted)
+        return WorkerJob(next(self._numbers), function, arguments, data, hosted)
 
     def kill(self) -> None:
         """End it now and leave no zombie; whoever waits for its jobs gets `EOFError`."""
@@ -148,21 +148,21 @@ class _Worker:
             return
         if isinstance(value, Part):
             running.parts.append(value.value)
-        elif isinstance(value, Done):
+        elif isinstance(value, WorkerResult):
             running.done = value
             running.ended.set()
         else:  # in a thread: a job may ask for several things side by side
             run = running.context.copy().run
             threading.Thread(target=run, args=(self._answer, value, running.objects), daemon=True).start()
 
-    def _answer(self, ask: Ask, objects: Sequence[Any]) -> None:
+    def _answer(self, ask: HostCall, objects: Sequence[Any]) -> None:
         if ask.waits:
             self.leave()
         try:
             found = getattr(objects[ask.object], ask.method)
-            reply = Reply(ask.number, found(*ask.arguments) if callable(found) else found)
+            reply = HostReply(ask.number, found(*ask.arguments) if callable(found) else found)
         except Exception as error:
-            reply = Reply(ask.number, error=error)
+            reply = HostReply(ask.number, error=error)
         if ask.waits:
             self.enter()
         # Where the worker is gone, whoever waits for the job sees that.
@@ -170,7 +170,7 @@ class _Worker:
             try:
                 self.channel.write(reply)
             except (TypeError, AttributeError) as error:  # it cannot be pickled
-                self.channel.write(Reply(ask.number, error=RuntimeError(str(reply.error or error))))
+                self.channel.write(HostReply(ask.number, error=RuntimeError(str(reply.error or error))))
 
     def enter(self) -> None:
         """Wait until it computes nothing, and let it compute for a job."""

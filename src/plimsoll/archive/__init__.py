@@ -1,10 +1,9 @@
-"""The archive: every word of every session, append-only, and what the model sees of it.
+"""The archive: every message of every session, append-only, and the views that the model sees.
 
-Stores are not loaded from here: `plimsoll.archive.opening` opens the one that the settings
+Stores are not loaded from here: `plimsoll.archive.open_archive` opens the one that the settings
 name, `plimsoll.archive.sqlite` has the one in a file.
 """
 
-from plimsoll.archive.change import Author, draft_of
 from plimsoll.archive.interface import Archive
 from plimsoll.archive.owners import OPERATOR, Owner, key_of, key_owner, room_owner
 from plimsoll.archive.query import SearchHit, SearchPage, SearchQuery
@@ -23,7 +22,8 @@ from plimsoll.archive.records import (
 )
 from plimsoll.archive.store import ArchiveStore
 from plimsoll.archive.titles import title_of
-from plimsoll.archive.views import Draft, Item, Reference, Shortened, View
+from plimsoll.archive.view_change import Author, draft_of
+from plimsoll.archive.views import Reference, ShortenedReference, View, ViewDraft, ViewItem
 
 __all__ = [
     "OPERATOR",
@@ -32,8 +32,6 @@ __all__ = [
     "ArchiveStore",
     "Author",
     "CompactionEvent",
-    "Draft",
-    "Item",
     "Lease",
     "Node",
     "NodeLink",
@@ -43,13 +41,15 @@ __all__ = [
     "SearchPage",
     "SearchQuery",
     "Session",
-    "Shortened",
+    "ShortenedReference",
     "Source",
     "Span",
     "StoredMessage",
     "UsageRecord",
     "UsageTotal",
     "View",
+    "ViewDraft",
+    "ViewItem",
     "draft_of",
     "key_of",
     "key_owner",

@@ -1,4 +1,4 @@
-"""The archive for synchronous code: a call in a worker thread, the work on the loop that the archive lives on.
+"""The archive for synchronous code: calls from a worker thread run on the archive's event loop.
 
     engine's thread ── run(archive.nodes(id)) ──► host's loop ── await ──► store
                     ◄── result, or an error ─────┘   within a deadline

@@ -1,4 +1,4 @@
-"""A message as bytes and back, its digest, and the words by which it is found.
+"""Encodes messages as bytes and back; their digests and searchable text.
 
 message ──► {"role":"tool","content":"…"}   keys in their order, nothing added, nothing dropped
         ──► digest                          the same for the same message, whatever the order of keys

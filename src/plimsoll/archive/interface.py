@@ -1,4 +1,4 @@
-"""`Archive`: the whole conversation of every session of one owner, append-only, and what the model sees of it.
+"""`Archive`: the sessions of one owner: complete append-only logs, and the views that the model sees.
 
     append ──► log ◄── references ── view ◄── commit_compaction / undo
                 ▲                                    │
@@ -28,7 +28,7 @@ from plimsoll.archive.records import (
     UsageRecord,
     UsageTotal,
 )
-from plimsoll.archive.views import Draft, Item, View
+from plimsoll.archive.views import View, ViewDraft, ViewItem
 from plimsoll.messages import Message
 
 
@@ -127,7 +127,7 @@ class Archive(ABC):
         """The view that holds, or an earlier one."""
 
     @abstractmethod
-    async def items(self, id: str, view: View | None = None) -> list[Item]:
+    async def items(self, id: str, view: View | None = None) -> list[ViewItem]:
         """What the model sees: the view that holds, or `view`. No other message is read."""
 
     @abstractmethod
@@ -151,7 +151,7 @@ class Archive(ABC):
 
     @abstractmethod
     async def commit_compaction(
-        self, id: str, draft: Draft, event: CompactionEvent, *, lease: Lease | None = None
+        self, id: str, draft: ViewDraft, event: CompactionEvent, *, lease: Lease | None = None
     ) -> View:
         """Nodes, their edges, the new view and the event, in one transaction.
 

@@ -1,4 +1,4 @@
-"""Who may use a gateway: access keys, their limits, and what each has used, shared by every process.
+"""Access keys of the gateway, their limits and their usage, shared by all processes.
 
     plim-4f9c2a71-Zk3…   id in the clear, which names the key; a secret, of which only a digest is kept
 
@@ -43,31 +43,31 @@ class AccessKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class KeyUsage:
     """What a key has used. Input, cached or not, and output count as tokens alike."""
 
     requests: int = 0
     tokens: int = 0
     money: float = 0.0
 
-    def plus(self, other: "Spent") -> "Spent":
-        return Spent(self.requests + other.requests, self.tokens + other.tokens, self.money + other.money)
+    def plus(self, other: "KeyUsage") -> "KeyUsage":
+        return KeyUsage(self.requests + other.requests, self.tokens + other.tokens, self.money + other.money)
 
-    def minus(self, other: "Spent") -> "Spent":
-        return Spent(self.requests - other.requests, self.tokens - other.tokens, self.money - other.money)
+    def minus(self, other: "KeyUsage") -> "KeyUsage":
+        return KeyUsage(self.requests - other.requests, self.tokens - other.tokens, self.money - other.money)
 
 
 @dataclass(frozen=True, slots=True)
-class KeyBook:
+class KeySnapshot:
     """All keys, revoked ones too, and what each has used today."""
 
     now: float
     keys: tuple[AccessKey, ...]
-    today: Mapping[str, Spent]
+    today: Mapping[str, KeyUsage]
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class RequestShare:
     """Requests that one process may let through in the minute that began at `start`."""
 
     requests: int
@@ -76,28 +76,28 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
+class UsageSettlement:
     """What one process has used with a key since it last said so, and what it still has reserved."""
 
     key: str
-    spent: Spent = field(default_factory=Spent)
-    held: Spent = field(default_factory=Spent)
+    spent: KeyUsage = field(default_factory=KeyUsage)
+    held: KeyUsage = field(default_factory=KeyUsage)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ReservationRequest:
     """A reservation that a process asks for: what the next request may use, and all requests that wait."""
 
-    need: Spent
-    wanted: Spent
+    need: KeyUsage
+    wanted: KeyUsage
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class Reservation:
     """The answer: how much was added to the reservation, None for nothing; and what the key has used today."""
 
-    granted: Spent | None
-    used: Spent
+    granted: KeyUsage | None
+    used: KeyUsage
     now: float
 
 
@@ -117,15 +117,15 @@ class KeyStore(ABC):
         """End the key that holds under this name; `UserError` where there is none."""
 
     @abstractmethod
-    async def book(self) -> KeyBook:
+    async def book(self) -> KeySnapshot:
         """Everything, in one look."""
 
     @abstractmethod
-    async def set_aside(self, id: str, most: int, part: int) -> Share:
+    async def set_aside(self, id: str, most: int, part: int) -> RequestShare:
         """One `part`th of what is left of this minute's `most` requests, at least one; none where none is left."""
 
     @abstractmethod
-    async def settle(self, holder: str, settlements: Sequence[Settlement], lease: float) -> None:
+    async def settle(self, holder: str, settlements: Sequence[UsageSettlement], lease: float) -> None:
         """Add what keys have used to today's sums; what the process `holder` has reserved becomes what it says.
 
         A reservation that is not settled again within `lease` seconds is void.
@@ -133,8 +133,14 @@ class KeyStore(ABC):
 
     @abstractmethod
     async def reserve(
-        self, holder: str, settlement: Settlement, wish: Wish, limits: KeyLimits, part: int, lease: float
-    ) -> Grant:
+        self,
+        holder: str,
+        settlement: UsageSettlement,
+        wish: ReservationRequest,
+        limits: KeyLimits,
+        part: int,
+        lease: float,
+    ) -> Reservation:
         """Settle, then reserve room for the wish while used and reserved together are below every limit.
 
         Granted is what the next request needs, and what all waiting ones want, or one `part`th of what is left,

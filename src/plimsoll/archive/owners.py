@@ -1,4 +1,4 @@
-"""Who owns a session, and with it everything that hangs on it: messages, views, nodes, pins, leases, events.
+"""The owner of a session and of everything in it: messages, views, nodes, pins, leases, events.
 
     operator                the person at this machine: terminal chats, imports, a gateway that asks for no keys
     key:4f9c2a71d0e3        an access key of the gateway: its sessions and its drop-in conversations

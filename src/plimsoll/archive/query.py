@@ -1,4 +1,4 @@
-"""What is looked for, and how an index can help.
+"""Search queries, and the index terms derived from them.
 
     words       parse_config "exact phrase" conf*     all of them, anywhere in a message
     substring   rse_conf                              the characters as they stand, case ignored

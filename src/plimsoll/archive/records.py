@@ -1,4 +1,4 @@
-"""What the archive holds, as values.
+"""The records of the archive as value objects.
 
     Session ─┬─ StoredMessage   the log: what was said, in order, for ever
              ├─ Node            a summary, and what it was made from

@@ -1,4 +1,4 @@
-"""Settings of this package: where the archive is.
+"""Settings of this package: the location of the archive.
 
 archive:
   url: null                                     archive.db in the home of Plimsoll

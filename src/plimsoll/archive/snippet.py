@@ -1,4 +1,4 @@
-"""The piece of a text around what was found, and a matcher that cannot run away.
+"""The snippet around a match, and a matcher with a time limit.
 
     … cfg = parse_config(path) …
             └──────────┘          marks are places within the snippet

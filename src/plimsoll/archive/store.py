@@ -1,4 +1,4 @@
-"""`ArchiveStore`: a whole database of sessions, for whoever runs Plimsoll.
+"""`ArchiveStore`: a whole database of sessions, for administration.
 
     open_archive ──► ArchiveStore ── for_owner("key:…") ──► Archive     engines, plugins, tools, endpoints
                           └─ keys, mail, health, the list of all sessions: administration only
@@ -11,9 +11,9 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
+from plimsoll.archive.inbox import Inbox
 from plimsoll.archive.interface import Archive
 from plimsoll.archive.keys import KeyStore
-from plimsoll.archive.mail import Mailbox
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Session
 
@@ -43,7 +43,7 @@ class ArchiveStore(ABC):
         """Who may use a gateway on this store."""
 
     @abstractmethod
-    def mailbox(self, account: str) -> Mailbox:
+    def inbox(self, account: str) -> Inbox:
         """Messages to this account on a chat platform until they are answered; no other account's."""
 
     @abstractmethod

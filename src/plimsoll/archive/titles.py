@@ -1,4 +1,4 @@
-"""A title for a session, from the first thing that the person asked."""
+"""A session's title, taken from the first request."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""A view: what the model sees, as an ordered list of references into the log.
+"""A view: the messages that the model sees, as an ordered list of references into the log.
 
     log    1 2 3 4 5 6 7 8 9 10 11 12 …          everything said, append-only
     view   1' 2 3 [node: 4–8] 9 10 │ 11 12 …      explicit up to `through`, then whatever follows
@@ -19,7 +19,7 @@ from plimsoll.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
-class Shortened:
+class ShortenedReference:
     """Message `sequence` in other words: a stub with a handle, an excerpt, a prompt with a note behind it."""
 
     sequence: int
@@ -27,7 +27,7 @@ class Shortened:
     handle: str  # of the original content
 
 
-Reference = Span | Shortened | NodeLink
+Reference = Span | ShortenedReference | NodeLink
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ViewItem:
     """One message of a view with where it comes from: a message of the log, whole or shortened, or a node."""
 
     message: Message
@@ -69,12 +69,12 @@ class Item:
         if self.node:
             return NodeLink(self.node)
         if self.shortened:
-            return Shortened(self.sequence, self.message, self.handle)
+            return ShortenedReference(self.sequence, self.message, self.handle)
         return Span(self.sequence, self.sequence)
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ViewDraft:
     """A new view that is not stored yet, the view it was made from, and the nodes that it brings."""
 
     base: int
@@ -100,7 +100,7 @@ def sequences_of(references: Sequence[Reference]) -> Iterator[Span]:
     for reference in references:
         if isinstance(reference, Span):
             yield reference
-        elif isinstance(reference, Shortened):
+        elif isinstance(reference, ShortenedReference):
             yield Span(reference.sequence, reference.sequence)
 
 

@@ -1,11 +1,10 @@
-"""Where the provider's prompt cache cuts, what it costs, and what it would have cost otherwise. Pure."""
+"""Prompt-cache breakpoints, prices, and what a conversation would have cost otherwise. Pure."""
 
 from plimsoll.caching.anthropic_rules import FIRST_TOKEN, LOOK_BACK, MAX_BREAKPOINTS
-from plimsoll.caching.bill import Bill, total
 from plimsoll.caching.blocks import Block, BlockChain, Prompt, RequestOptions
 from plimsoll.caching.breakpoints import (
     Breakpoint,
-    Plan,
+    BreakpointPlan,
     apply_anthropic_cache_control,
     apply_plan,
     breakpoints_in,
@@ -13,16 +12,16 @@ from plimsoll.caching.breakpoints import (
     marker_ttl,
     without_markers,
 )
-from plimsoll.caching.compaction_pays import (
+from plimsoll.caching.cost_policy import (
     NEVER,
     Clearing,
-    Course,
-    Terms,
-    Verdict,
+    CostDecision,
+    CostHistory,
+    Pricing,
     cheapest,
     clearing_pays,
     compaction_pays,
-    terms_of,
+    pricing_of,
 )
 from plimsoll.caching.planner import (
     CacheMemory,
@@ -40,10 +39,11 @@ from plimsoll.caching.policy import (
     request_extras,
     start_line,
 )
+from plimsoll.caching.pricing import Bill, total
 from plimsoll.caching.replay import (
     Compaction,
     Replay,
-    Step,
+    ReplayStep,
     SummaryCall,
     cold_summary_cost,
     replay,
@@ -62,22 +62,22 @@ __all__ = [
     "Block",
     "BlockChain",
     "Breakpoint",
+    "BreakpointPlan",
     "CacheMemory",
     "CacheSimulator",
     "CachingPolicy",
     "Clearing",
     "Compaction",
-    "Course",
+    "CostDecision",
+    "CostHistory",
     "Marked",
-    "Plan",
+    "Pricing",
     "Prompt",
     "Replay",
+    "ReplayStep",
     "RequestOptions",
-    "Step",
     "SummaryCall",
     "SummaryChoice",
-    "Terms",
-    "Verdict",
     "apply_anthropic_cache_control",
     "apply_plan",
     "breakpoints_in",
@@ -93,11 +93,11 @@ __all__ = [
     "plan_breakpoints",
     "plan_reading",
     "plan_system_and_3",
+    "pricing_of",
     "remember",
     "replay",
     "request_extras",
     "start_line",
-    "terms_of",
     "total",
     "uncached",
     "warm_summary_cost",

@@ -1,4 +1,4 @@
-"""Anthropic's prompt cache, rule by rule, as a small machine.
+"""A model of Anthropic's prompt cache, rule by rule.
 
     breakpoint at 35:   16 ◄── looks at 20 positions, itself counted ──► 35
     entry at 15:     15 is one too far: a miss, and everything is written again
@@ -15,9 +15,9 @@ one lives there, and creates none.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from plimsoll.caching.bill import Bill
 from plimsoll.caching.blocks import Key, Prompt
 from plimsoll.caching.breakpoints import LIFETIMES, Breakpoint
+from plimsoll.caching.pricing import Bill
 
 LOOK_BACK = 20  # positions that a breakpoint looks at, itself counted
 MAX_BREAKPOINTS = 4
@@ -25,14 +25,14 @@ FIRST_TOKEN = 2.0  # seconds until a response begins, and with it what the reque
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CacheEntry:
     """One stored prefix."""
 
     readable: float
     expires: float
     ttl: str
 
-    def renewed(self, now: float) -> "Entry":
+    def renewed(self, now: float) -> "CacheEntry":
         """The entry after a read at `now`."""
         return replace(self, expires=now + LIFETIMES[self.ttl])
 
@@ -83,7 +83,7 @@ class AnthropicCache:
     def __init__(self, minimum: int) -> None:
         self.minimum = minimum
         # The dead stay in the table, because a look-up asks for the time anyway.
-        self._entries: dict[Key, Entry] = {}
+        self._entries: dict[Key, CacheEntry] = {}
 
     def request(
         self,
@@ -116,7 +116,7 @@ class AnthropicCache:
         old, readable = self._entries.get(key), now + first_token
         if old is not None and now < old.expires:
             readable = min(readable, old.readable)
-        self._entries[key] = Entry(readable, now + LIFETIMES[ttl], ttl)
+        self._entries[key] = CacheEntry(readable, now + LIFETIMES[ttl], ttl)
 
     def _live(self, key: Key, now: float) -> bool:
         entry = self._entries.get(key)

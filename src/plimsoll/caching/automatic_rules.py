@@ -1,4 +1,4 @@
-"""Caches that work without markers: OpenAI's, Gemini's, and the one slot of a local server.
+"""Models of caches that need no markers: OpenAI's, Gemini's, and the single slot of a local server.
 
 openai_breakpoints   an entry at the end of the latest user or tool message and at explicit marks; written
                      at a price; found only where an entry ends, never at a shorter prefix in between
@@ -10,9 +10,9 @@ prefix               the prompt before this one, for as long as the server stand
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from plimsoll.caching.bill import Bill
 from plimsoll.caching.blocks import Key, Prompt, RequestOptions
 from plimsoll.caching.breakpoints import Breakpoint
+from plimsoll.caching.pricing import Bill
 from plimsoll.messages import SYSTEM_ROLES
 
 MAX_WRITES = 4

@@ -1,4 +1,4 @@
-"""A request as the provider's cache sees it: one ordered list of blocks with running hashes and token counts.
+"""A request as the provider's cache sees it: ordered blocks with running hashes and token counts.
 
     tools ─► system ─► messages
     [t][t]   [s][note]  [text][use use][result result][text] ...

@@ -1,4 +1,4 @@
-"""Where `cache_control` markers go on a message list, and how they are put there and read back.
+"""Sets `cache_control` markers on a message list, and reads them back.
 
     system_and_3:   [system*] ... [message*] [message*] [message*]      at most four markers, a rolling window
 
@@ -29,7 +29,7 @@ class Breakpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BreakpointPlan:
     """Where one request's markers go: as blocks for the simulator, as places in the message list for the wire."""
 
     breakpoints: tuple[Breakpoint, ...] = ()
@@ -78,7 +78,7 @@ def without_markers(messages: Sequence[Message]) -> list[Message]:
     return copy
 
 
-def apply_plan(messages: Sequence[Message], plan: Plan) -> list[Message]:
+def apply_plan(messages: Sequence[Message], plan: BreakpointPlan) -> list[Message]:
     """A deep copy with exactly the plan's markers."""
     copy = without_markers(messages)
     for index, part in plan.places:
@@ -106,10 +106,10 @@ def system_and_3_blocks(prompt: Prompt, native_anthropic: bool) -> list[int]:
     return [block for block in found if block is not None]
 
 
-def plan_of(prompt: Prompt, blocks: Iterable[int], ttl: str) -> Plan:
+def plan_of(prompt: Prompt, blocks: Iterable[int], ttl: str) -> BreakpointPlan:
     """A plan that marks the given blocks."""
     ordered = sorted(set(blocks))
-    return Plan(
+    return BreakpointPlan(
         tuple(Breakpoint(block, ttl) for block in ordered),
         tuple((prompt[block].message, prompt[block].part) for block in ordered),
         ttl,

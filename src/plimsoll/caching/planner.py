@@ -1,4 +1,4 @@
-"""Places the four markers where the provider's look-back finds what the last request wrote.
+"""Plans up to four breakpoints so that the provider's look-back finds what the last request cached.
 
     last request ended here        30 queued messages            now
     ...───────────────[E]──────────────────────────────────────[end]
@@ -19,7 +19,7 @@ from plimsoll.caching.anthropic_rules import FIRST_TOKEN, MAX_BREAKPOINTS, highe
 from plimsoll.caching.blocks import Key, Prompt
 from plimsoll.caching.breakpoints import (
     LIFETIMES,
-    Plan,
+    BreakpointPlan,
     markable_block,
     plan_of,
     system_and_3_blocks,
@@ -31,7 +31,7 @@ _FOR_EVER = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenPrefix:
     """An entry that an earlier request wrote."""
 
     key: Key
@@ -45,9 +45,9 @@ class Written:
 class CacheMemory:
     """Where the entries of one conversation stand; handed from request to request."""
 
-    entries: tuple[Written, ...] = ()
+    entries: tuple[WrittenPrefix, ...] = ()
 
-    def live(self, prompt: Prompt, now: float) -> dict[int, Written]:
+    def live(self, prompt: Prompt, now: float) -> dict[int, WrittenPrefix]:
         """The entries that this prompt could read, by block."""
         end = len(prompt)
         return {
@@ -59,7 +59,7 @@ class CacheMemory:
         }
 
 
-def plan_system_and_3(prompt: Prompt, ttl: str = "5m", native_anthropic: bool = False) -> Plan:
+def plan_system_and_3(prompt: Prompt, ttl: str = "5m", native_anthropic: bool = False) -> BreakpointPlan:
     """The markers of `apply_anthropic_cache_control` as a plan."""
     return plan_of(prompt, system_and_3_blocks(prompt, native_anthropic), ttl)
 
@@ -74,7 +74,7 @@ def plan_breakpoints(
     native_anthropic: bool = False,
     volatile: int = 0,
     head_messages: int = HEAD_MESSAGES,
-) -> Plan:
+) -> BreakpointPlan:
     """Up to four markers for this request.
 
     `volatile` messages at the end will be different next time and are neither
@@ -106,7 +106,7 @@ def plan_breakpoints(
     return plan_of(prompt, chosen, ttl)
 
 
-def plan_reading(prompt: Prompt, memory: CacheMemory, *, now: float, ttl: str = "5m") -> Plan:
+def plan_reading(prompt: Prompt, memory: CacheMemory, *, now: float, ttl: str = "5m") -> BreakpointPlan:
     """One marker on the highest live entry: reads it and writes nothing, for a request that is never extended."""
     best = max(memory.live(prompt, now), default=None)
     return plan_of(prompt, [] if best is None else [best], ttl)
@@ -115,7 +115,7 @@ def plan_reading(prompt: Prompt, memory: CacheMemory, *, now: float, ttl: str = 
 def remember(
     memory: CacheMemory | None,
     prompt: Prompt,
-    plan: Plan,
+    plan: BreakpointPlan,
     *,
     now: float,
     minimum: int = 0,
@@ -139,7 +139,7 @@ def remember(
         else:
             continue
         kept.pop(key, None)  # so that what was used last stands last
-        kept[key] = Written(key, block, now + LIFETIMES[ttl], ttl, readable)
+        kept[key] = WrittenPrefix(key, block, now + LIFETIMES[ttl], ttl, readable)
     return CacheMemory(tuple(kept.values())[-_REMEMBERED:])
 
 
@@ -147,12 +147,12 @@ def _is_system(prompt: Prompt, block: int) -> bool:
     return prompt[block].message < prompt.system_messages
 
 
-def _guess(prompt: Prompt, native_anthropic: bool) -> dict[int, Written]:
+def _guess(prompt: Prompt, native_anthropic: bool) -> dict[int, WrittenPrefix]:
     asked = next((i for i in range(prompt.count - 1, -1, -1) if prompt.role(i) == "assistant"), 0)
     for message in range(asked - 1, -1, -1):
         block = markable_block(prompt, message, native_anthropic)
         if block is not None:
-            return {block: Written(prompt.key(block), block, _FOR_EVER, "5m")}
+            return {block: WrittenPrefix(prompt.key(block), block, _FOR_EVER, "5m")}
     return {}
 
 
@@ -165,7 +165,7 @@ def _head_block(prompt: Prompt, head_messages: int, native_anthropic: bool) -> i
 
 
 def _head_is_due(
-    prompt: Prompt, head: int, end: int, live: dict[int, Written], minimum: int, now: float, ttl: str
+    prompt: Prompt, head: int, end: int, live: dict[int, WrittenPrefix], minimum: int, now: float, ttl: str
 ) -> bool:
     if head in live:
         return head < max(live) and live[head].expires < now + LIFETIMES[ttl] / 2

@@ -1,4 +1,4 @@
-"""Whether a model's requests carry cache markers, in which form, and what the person is told.
+"""Whether and how a model's requests carry cache markers, and the line that reports it.
 
     Claude + Anthropic's API   ─► on, markers also on tool messages
     Claude + OpenRouter        ─► on, markers on content parts only, with their TTL

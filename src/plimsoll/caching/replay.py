@@ -1,4 +1,4 @@
-"""A recorded conversation as the requests an agent sent, billed one by one.
+"""Replays a recorded conversation as an agent's requests and bills each one.
 
     system user | assistant tool | assistant user | assistant
                 ^                ^                ^
@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from plimsoll.caching.anthropic_rules import FIRST_TOKEN
-from plimsoll.caching.bill import Bill, priced, total
 from plimsoll.caching.blocks import BlockChain, Prompt
-from plimsoll.caching.breakpoints import Plan
+from plimsoll.caching.breakpoints import BreakpointPlan
 from plimsoll.caching.planner import CacheMemory, plan_breakpoints, plan_reading, plan_system_and_3, remember
 from plimsoll.caching.policy import STRATEGIES
+from plimsoll.caching.pricing import Bill, priced, total
 from plimsoll.caching.simulator import CacheSimulator, uncached
 from plimsoll.errors import SettingError
 from plimsoll.messages import Message
@@ -45,7 +45,7 @@ class Compaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReplayStep:
     """One request of a replay."""
 
     at: int  # the message that answered it, or before which the compaction happened
@@ -60,7 +60,7 @@ class Replay:
 
     model: str
     strategy: str
-    steps: tuple[Step, ...]
+    steps: tuple[ReplayStep, ...]
 
     @property
     def total(self) -> Bill:
@@ -102,9 +102,9 @@ class _Run:
             t, prompt, plan_reading(prompt, self.memory, now=t, ttl=self.ttl), call.output_tokens
         )
 
-    def _plan(self, t: float, prompt: Prompt, volatile: int) -> Plan:
+    def _plan(self, t: float, prompt: Prompt, volatile: int) -> BreakpointPlan:
         if self.card.cache.style != "anthropic" or self.strategy == "none":
-            return Plan()
+            return BreakpointPlan()
         if self.strategy == "system_and_3":
             return plan_system_and_3(prompt, self.ttl, self.native)
         return plan_breakpoints(
@@ -117,7 +117,7 @@ class _Run:
             volatile=volatile,
         )
 
-    def _send(self, t: float, prompt: Prompt, plan: Plan, output_tokens: int) -> Bill:
+    def _send(self, t: float, prompt: Prompt, plan: BreakpointPlan, output_tokens: int) -> Bill:
         if self.strategy == "none":
             return uncached(prompt.tokens, self.card, output_tokens)
         bill = self.simulator.request(
@@ -145,7 +145,7 @@ class _Walk:
         self._messages, self._chain, self._run, self._gaps = messages, chain, run, gaps
         self._view, self._offset, self._t = list(messages), 0, 0.0
         self._whole = chain.prompt(self._view)
-        self.steps: list[Step] = []
+        self.steps: list[ReplayStep] = []
 
     def sent_before(self, index: int) -> Sequence[Message]:
         """What stands before a recorded message in the view."""
@@ -170,7 +170,7 @@ class _Walk:
         self._whole = self._chain.prompt(self._view)
 
     def _billed(self, at: int, kind: str, bill: Bill) -> None:
-        self.steps.append(Step(at, self._t, kind, bill))
+        self.steps.append(ReplayStep(at, self._t, kind, bill))
         self._t += self._gaps[(len(self.steps) - 1) % len(self._gaps)]
 
 

@@ -1,4 +1,4 @@
-"""Settings of this package: how long cached prompts live and where the breakpoints go.
+"""Settings of this package: cache lifetime and breakpoint strategy.
 
     [ tools ][ system ]●[ ... ][ message ]●[ message ]●[ message ]●     system_and_3
 

@@ -1,4 +1,4 @@
-"""What a provider would charge: requests in, bills out, the cache's state kept in between.
+"""Simulates what a provider charges: requests in, bills out, with the cache's state in between.
 
     (style, model, workspace) ─► cache          request(t, prompt, card, breakpoints) ─► Bill
 
@@ -13,9 +13,9 @@ from typing import Protocol
 
 from plimsoll.caching.anthropic_rules import FIRST_TOKEN, AnthropicCache
 from plimsoll.caching.automatic_rules import AutomaticCache, BreakpointCache, SlotCache
-from plimsoll.caching.bill import Bill, priced
 from plimsoll.caching.blocks import Prompt
 from plimsoll.caching.breakpoints import Breakpoint
+from plimsoll.caching.pricing import Bill, priced
 from plimsoll.models import ModelCard
 
 _OPENAI_LIFETIME = 1800

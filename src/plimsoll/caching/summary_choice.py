@@ -1,4 +1,4 @@
-"""Which way a summary is cheaper: at the end of the warm conversation, or by a cheap model on excerpts.
+"""Chooses the cheaper way to a summary: the main model on its warm cache, or a cheap model on excerpts.
 
     warm   [ conversation, read from the cache ][ instruction ]   on the conversation's own model
     cold   [ instruction ][ excerpts of the middle ]              on any model, at full price

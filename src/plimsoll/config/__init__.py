@@ -1,34 +1,35 @@
-"""Configuration: YAML, environment and flags in, checked settings out, each value knowing its source."""
+"""Configuration: validated settings from YAML, environment and flags, each with its source."""
 
 from plimsoll.config.edit import set_value
 from plimsoll.config.load import (
     BUILT_IN_ENGINES,
     FILE_NAME,
-    Loaded,
-    Report,
+    ConfigReport,
+    LoadedSettings,
     check_settings,
     current_key,
     find_setting,
     load_settings,
     plimsoll_home,
 )
-from plimsoll.config.scalars import read_text, scalar_text, told, without_secrets
+from plimsoll.config.scalars import error_value, read_text, scalar_text, without_secrets
 from plimsoll.config.schema import Setting, Settings, all_keys, setting_at
-from plimsoll.config.sources import Given, Problem, Source
+from plimsoll.config.values import ConfigProblem, GivenValue, ValueSource
 
 __all__ = [
     "BUILT_IN_ENGINES",
     "FILE_NAME",
-    "Given",
-    "Loaded",
-    "Problem",
-    "Report",
+    "ConfigProblem",
+    "ConfigReport",
+    "GivenValue",
+    "LoadedSettings",
     "Setting",
     "Settings",
-    "Source",
+    "ValueSource",
     "all_keys",
     "check_settings",
     "current_key",
+    "error_value",
     "find_setting",
     "load_settings",
     "plimsoll_home",
@@ -36,6 +37,5 @@ __all__ = [
     "scalar_text",
     "set_value",
     "setting_at",
-    "told",
     "without_secrets",
 ]

@@ -1,4 +1,4 @@
-"""The page `docs/configuration.md`, written from the settings themselves.
+"""Generates `docs/configuration.md` from the settings.
 
     python -m plimsoll.config.docs > docs/configuration.md
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from plimsoll.config.scalars import scalar_text
 from plimsoll.config.schema import Setting, all_keys, is_any_name, sections
-from plimsoll.config.sources import KeyPath
+from plimsoll.config.values import KeyPath
 
 _OPENING = """\
 # Configuration

@@ -1,4 +1,4 @@
-"""`config.yaml` as a document: its values, the line of every key, and what keeps it from being read.
+"""Reads `config.yaml`: its values, the line of every key, and its syntax errors.
 
     text ──compose──► nodes with marks ──► lines, duplicate keys
          ──load─────► plain values (YAML 1.2: `yes` is text, `true` is true)
@@ -17,7 +17,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node
 from ruamel.yaml.reader import ReaderError
 
-from plimsoll.config.sources import KeyPath, Problem
+from plimsoll.config.values import ConfigProblem, KeyPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Document:
     data: Mapping[Any, Any] = field(default_factory=dict)
     root: Node | None = None
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ConfigProblem, ...] = ()
 
     def line_of(self, path: KeyPath) -> int | None:
         """The line of a key, or of the nearest key above it that has one (aliases and merges have none)."""
@@ -89,7 +89,7 @@ def parse_document(path: Path, text: str) -> Document:
             sentence = (
                 f"{'.'.join(key_path)} is set twice, first on line {lines[key_path]}. Keep one of them."
             )
-            duplicates.append(Problem(f"{path}:{line}", key_path, sentence))
+            duplicates.append(ConfigProblem(f"{path}:{line}", key_path, sentence))
         lines.setdefault(key_path, line)
     return Document(path, text, data, root, lines, tuple(duplicates))
 
@@ -107,7 +107,7 @@ def _entries(node: Node, path: KeyPath, seen: set[int]) -> Iterator[tuple[KeyPat
 
 
 def _broken(path: Path, text: str, where: str, sentence: str) -> Document:
-    return Document(path, text, problems=(Problem(where, (), sentence),))
+    return Document(path, text, problems=(ConfigProblem(where, (), sentence),))
 
 
 def _place(error: MarkedYAMLError) -> str:

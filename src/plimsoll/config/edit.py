@@ -24,7 +24,7 @@ from plimsoll.config.legacy import renamed
 from plimsoll.config.load import examine
 from plimsoll.config.scalars import scalar_text, without_secrets
 from plimsoll.config.schema import path_of, setting_at
-from plimsoll.config.sources import KeyPath, setting_error
+from plimsoll.config.values import KeyPath, setting_error
 from plimsoll.errors import SettingError, advice_on
 
 _BOM = b"\xef\xbb\xbf"

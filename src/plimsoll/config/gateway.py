@@ -1,4 +1,4 @@
-"""Settings of the gateway: where it listens, whom it lets in, how much it takes, what it tells.
+"""Settings of the gateway: address, access, limits, telemetry.
 
     gateway:
       host: 127.0.0.1        anything else needs keys

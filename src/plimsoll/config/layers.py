@@ -1,4 +1,4 @@
-"""Each source as a flat list of given values, with what cannot be a setting told apart.
+"""Reads each source into a flat list of values, and reports unknown keys.
 
     config.yaml    {compression: {threshold: 0.4}}        ─┐
     environment    PLIMSOLL_COMPRESSION__THRESHOLD=0.4    ─┼─►  Given(path, 0.4, source)
@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from plimsoll.config.document import Document
 from plimsoll.config.legacy import renamed
-from plimsoll.config.scalars import read_text, shown
+from plimsoll.config.scalars import display_value, read_text
 from plimsoll.config.schema import (
     PREFIX,
     Setting,
@@ -28,10 +28,10 @@ from plimsoll.config.schema import (
     sections,
     setting_at,
 )
-from plimsoll.config.sources import COMMAND_LINE, Given, KeyPath, Problem, Source
+from plimsoll.config.values import COMMAND_LINE, ConfigProblem, GivenValue, KeyPath, ValueSource
 from plimsoll.secrets import is_secret_name
 
-Found = Iterator[Given | Problem]
+Found = Iterator[GivenValue | ConfigProblem]
 
 
 def from_file(document: Document) -> Found:
@@ -49,10 +49,10 @@ def from_environment(environ: Mapping[str, str]) -> Found:
         path = tuple(name.removeprefix(PREFIX).lower().split("__"))
         setting = by_variable.get(name) or setting_at(renamed(path))
         if setting is None or (name not in by_variable and renamed(path) == path):
-            yield Problem(name, path, _unknown_variable(name, path, sorted(by_variable)))
+            yield ConfigProblem(name, path, _unknown_variable(name, path, sorted(by_variable)))
         else:
             value = read_text(setting, environ[name])
-            yield Given(setting.path, value, Source("variable", name), ".".join(path))
+            yield GivenValue(setting.path, value, ValueSource("variable", name), ".".join(path))
 
 
 def from_flags(flags: Mapping[str, Any]) -> Found:
@@ -62,9 +62,9 @@ def from_flags(flags: Mapping[str, Any]) -> Found:
         if value is None:
             continue
         if setting_at(renamed(path)):
-            yield Given(renamed(path), value, COMMAND_LINE, key)
+            yield GivenValue(renamed(path), value, COMMAND_LINE, key)
         else:
-            yield Problem(str(COMMAND_LINE), path, unknown_key(path))
+            yield ConfigProblem(str(COMMAND_LINE), path, unknown_key(path))
 
 
 def misspelled_variables(environ: Mapping[str, str]) -> Iterator[str]:
@@ -124,18 +124,18 @@ def nearest(path: KeyPath) -> str | None:
 def _from_mapping(document: Document, mapping: Mapping[Any, Any], above: KeyPath) -> Found:
     for name, value in mapping.items():
         path = (*above, str(name))
-        source = Source("file", str(document.path), document.line_of(path))
+        source = ValueSource("file", str(document.path), document.line_of(path))
         if setting_at(renamed(path)) and isinstance(name, str):
-            yield Given(renamed(path), value, source, ".".join(path))
+            yield GivenValue(renamed(path), value, source, ".".join(path))
         elif not is_section(path):
-            yield Problem(str(source), path, unknown_key(path))
+            yield ConfigProblem(str(source), path, unknown_key(path))
         elif not value and _incomplete(path):
-            yield Problem(str(source), path, f"{'.'.join(path)} is empty; {_incomplete(path)}.")
+            yield ConfigProblem(str(source), path, f"{'.'.join(path)} is empty; {_incomplete(path)}.")
         elif isinstance(value, Mapping):
             yield from _from_mapping(document, value, path)
         elif value is not None:  # `compression:` with every key below commented out is an empty section
-            sentence = f"{'.'.join(path)} is {shown(value)}, but it is a section; its keys are "
-            yield Problem(str(source), path, f"{sentence}{_keys_below(path)}.")
+            sentence = f"{'.'.join(path)} is {display_value(value)}, but it is a section; its keys are "
+            yield ConfigProblem(str(source), path, f"{sentence}{_keys_below(path)}.")
 
 
 def _incomplete(path: KeyPath) -> str:

@@ -1,4 +1,4 @@
-"""Older spellings: still honoured, always reported.
+"""Older names of settings: still accepted, always reported.
 
     compression.summary_model  ──►  auxiliary.compression.model
     model.cache_ttl            ──►  prompt_caching.cache_ttl
@@ -8,7 +8,7 @@ Where both spellings are set, the new one wins, whichever source it comes from.
 
 from collections.abc import Sequence
 
-from plimsoll.config.sources import Given, KeyPath
+from plimsoll.config.values import GivenValue, KeyPath
 
 _NEW_NAME: dict[KeyPath, KeyPath] = {
     ("compression", "summary_model"): ("auxiliary", "compression", "model"),
@@ -21,10 +21,10 @@ def renamed(path: KeyPath) -> KeyPath:
     return _NEW_NAME.get(path, path)
 
 
-def settle(given: Sequence[Given]) -> tuple[list[Given], list[str]]:
+def settle(given: Sequence[GivenValue]) -> tuple[list[GivenValue], list[str]]:
     """The values that count, lowest source first, and a notice for every older spelling."""
     spelled_today = {one.path for one in given if one.spelled == one.key}
-    kept: list[Given] = []
+    kept: list[GivenValue] = []
     notices: list[str] = []
     for one in given:
         if one.spelled == one.key:

@@ -1,4 +1,4 @@
-"""Settings from all sources, checked, each value knowing who set it.
+"""Loads and validates settings from all sources; each value knows its source.
 
     defaults ◄─ config.yaml ◄─ environment ◄─ flags      later wins
                      └──────── every value checked, all problems told at once
@@ -19,9 +19,9 @@ from pydantic import ValidationError
 from plimsoll.config.document import Document, read_document
 from plimsoll.config.layers import from_environment, from_file, from_flags, misspelled_variables, unknown_key
 from plimsoll.config.legacy import renamed, settle
-from plimsoll.config.scalars import shown, told
+from plimsoll.config.scalars import display_value, error_value
 from plimsoll.config.schema import Setting, Settings, path_of, setting_at
-from plimsoll.config.sources import DEFAULT, Given, KeyPath, Problem, Source, setting_error
+from plimsoll.config.values import DEFAULT, ConfigProblem, GivenValue, KeyPath, ValueSource, setting_error
 from plimsoll.errors import SettingError
 
 BUILT_IN_ENGINES = ("compressor", "lcm")
@@ -31,20 +31,20 @@ _SWITCHES = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "fa
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedSettings:
     """Checked settings, what to tell the person about them, and where each came from."""
 
     settings: Settings
     path: Path
     notices: tuple[str, ...]
-    given: Mapping[str, tuple[Given, ...]]  # by key, the one that holds first
+    given: Mapping[str, tuple[GivenValue, ...]]  # by key, the one that holds first
 
-    def source(self, key: str) -> Source:
+    def source(self, key: str) -> ValueSource:
         """Who set the value that holds."""
         find_setting(key)
         return self.given[key][0].source if key in self.given else DEFAULT
 
-    def overridden(self, key: str) -> tuple[Given, ...]:
+    def overridden(self, key: str) -> tuple[GivenValue, ...]:
         """What lower sources gave for the key, highest first."""
         find_setting(key)
         return self.given.get(key, ())[1:]
@@ -61,13 +61,13 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ConfigReport:
     """The outcome of a check; `loaded` is None where there is a problem."""
 
     path: Path
-    problems: tuple[Problem, ...]
+    problems: tuple[ConfigProblem, ...]
     notices: tuple[str, ...]
-    loaded: Loaded | None
+    loaded: LoadedSettings | None
 
 
 def plimsoll_home(environ: Mapping[str, str] | None = None) -> Path:
@@ -82,7 +82,7 @@ def load_settings(
     home: Path | None = None,
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
-) -> Loaded:
+) -> LoadedSettings:
     """The settings that hold; a `SettingError` that tells every problem where there is one."""
     variables = os.environ if environ is None else environ
     path = (home or plimsoll_home(variables)) / FILE_NAME
@@ -98,7 +98,7 @@ def check_settings(
     flags: Mapping[str, Any] | None = None,
     known_engines: Collection[str] = BUILT_IN_ENGINES,
     plugin_problems: Callable[[Settings], Sequence[str]] | None = None,
-) -> Report:
+) -> ConfigReport:
     """Everything there is to say about the configuration, the name of the engine included.
 
     `plugin_problems` tries the engine and the plugins that the settings name, and outranks `known_engines`.
@@ -113,19 +113,19 @@ def check_settings(
         return report
     engine = loaded.settings.context.engine
     near = difflib.get_close_matches(engine, known_engines, n=1)
-    sentence = f"context.engine is {shown(engine)}; no such engine is installed. " + (
+    sentence = f"context.engine is {display_value(engine)}; no such engine is installed. " + (
         f"Did you mean {near[0]}?" if near else f"Installed: {', '.join(sorted(known_engines))}."
     )
-    problem = Problem(str(loaded.source("context.engine")), ("context", "engine"), sentence)
-    return Report(report.path, (problem,), report.notices, None)
+    problem = ConfigProblem(str(loaded.source("context.engine")), ("context", "engine"), sentence)
+    return ConfigReport(report.path, (problem,), report.notices, None)
 
 
-def _with_plugins(report: Report, loaded: Loaded, sentences: Sequence[str]) -> Report:
+def _with_plugins(report: ConfigReport, loaded: LoadedSettings, sentences: Sequence[str]) -> ConfigReport:
     """The report with what plugins have to say, each sentence at the key that it is about."""
     problems = []
     for sentence in sentences:
         key = "plugins.enabled" if sentence.startswith("plugins.enabled") else "context.engine"
-        problems.append(Problem(str(loaded.source(key)), path_of(key), sentence))
+        problems.append(ConfigProblem(str(loaded.source(key)), path_of(key), sentence))
     return replace(report, problems=tuple(problems), loaded=None) if problems else report
 
 
@@ -137,31 +137,31 @@ def find_setting(key: str) -> Setting:
     return setting
 
 
-def examine(document: Document, environ: Mapping[str, str], flags: Mapping[str, Any]) -> Report:
+def examine(document: Document, environ: Mapping[str, str], flags: Mapping[str, Any]) -> ConfigReport:
     """Check all sources against the schema, and one key against another. Reads nothing."""
     found = [*from_file(document), *from_environment(environ), *from_flags(flags)]
-    sound: list[Given] = []
-    problems: list[Problem] = []
+    sound: list[GivenValue] = []
+    problems: list[ConfigProblem] = []
     for one in found:
-        wrong = one if isinstance(one, Problem) else _complaint(one)
+        wrong = one if isinstance(one, ConfigProblem) else _complaint(one)
         if wrong is not None:
             problems.append(wrong)
-        elif isinstance(one, Given):
+        elif isinstance(one, GivenValue):
             sound.append(one)
     kept, notices = settle(sound)
-    by_key: dict[str, tuple[Given, ...]] = {}
+    by_key: dict[str, tuple[GivenValue, ...]] = {}
     for one in kept:
         by_key[one.key] = (one, *by_key.get(one.key, ()))
     notices += misspelled_variables(environ)
     settings, disagreements = _compose(by_key, problems)
     problems += disagreements
     if settings is None or problems:
-        return Report(document.path, tuple(problems), tuple(notices), None)
-    loaded = Loaded(settings, document.path, tuple(notices), by_key)
-    return Report(document.path, (), tuple(notices), loaded)
+        return ConfigReport(document.path, tuple(problems), tuple(notices), None)
+    loaded = LoadedSettings(settings, document.path, tuple(notices), by_key)
+    return ConfigReport(document.path, (), tuple(notices), loaded)
 
 
-def _complaint(one: Given) -> Problem | None:
+def _complaint(one: GivenValue) -> ConfigProblem | None:
     """What is wrong with one value by itself."""
     setting = setting_at(one.path)
     assert setting is not None  # the layers give known keys only
@@ -175,11 +175,11 @@ def _complaint(one: Given) -> Problem | None:
         return None
     reason = mine[0]["msg"] if mine[0]["type"] == "endpoint" else f"it must be {setting.allowed}"
     key, value = _innermost(one, mine[0]["loc"])
-    sentence = f"{key} is {told(setting, value)}; {reason}{_advice(setting, value)}."
-    return Problem(str(one.source), one.path, sentence)
+    sentence = f"{key} is {error_value(setting, value)}; {reason}{_advice(setting, value)}."
+    return ConfigProblem(str(one.source), one.path, sentence)
 
 
-def _innermost(one: Given, place: Sequence[int | str]) -> tuple[str, Any]:
+def _innermost(one: GivenValue, place: Sequence[int | str]) -> tuple[str, Any]:
     """The key and value to name: of a list or map, the entry that is wrong."""
     found: Any = one.value
     names = []
@@ -205,8 +205,8 @@ def _advice(setting: Setting, value: Any) -> str:
 
 
 def _compose(
-    by_key: Mapping[str, tuple[Given, ...]], problems: Sequence[Problem]
-) -> tuple[Settings | None, list[Problem]]:
+    by_key: Mapping[str, tuple[GivenValue, ...]], problems: Sequence[ConfigProblem]
+) -> tuple[Settings | None, list[ConfigProblem]]:
     """The settings, or how keys that are sound by themselves disagree with each other."""
     winners = {given[0].path: given[0] for given in by_key.values()}
     try:
@@ -222,18 +222,22 @@ def _compose(
         return None, disagreements
 
 
-def _disagreement(winners: Mapping[KeyPath, Given], section: KeyPath, key: str | None, why: str) -> Problem:
+def _disagreement(
+    winners: Mapping[KeyPath, GivenValue], section: KeyPath, key: str | None, why: str
+) -> ConfigProblem:
     """How a section does not fit together, told about one key of it or, where none is to blame, about all."""
     if key is None:
         first = next(given for path, given in winners.items() if path[: len(section)] == section)
-        return Problem(str(first.source), section, f"{'.'.join(section)} is incomplete; {why}.")
+        return ConfigProblem(str(first.source), section, f"{'.'.join(section)} is incomplete; {why}.")
     path = (*section, key)
-    return Problem(
-        str(winners[path].source), path, f"{winners[path].spelled} is {shown(winners[path].value)}; {why}."
+    return ConfigProblem(
+        str(winners[path].source),
+        path,
+        f"{winners[path].spelled} is {display_value(winners[path].value)}; {why}.",
     )
 
 
-def _tree(given: Iterable[Given]) -> dict[str, Any]:
+def _tree(given: Iterable[GivenValue]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for one in given:
         branch = tree

@@ -1,4 +1,4 @@
-"""Settings of the chat platforms on which the gateway answers people.
+"""Settings of the chat platforms that the gateway serves.
 
     gateway:
       matrix:

@@ -1,4 +1,4 @@
-"""One value as text and back: how it is read from a variable, written to YAML, shown to a person.
+"""Converts one value from and to text: environment variables, YAML, display.
 
     "0.4" ──read_text──► 0.4 ──scalar_text──► 0.4        "sk-ant-..." ──shown──► (not shown)
     {TOKEN: abc} ──without_secrets──► {TOKEN: (not shown)}
@@ -91,13 +91,13 @@ def _arguments_without_secrets(arguments: Sequence[Any]) -> Iterator[Any]:
         named = one.startswith("-") and not equals and is_secret_name(name.lstrip("-"))
 
 
-def told(setting: Setting, value: Any) -> str:
+def error_value(setting: Setting, value: Any) -> str:
     """The value of this setting, or one in it, in a message."""
     is_hidden = setting.is_private and not isinstance(value, dict | list | None)
-    return _HIDDEN if is_hidden else shown(value)
+    return _HIDDEN if is_hidden else display_value(value)
 
 
-def shown(value: Any) -> str:
+def display_value(value: Any) -> str:
     """A value in a message: short, and never a secret."""
     if isinstance(value, dict):
         return "a mapping"

@@ -1,4 +1,4 @@
-"""All settings in one tree, composed from the packages that own them, and described key by key.
+"""The tree of all settings, composed from the packages that own them, with a description of each key.
 
     Settings ─┬─ model           models/settings.py
               ├─ context         context/settings.py
@@ -30,7 +30,7 @@ from plimsoll.agent.settings import AgentSettings
 from plimsoll.archive.settings import ArchiveSettings
 from plimsoll.caching.settings import PromptCachingSettings
 from plimsoll.config.gateway import GatewaySection
-from plimsoll.config.sources import KeyPath
+from plimsoll.config.values import KeyPath
 from plimsoll.context.settings import (
     AuxiliarySettings,
     CompressionSettings,

@@ -1,4 +1,4 @@
-"""How many tokens each part of a compacted conversation may take.
+"""Token budgets for each part of a compacted conversation.
 
 For a 200 000-token model at defaults: threshold 100 000, tail 20 000, summary at most 10 000.
 
@@ -39,7 +39,7 @@ _REARM_SHARE = 0.10  # of the window: growth before the next compaction where th
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedPart:
     """Tokens of a request that no compaction reduces, by their parts, as the provider counts them."""
 
     overhead: int = 0  # tool schemas, and what the provider adds itself
@@ -102,12 +102,12 @@ class Budget:
         wanted = max(self.summary_tokens(compressed_tokens + earlier_tokens), earlier_tokens)
         return min(wanted, self.max_summary_tokens)
 
-    def sizes(self, fixed: Fixed | None = None) -> "Sizes":
+    def sizes(self, fixed: FixedPart | None = None) -> "Sizes":
         """The sizes that hold for a conversation with this fixed part.
 
         An opening that does not fit the threshold is not fixed: it goes to the summary.
         """
-        fixed = fixed or Fixed()
+        fixed = fixed or FixedPart()
         if fixed.total >= self.threshold_tokens > fixed.total - fixed.opening:
             fixed = replace(fixed, opening=0)
         return Sizes(self, fixed)
@@ -128,7 +128,7 @@ class Sizes:
     """The sizes of one conversation: its trigger, its target, its limits. All as the provider counts."""
 
     budget: Budget
-    fixed: Fixed
+    fixed: FixedPart
 
     @property
     def is_fixed_too_large(self) -> bool:

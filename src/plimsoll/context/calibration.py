@@ -1,4 +1,4 @@
-"""What the provider counts for a conversation, derived from what the estimate says about its messages.
+"""Converts estimated tokens into what the provider counts.
 
     counted = overhead + ratio x estimate
               │          └─ how the model's tokenizer differs from the estimate

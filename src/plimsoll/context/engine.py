@@ -1,4 +1,4 @@
-"""The contract between a host and a context engine: the public plugin interface.
+"""The interface between a host and a context engine, and the public plugin interface.
 
     host ── update_from_response(usage) ──►  engine   counts tokens
          ── should_compress() ───────────►            decides when

@@ -1,4 +1,4 @@
-"""The commit gate: what a compacted conversation must satisfy before it may replace the original.
+"""The gate: conditions that a compacted conversation must satisfy before it replaces the original.
 
     valid on the wire · strictly smaller · the newest request word for word · one summary at most
 

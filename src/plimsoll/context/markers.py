@@ -1,4 +1,4 @@
-"""The two fixed texts that a compaction leaves in a conversation, and how they are recognised later.
+"""The note and the summary prefix that a compaction adds, and how they are recognised later.
 
     [ system + note ][ first exchange ][ summary ][ tail ]
       └── the note, a text block of its own    └── our summary: directly after the head, nowhere else
@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from plimsoll.archive import Item
+from plimsoll.archive import ViewItem
 from plimsoll.context.ledger import SECTIONS
 from plimsoll.messages import SYSTEM_ROLES, Message, text_of, texts_of
 
@@ -57,7 +57,7 @@ def as_said(message: Message) -> Message:
     return QuotedSummary(message) if is_summary(message) else message
 
 
-def as_stored(items: Iterable[Item]) -> list[Message]:
+def as_stored(items: Iterable[ViewItem]) -> list[Message]:
     """The messages of a view: a summary is ours where the archive has it as a node."""
     return [_as_node(item.message) if item.node else as_said(item.message) for item in items]
 

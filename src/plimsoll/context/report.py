@@ -1,15 +1,15 @@
-"""What a compaction did, for the person and the log."""
+"""The report of a compaction, for people and for the log."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from plimsoll.context.budget import Fixed
+from plimsoll.context.budget import FixedPart
 
 
 @dataclass(frozen=True, slots=True)
-class Cleared:
+class ClearedResult:
     """One tool result that was replaced by a stub."""
 
     index: int
@@ -21,7 +21,7 @@ class Cleared:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortened:
+class ShortenedMessage:
     """One message that stays in the context in fewer words."""
 
     index: int
@@ -32,7 +32,7 @@ class Shortened:
 
 
 @dataclass(frozen=True)
-class Report:
+class CompactionReport:
     """One call of `compress()`: what went in, what came out, and why.
 
     Tokens are what the provider counts, tool schemas and other overhead included, as far as the caller said what it
@@ -49,11 +49,13 @@ class Report:
     evidence: str = ""  # the quotes after them
     summary_source: Literal["model", "deterministic"] = "deterministic"
     steps: tuple[str, ...] = ()
-    shortened: tuple[Shortened, ...] = ()  # in the head and the tail
-    fixed: Fixed = field(default_factory=Fixed)  # what no compaction reduces
+    shortened: tuple[ShortenedMessage, ...] = ()  # in the head and the tail
+    fixed: FixedPart = field(default_factory=FixedPart)  # what no compaction reduces
     rearm_tokens: int = 0  # the size at which the next compaction is due
     # Describing thousands of cleared results costs more than the compaction itself, so it waits until asked.
-    _describe_pruned: Callable[[], tuple[Cleared, ...]] = field(default=tuple, repr=False, compare=False)
+    _describe_pruned: Callable[[], tuple[ClearedResult, ...]] = field(
+        default=tuple, repr=False, compare=False
+    )
 
     @property
     def whole_summary(self) -> str:
@@ -61,6 +63,6 @@ class Report:
         return "\n".join(part for part in (self.summary, self.evidence) if part)
 
     @cached_property
-    def pruned(self) -> tuple[Cleared, ...]:
+    def pruned(self) -> tuple[ClearedResult, ...]:
         """The tool results that left the context, oldest first."""
         return self._describe_pruned()

@@ -1,4 +1,4 @@
-"""Settings of this package: which engine and plugins, when it compacts, who writes the summary.
+"""Settings of this package: the engine, plugins, when to compact, the summary model.
 
     window ──────────────────────────────────────────────► context_length
     [ head ][ ------------- middle ------------- ][ tail ]│

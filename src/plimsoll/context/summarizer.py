@@ -1,4 +1,4 @@
-"""What an engine needs from a summary model: one blocking call and the size of its window.
+"""What an engine needs from a summary model: one blocking call and its window size.
 
     Summarizer                one prompt, one answer
     ConversationSummarizer    may also read the conversation where the provider's cache still holds it

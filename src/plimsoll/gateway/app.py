@@ -29,8 +29,8 @@ from starlette.routing import Route
 from plimsoll.agent import CompactionRules, SummaryAccount, Workers
 from plimsoll.agent.worker import SWITCH_SECONDS
 from plimsoll.archive import ArchiveStore, Owner, UsageRecord, key_of
-from plimsoll.archive.keys import Spent
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.keys import KeyUsage
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.assembly import build_compressor, card_of, open_auxiliary
 from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.context import ContextEngine
@@ -53,7 +53,7 @@ from plimsoll.gateway.dropin.threads import Threads
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.edge.answers import dialect_of, error_body
 from plimsoll.gateway.edge.body import Send
-from plimsoll.gateway.messaging.opening import Messaging, open_messaging
+from plimsoll.gateway.messaging.accounts import Messaging, open_messaging
 from plimsoll.gateway.sessions.desk import SessionDesk
 from plimsoll.gateway.sessions.endpoint import refused, session_routes
 from plimsoll.gateway.settings import GatewaySettings, gateway_settings
@@ -166,9 +166,7 @@ class Gateway:
             self._charge,
         )
         stack.push_async_callback(self.session_desk.close, self.gateway.shutdown_seconds)
-        self.messaging = open_messaging(
-            settings.gateway, self.environ, home, store.mailbox, self.session_desk
-        )
+        self.messaging = open_messaging(settings.gateway, self.environ, home, store.inbox, self.session_desk)
         stack.push_async_callback(self.messaging.close, self.gateway.shutdown_seconds)
         self.messaging.start()
 
@@ -201,7 +199,7 @@ class Gateway:
         """Count what a summary used for the key that owns its conversation."""
         self.watching.board.charge(key_of(owner), usage)
 
-    def _spend(self, key: str, spent: Spent) -> None:
+    def _spend(self, key: str, spent: KeyUsage) -> None:
         if self.door.ring is not None:
             self.door.ring.usage.spent(key, spent)
 

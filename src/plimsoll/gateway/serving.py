@@ -18,13 +18,13 @@ from typing import NoReturn, cast
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from plimsoll.archive.opening import open_archive
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.errors import UserError, advice_on
 from plimsoll.gateway.access.door import Door
 from plimsoll.gateway.app import app_from_config
 from plimsoll.gateway.edge.protocol import LimitedProtocol
-from plimsoll.gateway.messaging.opening import configured
+from plimsoll.gateway.messaging.accounts import configured
 from plimsoll.gateway.settings import GatewaySettings
 from plimsoll.gateway.watch.figures import FOLDER_VARIABLE
 

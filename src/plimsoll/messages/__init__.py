@@ -1,7 +1,7 @@
-"""What a conversation is: content shapes, tool groups, legal cuts, repair, turn order, the validator."""
+"""The conversation model: content shapes, tool groups, safe cuts, repair, turn order, validation."""
 
 from plimsoll.messages.calls import (
-    Answer,
+    ToolAnswer,
     answered_id,
     answers,
     arguments_of,
@@ -33,7 +33,7 @@ from plimsoll.messages.order import (
     meets_itself,
     turn_order_breaks,
 )
-from plimsoll.messages.recognition import extends, found_again
+from plimsoll.messages.recognition import extends, match_messages
 from plimsoll.messages.repair import STUB_RESULT, is_whole, repair, stub_result
 from plimsoll.messages.validate import Violation, Wire, validate
 
@@ -43,9 +43,9 @@ __all__ = [
     "MEDIA_TYPES",
     "STUB_RESULT",
     "SYSTEM_ROLES",
-    "Answer",
     "Message",
     "Part",
+    "ToolAnswer",
     "Violation",
     "Wire",
     "align_backward",
@@ -58,12 +58,12 @@ __all__ = [
     "excerpt",
     "extends",
     "fitting_role",
-    "found_again",
     "group_end",
     "groups",
     "handle_of",
     "is_harness_text",
     "is_whole",
+    "match_messages",
     "media_of",
     "meets_itself",
     "original_handle",

@@ -1,4 +1,4 @@
-"""Tool calls and their results: ids, names, arguments, and who answers whom.
+"""Tool calls and their results: ids, names, arguments, and which result answers which call.
 
 Ids may repeat across a conversation (small servers count from `call_0` each
 turn), so a result belongs to the nearest earlier call of its id that still
@@ -64,7 +64,7 @@ def arguments_of(call: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolAnswer:
     """A result and the call it answers, by position in the conversation."""
 
     call_at: int
@@ -72,7 +72,7 @@ class Answer:
     call: dict[str, Any]
 
 
-def answers(messages: Sequence[Message]) -> Iterator[Answer]:
+def answers(messages: Sequence[Message]) -> Iterator[ToolAnswer]:
     """Every result that has a call, matched to the nearest earlier waiting call of its id."""
     waiting: dict[str, tuple[int, dict[str, Any]]] = {}
     for position, message in enumerate(messages):
@@ -81,4 +81,4 @@ def answers(messages: Sequence[Message]) -> Iterator[Answer]:
                 waiting[call["id"]] = (position, call)
         found = waiting.pop(answered_id(message) or "", None)
         if found:
-            yield Answer(found[0], position, found[1])
+            yield ToolAnswer(found[0], position, found[1])

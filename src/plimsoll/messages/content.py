@@ -1,4 +1,4 @@
-"""The shapes that message content takes in the wild, read and rewritten without mutating.
+"""Reads and rewrites message content in all its shapes, without mutating it.
 
     "text"  ·  [{"type": "text", ...}, {"type": "image_url", ...}, ...]  ·  None  ·  missing
 

@@ -1,4 +1,4 @@
-"""A tool call and its results as one unit, and where a conversation may be cut.
+"""Groups tool calls with their results, and finds where a conversation may be cut.
 
     user │ assistant(calls a, b) · tool a · tool b │ assistant │ user
          ^                                         ^           ^

@@ -1,4 +1,4 @@
-"""What a program put into a user message: command echoes, reminders, interruptions. Not a person's words."""
+"""Recognises text that a program put into a user message: command echoes, reminders, interruptions."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Whose turn it is, and which role fits between two messages.
+"""Turn order, and the role that fits between two messages.
 
 Two user messages in a row, or two assistant messages, are merged by some
 providers and refused by others, so nothing that Plimsoll inserts creates them.

@@ -1,4 +1,4 @@
-"""Which message of a list is which of the list that it was made from.
+"""Matches the messages of a list with the list it was made from.
 
     before   1  2  2  2  3  2  4  5        equal messages occur: the same call, the same "go on", again and again
     after    1' 2  S  2  4' 5
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
+from plimsoll.messages.alignment import Candidate, best_alignment
 from plimsoll.messages.calls import answered_id, call_ids
-from plimsoll.messages.chains import Fit, best_chain
 from plimsoll.messages.content import Message, media_of, parts_of, text_of, texts_of
 from plimsoll.messages.handles import handle_of
 from plimsoll.messages.order import SYSTEM_ROLES
@@ -32,7 +32,7 @@ _SAME, _EQUAL, _IN_OTHER_WORDS = 3, 2, 1
 Mark: TypeAlias = tuple[str, str]
 
 
-def found_again(
+def match_messages(
     before: Sequence[Message],
     after: Sequence[Message],
     *,
@@ -64,12 +64,12 @@ def _same_objects(before: Sequence[Message], after: Sequence[Message]) -> list[i
     for place, message in enumerate(before):
         places.setdefault(id(message), []).append(place)
     count, met = Counter(map(id, after)), Counter[int]()
-    fits: list[list[Fit]] = []
+    fits: list[list[Candidate]] = []
     for key in map(id, after):
         near = _near(places.get(key, ()), met[key], count[key] - met[key] - 1)
-        fits.append([Fit(place, _SAME) for place in near])
+        fits.append([Candidate(place, _SAME) for place in near])
         met[key] += 1
-    return best_chain(fits, range(len(before)))
+    return best_alignment(fits, range(len(before)))
 
 
 def _gaps(found: Sequence[int | None], count: int) -> Iterator[tuple[range, range]]:
@@ -96,13 +96,13 @@ class _Known:
         while back < most - front and self._is_at(places[-1 - back], new[-1 - back]):
             back += 1
         middle = places[front : len(places) - back]
-        found = best_chain(self._fits(new[front : len(new) - back], middle), middle)
+        found = best_alignment(self._fits(new[front : len(new) - back], middle), middle)
         return [*places[:front], *found, *places[len(places) - back :]]
 
     def _is_at(self, place: int, message: Message) -> bool:
         return place not in self.shortened and self.messages[place] == message
 
-    def _fits(self, new: Sequence[Message], places: range) -> list[list[Fit]]:
+    def _fits(self, new: Sequence[Message], places: range) -> list[list[Candidate]]:
         """For each message the places where it may have stood, each with how sure that is."""
         marked: dict[Mark, list[int]] = {}
         for place in places if new else ():
@@ -111,20 +111,20 @@ class _Known:
         marks = [_marks(message) for message in new]
         count, met = Counter(marks), Counter[frozenset[Mark]]()
         there = {own: sorted({place for mark in own for place in marked.get(mark, ())}) for own in count}
-        fits: list[list[Fit]] = []
+        fits: list[list[Candidate]] = []
         for message, own in zip(new, marks, strict=True):
             near = _near(there[own], met[own], count[own] - met[own] - 1)
             fits.append(list(self._compared(message, near)))
             met[own] += 1
         return fits
 
-    def _compared(self, message: Message, places: Sequence[int]) -> Iterator[Fit]:
+    def _compared(self, message: Message, places: Sequence[int]) -> Iterator[Candidate]:
         for place in places:
             earlier = self.messages[place]
             if earlier == message:
-                yield Fit(place, _IN_OTHER_WORDS if place in self.shortened else _EQUAL)
+                yield Candidate(place, _IN_OTHER_WORDS if place in self.shortened else _EQUAL)
             elif place not in self.fixed and _may_be_short_for(earlier, message):
-                yield Fit(place, _IN_OTHER_WORDS)
+                yield Candidate(place, _IN_OTHER_WORDS)
 
 
 def _near(places: Sequence[int], ahead: int, behind: int) -> Sequence[int]:

@@ -1,4 +1,4 @@
-"""Make a conversation structurally whole again, losing as little as possible.
+"""Repairs the structure of a conversation with as little loss as possible.
 
 A result whose call is gone is removed, a call whose result is gone gets a stub
 result, a result that drifted away from its call moves back behind it, and a

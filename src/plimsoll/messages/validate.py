@@ -1,4 +1,4 @@
-"""One validator: every rule of a wire format that a message list breaks, with its index.
+"""Validates a message list: every wire-format rule that it breaks, with the index.
 
     validate(messages, "openai")     -> [Violation(index=7, code="orphan_result", ...), ...]
     validate(messages, "anthropic")  -> the same rules, and those that Anthropic adds

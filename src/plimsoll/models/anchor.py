@@ -1,4 +1,4 @@
-"""The last count that the API reported, plus a calibrated estimate of what changed since.
+"""The last token count that the API reported, plus a calibrated estimate of the changes since.
 
     reported 41 200 ──┐
     [ what was sent then ][ added since ]   estimate of the addition x ratio ──► predict()

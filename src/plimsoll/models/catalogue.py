@@ -1,4 +1,4 @@
-"""The model cards that ship with Plimsoll, and what a person's configuration changes about them.
+"""The model cards that ship with Plimsoll, with the user's overrides.
 
     cards.toml ──► cards by spelling ──► card_for(name) ──► overrides from the configuration
 

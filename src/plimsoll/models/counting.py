@@ -1,4 +1,4 @@
-"""Token counts without a tokenizer: rough, cheap, and never surprised by a shape.
+"""Estimates token counts without a tokenizer, for content of any shape.
 
     text                 0.19 a character, 0.45 more for what is neither letter nor space; scripts have their own
     message              4 + content + name + reasoning + 8 and the text of each tool call

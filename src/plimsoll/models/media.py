@@ -1,4 +1,4 @@
-"""Tokens of images, audio and files: by what a model is billed for, never by the bytes of their encoding.
+"""Tokens of images, audio and files: what providers bill, not the bytes of the encoding.
 
     image   width x height / 750 after scaling the long edge to 1 568 px · 85 at `detail: low` · 1 600 unknown
     audio   32 tokens a second; 16 000 bytes a second, uncompressed 48 000 · 1 000 unknown

@@ -1,4 +1,4 @@
-"""A model's name, read the way people type it.
+"""Parses model names as people type them.
 
     bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0
     openrouter/anthropic/Claude-Sonnet-4.5:beta            ->  … claude sonnet 4 5 …

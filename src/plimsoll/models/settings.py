@@ -1,4 +1,4 @@
-"""Settings of this package: which model serves, where it is reached, what its card says.
+"""Settings of this package: the model, its endpoint, its card.
 
     model:
       name: claude-sonnet-4.5

@@ -1,13 +1,13 @@
-"""The engines that come with Plimsoll, offered as a plugin would offer its own."""
+"""The built-in engines, registered in the same way as a plugin's."""
 
 import time
 from collections.abc import Callable
 
 from plimsoll.archive.blocking import BlockingArchive
 from plimsoll.context import ContextCompressor
-from plimsoll.context.compressor.log import StoredLog
-from plimsoll.context.lcm import LcmEngine, Memory, OwnMemory, StoredMemory
-from plimsoll.context.ledger import Left
+from plimsoll.context.compressor.stored_log import StoredLog
+from plimsoll.context.lcm import ArchiveNodeStore, InMemoryNodeStore, LcmEngine, NodeStore
+from plimsoll.context.ledger import LoggedSource
 from plimsoll.plugins.offers import COMPRESSOR, EngineContext, EngineOffer
 
 SOURCE = "built in"
@@ -49,7 +49,7 @@ def make_compressor(context: EngineContext) -> ContextCompressor:
     )
 
 
-def _log_of(context: EngineContext) -> Callable[[str], Left | None] | None:
+def _log_of(context: EngineContext) -> Callable[[str], LoggedSource | None] | None:
     if context.archive is None or not context.session_id:
         return None
     return StoredLog(BlockingArchive.here(context.archive), context.session_id).left
@@ -58,9 +58,9 @@ def _log_of(context: EngineContext) -> Callable[[str], Left | None] | None:
 def make_lcm(context: EngineContext) -> LcmEngine:
     """The lossless engine as configured, on the archive of the conversation where there is one."""
     compression = context.settings.compression
-    memory: Memory = OwnMemory(time.time)
+    store: NodeStore = InMemoryNodeStore(time.time)
     if context.archive is not None and context.session_id:
-        memory = StoredMemory(BlockingArchive.here(context.archive), context.session_id)
+        store = ArchiveNodeStore(BlockingArchive.here(context.archive), context.session_id)
     return LcmEngine(
         model=context.model,
         context_length=context.window,
@@ -69,6 +69,6 @@ def make_lcm(context: EngineContext) -> LcmEngine:
         protect_last_n=compression.protect_last_n,
         summarizer=context.summarizer,
         evidence=compression.evidence,
-        memory=memory,
+        store=store,
         clock=time.monotonic,
     )

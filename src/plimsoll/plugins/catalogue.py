@@ -1,4 +1,4 @@
-"""Everything that can be chosen or enabled, for a person to look at. Nothing of a plugin runs.
+"""Lists every engine and plugin that can be chosen or enabled, without running plugin code.
 
     engines    compressor, …, every folder in plugins/context_engine/, plugins that say that they are engines
     general    every other plugin, enabled or not
@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from plimsoll.plugins.builtin import SOURCE, built_in_engines
+from plimsoll.plugins.discovery import ENGINES, DiscoveredPlugin, PluginLocations, find_plugins
 from plimsoll.plugins.manifest import Manifest
 from plimsoll.plugins.offers import COMPRESSOR
-from plimsoll.plugins.outfit import ENABLED_KEY, ENGINE_KEY, PROGRAM
-from plimsoll.plugins.places import ENGINES, Found, Surroundings, find_plugins
 from plimsoll.plugins.registry import registered_engines
+from plimsoll.plugins.resolution import ENABLED_KEY, ENGINE_KEY, PROGRAM
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogueEntry:
     """One engine or plugin."""
 
     name: str
@@ -37,10 +37,10 @@ class Entry:
 class Catalogue:
     """What there is, the built-in engines first."""
 
-    engines: tuple[Entry, ...]
-    general: tuple[Entry, ...]
+    engines: tuple[CatalogueEntry, ...]
+    general: tuple[CatalogueEntry, ...]
 
-    def find(self, name: str) -> Entry | None:
+    def find(self, name: str) -> CatalogueEntry | None:
         """The entry that a name means, by the order in which engines are resolved."""
         named = [one for one in (*self.engines, *self.general) if one.name == name]
         usable = [one for one in named if not one.obstacle and (one.is_built_in or name != COMPRESSOR)]
@@ -48,7 +48,7 @@ class Catalogue:
         usable.sort(key=lambda one: last.index(one.source) + 1 if one.source in last else 0)
         return next(iter((*usable, *named)), None)
 
-    def serving(self, name: str) -> Entry:
+    def serving(self, name: str) -> CatalogueEntry:
         """The entry that serves where the settings name this engine: the built-in one where it cannot be used."""
         found = self.find(name)
         return found if found and not found.obstacle else self.engines[0]
@@ -58,7 +58,7 @@ class Catalogue:
         why = failed.get((ENGINE_KEY, engine), "")
         broken = self.find(engine) if why else None
 
-        def checked(one: Entry) -> Entry:
+        def checked(one: CatalogueEntry) -> CatalogueEntry:
             if one == broken:
                 return replace(one, obstacle=one.obstacle or why)
             names = (one.name, one.manifest.name) if one.is_enabled else ()
@@ -68,30 +68,30 @@ class Catalogue:
         return Catalogue(tuple(map(checked, self.engines)), tuple(map(checked, self.general)))
 
 
-def catalogue(surroundings: Surroundings) -> Catalogue:
+def catalogue(locations: PluginLocations) -> Catalogue:
     """What there is now."""
-    found = find_plugins(surroundings)
-    engines = [Entry(one.name, one.description, one.source) for one in built_in_engines()]
-    engines += [Entry(one.name, one.description, PROGRAM) for one in registered_engines()]
-    engines += [_entry(one, surroundings) for one in found if _is_engine(one)]
-    general = [_entry(one, surroundings) for one in found if one.kind == "general"]
+    found = find_plugins(locations)
+    engines = [CatalogueEntry(one.name, one.description, one.source) for one in built_in_engines()]
+    engines += [CatalogueEntry(one.name, one.description, PROGRAM) for one in registered_engines()]
+    engines += [_entry(one, locations) for one in found if _is_engine(one)]
+    general = [_entry(one, locations) for one in found if one.kind == "general"]
     general = [one for one in general if one not in engines or one.is_enabled]
     return Catalogue(tuple(engines), tuple(general))
 
 
-def _is_engine(found: Found) -> bool:
+def _is_engine(found: DiscoveredPlugin) -> bool:
     """Whether it is an engine as far as one can see; of a package nobody knows before it is named."""
     says_so = found.manifest.kind.replace("-", "_") == ENGINES
     return found.kind == "engine" or found.where == "installed" or says_so
 
 
-def _entry(found: Found, surroundings: Surroundings) -> Entry:
+def _entry(found: DiscoveredPlugin, locations: PluginLocations) -> CatalogueEntry:
     names = {found.name, found.manifest.name} - {""}
-    return Entry(
+    return CatalogueEntry(
         found.name,
         found.manifest.description,
         found.source,
         found.manifest,
         found.obstacle,
-        is_enabled=found.kind == "general" and not names.isdisjoint(surroundings.enabled),
+        is_enabled=found.kind == "general" and not names.isdisjoint(locations.enabled),
     )

@@ -1,4 +1,4 @@
-"""The modules of Hermes Agent that its context plugins import, on top of what Plimsoll has.
+"""Provides the Hermes Agent modules that its context plugins import.
 
     agent.context_engine      ContextEngine           our own contract, with the one default that differs there
     agent.auxiliary_client    call_llm(…)             whoever writes summaries under the user's settings

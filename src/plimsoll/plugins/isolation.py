@@ -1,4 +1,4 @@
-"""A plugin's package, loaded from its folder, with modules lent to it that nobody else can see.
+"""Loads a plugin's package from its folder, with injected modules that only it can see.
 
     import statement in the plugin ──► the plugin's own __import__ ──┬─► lent: agent, hermes_cli, …
                                                                     └─► everything else, as usual
@@ -28,10 +28,10 @@ from typing import Any
 
 PREFIX = "_plimsoll_plugin_"
 _LOCK = threading.RLock()
-_PACKAGES: dict[str, "Lent"] = {}  # the packages that are loaded, and what was lent to each
+_PACKAGES: dict[str, "InjectedModules"] = {}  # the packages that are loaded, and what was lent to each
 
 
-class Lent:
+class InjectedModules:
     """Modules by their full name, and which of them were asked for."""
 
     def __init__(self, modules: Mapping[str, ModuleType], allowed: Mapping[str, str] | None = None) -> None:
@@ -79,7 +79,7 @@ class Lent:
 class _Importlib(ModuleType):
     """`importlib` as the plugin sees it: `import_module` finds what was lent."""
 
-    def __init__(self, lent: Lent) -> None:
+    def __init__(self, lent: InjectedModules) -> None:
         super().__init__("importlib", importlib.__doc__)
         self._lent = lent
 
@@ -94,7 +94,7 @@ class _Importlib(ModuleType):
 class _Loader(SourceFileLoader):
     """Runs a module's source with the package's own builtins."""
 
-    def __init__(self, name: str, path: str, lent: Lent) -> None:
+    def __init__(self, name: str, path: str, lent: InjectedModules) -> None:
         super().__init__(name, path)
         self._lent = lent
 
@@ -132,7 +132,7 @@ def load_package(
     modules: Mapping[str, ModuleType],
     scope: str = "",
     allowed: Mapping[str, str] | None = None,
-) -> tuple[ModuleType, Lent]:
+) -> tuple[ModuleType, InjectedModules]:
     """The package in a folder and what was lent to it; loaded once for each folder and scope.
 
     With `allowed`, only files with these hashes run, now and later. Whatever the plugin raises is raised, and
@@ -149,7 +149,7 @@ def load_package(
         importlib.invalidate_caches()
         # What a plugin logs is for whoever listens; without a listener Python would write into the chat.
         logging.getLogger(name).addHandler(logging.NullHandler())
-        lent = _PACKAGES[name] = Lent(modules, allowed)
+        lent = _PACKAGES[name] = InjectedModules(modules, allowed)
         init = str(real / "__init__.py")
         spec = spec_from_file_location(
             name, init, loader=_Loader(name, init, lent), submodule_search_locations=[str(real)]

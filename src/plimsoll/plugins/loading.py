@@ -1,4 +1,4 @@
-"""A plugin that was found is loaded: its code runs for the first time, and what it offers is collected.
+"""Loads a plugin: runs its code and collects what it registers.
 
     Found ─► package (isolation) ─► register(ctx) ─► Plugin(engines, tools, hooks, commands)
 
@@ -16,11 +16,11 @@ from typing import Any
 
 from plimsoll.context import ContextEngine
 from plimsoll.errors import PluginError
-from plimsoll.plugins.foreign import ForeignEngine
+from plimsoll.plugins.discovery import DiscoveredPlugin
 from plimsoll.plugins.hermes import Services, hermes_modules, serving
-from plimsoll.plugins.isolation import Lent, load_package
+from plimsoll.plugins.isolation import InjectedModules, load_package
 from plimsoll.plugins.offers import EngineContext, EngineOffer
-from plimsoll.plugins.places import Found
+from plimsoll.plugins.plugin_engine import PluginEngine
 from plimsoll.plugins.registration import PluginContext, Registered, RegisteredEngine
 from plimsoll.plugins.trust import TrustFile
 from plimsoll.secrets import redact
@@ -34,7 +34,7 @@ _NEWEST: dict[tuple[Path, Path], Services] = {}
 class Plugin:
     """A plugin whose code has run, and what it offers."""
 
-    found: Found
+    found: DiscoveredPlugin
     registered: Registered
     for_hermes: bool = False
 
@@ -57,7 +57,7 @@ class Plugin:
         return None
 
 
-def load_plugin(found: Found, services: Services) -> Plugin:
+def load_plugin(found: DiscoveredPlugin, services: Services) -> Plugin:
     """Run a plugin's code and collect what it offers; `PluginError` where it may not run or fails."""
     if found.obstacle:
         raise PluginError(found.obstacle)
@@ -79,7 +79,7 @@ def load_plugin(found: Found, services: Services) -> Plugin:
 
 
 def engine_offer(
-    one: RegisteredEngine, source: str, as_text: bool, found: Found | None = None
+    one: RegisteredEngine, source: str, as_text: bool, found: DiscoveredPlugin | None = None
 ) -> EngineOffer:
     """A plugin's engine as an offer; making it runs the plugin's constructor."""
 
@@ -96,9 +96,7 @@ def engine_offer(
     return EngineOffer(one.name, one.description, source, make)
 
 
-def _hosted(
-    inner: Any, name: str, services: Services, context: EngineContext, as_text: bool
-) -> ForeignEngine:
+def _hosted(inner: Any, name: str, services: Services, context: EngineContext, as_text: bool) -> PluginEngine:
     """The plugin's engine behind the contract, told of its window."""
     compression = context.settings.compression
     # What the engine does not decide itself is as the user configured it.
@@ -108,7 +106,7 @@ def _hosted(
     ):
         if attribute not in getattr(inner, "__dict__", {attribute: None}) and _inherits(inner, attribute):
             setattr(inner, attribute, value)
-    engine = ForeignEngine(
+    engine = PluginEngine(
         inner, name, services, window=context.window, threshold=compression.threshold, as_text=as_text
     )
     engine.update_model(context.model, context.window)
@@ -175,11 +173,11 @@ def _inherits(inner: Any, attribute: str) -> bool:
     )
 
 
-def _is_for_hermes(lent: Lent | None) -> bool:
+def _is_for_hermes(lent: InjectedModules | None) -> bool:
     return lent is not None and bool(lent.used)
 
 
-def _told(found: Found, error: BaseException) -> str:
+def _told(found: DiscoveredPlugin, error: BaseException) -> str:
     return f"plugin {found.name!r} cannot be loaded: {_words(error)}{_place(error, found.path)}."
 
 

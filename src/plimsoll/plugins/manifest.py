@@ -1,4 +1,4 @@
-"""`plugin.yaml`: what a plugin says about itself, read without running any of it.
+"""Reads `plugin.yaml` without running the plugin.
 
     name: keep-ends
     version: 1.0.0

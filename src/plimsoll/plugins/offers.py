@@ -1,4 +1,4 @@
-"""What an engine is made from, and how it is offered: the door through which built-ins and plugins come.
+"""Engine registration: built-ins and plugins provide an `EngineOffer`, created from an `EngineContext`.
 
     EngineOffer("mine", …, make)  ──►  make(EngineContext(settings, window, summarizer, archive, …))  ──►  engine
 

@@ -1,4 +1,4 @@
-"""`ctx`: what a plugin's `register(ctx)` is given, and what it has offered when it returns.
+"""`ctx`: the object that a plugin's `register(ctx)` receives, and what it registered.
 
     def register(ctx):
         ctx.register_context_engine(MyEngine)             an engine that `context.engine` may name

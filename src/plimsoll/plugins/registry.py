@@ -1,4 +1,4 @@
-"""Engines that the running program registers itself, without a plugin folder.
+"""Engines that the running program registers without a plugin folder.
 
     from plimsoll import register_context_engine
     register_context_engine(MyEngine, name="mine")        then `context.engine: mine` finds it

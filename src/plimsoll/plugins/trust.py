@@ -1,4 +1,4 @@
-"""Which plugins of projects may run: a person said so, for exactly these contents.
+"""Trust in project plugins: granted by the user, for exactly the folder's current contents.
 
     plimsoll plugins trust PATH ──► $PLIMSOLL_HOME/plugins/trusted.json  {"/the/path": "sha256 of its files"}
 

@@ -9,10 +9,10 @@ from plimsoll.quality.cuts import (
     turns_of,
 )
 from plimsoll.quality.fabricated import fabrications
-from plimsoll.quality.figures import THIRDS, Figures, figures, share, shares, third_of
-from plimsoll.quality.fitting import Knobs, fit
-from plimsoll.quality.measure import Measured, Prepared, measure, prepare
+from plimsoll.quality.figures import THIRDS, QualityFigures, figures, share, shares, third_of
+from plimsoll.quality.measure import Measurement, MeasurementCase, measure, prepare
 from plimsoll.quality.needed import Grade, Needed, grade, needed_facts
+from plimsoll.quality.size_matching import SizeSettings, fit
 from plimsoll.quality.stated import WEIGHTS, Stated, kept, stated_facts, weighted
 from plimsoll.quality.terms import Reading, places_of, terms_in
 from plimsoll.quality.texts import joined, read_text, tokens
@@ -22,13 +22,13 @@ __all__ = [
     "LEAST_TOKENS",
     "THIRDS",
     "WEIGHTS",
-    "Figures",
     "Grade",
-    "Knobs",
-    "Measured",
+    "Measurement",
+    "MeasurementCase",
     "Needed",
-    "Prepared",
+    "QualityFigures",
     "Reading",
+    "SizeSettings",
     "Stated",
     "fabrications",
     "figures",

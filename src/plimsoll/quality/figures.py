@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from plimsoll.quality.measure import Measured
+from plimsoll.quality.measure import Measurement
 from plimsoll.quality.needed import Grade
 from plimsoll.quality.stated import Stated, weighted
 
@@ -16,7 +16,7 @@ THIRDS = ("early", "middle", "late")
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class QualityFigures:
     """What a row of a table says; a share of nothing is None."""
 
     cuts: int
@@ -37,7 +37,7 @@ class Figures:
     fabrications: int
 
 
-def figures(measured: Sequence[Measured]) -> Figures:
+def figures(measured: Sequence[Measurement]) -> QualityFigures:
     """The figures of several cuts."""
     grades = [grade for one in measured for grade in one.grades]
     far = [grade for grade in grades if grade.fact.is_far]
@@ -45,7 +45,7 @@ def figures(measured: Sequence[Measured]) -> Figures:
     stated = [pair for one in measured for pair in one.stated]
     kinds = shares(stated)
     count = len(measured) or 1
-    return Figures(
+    return QualityFigures(
         cuts=len(measured),
         tokens_before=sum(one.prepared.tokens for one in measured) / count,
         tokens=sum(one.tokens for one in measured) / count,

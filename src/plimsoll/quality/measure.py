@@ -19,7 +19,7 @@ from plimsoll.quality.texts import joined, tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class MeasurementCase:
     """What is looked for behind one cut."""
 
     tokens: int
@@ -34,10 +34,10 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """What a compactor left of it."""
 
-    prepared: Prepared
+    prepared: MeasurementCase
     tokens: int
     messages: int
     grades: tuple[Grade, ...]
@@ -48,23 +48,23 @@ class Measured:
 
 def prepare(
     history: Sequence[Message], continuation: Sequence[Message], generic: frozenset[str] = frozenset()
-) -> Prepared:
+) -> MeasurementCase:
     """Everything that can be known before anybody compacts."""
     needed = tuple(needed_facts(history, continuation, generic))
-    return Prepared(tokens(history), len(history), needed, tuple(stated_facts(history)))
+    return MeasurementCase(tokens(history), len(history), needed, tuple(stated_facts(history)))
 
 
 def measure(
-    prepared: Prepared,
+    prepared: MeasurementCase,
     history: Sequence[Message],
     result: Sequence[Message],
     own: frozenset[str] = frozenset(),
-) -> Measured:
+) -> Measurement:
     """What of it stands in the result, and whether both kinds of provider would take it."""
     context = Reading(joined(result))
     found = kept(prepared.stated, context)
     both = {(v.index, v.code): v for wire in ("openai", "anthropic") for v in _violations(result, wire)}
-    return Measured(
+    return Measurement(
         prepared,
         tokens(result),
         len(result),

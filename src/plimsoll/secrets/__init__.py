@@ -1,7 +1,7 @@
-"""Every detector of secrets in the project: in text, in names and values of settings, and those that are known."""
+"""Detects secrets: in text, in names and values of settings, and known values."""
 
 from plimsoll.secrets.assigned import MARK
-from plimsoll.secrets.known import MASK, masked, without_values
+from plimsoll.secrets.known_values import MASK, masked, without_values
 from plimsoll.secrets.names import is_secret_name, is_secret_parameter, is_secret_value
 from plimsoll.secrets.redact import redact
 

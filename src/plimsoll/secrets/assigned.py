@@ -1,4 +1,4 @@
-"""Values of names that promise a secret.
+"""Finds secrets by the name they are assigned to.
 
     DB_PASS=(hunter2)          "password": "hunter2"          <password>hunter2</password>
     machine h login u password hunter2                        --token hunter2
@@ -12,7 +12,7 @@ import re
 from base64 import b64decode
 from functools import cache
 
-from plimsoll.secrets.values import (
+from plimsoll.secrets.value_checks import (
     EXPRESSION,
     SPEAKS_OF_ITSELF,
     WORD,

@@ -1,4 +1,4 @@
-"""Names and single values: whether a setting, a variable or a parameter of an address holds a secret."""
+"""Whether a setting, an environment variable or a URL parameter holds a secret."""
 
 import re
 

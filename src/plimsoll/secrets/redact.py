@@ -1,4 +1,4 @@
-"""Secrets are taken out of whatever goes to a summary model, and out of every summary.
+"""Redacts secrets from text for summary models and from every summary.
 
     OPENAI_API_KEY=sk-proj-4f…        ->  OPENAI_API_KEY=[redacted]
     postgres://app:hunter2@db/main    ->  postgres://[redacted]@db/main
@@ -12,9 +12,9 @@ with the text: every repetition is bounded or gives nothing back, and none start
 from functools import cache
 
 from plimsoll.secrets.assigned import VALUE, without_assigned
-from plimsoll.secrets.blocks import PEM, without_private_keys
-from plimsoll.secrets.places import steps
-from plimsoll.secrets.shapes import patterns, without_shapes
+from plimsoll.secrets.contexts import steps
+from plimsoll.secrets.key_formats import patterns, without_shapes
+from plimsoll.secrets.private_keys import PEM, without_private_keys
 
 
 def redact(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A session that is open: take turns, compact, undo, pin, go on with another model.
+"""An open session: take turns, compact, undo, pin, switch the model.
 
     open ─► view from the archive ─► agent ─► every word stored ─► close
 
@@ -18,38 +18,38 @@ from plimsoll.agent import (
     Compactor,
     Emit,
     Hooks,
-    Limits,
-    Line,
+    ModelConnection,
     SummaryAccount,
+    TurnLimits,
     engine_tools,
     largest_result,
 )
 from plimsoll.archive import Archive, CompactionEvent, Session
-from plimsoll.caching import Course, Terms, terms_of
+from plimsoll.caching import CostHistory, Pricing, pricing_of
 from plimsoll.context import ContextCompressor, ContextEngine, SummaryWriter
 from plimsoll.context.markers import as_stored
-from plimsoll.messages import SYSTEM_ROLES, Message, extends, found_again
+from plimsoll.messages import SYSTEM_ROLES, Message, extends, match_messages
 from plimsoll.models import card_for
 from plimsoll.sessions.exchange import Exchange, exchange_at
 from plimsoll.sessions.hygiene import Hygiene, clean
 from plimsoll.sessions.journal import ArchiveJournal
 from plimsoll.sessions.pins import with_pins
 from plimsoll.sessions.recall import recall_tool
-from plimsoll.sessions.turns import LEASE_SECONDS, turn_of
+from plimsoll.sessions.turn_lock import LEASE_SECONDS, turn_lock
 from plimsoll.tools import Approve, ToolBox, ToolContext
 
 
 @dataclass(frozen=True, slots=True)
-class Equipment:
+class ConversationParts:
     """What a conversation works with."""
 
-    line: Line
+    connection: ModelConnection
     engine: ContextEngine
     rules: CompactionRules
     toolbox: ToolBox
     tool_context: ToolContext
     clock: Callable[[], float]
-    limits: Limits = field(default_factory=Limits)
+    limits: TurnLimits = field(default_factory=TurnLimits)
     summary_model: str = ""
     offers_recall: bool = (
         True  # false for a model that cannot call tools; then the engine's tools stay away too
@@ -66,47 +66,52 @@ class Conversation:
     """One open session; one turn at a time."""
 
     def __init__(
-        self, archive: Archive, session: Session, agent: Agent, journal: ArchiveJournal, equipment: Equipment
+        self,
+        archive: Archive,
+        session: Session,
+        agent: Agent,
+        journal: ArchiveJournal,
+        parts: ConversationParts,
     ) -> None:
         self.archive = archive
         self.session = session
         self.agent = agent
         self._journal = journal
-        self._patience, self._lease, self._hygiene = equipment.patience, equipment.lease, equipment.hygiene
+        self._patience, self._lease, self._hygiene = parts.patience, parts.lease, parts.hygiene
         self._view = -1  # the number of the view that was read
         self._pins: list[int] = []
         self._turn = asyncio.Lock()
 
     @classmethod
-    async def open(cls, archive: Archive, id: str, holder: str, equipment: Equipment) -> "Conversation":
+    async def open(cls, archive: Archive, id: str, holder: str, parts: ConversationParts) -> "Conversation":
         """The session as it was left; `holder` names this process in leases."""
         session = await archive.session(id)
         journal = ArchiveJournal(archive, session.id, holder, session.messages)
-        line = equipment.line
+        connection = parts.connection
         compactor = Compactor(
-            equipment.engine,
-            equipment.rules,
-            equipment.clock,
-            equipment.summary_model,
-            hooks=equipment.hooks,
-            fallback=equipment.fallback,
-            wire=line.client.endpoint.dialect,
-            hide=line.hide,
-            account=equipment.account,
+            parts.engine,
+            parts.rules,
+            parts.clock,
+            parts.summary_model,
+            hooks=parts.hooks,
+            fallback=parts.fallback,
+            wire=connection.client.endpoint.dialect,
+            hide=connection.hide,
+            account=parts.account,
         )
-        agent = Agent(line, compactor, equipment.toolbox, equipment.tool_context, journal, equipment.limits)
-        conversation = cls(archive, session, agent, journal, equipment)
+        agent = Agent(connection, compactor, parts.toolbox, parts.tool_context, journal, parts.limits)
+        conversation = cls(archive, session, agent, journal, parts)
         await conversation._begin_engine()
-        if equipment.offers_recall:
+        if parts.offers_recall:
             await conversation._offer_tools()
-        agent.line = replace(line, tools=tuple(agent.toolbox.schemas()))
+        agent.connection = replace(connection, tools=tuple(agent.toolbox.schemas()))
         await conversation._reload()
-        tokens = agent.line.tokens(agent.view)
+        tokens = agent.connection.tokens(agent.view)
         agent.weigh_fixed()
         compactor.remember(await archive.compactions(session.id, limit=1), tokens)
-        if equipment.rules.policy == "cost":
-            compactor.terms = _terms(line, equipment.summary_model)
-            compactor.course = await _course(archive, session, tokens)
+        if parts.rules.policy == "cost":
+            compactor.pricing = _pricing(connection, parts.summary_model)
+            compactor.cost_history = await _cost_history(archive, session, tokens)
         return conversation
 
     async def say(self, message: Message, emit: Emit, approve: Approve | None = None) -> Message:
@@ -195,7 +200,7 @@ class Conversation:
         async with self._alone():
             await self.archive.undo(self.session.id)
             await self._reload()
-            self.agent.compactor.undone(self.agent.line.tokens(self.agent.view))
+            self.agent.compactor.undone(self.agent.connection.tokens(self.agent.view))
 
     async def pin(self, sequence: int) -> None:
         """Keep a message word for word through all compactions."""
@@ -208,7 +213,7 @@ class Conversation:
         await self._reload_pins()
 
     async def switch_model(
-        self, line: Line, emit: Emit, writer: tuple[SummaryWriter | None, str] | None = None
+        self, connection: ModelConnection, emit: Emit, writer: tuple[SummaryWriter | None, str] | None = None
     ) -> None:
         """Go on with another model; where its window is smaller, compact at once.
 
@@ -219,19 +224,22 @@ class Conversation:
             # What is being prepared is meant for the old model's window and maybe written by it.
             await compactor.close()
             await agent.settle()
-            old = agent.line
-            agent.line = replace(line, tools=old.tools)
-            compactor.host.hide, compactor.wire = line.hide, line.client.endpoint.dialect
+            old = agent.connection
+            agent.connection = replace(connection, tools=old.tools)
+            compactor.host.hide, compactor.wire = connection.hide, connection.client.endpoint.dialect
             await old.aclose()
             if writer is not None:
                 compactor.write_with(*writer)
-            await compactor.host.ask("update_model", None, **line.facts(line.card.prompt_limit))
-            if compactor.terms is not None:
-                compactor.terms, compactor.course = _terms(line, compactor.model), compactor.course.moved()
-            self.session = await self.archive.update_session(self.session.id, model=line.card.name)
+            await compactor.host.ask("update_model", None, **connection.facts(connection.card.prompt_limit))
+            if compactor.pricing is not None:
+                compactor.pricing, compactor.cost_history = (
+                    _pricing(connection, compactor.model),
+                    compactor.cost_history.moved(),
+                )
+            self.session = await self.archive.update_session(self.session.id, model=connection.card.name)
             agent.tell(emit)
             agent.weigh_fixed()
-            if compactor.is_due(agent.line.tokens(agent.view)):
+            if compactor.is_due(agent.connection.tokens(agent.view)):
                 await agent.compact(emit, "smaller window")
 
     async def end(self, *, reset: bool = False) -> None:
@@ -245,12 +253,12 @@ class Conversation:
         """Leave the session; it can be opened again."""
         await self.agent.compactor.close()
         await self.agent.settle()
-        await self.agent.line.aclose()
+        await self.agent.connection.aclose()
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
         """One turn at a time, in this process and in all others, on the session as it is now."""
-        async with self._turn, turn_of(self._journal, self._patience, self._lease):
+        async with self._turn, turn_lock(self._journal, self._patience, self._lease):
             now = await self.archive.session(self.session.id)
             if (now.messages, now.view) != (self._journal.last, self._view):
                 self._journal.last = now.messages
@@ -265,11 +273,13 @@ class Conversation:
             await clean(self.archive, self.session.id, self.agent, emit, incoming, self._hygiene)
 
     async def _begin_engine(self) -> None:
-        host, line = self.agent.compactor.host, self.agent.line
-        window = host.engine.context_length or line.card.prompt_limit
+        host, connection = self.agent.compactor.host, self.agent.connection
+        window = host.engine.context_length or connection.card.prompt_limit
         if not host.is_built_in:
-            await host.ask("update_model", None, **line.facts(window))
-        await host.ask("on_session_start", None, self.session.id, context_length=window, model=line.card.name)
+            await host.ask("update_model", None, **connection.facts(window))
+        await host.ask(
+            "on_session_start", None, self.session.id, context_length=window, model=connection.card.name
+        )
 
     async def _offer_tools(self) -> None:
         """The tools of the conversation itself and of the engine, behind those that the agent has."""
@@ -291,7 +301,7 @@ class Conversation:
         self._pins = await self.archive.pins(self.session.id)
         numbers, view = set(self._pins), list(self.agent.view)
         items = await self.archive.items(self.session.id) if numbers else []
-        places = found_again([item.message for item in items], view) if numbers else []
+        places = match_messages([item.message for item in items], view) if numbers else []
         # Known as objects: another message may have the same words.
         pinned = [
             message
@@ -311,13 +321,13 @@ def _is_one_of(message: Message, pinned: Sequence[Message]) -> bool:
     return any(message is one or (is_system and extends(one, message)) for one in pinned)
 
 
-def _terms(line: Line, summary_model: str) -> Terms:
+def _pricing(connection: ModelConnection, summary_model: str) -> Pricing:
     """What `compression.policy: cost` reckons with."""
-    return terms_of(line.card, line.policy, card_for(summary_model) if summary_model else None)
+    return pricing_of(connection.card, connection.policy, card_for(summary_model) if summary_model else None)
 
 
-async def _course(archive: Archive, session: Session, tokens: int) -> Course:
+async def _cost_history(archive: Archive, session: Session, tokens: int) -> CostHistory:
     """How the session went before it was opened: what it left in the cache is as old as its last word."""
     newest = await archive.messages(session.id, max(1, session.messages))
     # Between two requests lie two messages or more.
-    return Course(session.messages // 2, tokens=tokens, last=newest[-1].time if newest else None)
+    return CostHistory(session.messages // 2, tokens=tokens, last=newest[-1].time if newest else None)

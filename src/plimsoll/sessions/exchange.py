@@ -1,4 +1,4 @@
-"""A message of a person and what came of it, as the log has it.
+"""A user message and its answer, as the log has them.
 
     first                                    last
     user ─ [ calls ─ results ─ … ] ─ assistant │ user …

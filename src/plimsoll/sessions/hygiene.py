@@ -1,4 +1,4 @@
-"""Hygiene: a session that has grown too heavy is made lighter before the agent handles the next message.
+"""Session hygiene: compacts a session that grew too large before the agent handles the next message.
 
     message ─► stored ─► 85 % of the window? ─┬─ no ──────────────────────────► agent
                                               └─ yes ─► lighter view, or not ─► agent
@@ -32,7 +32,7 @@ class Hygiene:
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
+class SessionSize:
     """How heavy a session is when a message has come in."""
 
     tokens: int
@@ -54,24 +54,24 @@ class Weight:
         return f"{self.tokens:,} of {self.window:,} tokens ({share:.1f} %, {counted}) before the turn"
 
 
-def weight_of(
+def size_of(
     view: list[Message], since: int, reported: int | None, *, window: int, stored: int, enabled: bool
-) -> Weight:
+) -> SessionSize:
     """The weight of a view whose last `since` messages came after the report; the one that came in is among them."""
     if reported is None:
-        return Weight(estimate_messages_tokens_rough(view), window, stored, None, enabled)
+        return SessionSize(estimate_messages_tokens_rough(view), window, stored, None, enabled)
     added = estimate_messages_tokens_rough(view[len(view) - since :])
-    return Weight(reported + added, window, stored, reported, enabled)
+    return SessionSize(reported + added, window, stored, reported, enabled)
 
 
-async def weigh(archive: Archive, id: str, agent: Agent, incoming: int) -> Weight:
+async def weigh(archive: Archive, id: str, agent: Agent, incoming: int) -> SessionSize:
     """The weight of a session; `incoming` is the number of the message that came in and is stored already."""
-    card = agent.line.card
+    card = agent.connection.card
     stored = await _stored(archive, id, incoming - 1)
     last = await _last_report(archive, id, card.name)
     since = await _since(archive, id, last.time) if last else 0
     reported = last.input + last.cache_read + last.cache_write if last else None
-    return weight_of(
+    return size_of(
         agent.view,
         since,
         reported,
@@ -102,7 +102,7 @@ async def clean(
 
 
 async def _refused(agent: Agent, emit: Emit, reason: str) -> CompactionEvent:
-    count, tokens = len(agent.view), agent.line.tokens(agent.view)
+    count, tokens = len(agent.view), agent.connection.tokens(agent.view)
     event = CompactionEvent.refused(TRIGGER, agent.compactor.engine.name, count, tokens, reason)
     try:
         event = await agent.journal.refused(event)

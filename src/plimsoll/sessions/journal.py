@@ -1,4 +1,4 @@
-"""The agent's journal in the archive: every word is stored before the model sees it."""
+"""The agent's journal in the archive: every message is stored before the model sees it."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,11 @@ from plimsoll.archive import (
     Archive,
     Author,
     CompactionEvent,
-    Draft,
-    Item,
     Lease,
     UsageRecord,
     View,
+    ViewDraft,
+    ViewItem,
     draft_of,
 )
 from plimsoll.errors import Conflict
@@ -88,11 +88,11 @@ class ArchiveJournal:
 def _drafted(
     session: str,
     view: View,
-    items: Sequence[Item],
+    items: Sequence[ViewItem],
     before: Sequence[Message],
     after: Sequence[Message],
     author: Author,
-) -> Draft:
+) -> ViewDraft:
     if [item.message for item in items] != list(before):
         raise Conflict("The session changed meanwhile, so this compaction does not hold for it.")
     # What the engine passed on is known by being the same object, however many are equal to it.

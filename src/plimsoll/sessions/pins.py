@@ -1,4 +1,4 @@
-"""Pinned messages come back into every lighter view, word for word, whichever engine made it.
+"""Restores pinned messages verbatim in every compacted view, whichever engine made it.
 
     view     1 2 3 [4 pinned] 5 6 7 8          lighter   1 2 [summary] 7 8
                                                with pin  1 2 [summary] [4] 7 8
@@ -9,7 +9,7 @@ or results that belong to it, so that the list stays valid.
 
 from collections.abc import Collection, Sequence
 
-from plimsoll.messages import Message, extends, found_again, groups
+from plimsoll.messages import Message, extends, groups, match_messages
 
 
 def with_pins(before: Sequence[Message], after: Sequence[Message], pinned: Collection[int]) -> list[Message]:
@@ -21,7 +21,7 @@ def with_pins(before: Sequence[Message], after: Sequence[Message], pinned: Colle
     for unit in groups(before):
         wanted = [position for position in unit if position in pinned]
         if wanted:
-            places = found_again(before, kept)
+            places = match_messages(before, kept)
             there = {place: message for place, message in zip(places, kept, strict=True) if place is not None}
             if not all(one in there and extends(before[one], there[one]) for one in wanted):
                 kept = _with_unit(before, kept, places, unit)

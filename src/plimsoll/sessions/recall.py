@@ -1,4 +1,4 @@
-"""The tool by which the model reads back what left its view, page by page to the last character."""
+"""The recall tool: the model reads back what left its view, page by page."""
 
 import json
 from collections.abc import Callable

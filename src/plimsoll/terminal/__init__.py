@@ -1,1 +1,1 @@
-"""A person in: the `plimsoll` command, one file per subcommand, loaded when it is called."""
+"""The `plimsoll` command: one file per subcommand, imported when it is called."""

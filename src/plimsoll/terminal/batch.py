@@ -1,4 +1,4 @@
-"""Compact conversations, one here or many in all cores, and say what became of each.
+"""Compacts conversations, one in this process or many on all cores, and reports each result.
 
     Job(plan, transcript) ──► ContextCompressor ──► Outcome       in this process
                         ├───► worker, worker, … ──► Outcome       where there are many
@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.synchronize import Event
 from typing import Any
 
-from plimsoll.context import Cleared, ContextCompressor, SummaryWriter
-from plimsoll.context.report import Shortened
+from plimsoll.context import ClearedResult, ContextCompressor, SummaryWriter
+from plimsoll.context.report import ShortenedMessage
 from plimsoll.errors import UserError
 from plimsoll.messages import STUB_RESULT, Message, Wire, is_whole, text_of, validate
 from plimsoll.models import estimate_messages_tokens_rough
@@ -36,7 +36,7 @@ FITS = "everything fits the first exchange and the protected tail"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BatchPlan:
     """How every conversation of this run is compacted."""
 
     model: str
@@ -57,15 +57,15 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class BatchJob:
     """One conversation and what to do with it."""
 
-    plan: Plan
+    plan: BatchPlan
     transcript: Transcript
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BatchOutcome:
     """What became of one conversation."""
 
     transcript: Transcript  # with the messages as they are now
@@ -75,11 +75,11 @@ class Outcome:
     messages_after: int
     tokens_before: int
     tokens_after: int
-    pruned: tuple[Cleared, ...]
+    pruned: tuple[ClearedResult, ...]
     summary: str
     evidence: str
     summary_source: str
-    shortened: tuple[Shortened, ...]
+    shortened: tuple[ShortenedMessage, ...]
     steps: tuple[str, ...]
     violations: tuple[str, ...]
     seconds: float
@@ -103,7 +103,7 @@ class Outcome:
         return self.transcript.messages
 
 
-def compact_one(job: Job) -> Outcome:
+def compact_one(job: BatchJob) -> BatchOutcome:
     """One conversation compacted; an error of the engine says in which."""
     plan, transcript = job.plan, job.transcript
     original, window = transcript.messages, plan.window_for(transcript)
@@ -132,7 +132,7 @@ def compact_one(job: Job) -> Outcome:
     elif outcome == "unchanged" and not engine.has_content_to_compress(original):
         reason = FITS
     wire: Wire = "anthropic" if transcript.format == "anthropic" else "openai"
-    return Outcome(
+    return BatchOutcome(
         transcript=replace(transcript, messages=result),
         outcome=outcome,
         reason=reason,
@@ -157,7 +157,7 @@ def compact_one(job: Job) -> Outcome:
     )
 
 
-def facts_of(outcome: Outcome) -> dict[str, Any]:
+def facts_of(outcome: BatchOutcome) -> dict[str, Any]:
     """One line of --json."""
     transcript = outcome.transcript
     return {
@@ -220,10 +220,10 @@ def _speaks_of(messages: Sequence[Message], topic: str) -> bool:
 
 
 def compact_all(
-    plan: Plan, transcripts: Sequence[Transcript], workers: int | None = None
-) -> Iterator[Outcome]:
+    plan: BatchPlan, transcripts: Sequence[Transcript], workers: int | None = None
+) -> Iterator[BatchOutcome]:
     """Every conversation in order, in worker processes or threads where there are many of them."""
-    jobs = [Job(plan, transcript) for transcript in transcripts]
+    jobs = [BatchJob(plan, transcript) for transcript in transcripts]
     if plan.summarizer is not None:  # it may hold a connection, which does not travel between processes
         yield from _in_threads(jobs, min(plan.at_once, len(jobs)))
         return
@@ -233,7 +233,7 @@ def compact_all(
         return
     context = multiprocessing.get_context("spawn")
     stop = context.Event()
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin_work, initargs=(stop,))
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_start_worker, initargs=(stop,))
     chunk = min(MOST_PER_CHUNK, max(1, len(jobs) // (count * CHUNKS_PER_WORKER)))
     try:
         yield from filter(None, pool.map(_unless_stopped, jobs, chunksize=chunk))
@@ -250,7 +250,7 @@ def compact_all(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _in_threads(jobs: Sequence[Job], count: int) -> Iterator[Outcome]:
+def _in_threads(jobs: Sequence[BatchJob], count: int) -> Iterator[BatchOutcome]:
     if count < 2:
         yield from map(compact_one, jobs)
         return
@@ -265,11 +265,11 @@ def _in_threads(jobs: Sequence[Job], count: int) -> Iterator[Outcome]:
 _STOPS: list[Event] = []  # of a worker process: whether it may leave its work undone
 
 
-def _begin_work(stop: Event) -> None:
+def _start_worker(stop: Event) -> None:
     """Ctrl-C goes to the whole group; only the parent acts on it, by telling the workers to stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _STOPS.append(stop)
 
 
-def _unless_stopped(job: Job) -> Outcome | None:
+def _unless_stopped(job: BatchJob) -> BatchOutcome | None:
     return None if any(stop.is_set() for stop in _STOPS) else compact_one(job)

@@ -1,4 +1,4 @@
-"""`plimsoll bench`: what a compaction would keep of your own sessions.
+"""`plimsoll bench`: measures what a compaction keeps of your own sessions.
 
     files ─► cut behind persons' turns ─► compact the history ─► what did the agent need afterwards, and is it there?
 
@@ -26,9 +26,9 @@ from plimsoll.errors import UserError
 from plimsoll.messages import Message
 from plimsoll.quality import (
     CONTINUATION,
-    Figures,
-    Knobs,
-    Measured,
+    Measurement,
+    QualityFigures,
+    SizeSettings,
     figures,
     fit,
     measure,
@@ -38,8 +38,8 @@ from plimsoll.quality import (
     tokens,
     turns_of,
 )
-from plimsoll.terminal.amounts import tokens_option
 from plimsoll.terminal.tables import fitted, plain
+from plimsoll.terminal.token_option import tokens_option
 from plimsoll.transcripts import Transcript, read_example, read_transcripts
 
 WINDOW = 64_000
@@ -60,7 +60,7 @@ _EXPENDABLE = ("cuts", "stated", "before", "invented", "valid")
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class MeasuredCut:
     """A place in one of the conversations."""
 
     transcript: Transcript
@@ -73,12 +73,12 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PairedResult:
     """One cut, compacted, and the newest messages of the same size."""
 
-    cut: Cut
-    compacted: Measured
-    recency: Measured
+    cut: MeasuredCut
+    compacted: Measurement
+    recency: Measurement
 
 
 @click.command()
@@ -118,7 +118,7 @@ def bench(
     settings = loaded.settings
     cuts = _cuts(transcripts, window, settings.compression.threshold)
     compression = settings.compression
-    chosen = Knobs(compression.target_tokens, compression.target_ratio, compression.protect_last_n)
+    chosen = SizeSettings(compression.target_tokens, compression.target_ratio, compression.protect_last_n)
     knobs = _fitted(cuts, budget, window, settings) if budget else chosen
     pairs = _measured(cuts, knobs, window, settings)
     of_files = [f"{one.place}: {note}" for one in transcripts for note in one.notices]
@@ -131,10 +131,12 @@ def bench(
     _show(pairs, knobs, window)
 
 
-def _cuts(transcripts: Sequence[Transcript], window: int, threshold: float) -> list[Cut]:
+def _cuts(transcripts: Sequence[Transcript], window: int, threshold: float) -> list[MeasuredCut]:
     """Behind persons' turns, where compaction is due."""
     due = int(window * threshold)
-    found = [Cut(one, at) for one in transcripts for at in spread(turns_of(one.messages, due), MOST_CUTS)]
+    found = [
+        MeasuredCut(one, at) for one in transcripts for at in spread(turns_of(one.messages, due), MOST_CUTS)
+    ]
     if found:
         return found
     longest = max(transcripts, key=lambda one: tokens(one.messages))
@@ -150,7 +152,7 @@ def _cuts(transcripts: Sequence[Transcript], window: int, threshold: float) -> l
     )
 
 
-def _engine(knobs: Knobs, window: int, settings: Settings) -> ContextCompressor:
+def _engine(knobs: SizeSettings, window: int, settings: Settings) -> ContextCompressor:
     return ContextCompressor(
         context_length=window,
         threshold=settings.compression.threshold,
@@ -160,11 +162,11 @@ def _engine(knobs: Knobs, window: int, settings: Settings) -> ContextCompressor:
     )
 
 
-def _fitted(cuts: Sequence[Cut], budget: int, window: int, settings: Settings) -> Knobs:
+def _fitted(cuts: Sequence[MeasuredCut], budget: int, window: int, settings: Settings) -> SizeSettings:
     """The settings whose results have the wanted mean size on these cuts."""
     console = Console(stderr=True)
 
-    def size(knobs: Knobs) -> float:
+    def size(knobs: SizeSettings) -> float:
         progress.advance(task)
         results = (_engine(knobs, window, settings).compress(cut.history) for cut in cuts)
         return sum(map(tokens, results)) / len(cuts)
@@ -174,7 +176,9 @@ def _fitted(cuts: Sequence[Cut], budget: int, window: int, settings: Settings) -
         return fit(size, budget)
 
 
-def _measured(cuts: Sequence[Cut], knobs: Knobs, window: int, settings: Settings) -> list[Pair]:
+def _measured(
+    cuts: Sequence[MeasuredCut], knobs: SizeSettings, window: int, settings: Settings
+) -> list[PairedResult]:
     """Every cut compacted and measured, with a bar for a person who waits."""
     with _progress(Console(stderr=True), "measuring") as progress:
         return [_pair(cut, knobs, window, settings) for cut in progress.track(cuts)]
@@ -185,16 +189,16 @@ def _progress(console: Console, doing: str) -> Progress:
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def _pair(cut: Cut, knobs: Knobs, window: int, settings: Settings) -> Pair:
+def _pair(cut: MeasuredCut, knobs: SizeSettings, window: int, settings: Settings) -> PairedResult:
     history = cut.history
     behind = cut.transcript.messages[cut.at : cut.at + CONTINUATION]
     looked_for = prepare(history, behind)
     result = _engine(knobs, window, settings).compress(history)
     newest = recency_window(history, tokens(result))
-    return Pair(cut, measure(looked_for, history, result), measure(looked_for, history, newest))
+    return PairedResult(cut, measure(looked_for, history, result), measure(looked_for, history, newest))
 
 
-def _short(transcripts: Sequence[Transcript], cuts: Sequence[Cut]) -> Iterator[str]:
+def _short(transcripts: Sequence[Transcript], cuts: Sequence[MeasuredCut]) -> Iterator[str]:
     """Which conversations were left out."""
     measured = {id(cut.transcript) for cut in cuts}
     left = [one.place for one in transcripts if id(one) not in measured]
@@ -203,24 +207,26 @@ def _short(transcripts: Sequence[Transcript], cuts: Sequence[Cut]) -> Iterator[s
         yield f"{plain(named)}: too short to measure, left out."
 
 
-def _over(pairs: Sequence[Pair], budget: int | None) -> Iterator[str]:
+def _over(pairs: Sequence[PairedResult], budget: int | None) -> Iterator[str]:
     after = figures([pair.compacted for pair in pairs]).tokens
     if budget and after > budget * 1.02:
         yield f"--budget {budget:,} cannot be reached; the smallest results have {after:,.0f} tokens on average."
 
 
-def _by_conversation(pairs: Sequence[Pair]) -> list[tuple[Transcript, list[Pair]]]:
-    found: dict[int, tuple[Transcript, list[Pair]]] = {}
+def _by_conversation(pairs: Sequence[PairedResult]) -> list[tuple[Transcript, list[PairedResult]]]:
+    found: dict[int, tuple[Transcript, list[PairedResult]]] = {}
     for pair in pairs:
         found.setdefault(id(pair.cut.transcript), (pair.cut.transcript, []))[1].append(pair)
     return list(found.values())
 
 
-def _figures(pairs: Sequence[Pair]) -> tuple[Figures, Figures]:
+def _figures(pairs: Sequence[PairedResult]) -> tuple[QualityFigures, QualityFigures]:
     return figures([pair.compacted for pair in pairs]), figures([pair.recency for pair in pairs])
 
 
-def _facts(transcript: Transcript, pairs: Sequence[Pair], knobs: Knobs, window: int) -> dict[str, Any]:
+def _facts(
+    transcript: Transcript, pairs: Sequence[PairedResult], knobs: SizeSettings, window: int
+) -> dict[str, Any]:
     """One line of --json."""
     ours, newest = _figures(pairs)
     return {
@@ -254,7 +260,7 @@ def _facts(transcript: Transcript, pairs: Sequence[Pair], knobs: Knobs, window: 
     }
 
 
-def _show(pairs: Sequence[Pair], knobs: Knobs, window: int) -> None:
+def _show(pairs: Sequence[PairedResult], knobs: SizeSettings, window: int) -> None:
     console = Console(highlight=False)
     if not sys.stdout.isatty():
         console.width = 160
@@ -270,7 +276,7 @@ def _show(pairs: Sequence[Pair], knobs: Knobs, window: int) -> None:
         )
 
 
-def _table(pairs: Sequence[Pair], without: frozenset[str]) -> Table:
+def _table(pairs: Sequence[PairedResult], without: frozenset[str]) -> Table:
     shown = [place for place, heading in enumerate(_HEADINGS) if heading not in without]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("conversation", overflow="fold")
@@ -287,7 +293,7 @@ def _table(pairs: Sequence[Pair], without: frozenset[str]) -> Table:
     return table
 
 
-def _cells(pairs: Sequence[Pair]) -> tuple[str, ...]:
+def _cells(pairs: Sequence[PairedResult]) -> tuple[str, ...]:
     ours, newest = _figures(pairs)
     return (
         str(ours.cuts),

@@ -1,4 +1,4 @@
-"""`plimsoll compress`: make conversation files lighter and show what was kept.
+"""`plimsoll compress`: compact conversation files and show what was kept.
 
     files ─► read all ─► compact each ─► write --output ─► table, or JSON lines
                               └─ the summary: by the auxiliary model where there is one, else by Plimsoll itself
@@ -28,9 +28,8 @@ from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.models import DEFAULT_WINDOW, shipped_cards
 from plimsoll.plugins import COMPRESSOR
 from plimsoll.providers.auxiliary import Auxiliary
-from plimsoll.terminal.amounts import tokens_option
-from plimsoll.terminal.batch import Outcome, Plan, compact_all, facts_of
-from plimsoll.terminal.nearest import nearest_model
+from plimsoll.terminal.batch import BatchOutcome, BatchPlan, compact_all, facts_of
+from plimsoll.terminal.suggestions import nearest_model
 from plimsoll.terminal.tables import (
     before_after,
     cleared_lines,
@@ -40,6 +39,7 @@ from plimsoll.terminal.tables import (
     shortened_lines,
     summary_panel,
 )
+from plimsoll.terminal.token_option import tokens_option
 from plimsoll.transcripts import (
     LOGS,
     Transcript,
@@ -158,7 +158,7 @@ def _plan(
     focus: str | None,
     auxiliary: Auxiliary | None,
     named_here: bool,
-) -> tuple[Plan, list[str]]:
+) -> tuple[BatchPlan, list[str]]:
     """How to compact, and what a person should know about it."""
     name = settings.model.name or ""
     card = settings.model.card()
@@ -174,7 +174,7 @@ def _plan(
         notices.append(_unknown_model(name, card.window))
     recorded, said = ({}, []) if name or given else _recorded(settings, transcripts)
     notices += said
-    plan = Plan(
+    plan = BatchPlan(
         model=name,
         window=given or card.prompt_limit,
         threshold=settings.compression.threshold,
@@ -230,7 +230,7 @@ def _read(paths: Sequence[str]) -> list[Transcript]:
     return found
 
 
-def _compact(plan: Plan, transcripts: Sequence[Transcript]) -> list[Outcome]:
+def _compact(plan: BatchPlan, transcripts: Sequence[Transcript]) -> list[BatchOutcome]:
     """All outcomes, with a progress bar for a person who waits."""
     console = Console(stderr=True)
     with Progress(
@@ -245,7 +245,7 @@ def _compact(plan: Plan, transcripts: Sequence[Transcript]) -> list[Outcome]:
         return list(progress.track(compact_all(plan, transcripts), total=len(transcripts)))
 
 
-def _in_words(outcome: Outcome, in_full: bool) -> dict[str, str]:
+def _in_words(outcome: BatchOutcome, in_full: bool) -> dict[str, str]:
     return {"summary": outcome.summary, "evidence": outcome.evidence} if in_full else {}
 
 
@@ -256,7 +256,7 @@ def _original(transcript: Transcript, example: bool) -> str:
     return "FILE" if transcript.source == STANDARD_INPUT else shlex.quote(transcript.source)
 
 
-def _show(outcomes: Sequence[Outcome], output: str | None, in_full: bool, example: bool) -> None:
+def _show(outcomes: Sequence[BatchOutcome], output: str | None, in_full: bool, example: bool) -> None:
     """The human's view; where nobody watches, the figures alone."""
     console = Console(stderr=output == STANDARD, highlight=False)
     if not console.is_terminal:
@@ -288,7 +288,7 @@ def _show(outcomes: Sequence[Outcome], output: str | None, in_full: bool, exampl
         console.print(Text(f"Written to {output}"), soft_wrap=True)
 
 
-def _window(outcomes: Sequence[Outcome]) -> str:
+def _window(outcomes: Sequence[BatchOutcome]) -> str:
     """The window that held, and whether anything was due."""
     sizes = sorted({(one.window, one.due_at) for one in outcomes})
     said = f"window {sizes[0][0]:,} tokens, compaction due at {sizes[0][1]:,}"
@@ -302,7 +302,7 @@ def _window(outcomes: Sequence[Outcome]) -> str:
     return f"{said}: {count}not due{'; compacted because you asked' if asked else ''}"
 
 
-def _details(console: Console, outcome: Outcome, in_full: bool, example: bool) -> None:
+def _details(console: Console, outcome: BatchOutcome, in_full: bool, example: bool) -> None:
     if outcome.pruned and not in_full:
         console.print()
         console.print(cleared_list(outcome.pruned, original=_original(outcome.transcript, example)))
@@ -314,7 +314,7 @@ def _details(console: Console, outcome: Outcome, in_full: bool, example: bool) -
         console.print(summary_panel(outcome.whole_summary, outcome.summary_source))
 
 
-def _verdict(outcome: Outcome) -> Text:
+def _verdict(outcome: BatchOutcome) -> Text:
     wire = "Anthropic" if outcome.transcript.format == "anthropic" else "OpenAI"
     valid = f"valid for {wire}" if outcome.valid else f"breaks {len(outcome.violations)} rules of {wire}"
     took = f"{outcome.seconds:.2f} s"
@@ -325,7 +325,7 @@ def _verdict(outcome: Outcome) -> Text:
     return Text(f"Compacted: {valid}, {took}", "green" if outcome.valid else "red")
 
 
-def _word(outcome: Outcome) -> str:
+def _word(outcome: BatchOutcome) -> str:
     if not outcome.valid:
         return "invalid"
     return "valid" if outcome.outcome == "compacted" else outcome.outcome
@@ -350,7 +350,7 @@ def _as_openai(transcripts: Sequence[Transcript]) -> list[str]:
     ]
 
 
-def _warn(outcomes: Sequence[Outcome], auxiliary: Auxiliary | None, focus: str | None) -> None:
+def _warn(outcomes: Sequence[BatchOutcome], auxiliary: Auxiliary | None, focus: str | None) -> None:
     missed = [one.transcript.place for one in outcomes if not one.focus_found]
     if missed and focus:
         where = missed[0] if len(missed) == 1 else f"{len(missed)} conversations"

@@ -19,7 +19,7 @@ from plimsoll.assembly import explain as explain_resolution
 from plimsoll.assembly import plugin_problems
 from plimsoll.config import (
     FILE_NAME,
-    Loaded,
+    LoadedSettings,
     Setting,
     Settings,
     all_keys,
@@ -130,7 +130,7 @@ def _plugin_problems(settings: Settings) -> tuple[str, ...]:
     return plugin_problems(settings, os.environ, plimsoll_home(), Path.cwd())
 
 
-def _facts(loaded: Loaded, setting: Setting, key: str) -> Iterator[tuple[str, str]]:
+def _facts(loaded: LoadedSettings, setting: Setting, key: str) -> Iterator[tuple[str, str]]:
     yield "allowed", setting.allowed
     yield "default", scalar_text(setting.default)
     source = loaded.source(key)
@@ -158,7 +158,7 @@ def _visible(values: Mapping[str, Any], above: tuple[str, ...]) -> dict[str, Any
     return found
 
 
-def _as_yaml(loaded: Loaded, values: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[str]:
+def _as_yaml(loaded: LoadedSettings, values: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[str]:
     margin = "  " * len(above)
     for name, value in values.items():
         here = (*above, name)

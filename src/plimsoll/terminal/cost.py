@@ -1,4 +1,4 @@
-"""`plimsoll cost`: what a recorded conversation cost, with and without prompt caching.
+"""`plimsoll cost`: what a recorded conversation costs with and without prompt caching.
 
     files ─► the requests its agent sent ─► simulator ─► table, picture, or JSON lines
 
@@ -32,7 +32,7 @@ from plimsoll.caching import (
 from plimsoll.config import Settings, load_settings
 from plimsoll.errors import UserError
 from plimsoll.models import ModelCard
-from plimsoll.terminal.nearest import nearest_model
+from plimsoll.terminal.suggestions import nearest_model
 from plimsoll.terminal.tables import fitted, plain
 from plimsoll.transcripts import Transcript, read_transcripts
 
@@ -53,7 +53,7 @@ _LINES = {"none": "#8d99ae", "system_and_3": "#3d6cb9", "planned": "#2a9d8f", "a
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
+class PricedReplay:
     """One conversation under each strategy that is compared, `none` first and the chosen one last."""
 
     transcript: Transcript
@@ -156,7 +156,7 @@ def _takes_markers(card: ModelCard) -> bool:
     return card.cache.style == "anthropic"
 
 
-def _too_long(priced: Sequence[Priced], card: ModelCard) -> Iterator[str]:
+def _too_long(priced: Sequence[PricedReplay], card: ModelCard) -> Iterator[str]:
     """What to know of conversations with requests that the model would refuse."""
     for one in priced:
         if over := one.over_window(card):
@@ -190,9 +190,9 @@ def _policy(settings: Settings) -> CachingPolicy:
 
 def _price(
     transcript: Transcript, card: ModelCard, policy: CachingPolicy, strategy: str, gap: float
-) -> Priced:
+) -> PricedReplay:
     chain, native = BlockChain(), policy.route != "openrouter"
-    return Priced(
+    return PricedReplay(
         transcript,
         {
             label: replay(
@@ -203,7 +203,7 @@ def _price(
     )
 
 
-def _show(priced: Sequence[Priced], card: ModelCard, policy: CachingPolicy, gap: float) -> None:
+def _show(priced: Sequence[PricedReplay], card: ModelCard, policy: CachingPolicy, gap: float) -> None:
     console = Console(highlight=False)
     console.print(fitted(lambda without: _table(priced, without), _EXPENDABLE, console.width))
     lifetime = f", {policy.ttl} TTL" if policy.enabled and _takes_markers(card) else ""
@@ -211,7 +211,7 @@ def _show(priced: Sequence[Priced], card: ModelCard, policy: CachingPolicy, gap:
     console.print(Text(f"{card.name}{lifetime}, {gap:g} s between requests, tokens estimated{dated}", "dim"))
 
 
-def _table(priced: Sequence[Priced], without: frozenset[str]) -> Table:
+def _table(priced: Sequence[PricedReplay], without: frozenset[str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("strategy" if len(priced) == 1 else "conversation", overflow="fold")
     shown = [place for place, heading in enumerate(_HEADINGS) if heading not in without]
@@ -259,7 +259,7 @@ def _usd(money: float) -> str:
     return f"{money:,.2f}" if money >= 10 else f"{money:,.4f}"
 
 
-def _facts(one: Priced, card: ModelCard, policy: CachingPolicy, gap: float) -> dict[str, Any]:
+def _facts(one: PricedReplay, card: ModelCard, policy: CachingPolicy, gap: float) -> dict[str, Any]:
     """One line of --json."""
     transcript = one.transcript
     return {
@@ -297,7 +297,7 @@ def _name(transcript: Transcript) -> str:
     return name if transcript.line is None else f"{name}:{transcript.line}"
 
 
-def draw(priced: Sequence[Priced], card: ModelCard, target: Path) -> None:
+def draw(priced: Sequence[PricedReplay], card: ModelCard, target: Path) -> None:
     """Tokens of each request by price, and the money as it adds up, as a PNG."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -317,7 +317,7 @@ def draw(priced: Sequence[Priced], card: ModelCard, target: Path) -> None:
         raise UserError(f"{target} cannot be written: {error.strerror}. Give --plot another file.") from error
 
 
-def _draw_tokens(axes: "Axes", priced: Sequence[Priced]) -> None:
+def _draw_tokens(axes: "Axes", priced: Sequence[PricedReplay]) -> None:
     steps = [step.bill for one in priced for step in one.chosen.steps]
     numbers = range(1, len(steps) + 1)
     layers = {
@@ -338,7 +338,7 @@ def _draw_tokens(axes: "Axes", priced: Sequence[Priced]) -> None:
     _tidy(axes, priced)
 
 
-def _draw_money(axes: "Axes", priced: Sequence[Priced]) -> None:
+def _draw_money(axes: "Axes", priced: Sequence[PricedReplay]) -> None:
     ends: list[tuple[float, str, str]] = []
     for label in priced[0].replays if priced else ():
         spent, line = 0.0, [0.0]
@@ -383,7 +383,7 @@ def _same_joined(ends: Sequence[tuple[float, str, str]]) -> list[tuple[float, st
     return joined
 
 
-def _tidy(axes: "Axes", priced: Sequence[Priced]) -> None:
+def _tidy(axes: "Axes", priced: Sequence[PricedReplay]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e5e7eb", linewidth=0.8)
     axes.set_axisbelow(True)

@@ -1,4 +1,4 @@
-"""`plimsoll gateway`: other programs talk to their provider through it, and their conversations stay small.
+"""`plimsoll gateway`: a proxy that keeps the conversations of other programs small.
 
 ANTHROPIC_BASE_URL=http://127.0.0.1:8787 claude
 OPENAI_BASE_URL=http://127.0.0.1:8787/v1 my-agent

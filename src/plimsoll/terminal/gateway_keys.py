@@ -1,4 +1,4 @@
-"""`plimsoll gateway keys`: who may use the gateway, and how much.
+"""`plimsoll gateway keys`: access keys and their limits.
 
     plimsoll gateway keys add laptop --requests-per-minute 60 --money-per-day 5
     plimsoll gateway keys list · renew NAME · revoke NAME
@@ -15,10 +15,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from plimsoll.archive.keys import AccessKey, KeyBook, KeyLimits, Spent
-from plimsoll.archive.keytext import new_key
+from plimsoll.archive.key_format import new_key
+from plimsoll.archive.keys import AccessKey, KeyLimits, KeySnapshot, KeyUsage
 from plimsoll.errors import UserError
-from plimsoll.terminal.sessions.desk import open_desk
+from plimsoll.terminal.sessions.store_access import open_store
 from plimsoll.terminal.tables import plain
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
@@ -46,8 +46,8 @@ def add(
         )
     limits = KeyLimits(requests_per_minute, tokens_per_day, money_per_day)
     made = new_key()
-    with open_desk(create=True) as desk:
-        desk.run(desk.store.keys.add(made.id, name, made.digest, limits))
+    with open_store(create=True) as access:
+        access.run(access.store.keys.add(made.id, name, made.digest, limits))
     _show(made.text, f"Key {name}. It is not shown again.")
 
 
@@ -55,11 +55,11 @@ def add(
 @click.argument("name")
 def renew(name: str) -> None:
     """Give a key another text; what it owns and its limits stay."""
-    with open_desk() as desk:
-        store = desk.store.keys
-        found = next((key for key in _holding(desk.run(store.book())) if key.name == name), None)
+    with open_store() as access:
+        store = access.store.keys
+        found = next((key for key in _holding(access.run(store.book())) if key.name == name), None)
         made = new_key(found.id if found else None)
-        desk.run(store.renew(name, made.digest))
+        access.run(store.renew(name, made.digest))
     _show(made.text, f"Key {name}. The text that it had before opens nothing any more.")
 
 
@@ -67,8 +67,8 @@ def renew(name: str) -> None:
 @click.argument("name")
 def revoke(name: str) -> None:
     """End a key. A gateway that runs refuses it within two seconds."""
-    with open_desk() as desk:
-        ended = desk.run(desk.store.keys.revoke(name))
+    with open_store() as access:
+        ended = access.run(access.store.keys.revoke(name))
     click.echo(f"Key {name} ({ended.id}) is revoked. Its sessions stay in the archive.")
 
 
@@ -76,18 +76,20 @@ def revoke(name: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def list_keys(as_json: bool) -> None:
     """Show the keys that hold, their limits, and what each has used today."""
-    with open_desk(create=True) as desk:
-        book = desk.run(desk.store.keys.book())
+    with open_store(create=True) as access:
+        book = access.run(access.store.keys.book())
     holding = _holding(book)
     if as_json:
-        click.echo(json.dumps([_as_json(key, book.today.get(key.id, Spent())) for key in holding], indent=2))
+        click.echo(
+            json.dumps([_as_json(key, book.today.get(key.id, KeyUsage())) for key in holding], indent=2)
+        )
     elif not holding:
         click.echo("No keys. `plimsoll gateway keys add NAME` makes one.")
     else:
         Console().print(_table(book, holding))
 
 
-def _holding(book: KeyBook) -> list[AccessKey]:
+def _holding(book: KeySnapshot) -> list[AccessKey]:
     return [key for key in book.keys if key.revoked is None]
 
 
@@ -97,14 +99,14 @@ def _show(text: str, note: str) -> None:
     click.echo(note, err=True)
 
 
-def _table(book: KeyBook, holding: list[AccessKey]) -> Table:
+def _table(book: KeySnapshot, holding: list[AccessKey]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("name", "id", "since"):
         table.add_column(title, no_wrap=title != "name")
     for title in ("requests today", "tokens today", "USD today"):
         table.add_column(title, justify="right")
     for key in holding:
-        used, limits = book.today.get(key.id, Spent()), key.limits
+        used, limits = book.today.get(key.id, KeyUsage()), key.limits
         a_minute = f" ({limits.requests_per_minute:,}/min)" if limits.requests_per_minute else ""
         tokens = f" of {limits.tokens_per_day:,}" if limits.tokens_per_day else ""
         money = f" of {limits.money_per_day:,.2f}" if limits.money_per_day else ""
@@ -119,7 +121,7 @@ def _table(book: KeyBook, holding: list[AccessKey]) -> Table:
     return table
 
 
-def _as_json(key: AccessKey, used: Spent) -> dict[str, object]:
+def _as_json(key: AccessKey, used: KeyUsage) -> dict[str, object]:
     return {
         "name": key.name,
         "id": key.id,

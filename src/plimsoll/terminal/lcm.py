@@ -1,4 +1,4 @@
-"""`plimsoll lcm doctor`: whether the trees of the lossless engine are sound, and mending those that are not.
+"""`plimsoll lcm doctor`: checks the trees of the lossless engine and repairs them.
 
 every session ─► edges · coverage · search · sizes ─► a line each, exit code 1 where something is wrong
                                                  └─► --repair: leaves for what has none, search for what it lost
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import click
 
 from plimsoll.archive import Archive, Session
-from plimsoll.context.lcm.soundness import Examined, faults, mending, uncovered
+from plimsoll.context.lcm.integrity_check import StoredTree, faults, replacement_leaves, uncovered
 from plimsoll.context.lcm.tree import KINDS
-from plimsoll.terminal.sessions.desk import Desk, open_desk, session_ids
+from plimsoll.terminal.sessions.store_access import StoreAccess, open_store, session_ids
 
 ENGINE = "lcm"
 UNSOUND = 1
@@ -32,15 +32,15 @@ def lcm() -> None:
 @click.pass_context
 def doctor(ctx: click.Context, session: str | None, repair: bool) -> None:
     """Check the trees of all sessions, or of one: edges, coverage, search, sizes."""
-    with open_desk() as desk:
-        looked_at, wrong = 0, list(_of_store(desk, repair) if session is None else ())
-        for one in _sessions(desk, session):
-            found = desk.run(_examined(desk.archive_of(one), one))
+    with open_store() as access:
+        looked_at, wrong = 0, list(_of_store(access, repair) if session is None else ())
+        for one in _sessions(access, session):
+            found = access.run(_examined(access.archive_of(one), one))
             if not found.is_kept:
                 continue
             looked_at += 1
             click.echo(f"{one.id}  {found.line}")
-            wrong += [f"{one.id}: {sentence}" for sentence in _of_session(desk, one, found, repair)]
+            wrong += [f"{one.id}: {sentence}" for sentence in _of_session(access, one, found, repair)]
     for sentence in wrong:
         click.echo(f"  {sentence}")
     click.echo(
@@ -54,10 +54,10 @@ def doctor(ctx: click.Context, session: str | None, repair: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _SessionCheck:
     """A session and what it keeps."""
 
-    examined: Examined
+    examined: StoredTree
     is_kept: bool
 
     @property
@@ -73,39 +73,39 @@ class _Found:
         )
 
 
-def _sessions(desk: Desk, named: str | None) -> Iterator[Session]:
+def _sessions(access: StoreAccess, named: str | None) -> Iterator[Session]:
     if named is not None:
-        yield desk.run(desk.store.session(named))
+        yield access.run(access.store.session(named))
         return
     offset = 0
-    while page := desk.run(desk.store.sessions(limit=_PAGE, offset=offset)):
+    while page := access.run(access.store.sessions(limit=_PAGE, offset=offset)):
         yield from page
         offset += len(page)
 
 
-async def _examined(archive: Archive, session: Session) -> _Found:
+async def _examined(archive: Archive, session: Session) -> _SessionCheck:
     nodes = [node for node in await archive.nodes(session.id, inherited=True) if node.kind in KINDS]
     items = await archive.items(session.id)
     first = await archive.messages(session.id, 1, 1)
     seen = {item.sequence for item in items if item.sequence}
-    examined = Examined(nodes, first[0] if first else None, session.messages, seen)
-    return _Found(examined, bool(nodes) or session.engine == ENGINE)
+    examined = StoredTree(nodes, first[0] if first else None, session.messages, seen)
+    return _SessionCheck(examined, bool(nodes) or session.engine == ENGINE)
 
 
-def _of_store(desk: Desk, repair: bool) -> Iterator[str]:
+def _of_store(access: StoreAccess, repair: bool) -> Iterator[str]:
     """What is wrong with the archive itself; with `repair`, what still is."""
-    mended = desk.run(desk.store.mend_search()) if repair else 0
+    mended = access.run(access.store.mend_search()) if repair else 0
     if mended:
         click.echo(f"search finds {mended:,} messages again")
-    yield from desk.run(desk.store.check())
+    yield from access.run(access.store.check())
 
 
-def _of_session(desk: Desk, session: Session, found: _Found, repair: bool) -> Iterator[str]:
+def _of_session(access: StoreAccess, session: Session, found: _SessionCheck, repair: bool) -> Iterator[str]:
     """What is wrong with a session; with `repair`, what still is."""
     if repair:
         for run in uncovered(found.examined):
-            said = desk.run(desk.archive_of(session).messages(session.id, run.first, run.last))
-            desk.run(desk.archive_of(session).add_nodes(session.id, mending(session.id, said)))
+            said = access.run(access.archive_of(session).messages(session.id, run.first, run.last))
+            access.run(access.archive_of(session).add_nodes(session.id, replacement_leaves(session.id, said)))
             click.echo(f"  messages {run.first} to {run.last} are under leaves again")
-        found = desk.run(_examined(desk.archive_of(session), session))
+        found = access.run(_examined(access.archive_of(session), session))
     yield from faults(found.examined)

@@ -1,4 +1,4 @@
-"""The `plimsoll` command: finds the subcommand, loads only that one, and turns errors into sentences.
+"""The `plimsoll` command: imports only the chosen subcommand, and prints errors as messages.
 
     plimsoll ─┬─ chat         plimsoll/terminal/chat/
               ├─ sessions     plimsoll/terminal/sessions/
@@ -69,7 +69,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-class Mistake(click.ClickException):
+class CommandLineError(click.ClickException):
     """A `UserError` on its way to the person: `plimsoll: <sentence>`, exit code 2."""
 
     exit_code = 2
@@ -115,7 +115,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except UserError as error:
-            raise Mistake(str(error)) from error
+            raise CommandLineError(str(error)) from error
 
     def _line(self, ctx: click.Context, name: str) -> str:
         if name in COMMANDS:

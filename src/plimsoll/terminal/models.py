@@ -1,4 +1,4 @@
-"""`plimsoll models`: which models are known, who can be asked now, the embedded model, one real exchange.
+"""`plimsoll models`: known models, reachable providers, the embedded model, a test request.
 
     list ─ cards and providers     fetch ─ the embedded model     test ─ ask one, once
 
@@ -50,7 +50,7 @@ _NARROW = 72  # columns below which the reasons get all the room
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ProviderState:
     """Whether a provider can be asked now, and what says so."""
 
     facts: ProviderFacts
@@ -175,27 +175,29 @@ async def _fetch(home: Path) -> Path:
         return await fetch_model(home, lambda done, total: bar.update(task, completed=done, total=total))
 
 
-async def _states(environ: Mapping[str, str], home: Path) -> list[State]:
+async def _states(environ: Mapping[str, str], home: Path) -> list[ProviderState]:
     return [await _state(facts, environ, home) for facts in providers().values()]
 
 
-async def _state(facts: ProviderFacts, environ: Mapping[str, str], home: Path) -> State:
+async def _state(facts: ProviderFacts, environ: Mapping[str, str], home: Path) -> ProviderState:
     if facts.keys:
         key = find_key(facts, environ)
         why = f"{key.variable} is set" if key else f"no key in {facts.key_names}"
-        return State(facts, key is not None, why, facts.model)
+        return ProviderState(facts, key is not None, why, facts.model)
     if facts.name == "ollama":
         address = address_of(facts, environ)
         names = await served_models(address)
         if names is None:
-            return State(facts, False, f"nobody answers at {address}")
-        return State(facts, bool(names), f"{len(names)} models at {address}", names[0] if names else None)
+            return ProviderState(facts, False, f"nobody answers at {address}")
+        return ProviderState(
+            facts, bool(names), f"{len(names)} models at {address}", names[0] if names else None
+        )
     model = embedded_model()
     if not can_serve():
-        return State(facts, False, "pip install '.[local]'", model.name)
+        return ProviderState(facts, False, "pip install '.[local]'", model.name)
     fetched = is_fetched(home)
     why = f"fetched: {model_path(home)}" if fetched else "not fetched; `plimsoll models fetch`"
-    return State(facts, fetched, why, model.name)
+    return ProviderState(facts, fetched, why, model.name)
 
 
 def _card_table(cards: list[ModelCard], without: frozenset[str]) -> Table:
@@ -218,7 +220,7 @@ def _card_table(cards: list[ModelCard], without: frozenset[str]) -> Table:
     return table
 
 
-def _provider_table(states: list[State], width: int) -> Table:
+def _provider_table(states: list[ProviderState], width: int) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     table.add_column("provider", no_wrap=True)
     table.add_column("now", no_wrap=True)
@@ -253,7 +255,7 @@ def _card_facts(card: ModelCard) -> dict[str, Any]:
     }
 
 
-def _facts(state: State) -> dict[str, Any]:
+def _facts(state: ProviderState) -> dict[str, Any]:
     return {
         "provider": state.facts.name,
         "usable": state.usable,

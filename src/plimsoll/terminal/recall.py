@@ -1,4 +1,4 @@
-"""`plimsoll recall FILE HANDLE`, or `recall --example HANDLE`: bring back what a compaction cleared.
+"""`plimsoll recall FILE HANDLE`, or `recall --example HANDLE`: print what a compaction cleared.
 
     stub: … full text under handle h:3f2a9c1b7d  ──►  the tool result in the original file
 

@@ -1,4 +1,4 @@
-"""How a compaction looks to a person: before and after, what was cleared, what the summary says.
+"""Displays a compaction: sizes before and after, cleared results, the summary.
 
                before     after
     messages      157        31   ████▊···················   20 %
@@ -21,8 +21,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.context import Cleared
-from plimsoll.context.report import Shortened
+from plimsoll.context import ClearedResult
+from plimsoll.context.report import ShortenedMessage
 
 CLEARED_SHOWN = 8
 ITEMS_PER_SECTION = 2
@@ -35,7 +35,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-class Weighed(Protocol):
+class SizeComparison(Protocol):
     """What the before/after table needs to know."""
 
     @property
@@ -66,7 +66,7 @@ def fitted(build: Callable[[frozenset[str]], Table], expendable: Sequence[str], 
     return build(frozenset(expendable))
 
 
-def before_after(weighed: Weighed) -> Table:
+def before_after(weighed: SizeComparison) -> Table:
     """Messages and tokens before and after, each with a bar of what is left."""
     table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False)
     table.add_column("")
@@ -93,7 +93,9 @@ def bar(before: int, after: int, width: int = BAR) -> Text:
     )
 
 
-def cleared_list(cleared: Sequence[Cleared], shown: int = CLEARED_SHOWN, original: str = "FILE") -> Group:
+def cleared_list(
+    cleared: Sequence[ClearedResult], shown: int = CLEARED_SHOWN, original: str = "FILE"
+) -> Group:
     """The tool results that left the context, the largest first, folded past `shown`.
 
     Where the terminal is narrow the commands are cut; handles, sizes and endings never are.
@@ -118,7 +120,7 @@ def cleared_list(cleared: Sequence[Cleared], shown: int = CLEARED_SHOWN, origina
     return Group(*parts)
 
 
-def cleared_lines(cleared: Sequence[Cleared], original: str) -> str:
+def cleared_lines(cleared: Sequence[ClearedResult], original: str) -> str:
     """Every tool result that left the context, a line each, for whoever keeps the text."""
     lines = [
         f"- {one.handle}  {one.characters:,} characters  {one.line.split(chr(10))[0].split(' · ')[0]} · {one.status}"
@@ -127,7 +129,7 @@ def cleared_lines(cleared: Sequence[Cleared], original: str) -> str:
     return plain("\n".join((f"Cleared (`plimsoll recall {original} HANDLE` brings one back):", *lines)))
 
 
-def shortened_lines(shortened: Sequence[Shortened]) -> str:
+def shortened_lines(shortened: Sequence[ShortenedMessage]) -> str:
     """Every message that stays in fewer words, a line each."""
     lines = [
         f"- {one.handle}  {one.tool or 'message'}: {one.characters_before:,} → {one.characters_after:,} characters"
@@ -183,7 +185,7 @@ def folded(summary: str, items: int = ITEMS_PER_SECTION) -> list[tuple[str, list
     ]
 
 
-def many(rows: Sequence[tuple[str, Weighed, str]], width: int) -> Table:
+def many(rows: Sequence[tuple[str, SizeComparison, str]], width: int) -> Table:
     """One row for each conversation (its name, its weight, a word on it) and their sum, `width` columns at most."""
     weights = [row[1] for row in rows]
     before, after = sum(w.tokens_before for w in weights), sum(w.tokens_after for w in weights)

@@ -1,4 +1,4 @@
-"""The engine contract: what every context engine promises, as properties that can fail.
+"""The engine contract: the properties that every context engine must have.
 
     for verdict in check_engine(lambda case: MyEngine(context_length=case.window)):
         print(verdict)
@@ -30,7 +30,7 @@ from plimsoll.testing.strategies import conversations
 
 
 @dataclass(frozen=True)
-class Case:
+class ContractCase:
     """One conversation, the window that it has to fit, and what the provider counts besides the messages."""
 
     messages: list[Message]
@@ -43,14 +43,14 @@ class Case:
         return weigh(messages) + self.overhead
 
 
-EngineFactory = Callable[[Case], ContextEngine]
+EngineFactory = Callable[[ContractCase], ContextEngine]
 
 
 @dataclass(frozen=True)
-class Run:
+class ContractRun:
     """A case that went through an engine once; its result went through again as it was, and after it had grown."""
 
-    case: Case
+    case: ContractCase
     engine: ContextEngine
     input_after: list[Message]
     result: list[Message]
@@ -66,7 +66,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PropertyResult:
     """One property: kept, or broken by the example shown."""
 
     name: str
@@ -79,10 +79,10 @@ class Verdict:
         )
 
 
-def cases() -> st.SearchStrategy[Case]:
+def cases() -> st.SearchStrategy[ContractCase]:
     """Conversations in windows small enough that most of them must be compacted."""
     return st.builds(
-        Case,
+        ContractCase,
         messages=conversations(min_turns=4),
         window=st.sampled_from([2_000, 4_000, 8_000, 32_000]),
         protect_last_n=st.integers(1, 20),
@@ -90,13 +90,13 @@ def cases() -> st.SearchStrategy[Case]:
     ).flatmap(_with_overhead)
 
 
-def _with_overhead(case: Case) -> st.SearchStrategy[Case]:
+def _with_overhead(case: ContractCase) -> st.SearchStrategy[ContractCase]:
     """The case with tool schemas of up to 45 % of its window, or none."""
     shares = st.sampled_from([0.0, 0.0, 0.1, 0.25, 0.45])
     return shares.map(lambda share: replace(case, overhead=int(case.window * share)))
 
 
-def run_case(factory: EngineFactory, case: Case) -> Run:
+def run_case(factory: EngineFactory, case: ContractCase) -> ContractRun:
     """Compact a case with a fresh engine, its result once more, and its result after the talk went on."""
     given_messages = copy.deepcopy(case.messages)
     engine = factory(case)
@@ -107,10 +107,10 @@ def run_case(factory: EngineFactory, case: Case) -> Run:
     more = [message for message in case.messages if message.get("role") != "system"]
     grown = copy.deepcopy([*again, *more])
     later = engine.compress(grown, current_tokens=case.counted(grown))
-    return Run(case, engine, given_messages, result, again, later, whole, rests)
+    return ContractRun(case, engine, given_messages, result, again, later, whole, rests)
 
 
-def result_is_valid(run: Run) -> None:
+def result_is_valid(run: ContractRun) -> None:
     """Every call has its result, every result its call, on both wires."""
     for messages in (run.result, run.later):
         assert validate(messages, "openai") == []
@@ -118,17 +118,17 @@ def result_is_valid(run: Run) -> None:
             assert validate(messages, "anthropic") == []
 
 
-def input_is_untouched(run: Run) -> None:
+def input_is_untouched(run: ContractRun) -> None:
     """The list that was passed in is as it was."""
     assert run.input_after == run.case.messages
 
 
-def result_is_smaller_or_unchanged(run: Run) -> None:
+def result_is_smaller_or_unchanged(run: ContractRun) -> None:
     """A compaction that does not make the conversation lighter is no compaction."""
     assert run.compacted or run.result == run.whole
 
 
-def newest_request_stays_word_for_word(run: Run) -> None:
+def newest_request_stays_word_for_word(run: ContractRun) -> None:
     """What the user said last is there, unchanged, and no user message stands behind it."""
     newest = newest_own_request(run.whole)
     if newest is not None:
@@ -138,7 +138,7 @@ def newest_request_stays_word_for_word(run: Run) -> None:
         assert run.result[kept] == said
 
 
-def system_prompt_stays_first(run: Run) -> None:
+def system_prompt_stays_first(run: ContractRun) -> None:
     """The system prompt keeps its place and its words; at most one note stands behind them."""
     if run.whole and run.whole[0].get("role") == "system":
         before, after = list(texts_of(run.whole[0])), list(texts_of(run.result[0]))
@@ -151,21 +151,21 @@ def system_prompt_stays_first(run: Run) -> None:
         assert text_of(messages[0]).count("[Note: Some earlier conversation turns") <= 1
 
 
-def first_request_stays(run: Run) -> None:
+def first_request_stays(run: ContractRun) -> None:
     """While the result is not pressed for room, the opening request is there word for word."""
     opening = next((m for m in run.whole[:2] if m.get("role") == "user"), None)
     if opening is not None and not _pressed(run):
         assert opening in run.result[:2]
 
 
-def recent_messages_stay(run: Run) -> None:
+def recent_messages_stay(run: ContractRun) -> None:
     """While they fit, the last `protect_last_n` messages are there in order, unchanged."""
     if not _pressed(run):
         count = min(run.case.protect_last_n, len(run.whole))
         assert run.result[-count:] == run.whole[-count:]
 
 
-def fits_the_threshold(run: Run) -> None:
+def fits_the_threshold(run: ContractRun) -> None:
     """With everything sent besides, the result is at or below the threshold wherever that and the parts that
     cannot go allow: system prompt and newest request."""
     newest = newest_own_request(run.whole)
@@ -176,25 +176,25 @@ def fits_the_threshold(run: Run) -> None:
         assert run.case.counted(run.later) <= run.engine.threshold_tokens
 
 
-def rests_after_a_compaction(run: Run) -> None:
+def rests_after_a_compaction(run: ContractRun) -> None:
     """A compaction that got below the threshold is not followed by another before anything was added."""
     if run.case.counted(run.result) < run.engine.threshold_tokens:
         assert run.rests
 
 
-def second_run_does_not_grow(run: Run) -> None:
+def second_run_does_not_grow(run: ContractRun) -> None:
     """Compacting a compacted conversation never makes it heavier."""
     assert weigh(run.again) <= weigh(run.result)
     assert validate(run.again, "openai") == []
 
 
-def at_most_one_summary(run: Run) -> None:
+def at_most_one_summary(run: ContractRun) -> None:
     """There is never more than one summary message."""
     for messages in (run.result, run.again, run.later):
         assert sum(is_summary(message) for message in messages) <= 1
 
 
-def summary_fits_between_its_neighbours(run: Run) -> None:
+def summary_fits_between_its_neighbours(run: ContractRun) -> None:
     """At neither seam two user or two assistant messages meet."""
     for messages in (run.result, run.again, run.later):
         for index, message in enumerate(messages):
@@ -203,7 +203,7 @@ def summary_fits_between_its_neighbours(run: Run) -> None:
                 assert not any(meets_itself(message["role"], other.get("role")) for other in neighbours)
 
 
-PROPERTIES: tuple[Callable[[Run], None], ...] = (
+PROPERTIES: tuple[Callable[[ContractRun], None], ...] = (
     result_is_valid,
     input_is_untouched,
     result_is_smaller_or_unchanged,
@@ -219,27 +219,29 @@ PROPERTIES: tuple[Callable[[Run], None], ...] = (
 )
 
 
-def check_engine(factory: EngineFactory, examples: int = 100, found: Sequence[Case] = ()) -> list[Verdict]:
+def check_engine(
+    factory: EngineFactory, examples: int = 100, found: Sequence[ContractCase] = ()
+) -> list[PropertyResult]:
     """A verdict on every property, from `examples` generated cases and those in `found`.
 
     Every case goes through the engine once; the smallest one that breaks a property is shown.
     """
-    broken: dict[str, tuple[Case, Exception]] = {}
+    broken: dict[str, tuple[ContractCase, Exception]] = {}
     for case in (*found, *_generated(examples)):
         for check, error in _failures(factory, case):
             smallest = broken.get(check)
             if smallest is None or len(case.messages) < len(smallest[0].messages):
                 broken[check] = (case, error)
     return [
-        Verdict(name, name not in broken, _explained(*broken[name]) if name in broken else "")
+        PropertyResult(name, name not in broken, _explained(*broken[name]) if name in broken else "")
         for name in map(_name, PROPERTIES)
     ]
 
 
 @cache
-def _generated(examples: int) -> tuple[Case, ...]:
+def _generated(examples: int) -> tuple[ContractCase, ...]:
     """The same cases every time, so that a verdict can be repeated; drawing them takes as long as trying them."""
-    drawn: list[Case] = []
+    drawn: list[ContractCase] = []
 
     @settings(
         max_examples=examples,
@@ -250,14 +252,14 @@ def _generated(examples: int) -> tuple[Case, ...]:
         suppress_health_check=list(HealthCheck),
     )
     @given(cases())
-    def draw(case: Case) -> None:
+    def draw(case: ContractCase) -> None:
         drawn.append(case)
 
     draw()
     return tuple(drawn)
 
 
-def _failures(factory: EngineFactory, case: Case) -> Iterator[tuple[str, Exception]]:
+def _failures(factory: EngineFactory, case: ContractCase) -> Iterator[tuple[str, Exception]]:
     try:
         run = run_case(factory, case)
     except Exception as error:  # an engine is foreign code: whatever it raises breaks every property
@@ -270,11 +272,11 @@ def _failures(factory: EngineFactory, case: Case) -> Iterator[tuple[str, Excepti
             yield _name(check), error
 
 
-def _name(check: Callable[[Run], None]) -> str:
+def _name(check: Callable[[ContractRun], None]) -> str:
     return check.__name__.replace("_", " ")
 
 
-def _explained(case: Case, error: Exception) -> str:
+def _explained(case: ContractCase, error: Exception) -> str:
     roles = " ".join(str(message.get("role")) for message in case.messages)
     said = " ".join(str(error).split())[:300]
     return (
@@ -283,7 +285,7 @@ def _explained(case: Case, error: Exception) -> str:
     )
 
 
-def _pressed(run: Run) -> bool:
+def _pressed(run: ContractRun) -> bool:
     """Whether the parts that should stay leave too little room, so that they had to yield."""
     last = run.whole[-(run.case.protect_last_n + 4) :]
     budget = int(run.engine.threshold_tokens * 0.20)

@@ -1,4 +1,4 @@
-"""The net under the prompt cache: each request of a conversation extends the one before.
+"""Checks that each request of a conversation extends the previous one.
 
     request n     [tools][system][m1][m2][m3]
     request n+1   [tools][system][m1][m2][m3][m4][m5]      the same bytes, then more
@@ -15,7 +15,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Break:
+class PrefixBreak:
     """A request that does not extend the one before it in its conversation."""
 
     request: int
@@ -26,7 +26,7 @@ class Break:
         return f"request {self.request} does not extend request {self.before}: {self.part} changed"
 
 
-def broken_prefixes(bodies: Iterable[Mapping[str, Any]]) -> list[Break]:
+def broken_prefixes(bodies: Iterable[Mapping[str, Any]]) -> list[PrefixBreak]:
     """Every break in a run of requests; conversations are told apart by model and first message."""
     latest: dict[str, tuple[int, list[tuple[str, str]]]] = {}
     breaks = []
@@ -40,7 +40,7 @@ def broken_prefixes(bodies: Iterable[Mapping[str, Any]]) -> list[Break]:
         if before and len(parts) > len(before[1]):
             changed = next((old[0] for old, new in zip(before[1], parts, strict=False) if old != new), None)
             if changed:
-                breaks.append(Break(number, before[0], changed))
+                breaks.append(PrefixBreak(number, before[0], changed))
         latest[conversation] = (number, parts)
     return breaks
 

@@ -1,4 +1,4 @@
-"""The net under a promise: no request tells a model how full its window is.
+"""Checks that no request tells a model how full its window is.
 
     "You have 4,000 tokens left." · "82 % of your context is used" · "context window is nearly full"
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for conversations as they occur in the wild.
+"""Hypothesis strategies for realistic conversations.
 
 Cuts, parallel calls, orphans, missing content, images, several users in a row and
 results of every size really occur. Long texts are built from a few drawn numbers,

@@ -1,43 +1,43 @@
-"""What the agent can do: a shell, files, search, and the tools of MCP servers; calls run to the end in any case."""
+"""The agent's tools: shell, files, search and MCP servers. Every call gets a result."""
 
-from plimsoll.tools.running import CANCELLED, Finished, OnFinished, Outcome
 from plimsoll.tools.standard import standard_tools
 from plimsoll.tools.terminal import require_bubblewrap
 from plimsoll.tools.tool import (
     Approval,
+    ApprovalAnswer,
+    ApprovalQuestion,
     Approve,
     Arguments,
-    Decision,
     Definition,
     FunctionTool,
     Interrupted,
-    Question,
     Tool,
     ToolContext,
     ToolResult,
     failed,
 )
+from plimsoll.tools.tool_run import CANCELLED, CallOutcome, FinishedCalls, OnFinished
 from plimsoll.tools.toolbox import ToolBox
-from plimsoll.tools.workplace import Workplace
+from plimsoll.tools.workspace import Workspace
 
 __all__ = [
     "CANCELLED",
     "Approval",
+    "ApprovalAnswer",
+    "ApprovalQuestion",
     "Approve",
     "Arguments",
-    "Decision",
+    "CallOutcome",
     "Definition",
-    "Finished",
+    "FinishedCalls",
     "FunctionTool",
     "Interrupted",
     "OnFinished",
-    "Outcome",
-    "Question",
     "Tool",
     "ToolBox",
     "ToolContext",
     "ToolResult",
-    "Workplace",
+    "Workspace",
     "failed",
     "require_bubblewrap",
     "standard_tools",

@@ -1,4 +1,4 @@
-"""The arguments of a call: read as JSON, checked against the tool's schema, explained where they do not fit.
+"""Parses a call's arguments, validates them against the tool's schema, and explains errors.
 
     '{"path": "a.py", "limit": "ten"}'   ->   BadArguments("limit: 'ten' is not of type 'integer' …")
 

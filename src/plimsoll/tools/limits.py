@@ -1,4 +1,4 @@
-"""Long text keeps its beginning and its end; bytes are kept within a bound while they stream in.
+"""Shortens long text to its beginning and end, and bounds streamed bytes.
 
     [ head ........ ][ … 1,204,331 characters left out … ][ ........ tail ]
 
@@ -15,7 +15,7 @@ def shortened(text: str, limit: int) -> tuple[str, str | None]:
     return (text, None) if len(text) <= limit else (excerpt(text, limit), text)
 
 
-class KeptBytes:
+class BoundedBytes:
     """The beginning and the end of a stream of any length, in bounded memory."""
 
     def __init__(self, most: int = KEPT_BYTES) -> None:

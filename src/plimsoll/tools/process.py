@@ -1,4 +1,4 @@
-"""Another program, run in a session of its own and ended with everything that it started.
+"""Runs a program in its own process session and ends it with all its descendants.
 
     start ──► bytes ──► take(chunk) ──┬── it exits            exit code
                                       ├── time is up          the whole group is ended, None

@@ -1,4 +1,4 @@
-"""Settings of this package: how long tools may take, how much they may say, and servers that bring more of them.
+"""Settings of this package: time and output limits of tools, and MCP servers.
 
     tools:
       timeout: 120

@@ -1,4 +1,4 @@
-"""The tools that every agent gets, in the order in which every model sees them."""
+"""The standard tools, in the order in which models see them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a tool is, and what it gives back.
+"""The interface of a tool, and its result.
 
     Definition   name, description, JSON schema: what the model sees
     Tool         a definition that can be run, and that may want to ask a person first
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from plimsoll.messages import Message, Part
-from plimsoll.tools.workplace import Workplace
+from plimsoll.tools.workspace import Workspace
 
 Arguments: TypeAlias = dict[str, Any]
 
@@ -58,7 +58,7 @@ def failed(text: str) -> ToolResult:
 class ToolContext:
     """What a tool may know about the conversation that it works for."""
 
-    workplace: Workplace
+    workplace: Workspace
     output_limit: int = 30_000  # characters of one result that the model sees
 
 
@@ -107,7 +107,7 @@ class Approval:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ApprovalQuestion:
     """What a person is asked before a call is run."""
 
     call_id: str
@@ -118,7 +118,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ApprovalAnswer:
     """A person's answer; the remark goes to the model with a refusal, `always` allows it for good."""
 
     allowed: bool
@@ -126,7 +126,7 @@ class Decision:
     always: bool = False
 
 
-Approve: TypeAlias = Callable[[Question], Awaitable[Decision]]
+Approve: TypeAlias = Callable[[ApprovalQuestion], Awaitable[ApprovalAnswer]]
 
 
 class FunctionTool(Tool):

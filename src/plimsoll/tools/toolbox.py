@@ -1,4 +1,4 @@
-"""All tools of a conversation, and the calls of one assistant message run to the end.
+"""All tools of a conversation; runs the calls of one assistant message.
 
     [ read a ][ read b ] │ [ write c ] │ [ read d ][ search e ]
       side by side           alone         side by side            results in the order of the calls
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from plimsoll.tools.running import Finished, OnFinished, Run
 from plimsoll.tools.tool import Approve, Tool, ToolContext
+from plimsoll.tools.tool_run import FinishedCalls, OnFinished, ToolRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +72,14 @@ class ToolBox:
         approve: Approve | None,
         context: ToolContext,
         on_finished: OnFinished | None = None,
-    ) -> Finished:
+    ) -> FinishedCalls:
         """Run the calls of one assistant message: one outcome each, in their order.
 
         Without `approve`, what needs approval is refused. When the task is cancelled, running tools are stopped,
         every call that has no result gets one that says so, and the result says `cancelled`; the caller decides
         whether to go on raising.
         """
-        return await Run(self.get, self.unknown, approve, context, on_finished).all_of(calls)
+        return await ToolRun(self.get, self.unknown, approve, context, on_finished).all_of(calls)
 
 
 def _sorted(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Conversation files: read whatever agent or API wrote them, write them back in the same outer shape."""
+"""Conversation files: reads the formats of agents and APIs, and writes them back in the same format."""
 
 from plimsoll.transcripts.example import EXAMPLE, read_example
 from plimsoll.transcripts.reader import iter_transcripts, read_stream, read_transcripts

@@ -27,7 +27,7 @@ _SYNTHETIC = "<synthetic>"  # the model of a reply that the harness wrote itself
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _SessionEntry:
     """One line that holds a message, or a piece of one."""
 
     line: int
@@ -49,15 +49,15 @@ class _Entry:
                 yield block
 
 
-class _Log:
+class _SessionLog:
     """The lines that matter, and how they hang together."""
 
     def __init__(self, source: str) -> None:
         self.source = source
         self.session: str | None = None
         self.model: str | None = None
-        self.main: list[_Entry] = []
-        self.side: list[_Entry] = []
+        self.main: list[_SessionEntry] = []
+        self.side: list[_SessionEntry] = []
         self.parents: dict[str, str | None] = {}
         self.lines: dict[str, int] = {}
         self.summaries = 0
@@ -85,12 +85,12 @@ class _Log:
         if record.get("isCompactSummary") is True and entries:
             self.summaries += 1
         elif message["content"]:
-            entries.append(_Entry(line, uuid, message, record.get("isMeta") is True))
+            entries.append(_SessionEntry(line, uuid, message, record.get("isMeta") is True))
 
 
 def read_session(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript:
     """The conversation of one session file: its main chain, on the branch that ends the file."""
-    log = _Log(source)
+    log = _SessionLog(source)
     for line, record in numbered:
         if not isinstance(record, dict):
             raise TranscriptError(
@@ -121,7 +121,7 @@ def _slim(message: dict[str, Any]) -> dict[str, Any]:
     return {key: message.get(key) for key in ("role", "content", "id") if key in message}
 
 
-def _notices(log: _Log, left: int) -> list[str]:
+def _notices(log: _SessionLog, left: int) -> list[str]:
     said = []
     if log.main and log.side:
         said.append(f"{counted(len(log.side), 'message', 'messages')} of side chains (sub-agents) left out")
@@ -134,7 +134,7 @@ def _notices(log: _Log, left: int) -> list[str]:
     return said
 
 
-def _active(entries: list[_Entry], log: _Log) -> list[_Entry]:
+def _active(entries: list[_SessionEntry], log: _SessionLog) -> list[_SessionEntry]:
     """The entries on the branch that ends the file, in file order.
 
     Parallel calls hang side by side in the tree, so the branch alone would lose
@@ -158,7 +158,7 @@ def _active(entries: list[_Entry], log: _Log) -> list[_Entry]:
     ]
 
 
-def _branch(entries: list[_Entry], log: _Log) -> set[str]:
+def _branch(entries: list[_SessionEntry], log: _SessionLog) -> set[str]:
     """The ids from the last entry up to the first. Where the tree is broken, the file's order goes on."""
     lines = [entry.line for entry in entries]
     branch: set[str] = set()
@@ -177,7 +177,7 @@ def _branch(entries: list[_Entry], log: _Log) -> set[str]:
         current = entries[at].uuid
 
 
-def _decoded(entries: list[_Entry]) -> list[Message]:
+def _decoded(entries: list[_SessionEntry]) -> list[Message]:
     """The canonical conversation; what the harness said in the person's name is named `meta`."""
     wire = _merged(entries)
     messages = decode_anthropic_conversation(None, wire)
@@ -192,7 +192,7 @@ def _decoded(entries: list[_Entry]) -> list[Message]:
     return messages
 
 
-def _merged(entries: list[_Entry]) -> list[dict[str, Any]]:
+def _merged(entries: list[_SessionEntry]) -> list[dict[str, Any]]:
     """One message per reply: its lines joined where the first one stands, repeated blocks once."""
     messages: list[dict[str, Any]] = []
     place: dict[str, int] = {}

@@ -24,7 +24,7 @@ _INJECTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md", "<IN
 _SEARCHED = "[The provider ran this search itself; its result is not in the log]"
 
 
-class _Log:
+class _RolloutLog:
     """The conversation so far, and what was passed over."""
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class _Log:
 
 def read_rollout(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript:
     """The conversation of one rollout file."""
-    log = _Log()
+    log = _RolloutLog()
     for line, record in numbered:
         if not isinstance(record, dict):
             raise TranscriptError(f"{source}: line {line} is no object, as every line of a Codex rollout is.")
@@ -141,7 +141,7 @@ def read_rollout(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript
     )
 
 
-def _take(log: _Log, record: dict[str, Any], line: int) -> None:
+def _take(log: _RolloutLog, record: dict[str, Any], line: int) -> None:
     payload, kind = record.get("payload"), record.get("type")
     if not isinstance(payload, dict):
         # Older rollouts: one line of facts about the session, then the bare items.

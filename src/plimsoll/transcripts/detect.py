@@ -1,4 +1,4 @@
-"""Which format a record is of, told by its content and never by a file's name.
+"""Detects the format of a record from its content, never from a file's name.
 
     {"messages": […]} or […]           a conversation
     {"role": …, "content": …}          one message of a conversation

@@ -1,4 +1,4 @@
-"""The conversation that comes with Plimsoll: a coding session to try every command on.
+"""The example conversation that ships with Plimsoll.
 
 read_example() ──► [Transcript(source="fastapi.json", …)]
 """

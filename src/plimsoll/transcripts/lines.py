@@ -1,4 +1,4 @@
-"""From bytes to JSON values, with the line of everything that is wrong.
+"""Decodes bytes into JSON values, with the line of every error.
 
     bytes ──► UTF-8 (BOM allowed), UTF-16 or UTF-32 (BOM required) ──► lines ──► JSON values
 

@@ -1,4 +1,4 @@
-"""Read conversation files, whatever agent or API wrote them.
+"""Reads conversation files in every supported format.
 
     file ──► lines ──► first record decides the format ──► Transcript, Transcript, …
 

@@ -1,4 +1,4 @@
-"""One conversation as it was read from a file, with what is needed to write it back.
+"""One conversation read from a file, with what is needed to write it back.
 
     ┌ wrapper: {"id": "a7", "licence": "MIT", …} ┐
     │ messages: canonical OpenAI-chat dicts      │  ← source, line, format, shape

@@ -1,4 +1,4 @@
-"""Write conversations back in the outer shape that they were read in.
+"""Writes conversations back in the format they were read in.
 
     list → list · object → the same object, messages replaced · one per line → one per line
     Anthropic → Anthropic · several → JSON lines

@@ -8,7 +8,15 @@ import pytest
 from archive_driver import Driver
 
 from plimsoll.archive import ArchiveStore
-from plimsoll.archive.keys import AccessKey, Grant, KeyLimits, KeyStore, Settlement, Spent, Wish
+from plimsoll.archive.keys import (
+    AccessKey,
+    KeyLimits,
+    KeyStore,
+    KeyUsage,
+    Reservation,
+    ReservationRequest,
+    UsageSettlement,
+)
 from plimsoll.errors import UserError
 
 
@@ -77,28 +85,28 @@ def test_shares_become_smaller_as_a_minute_is_used_up(archive: Driver):
 def test_what_keys_have_used_is_added_up_day_by_day(archive: Driver):
     added(archive, "one", "laptop")
     added(archive, "two", "desk")
-    both = [Settlement("two", Spent(1, 10, 0.5)), Settlement("one", Spent(1, 1, 0.25))]
+    both = [UsageSettlement("two", KeyUsage(1, 10, 0.5)), UsageSettlement("one", KeyUsage(1, 1, 0.25))]
     asked(archive, lambda keys: keys.settle("process", both, 60))
-    asked(archive, lambda keys: keys.settle("process", [Settlement("two", Spent(2, 20, 0.5))], 60))
+    asked(archive, lambda keys: keys.settle("process", [UsageSettlement("two", KeyUsage(2, 20, 0.5))], 60))
     book = asked(archive, lambda keys: keys.book())
-    assert book.today == {"one": Spent(1, 1, 0.25), "two": Spent(3, 30, 1.0)}
+    assert book.today == {"one": KeyUsage(1, 1, 0.25), "two": KeyUsage(3, 30, 1.0)}
     archive.clock.now += 86_400
     assert asked(archive, lambda keys: keys.book()).today == {}
 
 
 def reserved(
     archive: Driver, holder: str, need: int, *, held: int = 0, spent: int = 0, wanted: int = 0
-) -> Grant:
+) -> Reservation:
     """Ask for room for `need` tokens of at most 1,000 a day, and for 1 USD."""
-    settlement = Settlement("one", Spent(0, spent), Spent(0, held))
-    wish = Wish(Spent(0, need, 0.001), Spent(0, max(need, wanted), 0.001))
+    settlement = UsageSettlement("one", KeyUsage(0, spent), KeyUsage(0, held))
+    wish = ReservationRequest(KeyUsage(0, need, 0.001), KeyUsage(0, max(need, wanted), 0.001))
     limits = KeyLimits(tokens_per_day=1_000, money_per_day=1.0)
     return asked(archive, lambda keys: keys.reserve(holder, settlement, wish, limits, 1_000, 60))
 
 
 def test_room_is_granted_until_used_and_reserved_reach_the_limit(archive: Driver):
     added(archive, "one", "laptop")
-    assert reserved(archive, "a", 400).granted == Spent(0, 400, 0.001)
+    assert reserved(archive, "a", 400).granted == KeyUsage(0, 400, 0.001)
     assert reserved(archive, "b", 500, spent=50).granted is not None
     last = reserved(archive, "c", 400)  # 950 are taken: one request may go beyond the limit
     assert last.granted is not None
@@ -106,7 +114,7 @@ def test_room_is_granted_until_used_and_reserved_reach_the_limit(archive: Driver
     assert last.used.tokens == 50
     assert reserved(archive, "d", 1).granted is None
     assert reserved(archive, "a", 1, held=100, spent=20).granted is None  # 70 used, 1,000 reserved
-    asked(archive, lambda keys: keys.settle("c", [Settlement("one", Spent(0, 30))], 60))
+    asked(archive, lambda keys: keys.settle("c", [UsageSettlement("one", KeyUsage(0, 30))], 60))
     assert reserved(archive, "d", 1).granted is not None
 
 
@@ -137,7 +145,10 @@ def test_processes_that_reserve_at_once_exceed_a_limit_by_one_request(archive: D
         async def process(number: int, store: ArchiveStore) -> int:
             held = 0
             while True:
-                wish, settlement = Wish(Spent(0, 70), Spent(0, 70)), Settlement("one", held=Spent(0, held))
+                wish, settlement = (
+                    ReservationRequest(KeyUsage(0, 70), KeyUsage(0, 70)),
+                    UsageSettlement("one", held=KeyUsage(0, held)),
+                )
                 grant = await store.keys.reserve(f"p{number}", settlement, wish, limits, 1_000, 60)
                 if grant.granted is None:
                     return held

@@ -5,16 +5,16 @@ from typing import Any
 
 from archive_driver import Driver
 
-from plimsoll.archive.mail import Letter, Mailbox, Room
+from plimsoll.archive.inbox import ChatRoom, Inbox, IncomingMessage
 
 BOT = "matrix:@plimsoll:example.org"
-HELLO = Letter("!harbour", "$1", "@ada:example.org", "Which ships came in?")
-MORE = Letter("!harbour", "$2", "@ada:example.org", "And which left? ⚓\nToday.", speaker="Ada")
-PICTURE = Letter("!quay", "$1", "@bob:example.org", "a picture", "unreadable")
+HELLO = IncomingMessage("!harbour", "$1", "@ada:example.org", "Which ships came in?")
+MORE = IncomingMessage("!harbour", "$2", "@ada:example.org", "And which left? ⚓\nToday.", speaker="Ada")
+PICTURE = IncomingMessage("!quay", "$1", "@bob:example.org", "a picture", "unreadable")
 
 
-def asked(archive: Driver, work: Callable[[Mailbox], Awaitable[Any]], account: str = BOT) -> Any:
-    return archive.run_store(lambda store: work(store.mailbox(account)))
+def asked(archive: Driver, work: Callable[[Inbox], Awaitable[Any]], account: str = BOT) -> Any:
+    return archive.run_store(lambda store: work(store.inbox(account)))
 
 
 def test_letters_wait_in_the_order_in_which_they_came_until_they_are_settled(archive: Driver):
@@ -44,9 +44,9 @@ def test_accounts_and_rooms_do_not_see_each_other(archive: Driver):
 
 
 def test_a_room_remembers_its_session_and_how_far_its_answer_was_sent(archive: Driver):
-    assert asked(archive, lambda mail: mail.room("!harbour")) == Room()
+    assert asked(archive, lambda mail: mail.room("!harbour")) == ChatRoom()
     asked(archive, lambda mail: mail.update_room("!harbour", session="one"))
     asked(archive, lambda mail: mail.update_room("!harbour", told="one:3:1"))
     archive.reopen()
-    assert asked(archive, lambda mail: mail.room("!harbour")) == Room("one", "one:3:1")
-    assert asked(archive, lambda mail: mail.room("!quay")) == Room()
+    assert asked(archive, lambda mail: mail.room("!harbour")) == ChatRoom("one", "one:3:1")
+    assert asked(archive, lambda mail: mail.room("!quay")) == ChatRoom()

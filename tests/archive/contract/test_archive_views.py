@@ -7,7 +7,17 @@ from archive_driver import EVENT, Driver, assistant, summary, talk, user
 from hypothesis import HealthCheck, given, settings
 
 from plimsoll import ContextCompressor
-from plimsoll.archive import OPERATOR, CompactionEvent, Draft, Node, NodeLink, Shortened, Span, View, draft_of
+from plimsoll.archive import (
+    OPERATOR,
+    CompactionEvent,
+    Node,
+    NodeLink,
+    ShortenedReference,
+    Span,
+    View,
+    ViewDraft,
+    draft_of,
+)
 from plimsoll.archive.ids import node_id
 from plimsoll.errors import Conflict, InvalidConversation, StaleLease, UserError
 from plimsoll.testing.strategies import conversations
@@ -81,7 +91,7 @@ def test_a_shortened_message_keeps_its_place_and_the_handle_of_its_original(arch
     id = archive.begin(user("go"), long, assistant("done"))
     view = archive.compact(id, [user("go"), stub, assistant("done")])
     handle = archive.messages(id)[1].handle
-    assert view.references == (Span(1, 1), Shortened(2, stub, handle))
+    assert view.references == (Span(1, 1), ShortenedReference(2, stub, handle))
     item = archive.items(id)[1]
     assert (item.message, item.sequence, item.shortened, item.handle) == (stub, 2, True, handle)
     assert archive.find_by_handle(item.handle)[0].message == long
@@ -192,13 +202,13 @@ def test_a_compaction_prepared_while_more_was_said_takes_it_in(archive: Driver):
 @pytest.mark.parametrize(
     ("draft", "why"),
     [
-        (Draft(0, (Span(1, 9),), 9), "reaches to message 9, and the log has 4"),
-        (Draft(0, (Span(3, 4), Span(1, 2)), 4), "message 1 comes after message 4"),
-        (Draft(0, (Span(2, 3),), 2), "not within 1 to 2"),
-        (Draft(0, (NodeLink("n:nowhere"),), 4), "which is not stored"),
+        (ViewDraft(0, (Span(1, 9),), 9), "reaches to message 9, and the log has 4"),
+        (ViewDraft(0, (Span(3, 4), Span(1, 2)), 4), "message 1 comes after message 4"),
+        (ViewDraft(0, (Span(2, 3),), 2), "not within 1 to 2"),
+        (ViewDraft(0, (NodeLink("n:nowhere"),), 4), "which is not stored"),
     ],
 )
-def test_a_view_that_leads_nowhere_is_refused_as_a_whole(archive: Driver, draft: Draft, why: str):
+def test_a_view_that_leads_nowhere_is_refused_as_a_whole(archive: Driver, draft: ViewDraft, why: str):
     id = archive.begin(*talk(4))
     with pytest.raises(InvalidConversation, match=why):
         archive.commit_compaction(id, draft, EVENT)
@@ -211,7 +221,7 @@ def test_a_view_with_a_node_over_nothing_is_refused_as_a_whole(archive: Driver):
     id, gone = archive.begin(*talk(4)), (NodeLink("n:gone"),)
     node = Node(node_id(id, summary("A"), gone), summary("A"), gone)
     with pytest.raises(InvalidConversation, match="which is not stored"):
-        archive.commit_compaction(id, Draft(0, (), 4, (node,)), EVENT)
+        archive.commit_compaction(id, ViewDraft(0, (), 4, (node,)), EVENT)
     assert archive.nodes(id) == []
 
 

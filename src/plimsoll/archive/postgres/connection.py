@@ -22,7 +22,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from plimsoll.archive.postgres.failures import Address, is_lost, lost, refused, require_server, sentences
 from plimsoll.archive.postgres.migrate import LOCK, Db, migrate, with_grams
-from plimsoll.archive.sql.connection import Connection, Database, Record, Result, Values, Work
+from plimsoll.archive.sql.connection import Database, Record, Result, SqlConnection, Values, Work
 
 CONNECTIONS = 4
 WAIT_SECONDS = 10.0  # for a connection
@@ -36,7 +36,7 @@ _KEEPALIVE = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10,
 Clock = Callable[[], float]
 
 
-class PostgresConnection(Connection):
+class PostgresConnection(SqlConnection):
     """A transaction on the server."""
 
     for_update = " FOR UPDATE OF s"

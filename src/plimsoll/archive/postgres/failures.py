@@ -1,4 +1,4 @@
-"""What PostgreSQL refuses, as sentences that name the setting.
+"""PostgreSQL errors as messages that name the setting to change.
 
     connect ──► unreachable · password · role · database · too many      each with what to change
     later   ──► lost · disk full · read-only · busy                      and what became of the write

@@ -1,4 +1,4 @@
-"""Search in PostgreSQL: a vector of words for each message, and its text without case.
+"""Search in PostgreSQL: a text-search vector and the case-folded text of each message.
 
 With the extension pg_trgm an index finds substrings. Without it the rows are walked over
 in the order of the page: one that cannot fit comes without its body, so that little
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.postgres.words import expression_of, folded, like, phrases_in, vector_of
 from plimsoll.archive.query import SearchQuery
-from plimsoll.archive.sql.connection import Connection
+from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.archive.sql.index import FIELDS, RANKED, Index, Scope, Statement, literals
 
 _FROM = "FROM texts t JOIN messages m ON m.id = t.id"
@@ -28,20 +28,20 @@ class PostgresIndex(Index):
     def __init__(self, has_grams: bool) -> None:
         self.has_grams = has_grams
 
-    async def add(self, db: Connection, ids: Sequence[int], texts: Sequence[str]) -> None:
+    async def add(self, db: SqlConnection, ids: Sequence[int], texts: Sequence[str]) -> None:
         def values() -> list[tuple[int, str | None, str]]:
             return [(id, vector_of(text), folded(text)) for id, text in zip(ids, texts, strict=True)]
 
         statement = "INSERT INTO texts (id, words, folded) VALUES (?, CAST(? AS tsvector), ?)"
         await db.insert(statement, await db.compute(values))
 
-    async def forget(self, db: Connection, key: int, above: int) -> None:
+    async def forget(self, db: SqlConnection, key: int, above: int) -> None:
         await db.run(
             "DELETE FROM texts WHERE id IN (SELECT id FROM messages WHERE session = ? AND sequence > ?)",
             (key, above),
         )
 
-    async def range(self, db: Connection, owner: Owner, query: SearchQuery) -> tuple[int, int]:
+    async def range(self, db: SqlConnection, owner: Owner, query: SearchQuery) -> tuple[int, int]:
         """Many write at once, so only the first and the newest row are known; times are conditions like others."""
         low, high = await db.only(
             "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM messages WHERE owner = ?", (owner,)

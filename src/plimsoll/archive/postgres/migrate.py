@@ -1,4 +1,4 @@
-"""Bring a database to today's form, one numbered step at a time, one process at a time.
+"""Migrates a database to the current schema, one numbered step and one process at a time.
 
     version 0 (empty) ──0001──► 1 ──0002──► 2 ──0003──► 3 ──0004──► 4 ──0005──► 5 ──0006──► 6 ──0007──► 7 = today
 

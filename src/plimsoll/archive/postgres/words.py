@@ -1,4 +1,4 @@
-"""The words of a text and of a query, as PostgreSQL takes them.
+"""Text and queries in the form that PostgreSQL's text search accepts.
 
     Übergröße in src/loader.py ──► 'ubergroße':1 'in':2 'src':3 'loader':4 'py':5
     load_settings conf*        ──► 'load' & 'settings' & 'conf':*

@@ -1,1 +1,1 @@
-"""The archive in SQL tables: everything that does not depend on whose tables they are."""
+"""The archive in SQL tables: everything that SQLite and PostgreSQL share."""

@@ -24,14 +24,14 @@ from plimsoll.archive.records import (
     UsageTotal,
 )
 from plimsoll.archive.sql import events, leases, log, nodes, search, sessions, views
-from plimsoll.archive.sql.connection import Connection, Database, Result
+from plimsoll.archive.sql.connection import Database, Result, SqlConnection
 from plimsoll.archive.sql.index import Index
 from plimsoll.archive.sql.lineage import Row, find
 from plimsoll.archive.sql.nodes import add as add_nodes
-from plimsoll.archive.views import Draft, Item, View
+from plimsoll.archive.views import View, ViewDraft, ViewItem
 from plimsoll.messages import Message
 
-Rows = Callable[[Connection, Row], Coroutine[Any, Any, Result]]
+Rows = Callable[[SqlConnection, Row], Coroutine[Any, Any, Result]]
 
 
 class SqlArchive(Archive):
@@ -48,7 +48,7 @@ class SqlArchive(Archive):
         return self._owner
 
     async def _read(self, id: str, work: Rows[Result]) -> Result:
-        async def found(db: Connection) -> Result:
+        async def found(db: SqlConnection) -> Result:
             return await work(db, await find(db, id, self._owner))
 
         return await self._database.read(found)
@@ -56,7 +56,7 @@ class SqlArchive(Archive):
     async def _write(
         self, id: str, work: Rows[Result], lease: Lease | None = None, *, repeatable: bool = False
     ) -> Result:
-        async def guarded(db: Connection) -> Result:
+        async def guarded(db: SqlConnection) -> Result:
             row = await find(db, id, self._owner, to_write=True)
             await leases.require(db, row, lease)
             return await work(db, row)
@@ -89,7 +89,7 @@ class SqlArchive(Archive):
         return await self._write(id, lambda db, row: sessions.fork(db, row, at, title, view, self._random))
 
     async def delete(self, id: str) -> int:
-        async def alone(db: Connection) -> int:
+        async def alone(db: SqlConnection) -> int:
             await db.delete_alone()
             return await sessions.delete(
                 db, self._index, (await find(db, id, self._owner, to_write=True)).key
@@ -139,14 +139,14 @@ class SqlArchive(Archive):
     async def view(self, id: str, number: int | None = None) -> View:
         return await self._read(id, lambda db, row: views.load(db, row, number))
 
-    async def items(self, id: str, view: View | None = None) -> list[Item]:
-        async def work(db: Connection, row: Row) -> list[Item]:
+    async def items(self, id: str, view: View | None = None) -> list[ViewItem]:
+        async def work(db: SqlConnection, row: Row) -> list[ViewItem]:
             return await views.items(db, row, view or await views.load(db, row, None))
 
         return await self._read(id, work)
 
     async def weight(self, id: str, view: View | None = None) -> tuple[int, int]:
-        async def work(db: Connection, row: Row) -> tuple[int, int]:
+        async def work(db: SqlConnection, row: Row) -> tuple[int, int]:
             return await views.weight(db, row, view or await views.load(db, row, None))
 
         return await self._read(id, work)
@@ -162,7 +162,7 @@ class SqlArchive(Archive):
         await self._write(id, lambda db, row: add_nodes(db, row, nodes), lease, repeatable=True)
 
     async def commit_compaction(
-        self, id: str, draft: Draft, event: CompactionEvent, *, lease: Lease | None = None
+        self, id: str, draft: ViewDraft, event: CompactionEvent, *, lease: Lease | None = None
     ) -> View:
         return await self._write(id, lambda db, row: views.commit(db, row, draft, event), lease)
 

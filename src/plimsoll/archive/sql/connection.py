@@ -1,4 +1,4 @@
-"""What the archive asks of a database: transactions, a few ways to run a statement, and the time.
+"""What the archive needs from a database: transactions, a few ways to run a statement, and the time.
 
     work(connection) ──► BEGIN … COMMIT        a function of the archive is one transaction
                   ▲
@@ -17,7 +17,7 @@ Values = Sequence[Any]
 Record = tuple[Any, ...]
 
 
-class Connection(ABC):
+class SqlConnection(ABC):
     """One transaction on the database."""
 
     for_update: ClassVar[str] = (
@@ -73,7 +73,7 @@ class Connection(ABC):
         return found
 
 
-Work = Callable[[Connection], Coroutine[Any, Any, Result]]
+Work = Callable[[SqlConnection], Coroutine[Any, Any, Result]]
 
 
 class Database(ABC):

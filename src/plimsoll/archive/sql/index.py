@@ -1,4 +1,4 @@
-"""How a store finds messages by their text: the one subject in which databases have little in common.
+"""How a store finds messages by text, the part in which databases differ most.
 
     text ──► add ──► whatever the database offers ──► candidates, in the order of the page ──► the message decides
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.query import SearchQuery, literals_of, terms_of
-from plimsoll.archive.sql.connection import Connection
+from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.archive.sql.lineage import Segment
 
 FIELDS = "m.id, m.session, m.sequence, m.role, m.time"  # and the body, or NULL where it cannot be a hit
@@ -60,18 +60,18 @@ class Index(ABC):
     lost: str  # a statement that gives the id and the body of each of them
 
     @abstractmethod
-    async def add(self, db: Connection, ids: Sequence[int], texts: Sequence[str]) -> None:
+    async def add(self, db: SqlConnection, ids: Sequence[int], texts: Sequence[str]) -> None:
         """Make messages findable."""
 
     @abstractmethod
-    async def forget(self, db: Connection, key: int, above: int) -> None:
+    async def forget(self, db: SqlConnection, key: int, above: int) -> None:
         """Take out a session's messages above a number, before they are deleted."""
 
     @abstractmethod
-    async def range(self, db: Connection, owner: Owner, query: SearchQuery) -> tuple[int, int]:
+    async def range(self, db: SqlConnection, owner: Owner, query: SearchQuery) -> tuple[int, int]:
         """The row ids between which all hits lie, as far as that is cheap to tell."""
 
-    async def is_small(self, db: Connection, owner: Owner, low: int, high: int) -> bool:
+    async def is_small(self, db: SqlConnection, owner: Owner, low: int, high: int) -> bool:
         """Whether an owner has so few rows in a range that they are cheaper to start from than the index."""
         return False  # for a database that decides by itself
 

@@ -1,4 +1,4 @@
-"""Access keys and what they have used, in SQL tables."""
+"""Access keys and their usage in SQL tables."""
 
 from collections.abc import Sequence
 
@@ -6,16 +6,16 @@ from plimsoll.archive.keys import (
     DAY,
     MINUTE,
     AccessKey,
-    Grant,
-    KeyBook,
     KeyLimits,
+    KeySnapshot,
     KeyStore,
-    Settlement,
-    Share,
-    Spent,
-    Wish,
+    KeyUsage,
+    RequestShare,
+    Reservation,
+    ReservationRequest,
+    UsageSettlement,
 )
-from plimsoll.archive.sql.connection import Connection, Database, Record
+from plimsoll.archive.sql.connection import Database, Record, SqlConnection
 from plimsoll.errors import UserError
 
 _SELECT = (
@@ -33,7 +33,7 @@ class SqlKeys(KeyStore):
         self._database = database
 
     async def add(self, id: str, name: str, digest: bytes, limits: KeyLimits) -> AccessKey:
-        async def work(db: Connection) -> AccessKey:
+        async def work(db: SqlConnection) -> AccessKey:
             # A name is free as soon as the key that had it is revoked; the index decides between two at once.
             added = await db.run(
                 "INSERT INTO access_keys (id, name, digest, created, requests_per_minute, tokens_per_day, "
@@ -58,7 +58,7 @@ class SqlKeys(KeyStore):
         return await self._database.write(work)
 
     async def renew(self, name: str, digest: bytes) -> AccessKey:
-        async def work(db: Connection) -> AccessKey:
+        async def work(db: SqlConnection) -> AccessKey:
             key = await _holding(db, name)
             await db.run("UPDATE access_keys SET digest = ? WHERE id = ?", (digest, key.id))
             return await _holding(db, name)
@@ -66,27 +66,27 @@ class SqlKeys(KeyStore):
         return await self._database.write(work, repeatable=True)
 
     async def revoke(self, name: str) -> AccessKey:
-        async def work(db: Connection) -> AccessKey:
+        async def work(db: SqlConnection) -> AccessKey:
             key = await _holding(db, name)
             await db.run("UPDATE access_keys SET revoked = ? WHERE id = ?", (await db.now(), key.id))
             return _key(await db.only(f"{_SELECT} WHERE id = ?", (key.id,)))
 
         return await self._database.write(work)
 
-    async def book(self) -> KeyBook:
-        async def work(db: Connection) -> KeyBook:
+    async def book(self) -> KeySnapshot:
+        async def work(db: SqlConnection) -> KeySnapshot:
             now = await db.now()
             keys = await db.rows(f"{_SELECT} ORDER BY created, id")
             used = await db.rows(
                 "SELECT key, requests, tokens, money FROM access_usage WHERE seconds = ? AND start = ?",
                 (DAY, _start(now, DAY)),
             )
-            return KeyBook(now, tuple(map(_key, keys)), {key: Spent(*spent) for key, *spent in used})
+            return KeySnapshot(now, tuple(map(_key, keys)), {key: KeyUsage(*spent) for key, *spent in used})
 
         return await self._database.read(work)
 
-    async def set_aside(self, id: str, most: int, part: int) -> Share:
-        async def work(db: Connection) -> Share:
+    async def set_aside(self, id: str, most: int, part: int) -> RequestShare:
+        async def work(db: SqlConnection) -> RequestShare:
             now = await db.now()
             start = _start(now, MINUTE)
             if await db.run(_ROW, (id, MINUTE, start)):
@@ -103,12 +103,12 @@ class SqlKeys(KeyStore):
             left = max(0, most - granted)
             share = min(left, max(1, left // part))
             await db.run(f"UPDATE access_usage SET granted = granted + ? {where}", (share, *place))
-            return Share(share, start, now)
+            return RequestShare(share, start, now)
 
         return await self._database.write(work)
 
-    async def settle(self, holder: str, settlements: Sequence[Settlement], lease: float) -> None:
-        async def work(db: Connection) -> None:
+    async def settle(self, holder: str, settlements: Sequence[UsageSettlement], lease: float) -> None:
+        async def work(db: SqlConnection) -> None:
             now = await db.now()
             # In one order for all, so that two processes never wait for each other.
             for one in sorted(settlements, key=lambda settlement: settlement.key):
@@ -118,15 +118,21 @@ class SqlKeys(KeyStore):
         await self._database.write(work)
 
     async def reserve(
-        self, holder: str, settlement: Settlement, wish: Wish, limits: KeyLimits, part: int, lease: float
-    ) -> Grant:
-        async def work(db: Connection) -> Grant:
+        self,
+        holder: str,
+        settlement: UsageSettlement,
+        wish: ReservationRequest,
+        limits: KeyLimits,
+        part: int,
+        lease: float,
+    ) -> Reservation:
+        async def work(db: SqlConnection) -> Reservation:
             now = await db.now()
             id, held = settlement.key, settlement.held
             # This locks the row of the day: whoever else reserves for the key waits until the end.
             await _add_spent(db, settlement, now)
             await db.run("DELETE FROM access_reservations WHERE key = ? AND expires <= ?", (id, now))
-            used = Spent(
+            used = KeyUsage(
                 *await db.only(
                     "SELECT requests, tokens, money FROM access_usage WHERE key = ? AND seconds = ? AND start = ?",
                     (id, DAY, _start(now, DAY)),
@@ -137,15 +143,15 @@ class SqlKeys(KeyStore):
                 "WHERE key = ? AND holder <> ?",
                 (id, holder),
             )
-            taken = Spent(0, int(tokens), float(money)).plus(held).plus(used)
+            taken = KeyUsage(0, int(tokens), float(money)).plus(held).plus(used)
             granted = _granted(taken, wish, limits, part)
-            await _hold(db, id, holder, held.plus(granted or Spent()), now + lease)
-            return Grant(granted, used, now)
+            await _hold(db, id, holder, held.plus(granted or KeyUsage()), now + lease)
+            return Reservation(granted, used, now)
 
         return await self._database.write(work)
 
 
-def _granted(taken: Spent, wish: Wish, limits: KeyLimits, part: int) -> Spent | None:
+def _granted(taken: KeyUsage, wish: ReservationRequest, limits: KeyLimits, part: int) -> KeyUsage | None:
     """What fits below the limits; only the next request may go beyond one."""
     tokens, money = wish.wanted.tokens, wish.wanted.money
     if limits.tokens_per_day is not None:
@@ -158,10 +164,10 @@ def _granted(taken: Spent, wish: Wish, limits: KeyLimits, part: int) -> Spent | 
         if room <= 0:
             return None
         money = max(wish.need.money, min(room, max(money, room / part)))
-    return Spent(0, tokens, money)
+    return KeyUsage(0, tokens, money)
 
 
-async def _add_spent(db: Connection, settlement: Settlement, now: float) -> None:
+async def _add_spent(db: SqlConnection, settlement: UsageSettlement, now: float) -> None:
     id, spent, start = settlement.key, settlement.spent, _start(now, DAY)
     await db.run(_ROW, (id, DAY, start))
     await db.run(
@@ -171,7 +177,7 @@ async def _add_spent(db: Connection, settlement: Settlement, now: float) -> None
     )
 
 
-async def _hold(db: Connection, id: str, holder: str, held: Spent, expires: float) -> None:
+async def _hold(db: SqlConnection, id: str, holder: str, held: KeyUsage, expires: float) -> None:
     if held.tokens <= 0 and held.money <= 0:
         await db.run("DELETE FROM access_reservations WHERE key = ? AND holder = ?", (id, holder))
         return
@@ -183,7 +189,7 @@ async def _hold(db: Connection, id: str, holder: str, held: Spent, expires: floa
     )
 
 
-async def _carry_over(db: Connection, id: str, start: int) -> None:
+async def _carry_over(db: SqlConnection, id: str, start: int) -> None:
     """Count what was granted in a minute after this one, which can only be if the clock was set back, in this one.
 
     Otherwise the minute before it would be granted again. The later row goes, so that nobody waits until the clock is
@@ -201,7 +207,7 @@ async def _carry_over(db: Connection, id: str, start: int) -> None:
         await db.run(f"DELETE FROM access_usage {later}", (id, MINUTE, start))
 
 
-async def _holding(db: Connection, name: str) -> AccessKey:
+async def _holding(db: SqlConnection, name: str) -> AccessKey:
     found = await db.row(f"{_SELECT} WHERE name = ? AND revoked IS NULL", (name,))
     if found is None:
         rows = await db.rows("SELECT name FROM access_keys WHERE revoked IS NULL ORDER BY name LIMIT 20")

@@ -1,4 +1,4 @@
-"""Sessions by their id, and whose rows a session's messages are.
+"""Finds sessions by id, and the rows that a fork shares with its parents.
 
     parent   1 ─── 2 ─── 3 ─── 4 ─── 5
                          └ fork at 3: 4' ─── 5'       reads 1–3 of the parent, then its own
@@ -14,7 +14,7 @@ from typing import Any
 
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Session
-from plimsoll.archive.sql.connection import Connection
+from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.errors import UnknownSession
 
 _COLUMNS = (
@@ -50,17 +50,17 @@ def row_of(values: Sequence[Any]) -> Row:
     return Row(key, Session(*fields), parent)
 
 
-async def find(db: Connection, id: str, owner: Owner, *, to_write: bool = False) -> Row:
+async def find(db: SqlConnection, id: str, owner: Owner, *, to_write: bool = False) -> Row:
     """The owner's session of this id, or of this unique beginning of one; `to_write` makes other writers wait."""
     return await _found(db, id, db.for_update if to_write else "", "s.owner = ?", [owner])
 
 
-async def find_anywhere(db: Connection, id: str) -> Row:
+async def find_anywhere(db: SqlConnection, id: str) -> Row:
     """The same among the sessions of all owners, for administration."""
     return await _found(db, id, "", "true", [])
 
 
-async def _found(db: Connection, id: str, lock: str, own: str, whose: Sequence[str]) -> Row:
+async def _found(db: SqlConnection, id: str, lock: str, own: str, whose: Sequence[str]) -> Row:
     exact = await db.row(f"{SELECT} WHERE s.id = ? AND s.state = 'active' AND {own}{lock}", (id, *whose))
     if exact:
         return row_of(exact)
@@ -73,7 +73,7 @@ async def _found(db: Connection, id: str, lock: str, own: str, whose: Sequence[s
     raise UnknownSession(await _unknown(db, id, [row[1] for row in rows] if id else [], own, whose))
 
 
-async def _unknown(db: Connection, id: str, fitting: list[str], own: str, whose: Sequence[str]) -> str:
+async def _unknown(db: SqlConnection, id: str, fitting: list[str], own: str, whose: Sequence[str]) -> str:
     if fitting:
         named = ", ".join(fitting[:NEAREST])
         more = ", …" if len(fitting) > NEAREST else ""
@@ -93,7 +93,7 @@ async def _unknown(db: Connection, id: str, fitting: list[str], own: str, whose:
     return f"There is no session {id!r}. {hint} `plimsoll sessions list` shows all."
 
 
-async def segments(db: Connection, row: Row) -> list[Segment]:
+async def segments(db: SqlConnection, row: Row) -> list[Segment]:
     """Whose rows the messages of a session are, the oldest first."""
     upwards: list[Segment] = []
     key, forked_at, parent = row.key, row.session.forked_at, row.parent

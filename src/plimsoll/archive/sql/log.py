@@ -1,4 +1,4 @@
-"""The log: appending to it, reading it, pins. Every function runs inside of a transaction."""
+"""The log: append, read, pins. Every function runs inside a transaction."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from contextlib import aclosing
 from plimsoll.archive.encoding import Encoded
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Appended, StoredMessage
-from plimsoll.archive.sql.connection import Connection, Record
+from plimsoll.archive.sql.connection import Record, SqlConnection
 from plimsoll.archive.sql.index import Index
 from plimsoll.archive.sql.lineage import Row, Segment, clipped, find, segments
 from plimsoll.errors import Conflict, UserError
@@ -26,7 +26,7 @@ _FIELDS = "m.sequence, m.body, m.tokens, m.time, m.digest, m.handle"
 
 
 async def append(
-    db: Connection, index: Index, row: Row, new: Sequence[Encoded], turn: str, after: int | None
+    db: SqlConnection, index: Index, row: Row, new: Sequence[Encoded], turn: str, after: int | None
 ) -> Appended:
     """Add what of the turn is not stored yet. See `Archive.append`."""
     known = await _turn(db, row, turn)
@@ -58,7 +58,7 @@ async def append(
     return Appended(first, last, len(rest))
 
 
-async def _turn(db: Connection, row: Row, turn: str) -> Record | None:
+async def _turn(db: SqlConnection, row: Row, turn: str) -> Record | None:
     """Where a turn is stored, by this session or by the one that it was forked from."""
     for segment in reversed([*await segments(db, row), Segment(row.key, 1, row.session.messages)]):
         found = await db.row(
@@ -78,7 +78,7 @@ def _require_end(row: Row, after: int | None) -> None:
         )
 
 
-async def _digests(db: Connection, row: Row, first: int, last: int) -> list[bytes]:
+async def _digests(db: SqlConnection, row: Row, first: int, last: int) -> list[bytes]:
     return [
         digest
         for segment in clipped(await segments(db, row), first, last)
@@ -89,7 +89,7 @@ async def _digests(db: Connection, row: Row, first: int, last: int) -> list[byte
     ]
 
 
-async def _insert(db: Connection, index: Index, row: Row, new: Sequence[Encoded]) -> int:
+async def _insert(db: SqlConnection, index: Index, row: Row, new: Sequence[Encoded]) -> int:
     """Store messages behind the newest one, and make them findable."""
     sequence, total, now = row.session.messages, row.session.tokens, await db.now()
     (newest,) = await db.only("SELECT max(time) FROM messages")
@@ -116,7 +116,7 @@ async def _insert(db: Connection, index: Index, row: Row, new: Sequence[Encoded]
     return sequence
 
 
-async def messages(db: Connection, row: Row, first: int, last: int) -> list[StoredMessage]:
+async def messages(db: SqlConnection, row: Row, first: int, last: int) -> list[StoredMessage]:
     """Messages `first` to `last`, wherever they are stored."""
     return [
         stored
@@ -125,7 +125,7 @@ async def messages(db: Connection, row: Row, first: int, last: int) -> list[Stor
     ]
 
 
-async def shown(db: Connection, row: Row, first: int, last: int) -> dict[int, tuple[Message, int]]:
+async def shown(db: SqlConnection, row: Row, first: int, last: int) -> dict[int, tuple[Message, int]]:
     """The messages that the model sees in another form from the beginning: that form and its tokens."""
     return {
         sequence: (json.loads(body), tokens)
@@ -137,7 +137,7 @@ async def shown(db: Connection, row: Row, first: int, last: int) -> dict[int, tu
     }
 
 
-async def spared(db: Connection, row: Row, first: int, last: int) -> int:
+async def spared(db: SqlConnection, row: Row, first: int, last: int) -> int:
     """Tokens that the messages of a run have in the log and not in a view."""
     tokens = 0
     for segment in clipped(await segments(db, row), first, last):
@@ -151,7 +151,7 @@ async def spared(db: Connection, row: Row, first: int, last: int) -> int:
     return tokens
 
 
-async def _in_segment(db: Connection, id: str, segment: Segment) -> list[StoredMessage]:
+async def _in_segment(db: SqlConnection, id: str, segment: Segment) -> list[StoredMessage]:
     rows = await db.rows(
         f"SELECT {_FIELDS} FROM messages m WHERE session = ? AND sequence BETWEEN ? AND ? ORDER BY sequence",
         (segment.key, segment.first, segment.last),
@@ -175,7 +175,7 @@ def require_message(row: Row, sequence: int) -> None:
 
 
 async def find_by_handle(
-    db: Connection, owner: Owner, id: str | None, handle: str, limit: int
+    db: SqlConnection, owner: Owner, id: str | None, handle: str, limit: int
 ) -> list[StoredMessage]:
     """Messages of an owner whose content has a handle that begins so, one for each handle."""
     wanted = handle.strip().lower().removeprefix("h:")
@@ -203,7 +203,7 @@ async def find_by_handle(
     return list(found.values())
 
 
-async def reader_of(db: Connection, key: int, id: str, state: str, sequence: int) -> str:
+async def reader_of(db: SqlConnection, key: int, id: str, state: str, sequence: int) -> str:
     """The session under which a person finds a message: its own, or a fork where its own was deleted."""
     while state != "active":
         found = await db.row(
@@ -216,7 +216,7 @@ async def reader_of(db: Connection, key: int, id: str, state: str, sequence: int
     return id
 
 
-async def pin(db: Connection, row: Row, sequence: int) -> None:
+async def pin(db: SqlConnection, row: Row, sequence: int) -> None:
     """Mark a message as one that stays."""
     require_message(row, sequence)
     await db.run(
@@ -225,12 +225,12 @@ async def pin(db: Connection, row: Row, sequence: int) -> None:
     )
 
 
-async def unpin(db: Connection, row: Row, sequence: int) -> None:
+async def unpin(db: SqlConnection, row: Row, sequence: int) -> None:
     """Take the mark away."""
     require_message(row, sequence)
     await db.run("DELETE FROM pins WHERE session = ? AND sequence = ?", (row.key, sequence))
 
 
-async def pins(db: Connection, key: int) -> list[int]:
+async def pins(db: SqlConnection, key: int) -> list[int]:
     """The marked messages, in order."""
     return [one for (one,) in await db.rows("SELECT sequence FROM pins WHERE session = ? ORDER BY 1", (key,))]

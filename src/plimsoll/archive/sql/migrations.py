@@ -1,4 +1,4 @@
-"""The numbered steps that bring a store to today's form, as they are shipped with it."""
+"""The numbered migration steps that ship with a store."""
 
 from functools import cache
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""Summary nodes and the edges to what they were made from."""
+"""Summary nodes and the edges to their sources."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from plimsoll.archive.encoding import to_json
 from plimsoll.archive.ids import edges_of, node_id
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Node, NodeLink, Source, Span
-from plimsoll.archive.sql.connection import Connection
+from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.archive.sql.lineage import Row
 from plimsoll.errors import InvalidConversation, UserError
 
@@ -22,7 +22,7 @@ _INSERT = (
 )
 
 
-async def insert(db: Connection, row: Row, node: Node) -> None:
+async def insert(db: SqlConnection, row: Row, node: Node) -> None:
     """Store a node. One that says the same about the same is already there after an undone compaction."""
     # Named after its session and its text, a node can never stand in for one of another session.
     if node.id != node_id(row.session.id, node.message, node.sources):
@@ -48,12 +48,12 @@ async def insert(db: Connection, row: Row, node: Node) -> None:
         )
 
 
-async def exists(db: Connection, node: str, owner: Owner) -> bool:
+async def exists(db: SqlConnection, node: str, owner: Owner) -> bool:
     """Whether a node is stored in one of the owner's sessions."""
     return await db.row(f"{_SELECT} WHERE n.id = ? AND s.owner = ?", (node, owner)) is not None
 
 
-async def load(db: Connection, node: str, owner: Owner) -> Node:
+async def load(db: SqlConnection, node: str, owner: Owner) -> Node:
     """The owner's node of this id."""
     values = await db.row(f"{_SELECT} WHERE n.id = ? AND s.owner = ?", (node, owner))
     if values is None:
@@ -61,18 +61,18 @@ async def load(db: Connection, node: str, owner: Owner) -> Node:
     return await _node(db, values)
 
 
-async def add(db: Connection, row: Row, new: Sequence[Node]) -> None:
+async def add(db: SqlConnection, row: Row, new: Sequence[Node]) -> None:
     """Store nodes in their order; what a node was made from comes before it."""
     for node in new:
         await insert(db, row, node)
 
 
-async def of_session(db: Connection, row: Row) -> list[Node]:
+async def of_session(db: SqlConnection, row: Row) -> list[Node]:
     """All nodes that a session wrote, the oldest first."""
     return await _written_by(db, row.key)
 
 
-async def of_lineage(db: Connection, row: Row) -> list[Node]:
+async def of_lineage(db: SqlConnection, row: Row) -> list[Node]:
     """The nodes of a session and those about messages that it shares with the sessions it came from.
 
     What an ancestor wrote after the fork is its own affair: the fork may have written about the same messages.
@@ -98,12 +98,12 @@ def _about(found: Sequence[tuple[Node, int]]) -> Iterator[Node]:
             yield node
 
 
-async def _written_by(db: Connection, key: int) -> list[Node]:
+async def _written_by(db: SqlConnection, key: int) -> list[Node]:
     rows = await db.rows(f"{_SELECT} WHERE n.session = ? ORDER BY n.created, n.rowid", (key,))
     return [await _node(db, values) for values in rows]
 
 
-async def _node(db: Connection, values: Sequence[Any]) -> Node:
+async def _node(db: SqlConnection, values: Sequence[Any]) -> Node:
     id, body, kind, depth, tokens, model, degraded, details, session, created = values
     return Node(
         id=id,
@@ -120,6 +120,6 @@ async def _node(db: Connection, values: Sequence[Any]) -> Node:
     )
 
 
-async def _sources(db: Connection, node: str) -> tuple[Source, ...]:
+async def _sources(db: SqlConnection, node: str) -> tuple[Source, ...]:
     rows = await db.rows("SELECT first, last, source FROM edges WHERE node = ? ORDER BY position", (node,))
     return tuple(NodeLink(source) if source else Span(first, last) for first, last, source in rows)

@@ -1,4 +1,4 @@
-"""Search over the log: an index names candidates, the message itself decides.
+"""Search over the log: the index finds candidates, and the message itself decides.
 
     words       the index of words
     substring   three-character pieces ──► candidates ──► the text is looked at
@@ -19,7 +19,7 @@ from plimsoll.archive.encoding import searchable
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.query import SearchHit, SearchPage, SearchQuery, has_words
 from plimsoll.archive.snippet import Matcher, Places, hit, marker_for, matcher_for
-from plimsoll.archive.sql.connection import Connection, Record
+from plimsoll.archive.sql.connection import Record, SqlConnection
 from plimsoll.archive.sql.index import Index, Scope
 from plimsoll.archive.sql.lineage import Segment, clipped, find, segments
 from plimsoll.archive.sql.log import reader_of
@@ -28,7 +28,7 @@ Monotonic = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Match:
     """A message that fits, before the name of its session is known."""
 
     key: int
@@ -48,7 +48,7 @@ class _Look:
     limit: int
     ends: float
     monotonic: Monotonic
-    found: list[_Found] = field(default_factory=list)
+    found: list[_Match] = field(default_factory=list)
     seen: int | None = None  # the id of the last candidate that was looked at
     looked_at: int = 0
     is_late: bool = False
@@ -73,7 +73,7 @@ class _Look:
             text = searchable(json.loads(body))
             places = self._places(text, left)
             if places is not None:
-                self.found.append(_Found(key, sequence, role, time, text, places))
+                self.found.append(_Match(key, sequence, role, time, text, places))
 
     def _places(self, text: str, left: float) -> Places | None:
         """What to mark in a text that fits; None for one that does not."""
@@ -89,7 +89,7 @@ class _Look:
 
 
 async def search(
-    db: Connection, index: Index, owner: Owner, query: SearchQuery, monotonic: Monotonic
+    db: SqlConnection, index: Index, owner: Owner, query: SearchQuery, monotonic: Monotonic
 ) -> SearchPage:
     """One page of hits among an owner's messages."""
     ends = monotonic() + query.deadline
@@ -131,14 +131,14 @@ async def search(
     return SearchPage(tuple(hits), following if is_more else None, complete=not look.is_late)
 
 
-async def mend(db: Connection, index: Index) -> int:
+async def mend(db: SqlConnection, index: Index) -> int:
     """Add to the index what it has lost; how many messages that were."""
     lost = await db.rows(index.lost)
     await index.add(db, [id for id, _ in lost], [searchable(json.loads(body)) for _, body in lost])
     return len(lost)
 
 
-async def _scope(db: Connection, index: Index, owner: Owner, query: SearchQuery) -> Scope | None:
+async def _scope(db: SqlConnection, index: Index, owner: Owner, query: SearchQuery) -> Scope | None:
     """The rows that may be hits; None where there can be none."""
     low, high = await index.range(db, owner, query)
     parts: tuple[Segment, ...] | None = None
@@ -159,13 +159,13 @@ async def _scope(db: Connection, index: Index, owner: Owner, query: SearchQuery)
     return Scope(owner, low, high, parts, query, await index.is_small(db, owner, low, high))
 
 
-async def _row_ids(db: Connection, part: Segment) -> list[int]:
+async def _row_ids(db: SqlConnection, part: Segment) -> list[int]:
     """The ids of the first and the last row; a session's ids ascend."""
     statement = "SELECT id FROM messages WHERE session = ? AND sequence = ?"
     return [(await db.only(statement, (part.key, sequence)))[0] for sequence in (part.first, part.last)]
 
 
-async def _hit(db: Connection, owner: Owner, query: SearchQuery, found: _Found) -> SearchHit:
+async def _hit(db: SqlConnection, owner: Owner, query: SearchQuery, found: _Match) -> SearchHit:
     if query.session is not None:
         name = (await find(db, query.session, owner)).session.id
     else:

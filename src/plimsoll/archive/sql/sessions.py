@@ -1,11 +1,11 @@
-"""Sessions: beginning, listing, forking, deleting."""
+"""Sessions: create, list, fork, delete."""
 
 from random import Random
 
 from plimsoll.archive.ids import session_ids
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Session
-from plimsoll.archive.sql.connection import Connection
+from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.archive.sql.index import Index
 from plimsoll.archive.sql.lineage import SELECT, Row, clipped, find, row_of, segments
 from plimsoll.archive.sql.log import require_message
@@ -66,14 +66,14 @@ _OWN = ("pins", "events", "usage", "leases")
 
 
 async def create(
-    db: Connection, title: str, model: str, engine: str, owner: Owner, random: Random
+    db: SqlConnection, title: str, model: str, engine: str, owner: Owner, random: Random
 ) -> Session:
     """A session without messages."""
     return await _new(db, (title, model, engine, None, 0, owner), (0, 0, 0), random)
 
 
 async def fork(
-    db: Connection, row: Row, at: int | None, title: str | None, view: int | None, random: Random
+    db: SqlConnection, row: Row, at: int | None, title: str | None, view: int | None, random: Random
 ) -> Session:
     """A session that begins as another one stood after message `at`. Only pins are written again."""
     parent = row.session
@@ -93,7 +93,7 @@ async def fork(
 
 
 async def _new(
-    db: Connection,
+    db: SqlConnection,
     facts: tuple[str, str, str, int | None, int, Owner],
     state: tuple[int, int, int],
     random: Random,
@@ -105,7 +105,7 @@ async def _new(
     raise AssertionError("session ids never end")
 
 
-async def total_at(db: Connection, row: Row, sequence: int) -> int:
+async def total_at(db: SqlConnection, row: Row, sequence: int) -> int:
     """The tokens of all messages up to one; 0 before the first."""
     for segment in clipped(await segments(db, row), sequence, sequence):
         (total,) = await db.only(
@@ -115,7 +115,7 @@ async def total_at(db: Connection, row: Row, sequence: int) -> int:
     return 0
 
 
-async def _opening_view(db: Connection, row: Row, point: int, wanted: int | None) -> int:
+async def _opening_view(db: SqlConnection, row: Row, point: int, wanted: int | None) -> int:
     """The view with which a fork begins: the one that was asked for, where it knows nothing of later messages."""
     if wanted is None:
         return await view_at(db, row, point)
@@ -128,7 +128,7 @@ async def _opening_view(db: Connection, row: Row, point: int, wanted: int | None
     return wanted
 
 
-async def view_at(db: Connection, row: Row, sequence: int) -> int:
+async def view_at(db: SqlConnection, row: Row, sequence: int) -> int:
     """The newest view, from the one that holds backwards, that knows nothing of later messages."""
     view, leaf = row.session.view, await _leaf_across(db, row, sequence)
     while view:
@@ -139,13 +139,13 @@ async def view_at(db: Connection, row: Row, sequence: int) -> int:
     return 0
 
 
-async def _leaf_across(db: Connection, row: Row, sequence: int) -> int:
+async def _leaf_across(db: SqlConnection, row: Row, sequence: int) -> int:
     """Where the first leaf begins that stands for a message and for later ones too; 0 where there is none."""
     (first,) = await db.only(_LEAF_ACROSS, (row.key, sequence, sequence))
     return int(first)
 
 
-async def _holds(db: Connection, view: int, through: int, first: int, last: int) -> bool:
+async def _holds(db: SqlConnection, view: int, through: int, first: int, last: int) -> bool:
     """Whether all of these messages stand in a view; those that left are told of by a leaf."""
     rows = await db.rows(
         "SELECT coalesce(r.first, s.sequence), coalesce(r.last, s.sequence) FROM view_references r "
@@ -158,7 +158,7 @@ async def _holds(db: Connection, view: int, through: int, first: int, last: int)
 
 
 async def newest_first(
-    db: Connection, limit: int, offset: int, prefix: str, owner: Owner | None
+    db: SqlConnection, limit: int, offset: int, prefix: str, owner: Owner | None
 ) -> list[Session]:
     """Sessions of an owner, or for administration of all (None), by their last change."""
     own, whose = ("AND s.owner = ? ", [owner]) if owner is not None else ("", [])
@@ -171,7 +171,7 @@ async def newest_first(
 
 
 async def update(
-    db: Connection, row: Row, title: str | None, model: str | None, engine: str | None
+    db: SqlConnection, row: Row, title: str | None, model: str | None, engine: str | None
 ) -> Session:
     """Change what is not None."""
     await db.run(
@@ -182,7 +182,7 @@ async def update(
     return (await find(db, row.session.id, row.session.owner)).session
 
 
-async def delete(db: Connection, index: Index, key: int) -> int:
+async def delete(db: SqlConnection, index: Index, key: int) -> int:
     """Remove a session. What its forks share stays, hidden, until the last of them goes."""
     shared = await _shared(db, key)
     await _forget_messages(db, index, key, above=shared or 0)
@@ -204,7 +204,7 @@ async def delete(db: Connection, index: Index, key: int) -> int:
     return int(kept)
 
 
-async def _shared(db: Connection, key: int) -> int | None:
+async def _shared(db: SqlConnection, key: int) -> int | None:
     """The last message of a session that a fork of it can read; None where there is no fork."""
     needed: int | None = None
     rows = await db.rows("SELECT key, forked_at, state FROM sessions WHERE parent = ?", (key,))
@@ -214,7 +214,7 @@ async def _shared(db: Connection, key: int) -> int | None:
     return needed
 
 
-async def _forget_messages(db: Connection, index: Index, key: int, above: int) -> None:
+async def _forget_messages(db: SqlConnection, index: Index, key: int, above: int) -> None:
     await index.forget(db, key, above)
     for table in ("messages", "shown"):
         await db.run(f"DELETE FROM {table} WHERE session = ? AND sequence > ?", (key, above))

@@ -1,19 +1,19 @@
-"""`SqlStore`: everything in SQL tables, and the archives that are bound to one owner each."""
+"""`SqlStore`: the whole database, and archives that are bound to one owner each."""
 
 from random import Random
 
+from plimsoll.archive.inbox import Inbox
 from plimsoll.archive.interface import Archive
 from plimsoll.archive.keys import KeyStore
-from plimsoll.archive.mail import Mailbox
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Session
-from plimsoll.archive.sql import check, search, sessions
+from plimsoll.archive.sql import integrity_check, search, sessions
 from plimsoll.archive.sql.archive import SqlArchive
-from plimsoll.archive.sql.connection import Connection, Database
+from plimsoll.archive.sql.connection import Database, SqlConnection
+from plimsoll.archive.sql.inbox import SqlInbox
 from plimsoll.archive.sql.index import Index
 from plimsoll.archive.sql.keys import SqlKeys
 from plimsoll.archive.sql.lineage import find_anywhere
-from plimsoll.archive.sql.mail import SqlMailbox
 from plimsoll.archive.store import ArchiveStore
 
 
@@ -33,8 +33,8 @@ class SqlStore(ArchiveStore):
     def keys(self) -> KeyStore:
         return self._keys
 
-    def mailbox(self, account: str) -> Mailbox:
-        return SqlMailbox(self._database, account)
+    def inbox(self, account: str) -> Inbox:
+        return SqlInbox(self._database, account)
 
     async def close(self) -> None:
         await self._database.close()
@@ -46,8 +46,8 @@ class SqlStore(ArchiveStore):
         return await self._database.read(lambda db: sessions.newest_first(db, limit, offset, prefix, None))
 
     async def check(self) -> list[str]:
-        async def work(db: Connection) -> list[str]:
-            return [wrong async for wrong in check.faults(db, self._index)]
+        async def work(db: SqlConnection) -> list[str]:
+            return [wrong async for wrong in integrity_check.faults(db, self._index)]
 
         return await self._database.read(work)
 

@@ -1,4 +1,4 @@
-"""Views: reading one, writing the next, going back.
+"""Views: read, commit, undo.
 
 A commit writes nodes, edges, shortened messages, the view and the event, and moves the
 session to the new view; it runs inside of one transaction, as everything here does.
@@ -10,10 +10,18 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from plimsoll.archive.encoding import digest_of, to_json
 from plimsoll.archive.records import CompactionEvent, NodeLink, Span
 from plimsoll.archive.sql import events, log, nodes
-from plimsoll.archive.sql.connection import Connection, Record
+from plimsoll.archive.sql.connection import Record, SqlConnection
 from plimsoll.archive.sql.lineage import Row, clipped, segments
 from plimsoll.archive.sql.sessions import total_at
-from plimsoll.archive.views import Draft, Item, Reference, Shortened, View, faults, sequences_of
+from plimsoll.archive.views import (
+    Reference,
+    ShortenedReference,
+    View,
+    ViewDraft,
+    ViewItem,
+    faults,
+    sequences_of,
+)
 from plimsoll.errors import Conflict, InvalidConversation, UserError
 from plimsoll.messages import extends
 from plimsoll.models import estimate_message_tokens
@@ -24,7 +32,7 @@ _REFERENCES = (
 )
 
 
-async def load(db: Connection, row: Row, number: int | None) -> View:
+async def load(db: SqlConnection, row: Row, number: int | None) -> View:
     """The view of this number, by default the one that holds."""
     wanted = row.session.view if number is None else number
     if wanted == 0:
@@ -39,7 +47,7 @@ async def load(db: Connection, row: Row, number: int | None) -> View:
     return View(wanted, references, through, previous, created, log_length)
 
 
-async def _ancestors(db: Connection, row: Row) -> list[int]:
+async def _ancestors(db: SqlConnection, row: Row) -> list[int]:
     keys: list[int] = []
     parent = row.parent
     while parent is not None:
@@ -53,40 +61,42 @@ def _references(rows: Sequence[Record]) -> Iterator[Reference]:
         if node is not None:
             yield NodeLink(node)
         elif body is not None:
-            yield Shortened(sequence, json.loads(body), f"h:{handle}")
+            yield ShortenedReference(sequence, json.loads(body), f"h:{handle}")
         else:
             yield Span(first, last)
 
 
-async def items(db: Connection, row: Row, view: View) -> list[Item]:
+async def items(db: SqlConnection, row: Row, view: View) -> list[ViewItem]:
     """What the model sees, read by reference."""
-    found: list[Item] = []
+    found: list[ViewItem] = []
     for reference in view.whole(row.session.messages):
         if isinstance(reference, Span):
             found += await _of_span(db, row, reference)
-        elif isinstance(reference, Shortened):
+        elif isinstance(reference, ShortenedReference):
             tokens = estimate_message_tokens(reference.message)
             found.append(
-                Item(reference.message, tokens, reference.sequence, shortened=True, handle=reference.handle)
+                ViewItem(
+                    reference.message, tokens, reference.sequence, shortened=True, handle=reference.handle
+                )
             )
         else:
             node = await nodes.load(db, reference.node, row.session.owner)
-            found.append(Item(node.message, node.tokens, node=node.id))
+            found.append(ViewItem(node.message, node.tokens, node=node.id))
     return found
 
 
-async def _of_span(db: Connection, row: Row, span: Span) -> list[Item]:
+async def _of_span(db: SqlConnection, row: Row, span: Span) -> list[ViewItem]:
     """The messages of a run, each in the form that the model sees."""
-    items: list[Item] = []
+    items: list[ViewItem] = []
     forms = await log.shown(db, row, span.first, span.last)
     for stored in await log.messages(db, row, span.first, span.last):
         message, tokens = forms.get(stored.sequence, (stored.message, stored.tokens))
         is_short = stored.sequence in forms
-        items.append(Item(message, tokens, stored.sequence, shortened=is_short, handle=stored.handle))
+        items.append(ViewItem(message, tokens, stored.sequence, shortened=is_short, handle=stored.handle))
     return items
 
 
-async def weight(db: Connection, row: Row, view: View) -> tuple[int, int]:
+async def weight(db: SqlConnection, row: Row, view: View) -> tuple[int, int]:
     """Messages and tokens of a view; a run of messages is weighed by its two ends."""
     messages = tokens = 0
     for reference in view.whole(row.session.messages):
@@ -94,14 +104,14 @@ async def weight(db: Connection, row: Row, view: View) -> tuple[int, int]:
         if isinstance(reference, Span):
             tokens += await total_at(db, row, reference.last) - await total_at(db, row, reference.first - 1)
             tokens -= await log.spared(db, row, reference.first, reference.last)
-        elif isinstance(reference, Shortened):
+        elif isinstance(reference, ShortenedReference):
             tokens += estimate_message_tokens(reference.message)
         else:
             tokens += (await nodes.load(db, reference.node, row.session.owner)).tokens
     return messages, tokens
 
 
-async def commit(db: Connection, row: Row, draft: Draft, event: CompactionEvent) -> View:
+async def commit(db: SqlConnection, row: Row, draft: ViewDraft, event: CompactionEvent) -> View:
     """Everything that a compaction brings. See `Archive.commit_compaction`."""
     before = await load(db, row, None)
     if draft.base != before.number:
@@ -130,7 +140,7 @@ async def commit(db: Connection, row: Row, draft: Draft, event: CompactionEvent)
     return View(number, draft.references, draft.through, before.number, now, row.session.messages)
 
 
-async def _require_pins(db: Connection, row: Row, before: View, draft: Draft) -> None:
+async def _require_pins(db: SqlConnection, row: Row, before: View, draft: ViewDraft) -> None:
     """A pinned message that stood word for word stays so, also one that was pinned while the draft was made."""
     last = row.session.messages
     had, has = before.whole(last), View(0, draft.references, draft.through).whole(last)
@@ -147,30 +157,30 @@ async def _require_pins(db: Connection, row: Row, before: View, draft: Draft) ->
             )
 
 
-async def _stands_whole(db: Connection, row: Row, references: Sequence[Reference], sequence: int) -> bool:
+async def _stands_whole(db: SqlConnection, row: Row, references: Sequence[Reference], sequence: int) -> bool:
     """Whether a message stands there in its own words; something may be added behind them."""
     for reference in references:
         if isinstance(reference, Span) and reference.first <= sequence <= reference.last:
             return True
-        if isinstance(reference, Shortened) and reference.sequence == sequence:
+        if isinstance(reference, ShortenedReference) and reference.sequence == sequence:
             (said,) = await log.messages(db, row, sequence, sequence)
             return extends(said.message, reference.message)
     return False
 
 
 async def _columns(
-    db: Connection, row: Row, reference: Reference
+    db: SqlConnection, row: Row, reference: Reference
 ) -> tuple[int | None, int | None, int | None, str | None]:
     if isinstance(reference, Span):
         return reference.first, reference.last, None, None
-    if isinstance(reference, Shortened):
+    if isinstance(reference, ShortenedReference):
         return None, None, await _shortening(db, row, reference), None
     if not await nodes.exists(db, reference.node, row.session.owner):
         raise InvalidConversation(f"The new view refers to node {reference.node}, which is not stored.")
     return None, None, None, reference.node
 
 
-async def _shortening(db: Connection, row: Row, reference: Shortened) -> int:
+async def _shortening(db: SqlConnection, row: Row, reference: ShortenedReference) -> int:
     """The row of a shortened message, written if nobody has shortened it so before."""
     digest = digest_of(reference.message)
     for key in (row.key, *await _ancestors(db, row)):
@@ -193,7 +203,7 @@ async def _shortening(db: Connection, row: Row, reference: Shortened) -> int:
     return written
 
 
-async def undo(db: Connection, row: Row) -> View:
+async def undo(db: SqlConnection, row: Row) -> View:
     """Back to the view before; the compaction's nodes stay, and the event says what happened."""
     current = await load(db, row, None)
     if current.previous is None:
@@ -215,7 +225,7 @@ async def undo(db: Connection, row: Row) -> View:
     return before
 
 
-async def _move(db: Connection, row: Row, view: int) -> None:
+async def _move(db: SqlConnection, row: Row, view: int) -> None:
     now = await db.now()
     await db.run(
         "UPDATE sessions SET view = ?, updated = CASE WHEN updated > ? THEN updated ELSE ? END WHERE key = ?",
@@ -223,7 +233,7 @@ async def _move(db: Connection, row: Row, view: int) -> None:
     )
 
 
-async def unresolved(db: Connection, row: Row, view: View) -> AsyncIterator[str]:
+async def unresolved(db: SqlConnection, row: Row, view: View) -> AsyncIterator[str]:
     """What is wrong with a stored view: references that lead nowhere or stand out of order."""
     for wrong in faults(view.references, view.through, row.session.messages):
         yield wrong

@@ -1,4 +1,4 @@
-"""One SQLite file: opening it, its threads, and its failures as sentences.
+"""One SQLite file: open it, run its threads, turn its errors into messages.
 
     tasks ──► writer thread ── BEGIN IMMEDIATE … COMMIT ──► archive.db      one transaction at a time
           ──► reader threads ── BEGIN … COMMIT ───────────► (WAL)           never wait for the writer
@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from plimsoll.archive.sql.connection import Connection, Database, Record, Result, Values, Work
+from plimsoll.archive.sql.connection import Database, Record, Result, SqlConnection, Values, Work
 from plimsoll.archive.sqlite.functions import register
 from plimsoll.archive.sqlite.migrate import migrate
 from plimsoll.errors import ArchiveError
@@ -36,7 +36,7 @@ _STEPS = 10_000  # of SQLite's virtual machine between two looks at the clock: a
 Clock = Callable[[], float]
 
 
-class SqliteConnection(Connection):
+class SqliteConnection(SqlConnection):
     """A transaction in the thread that runs it. Nothing here waits for anything but the disk."""
 
     def __init__(self, db: sqlite3.Connection, clock: Clock) -> None:

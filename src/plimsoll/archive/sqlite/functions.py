@@ -1,4 +1,4 @@
-"""Functions of ours that SQL may call, for migrations that have to read messages."""
+"""SQL functions for migrations that must read messages."""
 
 import json
 import sqlite3

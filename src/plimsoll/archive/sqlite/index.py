@@ -1,4 +1,4 @@
-"""Search in SQLite: two FTS5 tables, one of words and one of three-character pieces.
+"""Search in SQLite: one FTS5 table of words and one of trigrams.
 
 CROSS JOIN makes the index lead: it gives its rows in order, so nothing is sorted and a
 full page ends the work.
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from plimsoll.archive.encoding import spaced, storable
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.query import SearchQuery, gram_expression, word_expression
-from plimsoll.archive.sql.connection import Connection
+from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.archive.sql.index import FIELDS, RANKED, Index, Scope, Statement, literals
 
 # Rows of an owner that are looked up one by one, about 10 µs each; walking over a common word of all owners costs
@@ -23,12 +23,12 @@ class SqliteIndex(Index):
     unfindable = "SELECT (SELECT count(*) FROM messages) - (SELECT count(*) FROM words_docsize)"
     lost = "SELECT id, body FROM messages WHERE id NOT IN (SELECT id FROM words_docsize) ORDER BY id"
 
-    async def add(self, db: Connection, ids: Sequence[int], texts: Sequence[str]) -> None:
+    async def add(self, db: SqlConnection, ids: Sequence[int], texts: Sequence[str]) -> None:
         for id, text in zip(ids, map(storable, texts), strict=True):
             await db.run("INSERT INTO words (rowid, text) VALUES (?, ?)", (id, spaced(text)))
             await db.run("INSERT INTO grams (rowid, text) VALUES (?, ?)", (id, text))
 
-    async def forget(self, db: Connection, key: int, above: int) -> None:
+    async def forget(self, db: SqlConnection, key: int, above: int) -> None:
         for table, text in (("words", "spaced_text"), ("grams", "plain_text")):
             await db.run(
                 f"INSERT INTO {table} ({table}, rowid, text) SELECT 'delete', id, {text} (body) FROM messages "
@@ -36,7 +36,7 @@ class SqliteIndex(Index):
                 (key, above),
             )
 
-    async def range(self, db: Connection, owner: Owner, query: SearchQuery) -> tuple[int, int]:
+    async def range(self, db: SqlConnection, owner: Owner, query: SearchQuery) -> tuple[int, int]:
         """Times never run backwards in the log and one process writes at a time, so a time is a range of rows."""
         low = await _end(db, "min", owner)
         high = await _end(db, "max", owner)
@@ -52,7 +52,7 @@ class SqliteIndex(Index):
             high = min(high, found[0]) if found else 0
         return low, high
 
-    async def is_small(self, db: Connection, owner: Owner, low: int, high: int) -> bool:
+    async def is_small(self, db: SqlConnection, owner: Owner, low: int, high: int) -> bool:
         statement = (
             "SELECT count(*) FROM (SELECT 1 FROM messages WHERE owner = ? AND id BETWEEN ? AND ? LIMIT ?)"
         )
@@ -98,7 +98,7 @@ class SqliteIndex(Index):
         )
 
 
-async def _end(db: Connection, end: str, owner: Owner) -> int:
+async def _end(db: SqlConnection, end: str, owner: Owner) -> int:
     """The first or the last of an owner's rows. Each is asked for by itself: SQLite reads one row for one end."""
     (id,) = await db.only(f"SELECT coalesce({end}(id), 0) FROM messages WHERE owner = ?", (owner,))
     return int(id)

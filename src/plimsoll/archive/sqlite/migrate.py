@@ -1,4 +1,4 @@
-"""Bring an archive to today's form, one numbered step at a time.
+"""Migrates an archive to the current schema, one numbered step at a time.
 
     version 0 (empty) ──0001──► 1 ──0002──► 2 … 7 ──0008──► 8 = today
 

@@ -1,4 +1,4 @@
-"""The built-in engine: one file per phase, the ladder for when they do not suffice."""
+"""The built-in engine: one file per phase, and the ladder for when the result does not fit."""
 
 from plimsoll.context.compressor.assemble import assemble
 from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries

@@ -15,12 +15,12 @@ from typing import Any
 from plimsoll.context.budget import Budget, most_ledger_tokens
 from plimsoll.context.compressor.assemble import assemble, summary_message
 from plimsoll.context.compressor.ladder import fit
-from plimsoll.context.compressor.plan import SMALLEST_SUMMARY, Plan, plan_of
+from plimsoll.context.compressor.plan import SMALLEST_SUMMARY, CompactionPlan, plan_of
 from plimsoll.context.compressor.prune import clearable, prune_old_tool_results
-from plimsoll.context.compressor.summarise import Job, Summary, deterministic_summary, summarise
+from plimsoll.context.compressor.summarise import Summary, SummaryJob, deterministic_summary, summarise
 from plimsoll.context.gate import refusal
-from plimsoll.context.ledger import Behind, Remembered, skimmed_messages
-from plimsoll.context.report import Report
+from plimsoll.context.ledger import SummarySource, SummarySources, skimmed_messages
+from plimsoll.context.report import CompactionReport
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message, is_whole, repair
@@ -28,13 +28,13 @@ from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_ro
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class CompressorRules:
     """What a compaction must keep to."""
 
     budget: Budget
     protect_last_n: int = 20
     summarizer: SummaryWriter | None = None
-    remembered: Remembered = field(default_factory=Remembered)
+    remembered: SummarySources = field(default_factory=SummarySources)
     evidence: bool = True  # whether quotes follow the headings
 
 
@@ -48,11 +48,11 @@ class _Room:
 
 def compact(
     messages: Sequence[Message],
-    rules: Rules,
+    rules: CompressorRules,
     current_tokens: int | None = None,
     focus: str | None = None,
     overhead_tokens: int | None = None,
-) -> tuple[list[Message], Report]:
+) -> tuple[list[Message], CompactionReport]:
     """The conversation made lighter, and the report of what was done.
 
     The provider counts `current_tokens` for it, of which `overhead_tokens` are not in the messages.
@@ -81,13 +81,13 @@ def compact(
         behind = _behind(plan, rules)
         originals = behind.originals_with(plan.with_originals())
         late = summary.late or (None if _has_arrived(plan, behind) else behind.late)
-        rules.remembered.keep(summary.text, Behind(summary.facts, behind.earlier, originals, late))
+        rules.remembered.keep(summary.text, SummarySource(summary.facts, behind.earlier, originals, late))
     return result, _compacted(len(messages), total, whole, result, plan, summary)
 
 
 def has_content(
     messages: Sequence[Message],
-    rules: Rules,
+    rules: CompressorRules,
     current_tokens: int | None = None,
     overhead_tokens: int | None = None,
 ) -> bool:
@@ -95,13 +95,16 @@ def has_content(
     return _can_shrink(_planned(messages, rules, current_tokens, overhead_tokens))
 
 
-def _can_shrink(plan: Plan) -> bool:
+def _can_shrink(plan: CompactionPlan) -> bool:
     return bool(plan.bounds.summary_role) or sum(plan.tokens) > plan.limit
 
 
 def _planned(
-    messages: Sequence[Message], rules: Rules, current_tokens: int | None, overhead_tokens: int | None
-) -> Plan:
+    messages: Sequence[Message],
+    rules: CompressorRules,
+    current_tokens: int | None,
+    overhead_tokens: int | None,
+) -> CompactionPlan:
     """The parts of the conversation, repaired where what stays needs it."""
     plan = plan_of(list(messages), rules.budget, rules.protect_last_n, current_tokens, overhead_tokens)
     if _parts_are_whole(plan):
@@ -109,13 +112,15 @@ def _planned(
     return plan_of(repair(messages), rules.budget, rules.protect_last_n, calibration=plan.calibration)
 
 
-def _parts_are_whole(plan: Plan) -> bool:
+def _parts_are_whole(plan: CompactionPlan) -> bool:
     """Whether what stays needs no repair; a fault in the middle leaves with it."""
     parts = [plan.messages[part.start : part.stop] for part in plan.staying()]
     return all(is_whole(part) for part in (parts if plan.bounds.middle else [plan.messages]))
 
 
-def _lightened(plan: Plan, rules: Rules, focus: str | None) -> tuple[Plan, Summary | None]:
+def _lightened(
+    plan: CompactionPlan, rules: CompressorRules, focus: str | None
+) -> tuple[CompactionPlan, Summary | None]:
     """Summarise, and where the result is too heavy go down the ladder."""
     room = None
     if rules.summarizer and plan.sizes.limit_tokens < plan.sizes.trigger_tokens:
@@ -137,7 +142,7 @@ def _lightened(plan: Plan, rules: Rules, focus: str | None) -> tuple[Plan, Summa
     return fitted, summary
 
 
-def _with_room(plan: Plan) -> tuple[Plan, "_Room"]:
+def _with_room(plan: CompactionPlan) -> tuple[CompactionPlan, "_Room"]:
     """The parts made to fit beside a summary of at most half the size, and what model and code may say in it."""
     headings = min(plan.summary_tokens, plan.limit // 4)
     ledger = most_ledger_tokens(plan.middle_tokens, estimate_tokens(plan.previous))
@@ -146,9 +151,11 @@ def _with_room(plan: Plan) -> tuple[Plan, "_Room"]:
     return plan, _Room(headings, max(0, min(free, headings + plan.ledger_tokens)))
 
 
-def _job(plan: Plan, rules: Rules, focus: str | None, room: _Room | None = None) -> Job:
+def _job(
+    plan: CompactionPlan, rules: CompressorRules, focus: str | None, room: _Room | None = None
+) -> SummaryJob:
     runs, behind = plan.bounds.middle, _behind(plan, rules)
-    return Job(
+    return SummaryJob(
         middle=behind.as_said(message for run in runs for message in plan.originals[run.start : run.stop]),
         middle_tokens=plan.middle_tokens,
         budget=room.headings if room else plan.summary_tokens,
@@ -166,7 +173,11 @@ def _job(plan: Plan, rules: Rules, focus: str | None, room: _Room | None = None)
 
 
 def _extended(
-    plan: Plan, fitted: Plan, rules: Rules, focus: str | None, summary: Summary | None
+    plan: CompactionPlan,
+    fitted: CompactionPlan,
+    rules: CompressorRules,
+    focus: str | None,
+    summary: Summary | None,
 ) -> Summary | None:
     """The summary after the ladder: a model updates what it wrote, where more messages came to the middle.
 
@@ -195,11 +206,11 @@ def _extended(
     return summarise(update, rules.summarizer)
 
 
-def _behind(plan: Plan, rules: Rules) -> Behind:
+def _behind(plan: CompactionPlan, rules: CompressorRules) -> SummarySource:
     return rules.remembered.behind(plan.previous, plan.opening)
 
 
-def _has_arrived(plan: Plan, behind: Behind) -> bool:
+def _has_arrived(plan: CompactionPlan, behind: SummarySource) -> bool:
     """Whether a late text about the previous summary has arrived, and so was used."""
     return behind.newest(plan.previous) != plan.previous
 
@@ -209,16 +220,16 @@ def weight_of(summary: str) -> int:
     return estimate_message_tokens(summary_message(summary, "assistant"))
 
 
-def unchanged(count: int, plan: Plan, reason: str) -> Report:
+def unchanged(count: int, plan: CompactionPlan, reason: str) -> CompactionReport:
     """The report where nothing could go."""
     tokens = plan.counted
     rearm = plan.sizes.rearm_tokens(tokens, gained=False, tail_is_protected=False)
-    return Report(
+    return CompactionReport(
         "unchanged", reason, count, count, tokens, tokens, fixed=plan.sizes.fixed, rearm_tokens=rearm
     )
 
 
-def sizes_of(plan: Plan, result: Sequence[Message], before: int) -> dict[str, Any]:
+def sizes_of(plan: CompactionPlan, result: Sequence[Message], before: int) -> dict[str, Any]:
     """What a report says about the sizes of a conversation that weighed `before`, and when the next one is due."""
     left = plan.calibration.counted(estimate_messages_tokens_rough(result))
     return {
@@ -231,13 +242,18 @@ def sizes_of(plan: Plan, result: Sequence[Message], before: int) -> dict[str, An
 
 
 def _compacted(
-    count: int, total: int, whole: list[Message], result: list[Message], plan: Plan, summary: Summary | None
-) -> Report:
+    count: int,
+    total: int,
+    whole: list[Message],
+    result: list[Message],
+    plan: CompactionPlan,
+    summary: Summary | None,
+) -> CompactionReport:
     bounds = plan.bounds
     steps = plan.steps + ((f"no model summary: {summary.failure}",) if summary and summary.failure else ())
     if summary and (skimmed := skimmed_messages(sum(map(len, bounds.middle)))):
         steps += (f"of the oldest {skimmed:,} messages code read only what people wrote",)
-    return Report(
+    return CompactionReport(
         outcome="compacted",
         reason=plan.steps[-1] if plan.steps else "",
         messages_before=count,

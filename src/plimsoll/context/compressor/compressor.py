@@ -1,19 +1,19 @@
-"""`ContextCompressor`: the built-in engine, four phases behind the engine contract."""
+"""`ContextCompressor`: the built-in engine, which runs the four phases."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from plimsoll.caching import Clearing
-from plimsoll.context.budget import Budget, Fixed
+from plimsoll.context.budget import Budget, FixedPart
 from plimsoll.context.calibration import Calibration
 from plimsoll.context.compressor.boundaries import PROTECT_FIRST_N, head_limit
-from plimsoll.context.compressor.clear import cleared, clearing_of
-from plimsoll.context.compressor.compact import Rules, compact, has_content
+from plimsoll.context.compressor.clear_results import cleared, clearing_of
+from plimsoll.context.compressor.compact import CompressorRules, compact, has_content
 from plimsoll.context.compressor.plan import fixed_part
 from plimsoll.context.engine import ContextEngine
-from plimsoll.context.ledger import Left, Remembered
-from plimsoll.context.report import Report
+from plimsoll.context.ledger import LoggedSource, SummarySources
+from plimsoll.context.report import CompactionReport
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import SettingError
 from plimsoll.messages import Message
@@ -53,7 +53,7 @@ class ContextCompressor(ContextEngine):
         summarizer: SummaryWriter | None = None,
         target_tokens: int | None = None,
         lean: bool = False,
-        log: Callable[[str], Left | None] | None = None,
+        log: Callable[[str], LoggedSource | None] | None = None,
         evidence: bool = True,
     ) -> None:
         if protect_last_n < 1:
@@ -62,10 +62,10 @@ class ContextCompressor(ContextEngine):
         self.summarizer = summarizer
         self.protect_first_n = PROTECT_FIRST_N
         self.protect_last_n = protect_last_n
-        self.last_report: Report | None = None
+        self.last_report: CompactionReport | None = None
         self.evidence = evidence
         self._rearm: _Rearm | None = None
-        self.remembered = Remembered(log)
+        self.remembered = SummarySources(log)
         window = context_length if context_length is not None else self._window_of(model)
         self._set_budget(Budget(window, threshold, target_ratio, target_tokens, lean))
 
@@ -137,7 +137,7 @@ class ContextCompressor(ContextEngine):
         *,
         ask: bool = True,
         keep: bool = True,
-    ) -> tuple[list[Message], Report]:
+    ) -> tuple[list[Message], CompactionReport]:
         """The lighter list and its report; the engine's counters change only when it is adopted.
 
         Without `ask` no model is asked. Without `keep` nothing is stored or remembered, as a preview needs it.
@@ -147,7 +147,7 @@ class ContextCompressor(ContextEngine):
         rules = rules if keep else replace(rules, remembered=self.remembered.copied())
         return compact(messages, rules, current_tokens, focus_topic, overhead_tokens)
 
-    def adopt(self, report: Report) -> None:
+    def adopt(self, report: CompactionReport) -> None:
         """The list of this report is what the model sees from now on."""
         self.last_report = report
         if report.outcome == "compacted":
@@ -155,7 +155,7 @@ class ContextCompressor(ContextEngine):
             self.last_prompt_tokens = report.tokens_after
         self._rearm = _Rearm(report.tokens_after, report.rearm_tokens)
 
-    def fixed_tokens(self, messages: Sequence[Message], overhead_tokens: int = 0) -> Fixed:
+    def fixed_tokens(self, messages: Sequence[Message], overhead_tokens: int = 0) -> FixedPart:
         """The part of a request with these messages that no compaction reduces."""
         head = messages[: head_limit(messages)]
         tokens = list(map(estimate_message_tokens, head))
@@ -166,7 +166,7 @@ class ContextCompressor(ContextEngine):
         """The size at which the next compaction is due, as far as the last one said."""
         return self.threshold_tokens if self._rearm is None else self._rearm.due
 
-    def resume(self, left: int, fixed: Fixed) -> None:
+    def resume(self, left: int, fixed: FixedPart) -> None:
         """Take up after a restart that the last compaction left this many tokens."""
         sizes = self.budget.sizes(fixed)
         due = sizes.rearm_tokens(left, gained=True, tail_is_protected=left > sizes.roomy_tokens)
@@ -206,10 +206,12 @@ class ContextCompressor(ContextEngine):
         self._set_budget(replace(self.budget, window=context_length))
 
     @property
-    def _rules(self) -> Rules:
-        return Rules(self.budget, self.protect_last_n, self.summarizer, self.remembered, self.evidence)
+    def _rules(self) -> CompressorRules:
+        return CompressorRules(
+            self.budget, self.protect_last_n, self.summarizer, self.remembered, self.evidence
+        )
 
-    def _rules_for(self, messages: Sequence[Message], current_tokens: int | None) -> Rules:
+    def _rules_for(self, messages: Sequence[Message], current_tokens: int | None) -> CompressorRules:
         return replace(self._rules, budget=self._budget_for(messages, current_tokens))
 
     def _budget_for(self, messages: Sequence[Message], current_tokens: int | None) -> Budget:

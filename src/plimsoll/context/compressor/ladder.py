@@ -1,4 +1,4 @@
-"""When head, summary and tail do not fit: what gives way, in which order.
+"""The ladder: what gives way, and in which order, when head, summary and tail do not fit.
 
     1  large results that the model has answered are cut to the lines that later turns used
     2  results become stubs with a handle: those of the tail, oldest first, then those of the head
@@ -18,7 +18,7 @@ from dataclasses import replace
 from itertools import accumulate, chain
 
 from plimsoll.context.compressor.boundaries import with_request_only, with_shorter_head, with_tail_at
-from plimsoll.context.compressor.plan import SMALLEST_SUMMARY, Plan
+from plimsoll.context.compressor.plan import SMALLEST_SUMMARY, CompactionPlan
 from plimsoll.context.compressor.prune import clearable, cleared_message
 from plimsoll.context.compressor.shorten import shorten
 from plimsoll.context.compressor.shrink_results import shrink_results
@@ -30,7 +30,7 @@ _TRIES = 12  # neighbouring starts that are tried, because roles may move a tail
 _CAPS = (4_096, 2_048, 1_024, 512, 256, 128, 64, 32)
 
 
-def fit(plan: Plan, summary_tokens: int) -> Plan:
+def fit(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
     """The plan made to fit its limit with a summary of `summary_tokens`, as far as that is possible."""
     if plan.size(summary_tokens) <= plan.limit:
         return plan
@@ -43,7 +43,7 @@ def fit(plan: Plan, summary_tokens: int) -> Plan:
     return plan
 
 
-def _stub_results(plan: Plan, summary_tokens: int) -> Plan:
+def _stub_results(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
     """Clear results in the tail, then in the head; those that the model has not seen yet are left for later.
 
     A stub describes the result as it was said, not what an earlier rung left of it.
@@ -66,7 +66,7 @@ def _stub_results(plan: Plan, summary_tokens: int) -> Plan:
     return plan.with_messages(changed).with_step(f"cleared {len(changed)} recent results")
 
 
-def _let_tail_go(plan: Plan, summary_tokens: int) -> Plan:
+def _let_tail_go(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
     """Start the tail later: within its budget and with room to grow, else at the first place that fits, else last."""
     starts = [n for n in range(plan.bounds.tail_start + 1, len(plan.messages)) if not _is_result(plan, n)]
     if not starts:
@@ -75,7 +75,7 @@ def _let_tail_go(plan: Plan, summary_tokens: int) -> Plan:
     # What stays in front is about the same for every start, so the tail alone tells where to look.
     stays = plan.size(summary_tokens) - behind[plan.bounds.tail_start]
     lighter = [-(stays + behind[start]) for start in starts]
-    chosen: Plan | None = None
+    chosen: CompactionPlan | None = None
     for target in (min(plan.aim, stays + plan.tail_limit), plan.aim, plan.limit):
         near = max(0, bisect_left(lighter, -target) - 1)
         chosen = chosen or _first_that_fits(plan, starts[near : near + _TRIES], target, summary_tokens)
@@ -88,7 +88,9 @@ def _let_tail_go(plan: Plan, summary_tokens: int) -> Plan:
     return chosen.with_step(f"summarised {gone} messages of the tail as well")
 
 
-def _first_that_fits(plan: Plan, starts: list[int], target: int, summary_tokens: int) -> Plan | None:
+def _first_that_fits(
+    plan: CompactionPlan, starts: list[int], target: int, summary_tokens: int
+) -> CompactionPlan | None:
     """The first of these starts with which the plan is not larger than the target; roles may cost a little."""
     for start in starts:
         moved = _moved(plan, start)
@@ -97,11 +99,11 @@ def _first_that_fits(plan: Plan, starts: list[int], target: int, summary_tokens:
     return None
 
 
-def _moved(plan: Plan, start: int) -> Plan:
+def _moved(plan: CompactionPlan, start: int) -> CompactionPlan:
     return replace(plan, bounds=with_tail_at(plan.messages, start))
 
 
-def _shorten_large(plan: Plan, summary_tokens: int) -> Plan:
+def _shorten_large(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
     """Cap every message but the system prompt and the newest request, lower and lower until all fits.
 
     Results that the model has not seen yet are capped only where all others at their smallest are not enough.
@@ -114,7 +116,7 @@ def _shorten_large(plan: Plan, summary_tokens: int) -> Plan:
     return plan.with_step("shortened large messages")
 
 
-def _capped(plan: Plan, positions: range, summary_tokens: int) -> tuple[Plan, bool]:
+def _capped(plan: CompactionPlan, positions: range, summary_tokens: int) -> tuple[CompactionPlan, bool]:
     """The plan with what stays of these positions capped so far that it leaves room to grow, or else as it fits."""
     capped, enough = plan, None
     for cap in _CAPS:
@@ -132,7 +134,7 @@ def _capped(plan: Plan, positions: range, summary_tokens: int) -> tuple[Plan, bo
     return enough or capped, enough is not None
 
 
-def _let_head_go(plan: Plan, _summary_tokens: int) -> Plan:
+def _let_head_go(plan: CompactionPlan, _summary_tokens: int) -> CompactionPlan:
     """The reply in the first exchange, with all its tool calls, joins the middle."""
     bounds = with_shorter_head(plan.messages, plan.bounds)
     while bounds and bounds.head_end > 2:
@@ -140,7 +142,7 @@ def _let_head_go(plan: Plan, _summary_tokens: int) -> Plan:
     return replace(plan, bounds=bounds).with_step("summarised the first exchange") if bounds else plan
 
 
-def _keep_only_request(plan: Plan, summary_tokens: int) -> Plan:
+def _keep_only_request(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
     """The floor: system prompt, opening request, a summary as large as the room, and the newest request.
 
     Only where dropping the summary makes the difference, system prompt and newest request stand alone.
@@ -158,16 +160,16 @@ def _keep_only_request(plan: Plan, summary_tokens: int) -> Plan:
     return alone.with_step("left out the summary") if fits_alone else bare
 
 
-def _first_unseen(plan: Plan) -> int:
+def _first_unseen(plan: CompactionPlan) -> int:
     """Where the results begin that no model has answered yet: those of the newest calls."""
     return align_backward(plan.messages, len(plan.messages) - 1)
 
 
-def _is_result(plan: Plan, position: int) -> bool:
+def _is_result(plan: CompactionPlan, position: int) -> bool:
     return plan.messages[position].get("role") == "tool"
 
 
-def _yielding(plan: Plan) -> Iterator[int]:
+def _yielding(plan: CompactionPlan) -> Iterator[int]:
     """Positions that stay in the context but may be shortened."""
     request = newest_own_request(plan.messages)
     for position in chain.from_iterable(plan.staying()):

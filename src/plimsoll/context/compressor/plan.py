@@ -1,4 +1,4 @@
-"""A compaction in the making: the messages, what each weighs, where they are cut, and the sizes to keep to.
+"""The plan of a compaction: messages, their tokens, the boundaries and the size limits.
 
     plan_of(messages) ─► shrunk, cut later, shortened by the ladder ─► assembled
 
@@ -8,12 +8,12 @@ Weights inside a plan are estimates; `calibration` turns them into what the prov
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from plimsoll.context.budget import Budget, Fixed, Sizes, ledger_tokens
+from plimsoll.context.budget import Budget, FixedPart, Sizes, ledger_tokens
 from plimsoll.context.calibration import Calibration, calibrate
 from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries, head_limit
 from plimsoll.context.compressor.prune import describe
 from plimsoll.context.markers import summary_body
-from plimsoll.context.report import Shortened
+from plimsoll.context.report import ShortenedMessage
 from plimsoll.messages import SYSTEM_ROLES, Message, answers, original_handle, text_of
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 
@@ -22,7 +22,7 @@ SMALLEST_SUMMARY = 160  # the headings and the sentence before them
 
 
 @dataclass(frozen=True)
-class Plan:
+class CompactionPlan:
     """The messages of a conversation, and which of them stay.
 
     `originals` are the same messages before any of them was made smaller: what a summary is written from.
@@ -129,18 +129,18 @@ class Plan:
         """The messages that stay, each with its original."""
         return ((self.messages[place], self.originals[place]) for part in self.staying() for place in part)
 
-    def with_messages(self, changed: dict[int, Message]) -> "Plan":
+    def with_messages(self, changed: dict[int, Message]) -> "CompactionPlan":
         """The plan with some messages replaced by shorter ones."""
         messages, tokens = list(self.messages), list(self.tokens)
         for position, message in changed.items():
             messages[position], tokens[position] = message, estimate_message_tokens(message)
         return replace(self, messages=messages, tokens=tokens)
 
-    def with_step(self, step: str) -> "Plan":
+    def with_step(self, step: str) -> "CompactionPlan":
         """The plan after something was done that the report names."""
         return replace(self, steps=(*self.steps, step))
 
-    def shortened(self) -> tuple[Shortened, ...]:
+    def shortened(self) -> tuple[ShortenedMessage, ...]:
         """The messages that stay in fewer words than they had, for the report."""
         changed = [
             place
@@ -152,7 +152,7 @@ class Plan:
             return ()
         calls = {answer.result_at: answer.call for answer in answers(self.originals)}
         return tuple(
-            Shortened(
+            ShortenedMessage(
                 place,
                 describe(self.originals[place], place, calls[place]).tool if place in calls else "",
                 len(text_of(self.originals[place])),
@@ -170,7 +170,7 @@ def plan_of(
     current_tokens: int | None = None,
     overhead_tokens: int | None = None,
     calibration: Calibration | None = None,
-) -> Plan:
+) -> CompactionPlan:
     """The parts of a conversation for which the provider counts `current_tokens`, `overhead_tokens` besides."""
     tokens = list(map(estimate_message_tokens, messages))
     # What the provider counted, it counted for the list before a repair.
@@ -180,14 +180,14 @@ def plan_of(
     bounds = find_boundaries(messages, tokens, tail_tokens, protect_last_n)
     if bounds.summary_role:  # the role that fits the summary may have shortened the head
         sizes = budget.sizes(fixed_part(messages, tokens, bounds.head_end, calibration))
-    return Plan(messages, tokens, bounds, messages, sizes, calibration, protect_last_n)
+    return CompactionPlan(messages, tokens, bounds, messages, sizes, calibration, protect_last_n)
 
 
 def fixed_part(
     messages: Sequence[Message], tokens: Sequence[int], end: int, calibration: Calibration
-) -> Fixed:
+) -> FixedPart:
     """What no compaction reduces: the overhead, the system prompt and the first exchange, up to the `end`."""
     system = sum(tokens[place] for place in range(end) if messages[place].get("role") in SYSTEM_ROLES)
     opening = sum(tokens[:end]) - system
     ratio = calibration.ratio
-    return Fixed(calibration.overhead, round(system * ratio), round(opening * ratio))
+    return FixedPart(calibration.overhead, round(system * ratio), round(opening * ratio))

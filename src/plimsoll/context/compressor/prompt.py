@@ -1,4 +1,4 @@
-"""Phase 3, what the summary model reads: the transcript in excerpts, and the instructions around it.
+"""Phase 3, the prompt of the summary model: the transcript in excerpts, and its instructions.
 
 The originals are excerpted per message, so one huge tool result cannot push the
 rest out; nothing is skipped. Pieces end at message boundaries wherever a message fits.
@@ -21,7 +21,7 @@ _QUOTED = 100  # characters by which a message is recognised
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class SummaryPrompt:
     """What surrounds every piece of a transcript in the prompt."""
 
     budget: int

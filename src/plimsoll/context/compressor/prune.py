@@ -15,7 +15,7 @@ from typing import Any
 
 from plimsoll.context.ledger.outcome import call_line
 from plimsoll.context.ledger.outcomes import outcome_of
-from plimsoll.context.report import Cleared
+from plimsoll.context.report import ClearedResult
 from plimsoll.messages import Message, answers, call_name, media_of, original_handle, text_of, with_text
 
 PLACEHOLDER = "[Old tool output cleared to save context space]"
@@ -25,7 +25,7 @@ _STUB = re.compile(re.escape(PLACEHOLDER) + r"\n.+\nfull text under handle h:[0-
 
 def prune_old_tool_results(
     messages: Sequence[Message], head_end: int, tail_start: int
-) -> tuple[list[Message], tuple[Cleared, ...]]:
+) -> tuple[list[Message], tuple[ClearedResult, ...]]:
     """The list with large results between `head_end` and `tail_start` replaced by stubs, and what was cleared."""
     pruned = list(messages)
     cleared = tuple(clearable(messages, head_end, tail_start))
@@ -34,7 +34,7 @@ def prune_old_tool_results(
     return pruned, cleared
 
 
-def clearable(messages: Sequence[Message], head_end: int, tail_start: int) -> Iterator[Cleared]:
+def clearable(messages: Sequence[Message], head_end: int, tail_start: int) -> Iterator[ClearedResult]:
     """Each result in the range that is large enough to clear, described."""
     for answer in answers(messages[:tail_start]):
         message = messages[answer.result_at]
@@ -57,7 +57,7 @@ def _is_stub(content: str) -> bool:
     return _STUB.fullmatch(content) is not None
 
 
-def describe(message: Message, index: int, call: dict[str, Any]) -> Cleared:
+def describe(message: Message, index: int, call: dict[str, Any]) -> ClearedResult:
     """What a result was, how it ended, and the handle that brings it back."""
     text = text_of(message)
     outcome = outcome_of(call, text)
@@ -66,9 +66,9 @@ def describe(message: Message, index: int, call: dict[str, Any]) -> Cleared:
     line = f"{call_line(call, limit=max(24, min(160, len(text) // 8)))} · {outcome.status} · {size}"
     if outcome.line and len(text) > 3 * len(outcome.line):
         line += f"\n{outcome.line}"
-    return Cleared(index, call_name(call), outcome.status, len(text), original_handle(message), line)
+    return ClearedResult(index, call_name(call), outcome.status, len(text), original_handle(message), line)
 
 
-def cleared_message(message: Message, cleared: Cleared) -> Message:
+def cleared_message(message: Message, cleared: ClearedResult) -> Message:
     """The stub that takes the place of a cleared result."""
     return with_text(message, f"{PLACEHOLDER}\n{cleared.line}\nfull text under handle {cleared.handle}")

@@ -1,4 +1,4 @@
-"""Shorten one message that is too large to stay whole: beginning and end, and the handle of the rest."""
+"""Shortens a message that is too large: keeps its beginning, its end and a handle for the rest."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""The first rung of the ladder: cut large tool results to what later turns used of them.
+"""The first step of the ladder: cuts large tool results to the parts that later turns used.
 
 Only results of more than a quarter of the tail's budget are looked at, oldest first:
 
@@ -13,7 +13,7 @@ of ordinary size stay word for word.
 from collections.abc import Iterator
 from typing import Any
 
-from plimsoll.context.compressor.plan import Plan
+from plimsoll.context.compressor.plan import CompactionPlan
 from plimsoll.context.compressor.prune import KEEP_CHARACTERS, cleared_message, describe, is_large
 from plimsoll.context.compressor.shorten import fit_text
 from plimsoll.context.ledger.outcome import error_lines
@@ -21,8 +21,8 @@ from plimsoll.context.ledger.outcomes import command_of
 from plimsoll.context.ledger.terms import terms_in
 from plimsoll.context.ledger.write import kept_terms
 from plimsoll.messages import (
-    Answer,
     Message,
+    ToolAnswer,
     align_backward,
     answers,
     arguments_of,
@@ -40,7 +40,7 @@ _EDGE_LINES = 3
 _GAP = "…"
 
 
-def shrink_results(plan: Plan, summary_tokens: int) -> Plan:
+def shrink_results(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
     """The plan with large results of head and tail cut to what was used, until the rest has room."""
     bounds, unseen = plan.bounds, align_backward(plan.messages, len(plan.messages) - 1)
     tail = _answers_in(plan.messages, range(bounds.tail_start, unseen))
@@ -62,15 +62,15 @@ def shrink_results(plan: Plan, summary_tokens: int) -> Plan:
     return plan.with_messages(smaller).with_step(f"shortened {len(smaller)} results to what was used")
 
 
-def _answers_in(messages: list[Message], part: range) -> list[Answer]:
+def _answers_in(messages: list[Message], part: range) -> list[ToolAnswer]:
     """The answers in a part of the conversation, by their place in the whole."""
     return [
-        Answer(answer.call_at + part.start, answer.result_at + part.start, answer.call)
+        ToolAnswer(answer.call_at + part.start, answer.result_at + part.start, answer.call)
         for answer in answers(messages[part.start : part.stop])
     ]
 
 
-def _repeated(messages: list[Message], found: list[Answer]) -> Iterator[tuple[int, Message]]:
+def _repeated(messages: list[Message], found: list[ToolAnswer]) -> Iterator[tuple[int, Message]]:
     """Results whose text, or whose file, comes again later in the tail."""
     texts: set[str] = set()
     calls: set[str] = set()
@@ -94,7 +94,7 @@ def _same_call(call: dict[str, Any]) -> str:
     )
 
 
-def _used_part(messages: list[Message], answer: Answer, limit: int) -> Message:
+def _used_part(messages: list[Message], answer: ToolAnswer, limit: int) -> Message:
     """The beginning, the end, errors, and the lines with terms that the agent used afterwards."""
     message = messages[answer.result_at]
     later = kept_terms(m for m in messages[answer.result_at + 1 :] if m.get("role") == "assistant")

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from plimsoll.context.compressor.prompt import Frame, all_text, as_text, pack
+from plimsoll.context.compressor.prompt import SummaryPrompt, all_text, as_text, pack
 from plimsoll.context.ledger import (
-    Facts,
-    Room,
+    ConversationFacts,
     Sections,
+    SummaryRoom,
     checked_lines,
     completed,
     for_model,
@@ -34,8 +34,8 @@ from plimsoll.context.ledger import (
     render_sections,
     terms_in,
     within,
+    without_invented_constraints,
     without_model_lines,
-    without_unstated,
     write_sections,
 )
 from plimsoll.context.summarizer import ConversationSummarizer, Summarizer, SummaryService, SummaryWriter
@@ -62,7 +62,7 @@ class Summary:
     headings: str  # the nine sections
     evidence: str  # the quotes after them; empty where there are none
     source: Literal["model", "deterministic"]
-    facts: Facts  # that code found, in all that the summary stands for
+    facts: ConversationFacts  # that code found, in all that the summary stands for
     failure: str = ""
     # Given this summary's text, the same with what the model wrote late; the text itself where nothing came.
     late: Callable[[str], str] | None = None
@@ -74,7 +74,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SummaryJob:
     """What is to be summarised, in how many tokens, and what is known besides."""
 
     middle: Sequence[Message]
@@ -86,7 +86,7 @@ class Job:
     opening: str = ""  # the request that the conversation began with, where the middle does not hold it
     previous: str = ""
     # What `previous` was written from: facts, and the words of a summary before them of which nothing else is known.
-    known: Facts | None = None
+    known: ConversationFacts | None = None
     earlier: str = ""
     focus: str | None = None
     # The whole conversation as the model has seen it, and the first and last of what is summarised in it.
@@ -104,7 +104,7 @@ class Job:
         return min(self.ledger, self.middle_tokens // 2 + estimate_tokens(self.previous))
 
 
-def summarise(job: Job, writer: SummaryWriter | None = None) -> Summary:
+def summarise(job: SummaryJob, writer: SummaryWriter | None = None) -> Summary:
     """The summary, by the model where it gives a usable one, else by code; never fails."""
     failure = ""
     if writer is not None:
@@ -123,7 +123,7 @@ def summarise(job: Job, writer: SummaryWriter | None = None) -> Summary:
     return deterministic_summary(job, failure)
 
 
-def _with_late_text(job: Job, facts: Facts, pending: "Future[str]", written: str) -> str:
+def _with_late_text(job: SummaryJob, facts: ConversationFacts, pending: "Future[str]", written: str) -> str:
     """A summary by code with what a model wrote about the same messages, where that has arrived and is usable."""
     if not pending.done() or pending.cancelled() or pending.exception() is not None:
         return written
@@ -135,16 +135,16 @@ def _with_late_text(job: Job, facts: Facts, pending: "Future[str]", written: str
     return "\n".join(part for part in _rendered(joined) if part)
 
 
-def deterministic_summary(job: Job, failure: str = "") -> Summary:
+def deterministic_summary(job: SummaryJob, failure: str = "") -> Summary:
     """The summary written from the conversation itself, smaller than what it replaces."""
     facts = read_facts(job.middle, job.opening, job.known)
     earlier = completed(parse_sections(model_lines(job.previous)), _earlier_ledger(job))
-    room = Room(min(job.budget, job.ledger_room), job.ledger_room if job.evidence else 0)
+    room = SummaryRoom(min(job.budget, job.ledger_room), job.ledger_room if job.evidence else 0)
     sections = write_sections(facts, earlier, room, job.focus, kept_terms(job.kept))
     return Summary(*_rendered(sections), "deterministic", facts, failure)
 
 
-def _earlier_ledger(job: Job) -> Sections:
+def _earlier_ledger(job: SummaryJob) -> Sections:
     """What code once wrote and has no facts of; all else it writes anew."""
     return parse_sections(without_model_lines(job.earlier))
 
@@ -154,7 +154,7 @@ def _rendered(sections: Sections) -> tuple[str, str]:
     return redact(render_sections(sections)), redact(render_evidence(sections))
 
 
-def _by_model(summarizer: Summarizer, job: Job) -> Summary:
+def _by_model(summarizer: Summarizer, job: SummaryJob) -> Summary:
     texts = [as_text(message) for message in job.middle]
     asked = replace(job, previous=for_model(job.previous, job.budget))
     sections = _ask_in_place(summarizer, asked, texts) or _ask_in_pieces(summarizer, asked, texts)
@@ -168,7 +168,7 @@ def _by_model(summarizer: Summarizer, job: Job) -> Summary:
     # What a model left out has some room in any case; `within` then cuts what matters least.
     restored = int(job.budget * _RESTORED_SHARE) if job.ledger else 0
     total = max(job.ledger_room - written, restored)
-    room = Room(min(max(job.budget - written, restored), total), total if job.evidence else 0)
+    room = SummaryRoom(min(max(job.budget - written, restored), total), total if job.evidence else 0)
     ledger = write_sections(facts, earlier, room, job.focus, kept, said=said)
     summary = Summary(*_rendered(within(completed(sections, ledger), job.budget)), "model", facts)
     if estimate_tokens(summary.text) >= job.replaced_tokens:
@@ -176,25 +176,25 @@ def _by_model(summarizer: Summarizer, job: Job) -> Summary:
     return summary
 
 
-def _true_lines(sections: Sections, job: Job, facts: Facts, kept: set[str]) -> Sections:
+def _true_lines(sections: Sections, job: SummaryJob, facts: ConversationFacts, kept: set[str]) -> Sections:
     """The model's lines that can be from this conversation, and only if they still make a summary."""
     shown = "\n".join((job.previous, job.opening, job.focus or "", *map(all_text, job.middle)))
     known = kept | facts.evidence.uses.keys() | set(terms_in("\n".join((job.previous, job.opening))))
     true = checked_lines(sections, known, pairs_of(plain_words(shown)), shown)
     agents = "\n".join(text_of(message) for message in job.middle if message.get("role") == "assistant")
-    true = without_unstated(true, facts, job.opening, job.previous, agents)
+    true = without_invented_constraints(true, facts, job.opening, job.previous, agents)
     if not has_goal_and_progress(true):
         raise SummaryFailed("what is true in the answer has no Goal and Progress")
     return true
 
 
-def _ask_in_place(summarizer: Summarizer, job: Job, texts: Sequence[str]) -> Sections | None:
+def _ask_in_place(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str]) -> Sections | None:
     """The answer at the end of the conversation itself; None where that is not offered, dearer or fails."""
     if not job.view or not isinstance(summarizer, ConversationSummarizer):
         return None
     if not summarizer.prefers_conversation(job.view, sum(map(estimate_tokens, texts)), job.budget):
         return None
-    instruction = Frame(job.budget, job.focus).instruction(job.view, job.covered, job.previous)
+    instruction = SummaryPrompt(job.budget, job.focus).instruction(job.view, job.covered, job.previous)
     try:
         said = _call(summarizer.summarize_conversation, job.view, instruction, job.budget)
         return _checked(said, job.budget)
@@ -204,7 +204,7 @@ def _ask_in_place(summarizer: Summarizer, job: Job, texts: Sequence[str]) -> Sec
         return None
 
 
-def _ask_in_pieces(summarizer: Summarizer, job: Job, texts: Sequence[str]) -> Sections:
+def _ask_in_pieces(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str]) -> Sections:
     """Summarise piece by piece, each time updating the summary so far."""
     summary = job.previous
     for shrinks in range(_MOST_SHRINKS + 1):
@@ -227,10 +227,10 @@ def _ask_in_pieces(summarizer: Summarizer, job: Job, texts: Sequence[str]) -> Se
     return parse_sections(summary)
 
 
-def _sized(job: Job, window: int, summary: str) -> tuple[Frame, int]:
+def _sized(job: SummaryJob, window: int, summary: str) -> tuple[SummaryPrompt, int]:
     """What surrounds each piece in a window of this size, and the room for the piece."""
     answer = min(job.budget, max(1, window // 4))
-    frame = Frame(answer, job.focus, job.opening)
+    frame = SummaryPrompt(answer, job.focus, job.opening)
     # The summary so far is at most as long as an answer; 10 % stays free for what the estimate gets wrong.
     so_far = max(answer, estimate_tokens(summary))
     room = int(window * 0.9) - answer - so_far - estimate_tokens(frame.prompt("", "x"))

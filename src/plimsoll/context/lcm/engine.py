@@ -1,10 +1,10 @@
-"""`LcmEngine`: the lossless engine behind the engine contract.
+"""`LcmEngine`: the lossless context engine.
 
     below the soft line   nothing but the log
     above it              the host lets `compress` work in the background: leaves, condensed nodes
     at the hard line      one publication; between two of them every request extends the one before
 
-Everything that the engine knows is in its memory, the host's archive or lists of its own, so it
+Everything that the engine knows is in its store, the host's archive or lists of its own, so it
 can be made anew at any time. It never tells the model how full the window is.
 """
 
@@ -13,14 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 from plimsoll.context.compressor import ContextCompressor
-from plimsoll.context.lcm.memory import OWN, Memory, OwnMemory
-from plimsoll.context.lcm.publish import Rules, publish
-from plimsoll.context.lcm.scribe import Scribe
-from plimsoll.context.lcm.stored import StoredMemory
-from plimsoll.context.lcm.tools import Desk, answer, schemas
+from plimsoll.context.lcm.archive_node_store import ArchiveNodeStore
+from plimsoll.context.lcm.compact import LcmRules, compact_into_tree
+from plimsoll.context.lcm.node_store import OWN, InMemoryNodeStore, NodeStore
+from plimsoll.context.lcm.node_writer import NodeWriter
+from plimsoll.context.lcm.tools import LcmToolContext, answer, schemas
 from plimsoll.context.lcm.tree import tree_of
 from plimsoll.context.markers import newest_own_request
-from plimsoll.context.report import Report
+from plimsoll.context.report import CompactionReport
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.messages import Message
 
@@ -37,14 +37,14 @@ class LcmEngine(ContextCompressor):
         protect_last_n: int = 20,
         summarizer: SummaryWriter | None = None,
         evidence: bool = True,
-        memory: Memory | None = None,
+        store: NodeStore | None = None,
         clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """`clock` gives seconds; with it, no summary is begun that the host would not wait for."""
         super().__init__(
             model, context_length, threshold, target_ratio, protect_last_n, summarizer, evidence=evidence
         )
-        self.memory: Memory = memory or OwnMemory()
+        self.store: NodeStore = store or InMemoryNodeStore()
         self.clock = clock
 
     @property
@@ -60,36 +60,36 @@ class LcmEngine(ContextCompressor):
         *,
         ask: bool = True,
         keep: bool = True,
-    ) -> tuple[list[Message], Report]:
-        scribe = Scribe(self.summarizer if ask else None, focus_topic, self.clock)
+    ) -> tuple[list[Message], CompactionReport]:
+        writer = NodeWriter(self.summarizer if ask else None, focus_topic, self.clock)
         remembered = self.remembered if keep else self.remembered.copied()
         budget = self._budget_for(messages, current_tokens)
-        rules = Rules(budget, self.protect_last_n, scribe, remembered, self.evidence)
-        memory = self.memory if keep else self.memory.scratch()
-        done = publish(messages, memory, rules, current_tokens, overhead_tokens)
+        rules = LcmRules(budget, self.protect_last_n, writer, remembered, self.evidence)
+        store = self.store if keep else self.store.scratch()
+        done = compact_into_tree(messages, store, rules, current_tokens, overhead_tokens)
         return done.messages, done.report
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         return copy.deepcopy(list(schemas()))
 
     def handle_tool_call(self, name: str, args: dict[str, Any], **kwargs: Any) -> str:
-        desk = Desk(
-            self.memory, Scribe(self.summarizer, None, self.clock), self._asked_at(kwargs.get("messages"))
+        context = LcmToolContext(
+            self.store, NodeWriter(self.summarizer, None, self.clock), self._asked_at(kwargs.get("messages"))
         )
-        return answer(name, args, desk)
+        return answer(name, args, context)
 
     def on_session_start(self, session_id: str, **kwargs: Any) -> None:
-        if isinstance(self.memory, StoredMemory) and session_id and session_id != self.memory.session:
-            self.memory = self.memory.of(session_id)
+        if isinstance(self.store, ArchiveNodeStore) and session_id and session_id != self.store.session:
+            self.store = self.store.of(session_id)
 
     def on_session_reset(self) -> None:
         """A new conversation begins; what an archive holds of the old one stays there."""
         super().on_session_reset()
-        if self.memory.session == OWN:
-            self.memory = OwnMemory()
+        if self.store.session == OWN:
+            self.store = InMemoryNodeStore()
 
     def get_status(self) -> dict[str, Any]:
-        tree = tree_of(self.memory.nodes())
+        tree = tree_of(self.store.nodes())
         waiting = sum(node.degraded for node in tree.known.values() if node.id not in tree.replaced)
         return {
             **super().get_status(),
@@ -103,4 +103,4 @@ class LcmEngine(ContextCompressor):
         if not isinstance(view, list) or not view:
             return 0
         place = newest_own_request(view)
-        return 0 if place is None else self.memory.seats(view)[place]
+        return 0 if place is None else self.store.positions(view)[place]

@@ -1,4 +1,4 @@
-"""Nodes as values: a leaf from messages, a condensed node from nodes, and what each carries.
+"""Creates nodes: a leaf from messages, a condensed node from nodes.
 
     text · first and last message · when · how many of which role · tokens · topics · the ledger of all below
 
@@ -11,9 +11,9 @@ from typing import Any
 
 from plimsoll.archive import Node, NodeLink, Source, Span, StoredMessage
 from plimsoll.archive.ids import node_id
-from plimsoll.context.lcm.scribe import Scribe, Written
+from plimsoll.context.lcm.node_writer import NodeText, NodeWriter
 from plimsoll.context.lcm.tree import REPLACES
-from plimsoll.context.ledger import Facts, read_facts
+from plimsoll.context.ledger import ConversationFacts, read_facts
 from plimsoll.messages import Message
 from plimsoll.models import estimate_message_tokens
 from plimsoll.secrets import redact
@@ -27,7 +27,7 @@ Ledger = dict[str, list[str]]
 
 
 def leaf(
-    session: str, said: Sequence[StoredMessage], scribe: Scribe, opening: str, old: Node | None = None
+    session: str, said: Sequence[StoredMessage], writer: NodeWriter, opening: str, old: Node | None = None
 ) -> Node:
     """The leaf over these messages, which follow each other in the log."""
     messages = [one.message for one in said]
@@ -46,12 +46,16 @@ def leaf(
     }
     sources = (Span(said[0].sequence, said[-1].sequence),)
     return _node(
-        session, scribe.write(messages, tokens, lambda: facts, opening=opening), sources, 0, details, old
+        session, writer.write(messages, tokens, lambda: facts, opening=opening), sources, 0, details, old
     )
 
 
 def condensed(
-    session: str, below: Sequence[Node], originals: Sequence[Message], scribe: Scribe, old: Node | None = None
+    session: str,
+    below: Sequence[Node],
+    originals: Sequence[Message],
+    writer: NodeWriter,
+    old: Node | None = None,
 ) -> Node:
     """The node that stands for some of one depth; `originals` are the messages that facts can be read from."""
     parts = [node.details for node in below]
@@ -72,11 +76,11 @@ def condensed(
         "ledger": merged_ledger([one["ledger"] for one in parts]),
     }
     sources = tuple(NodeLink(node.id) for node in below)
-    written = scribe.write(texts, tokens, lambda: read_facts(originals), quotes=False)
+    written = writer.write(texts, tokens, lambda: read_facts(originals), quotes=False)
     return _node(session, written, sources, below[0].depth + 1, details, old)
 
 
-def ledger_of(facts: Facts) -> Ledger:
+def ledger_of(facts: ConversationFacts) -> Ledger:
     """What a stretch of conversation established, a few lines of each kind."""
     commands = [f"{line} · {event.outcome.status}" for line, event in facts.commands.items()]
     errors = [
@@ -98,7 +102,7 @@ def merged_ledger(ledgers: Sequence[Ledger]) -> Ledger:
     return _bounded({kind: [line for one in ledgers for line in one.get(kind, [])] for kind in _MOST})
 
 
-def topics_of(facts: Facts) -> list[str]:
+def topics_of(facts: ConversationFacts) -> list[str]:
     """By what a reader can tell whether to look inside: what was asked, what was touched."""
     asked = [_short(text, _GIST) for text in (*facts.requests[:1], *facts.requests[1:][-2:])]
     touched = sorted(facts.files, key=lambda path: -sum(facts.files[path].actions.values()))
@@ -123,7 +127,7 @@ def merged_topics(topics: Sequence[Sequence[str]]) -> list[str]:
 
 def _node(
     session: str,
-    written: Written,
+    written: NodeText,
     sources: tuple[Source, ...],
     depth: int,
     details: dict[str, Any],

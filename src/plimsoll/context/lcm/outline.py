@@ -1,4 +1,4 @@
-"""What a large text is, in a few lines: enough to decide whether to read it, and where.
+"""Outlines a large text in a few lines: enough to decide whether and where to read it.
 
     JSON    {"orders": [412 × {"id", "total", "lines"}], "next": text}
     table   1,204 rows: id, name, total; the first row

@@ -1,4 +1,4 @@
-"""Finding passages: candidates from the archive's index, the piece of each that says most, best first.
+"""Finds passages: candidates from the archive's index, the best excerpt of each, best first.
 
     pattern ──► messages that hold it ──► the window with most of the words ──► grouped by leaf
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from plimsoll.archive import SearchHit, SearchQuery
 from plimsoll.archive.encoding import searchable
 from plimsoll.archive.query import has_words, terms_of
-from plimsoll.context.lcm.memory import Memory
+from plimsoll.context.lcm.node_store import NodeStore
 from plimsoll.messages import Message, call_name, text_of, tool_calls
 
 WIDTH = 300  # characters of a passage
@@ -35,15 +35,15 @@ class Passage:
     score: float
 
 
-def passages(memory: Memory, query: SearchQuery, count: int, width: int = WIDTH) -> list[Passage]:
+def passages(store: NodeStore, query: SearchQuery, count: int, width: int = WIDTH) -> list[Passage]:
     """At least `count` passages where there are so many, best first; for a pattern the newest first."""
     if query.mode == "words" and has_words(query.text):
-        found = (_passage(memory, one, query.text, width) for one in _by_words(memory, query, count))
+        found = (_passage(store, one, query.text, width) for one in _by_words(store, query, count))
         # Python sorts stably: among equals the order of the index stays.
         return sorted((one for one in found if one), key=lambda one: -one.score)
     plain = query if query.mode == "regex" else replace(query, mode="substring")
-    hits = list(_pages(memory, replace(plain, order="newest"), count))
-    return [_matching(memory, one, width) for one in hits]
+    hits = list(_pages(store, replace(plain, order="newest"), count))
+    return [_matching(store, one, width) for one in hits]
 
 
 def best_window(text: str, words: Sequence[str], width: int) -> tuple[str, float]:
@@ -68,45 +68,45 @@ def best_window(text: str, words: Sequence[str], width: int) -> tuple[str, float
     return _cut(text, max(0, middle - width // 2), width), best_score
 
 
-def _by_words(memory: Memory, query: SearchQuery, count: int) -> list[SearchHit]:
+def _by_words(store: NodeStore, query: SearchQuery, count: int) -> list[SearchHit]:
     """Messages that hold all words; where these are too few, then those that hold some."""
     ranked = replace(query, order="relevance", limit=_CANDIDATES)
-    hits = {(one.session, one.sequence): one for one in memory.search(ranked).hits}
+    hits = {(one.session, one.sequence): one for one in store.search(ranked).hits}
     words = sorted((term.text for term in terms_of(query.text)), key=len, reverse=True)[:_WORDS]
     if len(hits) >= count or len(words) < 2:
         return list(hits.values())
     some: dict[tuple[str, int], list[SearchHit]] = {}
     for word in words:
-        for one in memory.search(replace(ranked, text=_quoted(word), limit=_CANDIDATES)).hits:
+        for one in store.search(replace(ranked, text=_quoted(word), limit=_CANDIDATES)).hits:
             some.setdefault((one.session, one.sequence), []).append(one)
     more = sorted(some, key=lambda key: -len(some[key]))[:_CANDIDATES]
     return [*hits.values(), *(some[key][0] for key in more if key not in hits)]
 
 
-def _pages(memory: Memory, query: SearchQuery, count: int) -> Iterator[SearchHit]:
+def _pages(store: NodeStore, query: SearchQuery, count: int) -> Iterator[SearchHit]:
     """Hits until there are enough, page by page."""
-    found, page = 0, memory.search(replace(query, limit=max(1, count)))
+    found, page = 0, store.search(replace(query, limit=max(1, count)))
     while True:
         yield from page.hits
         found += len(page.hits)
         if found >= count or page.next is None or not page.complete:
             return
-        page = memory.search(replace(query, limit=count - found, cursor=page.next))
+        page = store.search(replace(query, limit=count - found, cursor=page.next))
 
 
-def _passage(memory: Memory, one: SearchHit, text: str, width: int) -> Passage | None:
+def _passage(store: NodeStore, one: SearchHit, text: str, width: int) -> Passage | None:
     """The best piece of a message; None for a call of these very tools, which only repeats what was looked for."""
     words = [token for term in terms_of(text) for token in term.tokens]
-    message = _message(memory, one)
+    message = _message(store, one)
     if message is None or _only_looks(message):
         return None
     piece, score = best_window(searchable(message), words, width)
     return Passage(one.session, one.sequence, one.role, one.time, piece, score)
 
 
-def _matching(memory: Memory, one: SearchHit, width: int) -> Passage:
+def _matching(store: NodeStore, one: SearchHit, width: int) -> Passage:
     """The piece around the first match, which the archive has marked in its own shorter piece."""
-    message = _message(memory, one)
+    message = _message(store, one)
     whole = searchable(message) if message else one.snippet
     marked = one.snippet[slice(*one.marks[0])] if one.marks else ""
     # The snippet has blanks for line breaks; so a match that spans lines is looked for the same way.
@@ -116,8 +116,8 @@ def _matching(memory: Memory, one: SearchHit, width: int) -> Passage:
     return Passage(one.session, one.sequence, one.role, one.time, piece, 1.0)
 
 
-def _message(memory: Memory, one: SearchHit) -> Message | None:
-    found = memory.messages(one.sequence, one.sequence, one.session)
+def _message(store: NodeStore, one: SearchHit) -> Message | None:
+    found = store.messages(one.sequence, one.sequence, one.session)
     return found[0].message if found else None
 
 

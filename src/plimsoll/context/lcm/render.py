@@ -1,4 +1,4 @@
-"""What the model sees of the tree: every root with its id, oldest first, and the facts of all that left.
+"""Renders the tree for the model: every root with its id, oldest first, and the facts of the messages that left.
 
     [n:3f2a9c1b7d · depth 1 · 4–120 · 2026-11-15 06:22 – 07:10 UTC]
     what a model wrote about them, where one did
@@ -95,13 +95,13 @@ def _when(node: Node) -> str:
     since, until = node.details.get("since", 0.0), node.details.get("until", 0.0)
     if not since:
         return ""
-    begins, ends = moment(since), moment(until)
+    begins, ends = timestamp(since), timestamp(until)
     if begins == ends:
         return f" · {begins} UTC"
     same_day = begins[:10] == ends[:10]
     return f" · {begins} – {ends[11:] if same_day else ends} UTC"
 
 
-def moment(time: float) -> str:
+def timestamp(time: float) -> str:
     """A time to the minute, in UTC."""
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M")

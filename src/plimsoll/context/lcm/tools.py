@@ -1,4 +1,4 @@
-"""The engine's tools for the model: few, paged, JSON.
+"""The engine's tools for the model: paged JSON answers.
 
     lcm_grep          where something was said        lcm_describe   what a node or message is
     lcm_expand        what was said, to the last byte lcm_status     what is kept
@@ -15,31 +15,31 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from plimsoll.context.lcm.asking import expand_query
-from plimsoll.context.lcm.looking import describe, expand, grep, status
-from plimsoll.context.lcm.memory import Memory
-from plimsoll.context.lcm.scribe import Scribe
+from plimsoll.context.lcm.expand_query import expand_query
+from plimsoll.context.lcm.node_store import NodeStore
+from plimsoll.context.lcm.node_writer import NodeWriter
+from plimsoll.context.lcm.search_tools import describe, expand, grep, status
 from plimsoll.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class LcmToolContext:
     """What answers are made from; `asked_at` is the number of the newest request in the log, 0 where unknown."""
 
-    memory: Memory
-    scribe: Scribe
+    store: NodeStore
+    writer: NodeWriter
     asked_at: int = 0
 
 
-Answer = Callable[[Mapping[str, Any], Desk], dict[str, Any]]
+Answer = Callable[[Mapping[str, Any], LcmToolContext], dict[str, Any]]
 _ANSWERS: Mapping[str, Answer] = {
-    "lcm_grep": lambda arguments, desk: grep(arguments, desk.memory, desk.asked_at),
-    "lcm_describe": lambda arguments, desk: describe(arguments, desk.memory),
-    "lcm_expand": lambda arguments, desk: expand(arguments, desk.memory),
-    "lcm_expand_query": lambda arguments, desk: expand_query(
-        arguments, desk.memory, desk.scribe, desk.asked_at
+    "lcm_grep": lambda arguments, context: grep(arguments, context.store, context.asked_at),
+    "lcm_describe": lambda arguments, context: describe(arguments, context.store),
+    "lcm_expand": lambda arguments, context: expand(arguments, context.store),
+    "lcm_expand_query": lambda arguments, context: expand_query(
+        arguments, context.store, context.writer, context.asked_at
     ),
-    "lcm_status": lambda _, desk: status(desk.memory),
+    "lcm_status": lambda _, context: status(context.store),
 }
 
 
@@ -50,13 +50,13 @@ def schemas() -> tuple[dict[str, Any], ...]:
     return tuple({"type": "function", "function": function} for function in data)
 
 
-def answer(name: str, arguments: Mapping[str, Any], desk: Desk) -> str:
+def answer(name: str, arguments: Mapping[str, Any], context: LcmToolContext) -> str:
     """The answer to a call, as JSON."""
     function = _ANSWERS.get(name)
     try:
         if function is None:
             raise UserError(f"There is no tool {name!r}; there are {', '.join(_ANSWERS)}.")
-        said = function(arguments, desk)
+        said = function(arguments, context)
     except UserError as error:
         said = {"error": str(error)}
     return json.dumps(said, ensure_ascii=False)

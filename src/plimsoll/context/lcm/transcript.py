@@ -1,4 +1,4 @@
-"""Nodes and messages as text for reading back: nothing left out, in pages.
+"""Nodes and messages as complete text, in pages.
 
     [m:12 assistant]                     message 12 of the log
     I look at the tests.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from plimsoll.archive import Node, StoredMessage
 from plimsoll.archive.encoding import to_json
-from plimsoll.context.lcm.memory import Memory
+from plimsoll.context.lcm.node_store import NodeStore
 from plimsoll.context.lcm.render import full
 from plimsoll.context.lcm.tree import Tree, run_of
 from plimsoll.errors import UserError
@@ -24,7 +24,7 @@ _SMALLEST_PAGE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TranscriptPage:
     """A piece of a text, and where the next one begins; None: this was the last."""
 
     text: str
@@ -48,33 +48,33 @@ def text_of_message(one: StoredMessage) -> str:
     return "\n".join(lines)
 
 
-def text_of_node(node: Node, tree: Tree, memory: Memory) -> str:
+def text_of_node(node: Node, tree: Tree, store: NodeStore) -> str:
     """What is one level below a node: the messages of a leaf, the nodes of a condensed one."""
     if node.kind == "leaf":
         run = run_of(node)
-        return "\n\n".join(map(text_of_message, memory.messages(run.first, run.last)))
+        return "\n\n".join(map(text_of_message, store.messages(run.first, run.last)))
     return "\n\n".join(map(full, tree.children(node)))
 
 
-def page_of(text: str, offset: int, max_tokens: int) -> Page:
+def page_of(text: str, offset: int, max_tokens: int) -> TranscriptPage:
     """The page from a place on, of at most so many tokens."""
     size = max(_SMALLEST_PAGE, max_tokens * 4)
     while size > _SMALLEST_PAGE and estimate_tokens(text[offset : offset + size]) > max_tokens:
         size = max(_SMALLEST_PAGE, size * 3 // 4)
     piece = text[offset : offset + size]
     end = offset + len(piece)
-    return Page(piece, offset, end if end < len(text) else None, len(text))
+    return TranscriptPage(piece, offset, end if end < len(text) else None, len(text))
 
 
-def message_by_id(id: str, memory: Memory) -> StoredMessage:
+def message_by_id(id: str, store: NodeStore) -> StoredMessage:
     """The message that `m:12` or a handle names."""
     kind, _, rest = id.partition(":")
     if kind == "m" and rest.isdigit():
-        found = memory.messages(int(rest), int(rest))
+        found = store.messages(int(rest), int(rest))
         if found:
             return found[0]
     elif kind == "h":
-        by_handle = memory.by_handle(id)
+        by_handle = store.by_handle(id)
         if by_handle is not None:
             return by_handle
     raise UserError(f"Nothing has the id {id!r}. Ids look like n:3f2a9c1b7d, m:12 or h:3f2a9c1b7d.")

@@ -1,4 +1,4 @@
-"""The tree over the log: which leaf stands for which messages, and which node for which leaves.
+"""The tree over the log: which leaf covers which messages, and which node covers which leaves.
 
     log      1 2 3 4 5 6 7 8 9 10 11 12 …
     leaves       [ ----- ][ ------- ]            runs of messages, side by side, none twice

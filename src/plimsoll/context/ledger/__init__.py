@@ -9,11 +9,11 @@ from plimsoll.context.ledger.complete import (
     within,
     without_model_lines,
 )
-from plimsoll.context.ledger.facts import Facts, read_facts, skimmed_messages
+from plimsoll.context.ledger.constraint_check import without_invented_constraints
+from plimsoll.context.ledger.facts import ConversationFacts, read_facts, skimmed_messages
 from plimsoll.context.ledger.outcome import call_line
 from plimsoll.context.ledger.outcomes import Outcome, outcome_of
-from plimsoll.context.ledger.remembered import Behind, Left, Remembered
-from plimsoll.context.ledger.stated import without_unstated
+from plimsoll.context.ledger.summary_sources import LoggedSource, SummarySource, SummarySources
 from plimsoll.context.ledger.template import (
     EVIDENCE,
     NONE,
@@ -25,19 +25,19 @@ from plimsoll.context.ledger.template import (
     render_sections,
 )
 from plimsoll.context.ledger.terms import plain_words, terms_in
-from plimsoll.context.ledger.write import Room, kept_terms, write_sections
+from plimsoll.context.ledger.write import SummaryRoom, kept_terms, write_sections
 
 __all__ = [
     "EVIDENCE",
     "NONE",
     "SECTIONS",
-    "Behind",
-    "Facts",
-    "Left",
+    "ConversationFacts",
+    "LoggedSource",
     "Outcome",
-    "Remembered",
-    "Room",
     "Sections",
+    "SummaryRoom",
+    "SummarySource",
+    "SummarySources",
     "call_line",
     "checked_lines",
     "completed",
@@ -55,7 +55,7 @@ __all__ = [
     "skimmed_messages",
     "terms_in",
     "within",
+    "without_invented_constraints",
     "without_model_lines",
-    "without_unstated",
     "write_sections",
 ]

@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from plimsoll.context.ledger.entries import CONSTRAINTS, MUST, QUOTE, Entry
-from plimsoll.context.ledger.evidence import Evidence, Use
+from plimsoll.context.ledger.entries import CONSTRAINTS, MUST, QUOTE, LedgerEntry
+from plimsoll.context.ledger.evidence import Evidence, TermUse
 from plimsoll.context.ledger.terms import is_name
 from plimsoll.models import estimate_tokens
 
@@ -40,7 +40,7 @@ def term_weights(evidence: Evidence, newest: int, kept: AbstractSet[str]) -> dic
     return weights
 
 
-def _likely(use: Use, age: int, related: float) -> float:
+def _likely(use: TermUse, age: int, related: float) -> float:
     score = -3.0 + related
     score += 0.9 * math.log1p(use.typed) + 0.5 * math.log1p(use.said) + 1.0 * math.log1p(use.asked)
     score += 0.2 * math.log1p(use.shown)
@@ -60,12 +60,12 @@ def _companions(evidence: Evidence, kept: AbstractSet[str]) -> set[str]:
 
 
 def choose(
-    entries: Sequence[Entry],
+    entries: Sequence[LedgerEntry],
     weights: Mapping[str, float],
     budget: int,
-    first: Iterable[Entry] = (),
+    first: Iterable[LedgerEntry] = (),
     first_budget: int = 0,
-) -> set[Entry]:
+) -> set[LedgerEntry]:
     """The entries to show, of about `budget` tokens.
 
     Constraints are taken before all others, then `first` up to `first_budget`.
@@ -83,7 +83,9 @@ def choose(
     return basket.chosen
 
 
-def _names(entries: Sequence[Entry], weights: Mapping[str, float], basket: "_Basket") -> Iterator[Entry]:
+def _names(
+    entries: Sequence[LedgerEntry], weights: Mapping[str, float], basket: "_Basket"
+) -> Iterator[LedgerEntry]:
     """For each file or run, one line of the names in it that nothing else mentions, likeliest first."""
     missing: dict[str, dict[str, None]] = {}
     for entry in entries:
@@ -92,7 +94,7 @@ def _names(entries: Sequence[Entry], weights: Mapping[str, float], basket: "_Bas
                 if weights.get(term, 0.0) > _LEAST_LIKELY and not basket.covers(term) and is_name(term):
                     missing.setdefault(entry.parent, {})[term] = None
     told: set[str] = set()
-    lines: list[tuple[float, Entry]] = []
+    lines: list[tuple[float, LedgerEntry]] = []
     for parent, found in missing.items():
         names = sorted((term for term in found if term not in told), key=lambda term: -weights[term])[
             :_MOST_NAMES
@@ -103,20 +105,20 @@ def _names(entries: Sequence[Entry], weights: Mapping[str, float], basket: "_Bas
         told.update(names)
         text = f"{QUOTE}also names {', '.join(names)}"
         worth = sum(weights[name] for name in names) / len(text)
-        lines.append((worth, Entry(item.section, text, _LAST, 0.0, tuple(names), False, parent=parent)))
+        lines.append((worth, LedgerEntry(item.section, text, _LAST, 0.0, tuple(names), False, parent=parent)))
     return (entry for _, entry in sorted(lines, key=lambda line: -line[0]))
 
 
 class _Basket:
     """What was chosen so far, what it costs, and which terms it covers."""
 
-    def __init__(self, entries: Sequence[Entry], weights: Mapping[str, float]) -> None:
-        self.chosen: set[Entry] = set()
+    def __init__(self, entries: Sequence[LedgerEntry], weights: Mapping[str, float]) -> None:
+        self.chosen: set[LedgerEntry] = set()
         self.used = 0
         self._costs: dict[str, int] = {}
         self._weights = weights
         self._items = {entry.key: entry for entry in entries if entry.key}
-        self._labelled: set[Entry] = (
+        self._labelled: set[LedgerEntry] = (
             set()
         )  # items with quotes, which stand under the item's label as evidence
         self._covered: dict[str, bool] = {}  # term -> whether plain words stand around it
@@ -125,16 +127,16 @@ class _Basket:
         """Whether something chosen mentions a term."""
         return term in self._covered
 
-    def item(self, key: str) -> Entry | None:
+    def item(self, key: str) -> LedgerEntry | None:
         """The item of this key."""
         return self._items.get(key)
 
-    def fill(self, entries: Iterable[Entry], limit: int) -> None:
+    def fill(self, entries: Iterable[LedgerEntry], limit: int) -> None:
         """Take entries in order while they fit."""
         for entry in entries:
             self._take_if_fits(entry, limit)
 
-    def fill_best(self, entries: Sequence[Entry], limit: int) -> None:
+    def fill_best(self, entries: Sequence[LedgerEntry], limit: int) -> None:
         """Take whatever adds most for its tokens, again and again; what entries add only ever falls."""
         waiting = [
             (-worth, number)
@@ -152,7 +154,7 @@ class _Basket:
                 continue
             self._take_if_fits(entries[number], limit)
 
-    def _take_if_fits(self, entry: Entry, limit: int) -> None:
+    def _take_if_fits(self, entry: LedgerEntry, limit: int) -> None:
         if entry in self.chosen or self.used + self._cost(entry) > limit:
             return
         self.used += self._cost(entry)
@@ -165,7 +167,7 @@ class _Basket:
                 for term in taken.terms:
                     self._covered[term] = self._covered.get(term, False) or taken.says
 
-    def _worth(self, entry: Entry) -> float:
+    def _worth(self, entry: LedgerEntry) -> float:
         """What an entry adds for each token; a quote brings its item along."""
         gain = self._gain(entry)
         item = self._items.get(entry.parent)
@@ -173,7 +175,7 @@ class _Basket:
             gain += self._gain(item)
         return gain / self._cost(entry)
 
-    def _gain(self, entry: Entry) -> float:
+    def _gain(self, entry: LedgerEntry) -> float:
         gain = entry.value
         for term in entry.terms:
             weight = self._weights.get(term, 0.0)
@@ -184,7 +186,7 @@ class _Basket:
                 gain += weight * _SAID_SHARE
         return gain
 
-    def _cost(self, entry: Entry) -> int:
+    def _cost(self, entry: LedgerEntry) -> int:
         item = self._items.get(entry.parent)
         cost = self._tokens(entry.text)
         if item is not None and item not in self.chosen:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, Line
-from plimsoll.context.ledger.facts import Event, Facts, FileFact
+from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, EvidenceLine
+from plimsoll.context.ledger.facts import ConversationFacts, Event, FileFact
 from plimsoll.context.ledger.outcome import one_line
 from plimsoll.context.ledger.template import EVIDENCE, SECTIONS, section_lines
 from plimsoll.context.ledger.terms import plain_words, terms_in
@@ -59,7 +59,7 @@ _VALUES = {
 
 # Told apart by identity: choosing looks each up a hundred times.
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class LedgerEntry:
     """One line of a summary; a quote names the item that it stands under as `parent`."""
 
     section: str
@@ -70,7 +70,7 @@ class Entry:
     says: bool
     key: str = ""
     parent: str = ""
-    line: Line | None = None  # the line that is quoted
+    line: EvidenceLine | None = None  # the line that is quoted
 
     @property
     def label(self) -> str:
@@ -79,12 +79,12 @@ class Entry:
         return about if len(about) <= _LABEL else about[: _LABEL - 1] + "…"
 
 
-class Entries:
+class LedgerEntries:
     """The entries in the making: items by key, so that quotes find theirs, and no line twice."""
 
     def __init__(self, longest: int) -> None:
-        self.all: list[Entry] = []
-        self.items: dict[str, Entry] = {}
+        self.all: list[LedgerEntry] = []
+        self.items: dict[str, LedgerEntry] = {}
         self._longest = longest
         self._seen: dict[str, set[str]] = {}  # text -> the sections that have it
 
@@ -95,7 +95,7 @@ class Entries:
         order: int,
         value: float | None = None,
         key: str = "",
-        line: Line | None = None,
+        line: EvidenceLine | None = None,
     ) -> None:
         """An item; one that was said already is not said again.
 
@@ -111,11 +111,11 @@ class Entries:
         said.add(section)
         key = key or f"item:{len(self.all)}"
         terms = tuple(dict.fromkeys(terms_in(text)))
-        entry = Entry(section, text, order, worth, terms, len(plain_words(text)) >= 2, key, line=line)
+        entry = LedgerEntry(section, text, order, worth, terms, len(plain_words(text)) >= 2, key, line=line)
         self.items[key] = entry
         self.all.append(entry)
 
-    def quote(self, line: Line, parent: str) -> None:
+    def quote(self, line: EvidenceLine, parent: str) -> None:
         """A line under its item, or by itself where it has none."""
         item = self.items.get(parent)
         if item is None:
@@ -124,13 +124,15 @@ class Entries:
         elif line.text not in item.text:
             text = QUOTE + line.text
             self.all.append(
-                Entry(item.section, text, line.number, 0.0, line.terms, line.says, parent=item.key, line=line)
+                LedgerEntry(
+                    item.section, text, line.number, 0.0, line.terms, line.says, parent=item.key, line=line
+                )
             )
 
 
-def entries_of(facts: Facts, previous: Mapping[str, str], longest: int) -> list[Entry]:
+def entries_of(facts: ConversationFacts, previous: Mapping[str, str], longest: int) -> list[LedgerEntry]:
     """Every entry that the facts and an earlier summary give."""
-    entries = Entries(longest)
+    entries = LedgerEntries(longest)
     earlier = _earlier(previous)
     for constraint, source in facts.constraints.items():
         entries.add(CONSTRAINTS, f"- {constraint}{f' (from {source})' if source else ''}", 0)
@@ -159,7 +161,7 @@ def _earlier(previous: Mapping[str, str]) -> dict[str, list[tuple[str, list[str]
 
 
 def _label(line: str) -> str:
-    return Entry("", line, 0, 0.0, (), False).label
+    return LedgerEntry("", line, 0, 0.0, (), False).label
 
 
 def _blocks(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
@@ -177,7 +179,9 @@ def _blocks(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
         yield item, quotes
 
 
-def _add_requests(entries: Entries, facts: Facts, earlier: list[tuple[str, list[str]]]) -> None:
+def _add_requests(
+    entries: LedgerEntries, facts: ConversationFacts, earlier: list[tuple[str, list[str]]]
+) -> None:
     for number, (line, _) in enumerate(earlier):
         # What the conversation began with leads the goal for as long as it lasts.
         entries.add("Goal", line, number - len(earlier), MUST if number == 0 else None)
@@ -192,7 +196,7 @@ def _add_requests(entries: Entries, facts: Facts, earlier: list[tuple[str, list[
         entries.add("Goal", f"- {one_line(redact(text), limit)}", number, value, key=f"{ASKED}:{number}")
 
 
-def _add_progress(entries: Entries, facts: Facts) -> None:
+def _add_progress(entries: LedgerEntries, facts: ConversationFacts) -> None:
     for item, status in facts.todos.items.items():
         if status == "in_progress":
             entries.add("In Progress", f"- {item}", 0)
@@ -234,7 +238,7 @@ def _worth_of_run(event: Event) -> float | None:
     return None if _CHECKS.search(event.line) else _SIDE_EFFECT
 
 
-def _newest_tests(facts: Facts) -> Event | None:
+def _newest_tests(facts: ConversationFacts) -> Event | None:
     """The last run that counted tests; it says where the work stands."""
     ran = [event for event in facts.commands.values() if event.outcome.check == "test"]
     return max(ran, key=lambda event: event.position, default=None)
@@ -250,10 +254,12 @@ def _event_line(event: Event, is_command: bool) -> str:
     return f"- {called}{f'`{shown}`' if is_command else shown} → {outcome.status}{said}"
 
 
-def _add_files(entries: Entries, files: Mapping[str, FileFact], earlier: list[tuple[str, list[str]]]) -> None:
+def _add_files(
+    entries: LedgerEntries, files: Mapping[str, FileFact], earlier: list[tuple[str, list[str]]]
+) -> None:
     """One line per file; earlier counts are added."""
     merged = {path: FileFact(dict(fact.actions), fact.last, fact.note) for path, fact in files.items()}
-    quotes: list[tuple[str, Line]] = []
+    quotes: list[tuple[str, EvidenceLine]] = []
     for line, quoted in earlier:
         match = _FILE_LINE.match(line)
         if not match:
@@ -276,7 +282,9 @@ def _add_files(entries: Entries, files: Mapping[str, FileFact], earlier: list[tu
         entries.quote(quoted_line, parent)
 
 
-def _add_earlier(entries: Entries, facts: Facts, earlier: Mapping[str, list[tuple[str, list[str]]]]) -> None:
+def _add_earlier(
+    entries: LedgerEntries, facts: ConversationFacts, earlier: Mapping[str, list[tuple[str, list[str]]]]
+) -> None:
     """What an earlier summary said, unless something newer is known of the same thing."""
     open_items = {f"- {item}" for item in facts.todos.items}
     newer = {*(f"`{line}`" for line in facts.commands), *facts.actions}
@@ -297,10 +305,12 @@ def _add_earlier(entries: Entries, facts: Facts, earlier: Mapping[str, list[tupl
                 entries.quote(_earlier_line(text, place), key)
 
 
-def _overcome(line: str, facts: Facts) -> bool:
+def _overcome(line: str, facts: ConversationFacts) -> bool:
     """Whether an earlier failure was on a file that has been worked on since."""
     return "→ error" in line and any(path in line for path in facts.files)
 
 
-def _earlier_line(text: str, number: int) -> Line:
-    return Line(-1, number, SAID, text, tuple(dict.fromkeys(terms_in(text))), len(plain_words(text)) >= 2)
+def _earlier_line(text: str, number: int) -> EvidenceLine:
+    return EvidenceLine(
+        -1, number, SAID, text, tuple(dict.fromkeys(terms_in(text))), len(plain_words(text)) >= 2
+    )

@@ -32,7 +32,7 @@ _NATURAL_CUT = re.compile(r"[,;)}\]。，、]\s*|\s")
 
 
 @dataclass(slots=True)
-class Use:
+class TermUse:
     """How often a term was typed in calls, said, asked for and shown, and the newest place of it."""
 
     typed: int = 0
@@ -43,7 +43,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EvidenceLine:
     """One line as it stood in the conversation, its terms, and whether plain words say what they are about."""
 
     position: int
@@ -59,19 +59,20 @@ class Line:
 class Evidence:
     """All lines with terms, each once, and the use of every term."""
 
-    uses: dict[str, Use] = field(default_factory=dict)
-    lines: dict[str, Line] = field(default_factory=dict)
+    uses: dict[str, TermUse] = field(default_factory=dict)
+    lines: dict[str, EvidenceLine] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
     kept: int = 0  # lines that were ever kept
 
     def copy(self) -> "Evidence":
         """The same lines and uses, to read on from."""
         uses = {
-            term: Use(use.typed, use.said, use.asked, use.shown, use.last) for term, use in self.uses.items()
+            term: TermUse(use.typed, use.said, use.asked, use.shown, use.last)
+            for term, use in self.uses.items()
         }
         return Evidence(uses, dict(self.lines), list(self.texts), self.kept)
 
-    def tells_secret(self, line: Line) -> bool:
+    def tells_secret(self, line: EvidenceLine) -> bool:
         """Whether a line holds what would have been taken out of its text: half a key does not look like one."""
         if line.origin < 0:
             return False
@@ -85,7 +86,7 @@ class Evidence:
         self.texts.append(text)
         counted: set[str] = set()
         before = ""
-        alone: Line | None = None  # the line before, where its terms stand without plain words
+        alone: EvidenceLine | None = None  # the line before, where its terms stand without plain words
         for line in lines_of(text, kind in _SPOKEN):
             known = self.lines.get(line)
             terms = known.terms if known else self._terms(line, kind)
@@ -112,8 +113,10 @@ class Evidence:
         amounts = amounts_in(line) if kind in _SPOKEN else ()
         return tuple(dict.fromkeys((*terms_in(line), *amounts)))
 
-    def _keep(self, text: str, terms: tuple[str, ...], says: bool, source: str, position: int) -> Line:
-        line = Line(position, self.kept, source, text, terms, says, len(self.texts) - 1)
+    def _keep(
+        self, text: str, terms: tuple[str, ...], says: bool, source: str, position: int
+    ) -> EvidenceLine:
+        line = EvidenceLine(position, self.kept, source, text, terms, says, len(self.texts) - 1)
         self.lines[text] = line
         self.kept += 1
         return line
@@ -130,7 +133,7 @@ class Evidence:
         for term in terms:
             use = self.uses.get(term)
             if use is None:
-                use = self.uses[term] = Use()
+                use = self.uses[term] = TermUse()
             setattr(use, kind, getattr(use, kind) + 1)
             use.last = position
 

@@ -18,7 +18,7 @@ from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, Evidence, argume
 from plimsoll.context.ledger.outcome import call_line, error_lines, one_line
 from plimsoll.context.ledger.outcomes import Outcome, command_of, outcome_of, parsed, process_asked
 from plimsoll.context.ledger.quoted import own_words, rules_in
-from plimsoll.context.ledger.speech import SENTENCE, constraints_in, decisions_in, ticked_in
+from plimsoll.context.ledger.statements import SENTENCE, constraints_in, decisions_in, ticked_in
 from plimsoll.context.ledger.terms import plain_words
 from plimsoll.context.ledger.todos import Todos
 from plimsoll.messages import (
@@ -109,7 +109,7 @@ class _Called:
 
 
 @dataclass(slots=True)
-class Facts:
+class ConversationFacts:
     """Everything that was found, in order of first appearance; the latest value of each."""
 
     opening: str = ""
@@ -126,7 +126,7 @@ class Facts:
     evidence: Evidence = field(default_factory=Evidence)
     messages: int = 0  # that were read
 
-    def copy(self) -> "Facts":
+    def copy(self) -> "ConversationFacts":
         """The same facts, to read on from; what is read then does not change these."""
         files = {
             path: FileFact(dict(fact.actions), fact.last, fact.note) for path, fact in self.files.items()
@@ -146,13 +146,15 @@ class Facts:
         )
 
 
-def read_facts(messages: Sequence[Message], opening: str = "", known: Facts | None = None) -> Facts:
+def read_facts(
+    messages: Sequence[Message], opening: str = "", known: ConversationFacts | None = None
+) -> ConversationFacts:
     """The facts of `messages`, without secrets; the cost of reading tools is bounded, the user is read in full.
 
     `opening` is the request that the conversation began with, where `messages` do not hold it. `known` are the facts
     of what was said before them, which are read on from.
     """
-    facts = known.copy() if known else Facts(opening=opening.strip())
+    facts = known.copy() if known else ConversationFacts(opening=opening.strip())
     first = facts.messages
     facts.messages += len(messages)
     deep_from = first + skimmed_messages(len(messages))
@@ -203,7 +205,7 @@ def _first_telling(text: str) -> str:
     return one_line(next((line for line in lines if len(plain_words(line)) >= 2), ""), _LONGEST_NOTE)
 
 
-def _read_user(facts: Facts, message: Message, position: int, deep: bool) -> None:
+def _read_user(facts: ConversationFacts, message: Message, position: int, deep: bool) -> None:
     text = text_of(message).strip()
     if not text:
         return
@@ -226,7 +228,7 @@ def _read_user(facts: Facts, message: Message, position: int, deep: bool) -> Non
         facts.constraints[sentence] = ""
 
 
-def _read_assistant(facts: Facts, message: Message, position: int) -> None:
+def _read_assistant(facts: ConversationFacts, message: Message, position: int) -> None:
     text = text_of(message).strip()
     if not text:
         return
@@ -238,7 +240,7 @@ def _read_assistant(facts: Facts, message: Message, position: int) -> None:
         _latest(facts.decisions, sentence)
 
 
-def _read_call(facts: Facts, called: _Called, position: int) -> None:
+def _read_call(facts: ConversationFacts, called: _Called, position: int) -> None:
     for key, value in called.arguments.items():
         for text in argument_texts({key: value}):
             if key in _OLD_KEYS:
@@ -256,7 +258,7 @@ def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:
     return f"file:{touched[0][0]}" if touched else f"call:{call_line(call, 200)}"
 
 
-def _read_result(facts: Facts, made: _Called, result: str, position: int) -> None:
+def _read_result(facts: ConversationFacts, made: _Called, result: str, position: int) -> None:
     call, arguments, note = made.call, made.arguments, made.note
     facts.evidence.add(result, "shown", made.source, position)
     head = result[:4_000]

@@ -18,7 +18,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from plimsoll.context.ledger.demands import demand_in
+from plimsoll.context.ledger.constraint_words import constraint_in
 
 SHORTEST = 450  # letters; people write shorter messages themselves
 _UNSPACED = re.compile(
@@ -119,7 +119,7 @@ def _score(body: str) -> int:
     )
     running = sum(len(line) >= (_RUNNING if line.isascii() else _RUNNING_UNSPACED) for line in lines)
     letter = bool(words.salutation.fullmatch(lowered[0])) and any(map(words.closing.fullmatch, lowered[-4:]))
-    demands = _share(sum(demand_in(said) is not None for said in sentences), sentences)
+    demands = _share(sum(constraint_in(said) is not None for said in sentences), sentences)
     asks = sum(words.asks.search(said.lower()) is not None for said in sentences)
     own = _share(sum(words.first_person.search(said.lower()) is not None for said in sentences), sentences)
     score = min(furniture, _MOST_FURNITURE) + (2 if letter else 0) + (1 if furniture or letter else 0)

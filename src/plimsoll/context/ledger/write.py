@@ -11,9 +11,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from plimsoll.context.ledger.choose import choose, term_weights
-from plimsoll.context.ledger.entries import CONSTRAINTS, MORE_ON, MUST, QUOTE, Entry, entries_of
+from plimsoll.context.ledger.entries import CONSTRAINTS, MORE_ON, MUST, QUOTE, LedgerEntry, entries_of
 from plimsoll.context.ledger.evidence import argument_texts
-from plimsoll.context.ledger.facts import Facts
+from plimsoll.context.ledger.facts import ConversationFacts
 from plimsoll.context.ledger.template import (
     EVIDENCE,
     EVIDENCE_NOTE,
@@ -36,7 +36,7 @@ _STOP_WORDS = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class SummaryRoom:
     """Tokens that code may write: under the nine headings, and in all; where `total` is 0 there is no evidence."""
 
     headings: int
@@ -49,9 +49,9 @@ class Room:
 
 
 def write_sections(
-    facts: Facts,
+    facts: ConversationFacts,
     previous: Mapping[str, str],
-    room: Room,
+    room: SummaryRoom,
     focus: str | None = None,
     kept: AbstractSet[str] = frozenset(),
     said: str = "",
@@ -89,14 +89,14 @@ def _within(sections: Sections, limit: int) -> Sections:
     return {**sections, EVIDENCE: "\n".join(lines)}
 
 
-def _sorted_into(chosen: AbstractSet[Entry], headings: int, has_evidence: bool) -> Sections:
+def _sorted_into(chosen: AbstractSet[LedgerEntry], headings: int, has_evidence: bool) -> Sections:
     """The chosen items under their headings as far as these have room, everything else as evidence.
 
     An item with quotes stands with them, unless it must not be missing under its heading.
     """
     quoted = {entry.parent for entry in chosen if entry.parent}
     items = [one for one in chosen if not one.parent and (one.value >= MUST or one.key not in quoted)]
-    held: set[Entry] = set()
+    held: set[LedgerEntry] = set()
     for item in sorted(items, key=lambda one: (-one.value, *_place(one))):
         cost = estimate_tokens(item.text) + 1
         if cost <= headings:
@@ -108,14 +108,14 @@ def _sorted_into(chosen: AbstractSet[Entry], headings: int, has_evidence: bool) 
     return sections
 
 
-def _lines(items: Iterable[Entry]) -> str:
+def _lines(items: Iterable[LedgerEntry]) -> str:
     return "\n".join(item.text for item in sorted(items, key=_place))
 
 
-def _evidence(entries: Sequence[Entry], held: AbstractSet[Entry]) -> str:
+def _evidence(entries: Sequence[LedgerEntry], held: AbstractSet[LedgerEntry]) -> str:
     """Quotes under the file or command that they came from, then what the headings had no room for."""
-    quotes: dict[str, list[Entry]] = {}
-    loose: dict[str, list[Entry]] = {}
+    quotes: dict[str, list[LedgerEntry]] = {}
+    loose: dict[str, list[LedgerEntry]] = {}
     items = {entry.key: entry for entry in (*entries, *held) if not entry.parent}
     for entry in entries:
         if entry.parent in items:
@@ -136,7 +136,7 @@ def _evidence(entries: Sequence[Entry], held: AbstractSet[Entry]) -> str:
     return "\n".join(lines)
 
 
-def _as_quote(entry: Entry) -> str:
+def _as_quote(entry: LedgerEntry) -> str:
     return entry.text if entry.parent else QUOTE + entry.text.removeprefix("- ")
 
 
@@ -151,7 +151,7 @@ def kept_terms(messages: Iterable[Message]) -> set[str]:
     return found
 
 
-def _is_said(entry: Entry, said: str) -> bool:
+def _is_said(entry: LedgerEntry, said: str) -> bool:
     """Whether a model said this line already, or named the file that it is about."""
     if not said or entry.parent or entry.section == CONSTRAINTS:
         return False  # a model may rewrite its own lines next time; a constraint stays in the user's words
@@ -160,7 +160,9 @@ def _is_said(entry: Entry, said: str) -> bool:
     return entry.text.removeprefix("- ") in said
 
 
-def _weights(facts: Facts, entries: Sequence[Entry], kept: AbstractSet[str]) -> dict[str, float]:
+def _weights(
+    facts: ConversationFacts, entries: Sequence[LedgerEntry], kept: AbstractSet[str]
+) -> dict[str, float]:
     newest = max((use.last for use in facts.evidence.uses.values()), default=0)
     weights = term_weights(facts.evidence, newest, kept)
     for entry in entries:
@@ -170,11 +172,11 @@ def _weights(facts: Facts, entries: Sequence[Entry], kept: AbstractSet[str]) -> 
     return weights
 
 
-def _place(entry: Entry) -> tuple[int, str]:
+def _place(entry: LedgerEntry) -> tuple[int, str]:
     return entry.order, entry.text
 
 
-def _touching(entries: Sequence[Entry], focus: str) -> list[Entry]:
+def _touching(entries: Sequence[LedgerEntry], focus: str) -> list[LedgerEntry]:
     """The entries that speak of the topic, those that hit most of its words first."""
     words = {
         word for word in re.findall(r"\w+", focus.casefold()) if len(word) > 1 and word not in _STOP_WORDS

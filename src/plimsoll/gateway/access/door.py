@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 
-from plimsoll.archive.keys import KeyStore, Spent
+from plimsoll.archive.keys import KeyStore, KeyUsage
 from plimsoll.config.gateway import KeyRule
 from plimsoll.errors import UserError
 from plimsoll.gateway.access.ring import KeyRing
@@ -44,7 +44,7 @@ class Door:
         self.ring = ring
 
     @asynccontextmanager
-    async def reserve(self, owner: str | None, need: Spent) -> AsyncIterator[None]:
+    async def reserve(self, owner: str | None, need: KeyUsage) -> AsyncIterator[None]:
         """Room for a request in the daily limits of a key; `UsageLimitReached` where there is none."""
         key = self.ring.key(owner) if self.ring is not None and owner is not None else None
         if key is None or self.ring is None:

@@ -13,7 +13,7 @@ asks in `scope["state"]["caller"]` and in a header that only the guard writes.
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from urllib.parse import urlsplit
 
-from plimsoll.archive.keytext import is_key
+from plimsoll.archive.key_format import is_key
 from plimsoll.errors import PlimsollError, UsageLimitReached
 from plimsoll.gateway.access.caller import HEADER, NOBODY, Caller
 from plimsoll.gateway.access.door import Door, is_loopback

@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from plimsoll.archive.keys import MINUTE, AccessKey, KeyStore, Share, Spent
-from plimsoll.archive.keytext import halves, proves
+from plimsoll.archive.key_format import matches_digest, split_key
+from plimsoll.archive.keys import MINUTE, AccessKey, KeyStore, KeyUsage, RequestShare
 from plimsoll.errors import PlimsollError, UsageLimitReached, UserError
 from plimsoll.gateway.access.usage import WAIT_SECONDS, UsageAccounts, counted
 
@@ -75,7 +75,7 @@ class KeyRing:
 
     async def find(self, text: str) -> AccessKey | None:
         """The key with this text, if it holds."""
-        parts = halves(text)
+        parts = split_key(text)
         if parts is None:
             return None
         id, secret = parts
@@ -83,13 +83,13 @@ class KeyRing:
         if now - self._read >= FRESH_SECONDS:
             await self.refresh(FRESH_SECONDS)
         key = self._keys.get(id)
-        if key is not None and proves(secret, key.digest):
+        if key is not None and matches_digest(secret, key.digest):
             return key
         if now - self._read >= RETRY_SECONDS:
             # It may have been made a moment ago.
             await self.refresh(RETRY_SECONDS)
             key = self._keys.get(id)
-            if key is not None and proves(secret, key.digest):
+            if key is not None and matches_digest(secret, key.digest):
                 return key
         return None
 
@@ -103,7 +103,7 @@ class KeyRing:
                 many = counted(most, "request")
                 told = f"The key {key.name!r} may make {many} a minute. Try again in {seconds} s."
                 raise UsageLimitReached(told, "requests", seconds)
-        self.usage.spent(key.id, Spent(requests=1))
+        self.usage.spent(key.id, KeyUsage(requests=1))
 
     async def refresh(self, older_than: float = 0.0) -> None:
         """Read the store, unless somebody else has just done so."""
@@ -142,7 +142,7 @@ class KeyRing:
         async with self._share_locks.setdefault(id, asyncio.Lock()):
             took = self._took(id)  # another request may have brought a share meanwhile
             if took is None:
-                share: Share = await self._store.set_aside(id, most, PART)
+                share: RequestShare = await self._store.set_aside(id, most, PART)
                 self._ahead = share.now - self._wall()
                 self._left[id] = _Left(share.requests, share.start, share.requests == 0)
                 took = self._left[id].requests > 0

@@ -19,7 +19,16 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from plimsoll.archive.keys import DAY, AccessKey, Grant, KeyLimits, KeyStore, Settlement, Spent, Wish
+from plimsoll.archive.keys import (
+    DAY,
+    AccessKey,
+    KeyLimits,
+    KeyStore,
+    KeyUsage,
+    Reservation,
+    ReservationRequest,
+    UsageSettlement,
+)
 from plimsoll.errors import PlimsollError, UsageLimitReached
 from plimsoll.gateway.upstream.connection import Header
 
@@ -33,31 +42,31 @@ PART = 16  # one part of what is left of a limit goes to the process that asks
 BUSY_SECONDS = 5  # until a request that waited in vain is worth another attempt
 
 log = logging.getLogger(__name__)
-NOTHING = Spent()
+NOTHING = KeyUsage()
 
 
 @dataclass(slots=True)
 class _Account:
     """One key in this process."""
 
-    held: Spent = NOTHING  # reserved in the store for this process
-    reserved: Spent = NOTHING  # by requests under way
-    wanted: Spent = NOTHING  # by requests that wait for room
-    unwritten: Spent = NOTHING
-    writing: Spent = NOTHING
-    today: Spent = NOTHING  # in the store, by all processes
+    held: KeyUsage = NOTHING  # reserved in the store for this process
+    reserved: KeyUsage = NOTHING  # by requests under way
+    wanted: KeyUsage = NOTHING  # by requests that wait for room
+    unwritten: KeyUsage = NOTHING
+    writing: KeyUsage = NOTHING
+    today: KeyUsage = NOTHING  # in the store, by all processes
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # requests get room in the order of arrival
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
-    def used(self) -> Spent:
+    def used(self) -> KeyUsage:
         return self.today.plus(self.writing).plus(self.unwritten)
 
     @property
     def is_idle(self) -> bool:
         return self.unwritten == NOTHING and self.held == NOTHING and self.reserved == NOTHING
 
-    def fits(self, need: Spent, limits: KeyLimits) -> bool:
+    def fits(self, need: KeyUsage, limits: KeyLimits) -> bool:
         """Whether a request may go without asking the store."""
         taken = self.reserved.plus(self.unwritten).plus(need)
         return (limits.tokens_per_day is None or taken.tokens <= self.held.tokens) and (
@@ -85,20 +94,20 @@ class UsageAccounts:
         self._renewed = clock()
         self._store_lock = asyncio.Lock()  # sums are read and written one after the other
         self._writer: asyncio.Task[None] | None = None
-        self._exchanges: set[asyncio.Task[Grant]] = set()
+        self._exchanges: set[asyncio.Task[Reservation]] = set()
 
-    def read(self, now: float, today: Mapping[str, Spent]) -> None:
+    def read(self, now: float, today: Mapping[str, KeyUsage]) -> None:
         """Take over what the store says; `now` is its clock."""
         self._set_day(now)
         for id, spent in today.items():
             known = self._account(id).today  # it may be newer than what was read
-            self._account(id).today = Spent(
+            self._account(id).today = KeyUsage(
                 max(known.requests, spent.requests),
                 max(known.tokens, spent.tokens),
                 max(known.money, spent.money),
             )
 
-    def spent(self, id: str, spent: Spent) -> None:
+    def spent(self, id: str, spent: KeyUsage) -> None:
         """Note what a key has used."""
         account = self._account(id)
         account.unwritten = account.unwritten.plus(spent)
@@ -113,7 +122,7 @@ class UsageAccounts:
             raise _used_up(key, self._account(key.id).used, math.ceil(DAY - now % DAY), limit)
 
     @asynccontextmanager
-    async def reserve(self, key: AccessKey, need: Spent) -> AsyncIterator[None]:
+    async def reserve(self, key: AccessKey, need: KeyUsage) -> AsyncIterator[None]:
         """Room for one request that uses at most `need`; what it has used is noted before this is left."""
         if key.limits.tokens_per_day is None and key.limits.money_per_day is None:
             yield
@@ -143,7 +152,7 @@ class UsageAccounts:
             self._writer.cancel()
             await asyncio.gather(self._writer, *self._exchanges, return_exceptions=True)
 
-    async def _admit(self, key: AccessKey, account: _Account, need: Spent) -> None:
+    async def _admit(self, key: AccessKey, account: _Account, need: KeyUsage) -> None:
         look = FIRST_LOOK
         async with account.lock:
             while not account.fits(need, key.limits):
@@ -160,13 +169,18 @@ class UsageAccounts:
                     look = min(LONGEST_LOOK, 1.5 * look)
             account.reserved = account.reserved.plus(need)
 
-    async def _exchange(self, key: AccessKey, account: _Account, need: Spent) -> Grant:
+    async def _exchange(self, key: AccessKey, account: _Account, need: KeyUsage) -> Reservation:
         """Tell the store what was used and ask it for room."""
         async with self._store_lock:
             settlement = self._begin(key.id, account)
             try:
                 grant = await self._store.reserve(
-                    self._holder, settlement, Wish(need, account.wanted), key.limits, PART, LEASE_SECONDS
+                    self._holder,
+                    settlement,
+                    ReservationRequest(need, account.wanted),
+                    key.limits,
+                    PART,
+                    LEASE_SECONDS,
                 )
             except BaseException:
                 _not_written(account)
@@ -177,14 +191,14 @@ class UsageAccounts:
             self._write_later()
             return grant
 
-    def _exchanged(self, task: "asyncio.Task[Grant]") -> None:
+    def _exchanged(self, task: "asyncio.Task[Reservation]") -> None:
         self._exchanges.discard(task)
         if not task.cancelled():
             task.exception()  # whoever waits for it sees it; a client that left does not
 
-    def _begin(self, id: str, account: _Account) -> Settlement:
+    def _begin(self, id: str, account: _Account) -> UsageSettlement:
         """From here on nobody in this process uses room that is being given back."""
-        settlement = Settlement(id, account.unwritten, account.reserved)
+        settlement = UsageSettlement(id, account.unwritten, account.reserved)
         account.held = account.reserved
         account.unwritten, account.writing = NOTHING, account.unwritten
         return settlement
@@ -252,12 +266,12 @@ def _not_written(account: _Account) -> None:
     account.unwritten, account.writing = account.writing.plus(account.unwritten), NOTHING
 
 
-def _not_negative(spent: Spent) -> Spent:
+def _not_negative(spent: KeyUsage) -> KeyUsage:
     # Sums of fractions of a cent do not come back to exactly nothing.
-    return Spent(0, max(0, spent.tokens), spent.money if spent.tokens > 0 and spent.money > 1e-12 else 0.0)
+    return KeyUsage(0, max(0, spent.tokens), spent.money if spent.tokens > 0 and spent.money > 1e-12 else 0.0)
 
 
-def _reached(used: Spent, limits: KeyLimits) -> str:
+def _reached(used: KeyUsage, limits: KeyLimits) -> str:
     if limits.tokens_per_day is not None and used.tokens >= limits.tokens_per_day:
         return "tokens"
     if limits.money_per_day is not None and used.money >= limits.money_per_day:
@@ -265,7 +279,7 @@ def _reached(used: Spent, limits: KeyLimits) -> str:
     return ""
 
 
-def _used_up(key: AccessKey, used: Spent, seconds: int, limit: str) -> UsageLimitReached:
+def _used_up(key: AccessKey, used: KeyUsage, seconds: int, limit: str) -> UsageLimitReached:
     if limit == "tokens":
         most = counted(key.limits.tokens_per_day or 0, "token")
         told = f"The key {key.name!r} may use {most} a day and has used {used.tokens:,}."
@@ -277,7 +291,7 @@ def _used_up(key: AccessKey, used: Spent, seconds: int, limit: str) -> UsageLimi
     return UsageLimitReached(f"{told} The next day begins in {_duration(seconds)} (UTC).", limit, seconds)
 
 
-def _busy(key: AccessKey, used: Spent) -> UsageLimitReached:
+def _busy(key: AccessKey, used: KeyUsage) -> UsageLimitReached:
     told = (
         f"The key {key.name!r} has used {used.tokens:,} tokens and {used.money:,.2f} USD today, and requests under "
         f"way may use the rest of its daily limit. Try again in {BUSY_SECONDS} s, or send a smaller max_tokens."

@@ -1,4 +1,4 @@
-"""One request from its arrival to its last byte.
+"""Handles one request from its arrival to its last byte.
 
 read ─► which upstream ─► room in the limits ─► what to send ─► ask ─┬─► reply ─► client ─► what was used
                                                      ▲               └─► refused ─► client, in its dialect
@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from plimsoll.archive import UsageRecord
-from plimsoll.archive.keys import Spent
+from plimsoll.archive.keys import KeyUsage
 from plimsoll.dialects import Usage
 from plimsoll.errors import (
     Conflict,
@@ -48,7 +48,7 @@ from plimsoll.secrets import masked
 _QUERY = "!$%&'()*+,-./:;=?@_~"  # what a query may have as it is (RFC 3986)
 _ERROR_BYTES = 1_000_000
 _MOST_ATTEMPTS = 4  # a shorter answer, a compaction and usage that is not asked for may each take one
-Reserve = Callable[[str | None, Spent], AbstractAsyncContextManager[None]]
+Reserve = Callable[[str | None, KeyUsage], AbstractAsyncContextManager[None]]
 _OVERFLOWS = frozenset({400, 413, 422})  # statuses under which an upstream may say that a prompt is too long
 
 

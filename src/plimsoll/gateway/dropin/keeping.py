@@ -9,7 +9,7 @@ its past without copying it.
 
 from collections.abc import Callable, Sequence
 
-from plimsoll.archive import Archive, CompactionEvent, Item, Owner, UsageRecord, title_of
+from plimsoll.archive import Archive, CompactionEvent, Owner, UsageRecord, ViewItem, title_of
 from plimsoll.errors import UnknownSession
 from plimsoll.gateway.dropin.index import ChainIndex, Known
 from plimsoll.gateway.dropin.sight import Sight, make_sight
@@ -205,7 +205,7 @@ class Keeper:
         return None
 
 
-def _up_to(items: Sequence[Item], at: int) -> list[Item]:
+def _up_to(items: Sequence[ViewItem], at: int) -> list[ViewItem]:
     return [item for item in items if item.node or item.sequence <= at]
 
 

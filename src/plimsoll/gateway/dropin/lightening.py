@@ -14,7 +14,7 @@ from functools import partial
 
 from plimsoll.agent import CompactionRules, Compactor, SummaryAccount, Workers, on_this_loop
 from plimsoll.archive import Owner, UsageRecord
-from plimsoll.caching import terms_of
+from plimsoll.caching import pricing_of
 from plimsoll.context import ContextEngine
 from plimsoll.dialects import drop_bound_thinking
 from plimsoll.errors import PlimsollError
@@ -69,7 +69,7 @@ class Lightener:
         compactor = self._compactor(thread, facts, tokens)
         if compactor.is_due(tokens):
             return "threshold"
-        if compactor.terms is not None:
+        if compactor.pricing is not None:
             self._catch_up(thread, compactor, frame)
         return compactor.pays(thread.view(), tokens)
 
@@ -123,7 +123,9 @@ class Lightener:
             # What was tried in vain, or taken back by a person, is not done again at the next chance.
             compactor.remember(thread.past, tokens)
             if thread.past[-1].outcome == "compacted":
-                compactor.course = compactor.course.compacted()  # by another process, or in an earlier life
+                compactor.cost_history = (
+                    compactor.cost_history.compacted()
+                )  # by another process, or in an earlier life
             thread.past = ()
         return compactor
 
@@ -150,11 +152,11 @@ class Lightener:
         """What `policy: cost` reckons with; another model's cache knows nothing of the conversation."""
         if self._rules.policy != "cost":
             return
-        known = compactor.terms
+        known = compactor.pricing
         if known is None or known.card is not facts.card:
-            compactor.terms = terms_of(facts.card, facts.policy, self._writer)
+            compactor.pricing = pricing_of(facts.card, facts.policy, self._writer)
             if known is not None and known.card.name != facts.card.name:
-                compactor.course = compactor.course.moved()
+                compactor.cost_history = compactor.cost_history.moved()
 
     def _catch_up(self, thread: Thread, compactor: Compactor, frame: int) -> None:
         """Count the replies that came past this process, or before the conversation was looked at.

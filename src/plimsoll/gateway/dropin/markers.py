@@ -13,8 +13,8 @@ from typing import Any
 from plimsoll.caching import (
     MAX_BREAKPOINTS,
     BlockChain,
+    BreakpointPlan,
     CacheMemory,
-    Plan,
     cache_marker,
     mark,
     plan_breakpoints,
@@ -53,7 +53,7 @@ def mark_anthropic(
     prompt = rendered.prompt
     policy, minimum = facts.policy, facts.card.cache.minimum
     if policy.strategy == "system_and_3":
-        plan: Plan = plan_system_and_3(prompt, policy.ttl, True)
+        plan: BreakpointPlan = plan_system_and_3(prompt, policy.ttl, True)
     else:
         plan = plan_breakpoints(
             prompt, memory, now=now, minimum=minimum, ttl=policy.ttl, native_anthropic=True

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from plimsoll.archive import UsageRecord
-from plimsoll.archive.keys import Spent
+from plimsoll.archive.keys import KeyUsage
 from plimsoll.dialects import Usage
 from plimsoll.gateway.dropin.inquiry import Inquiry
 from plimsoll.gateway.dropin.output_limits import LIMIT_FIELDS, SMALL_BYTES, estimated_prompt, whole_number
@@ -37,7 +37,7 @@ _SAID = re.compile(
 _FOLD_BYTES = 65_536
 
 
-def need_of(inquiry: Inquiry, facts: ModelFacts, ratio: float, has_summary: bool) -> Spent:
+def need_of(inquiry: Inquiry, facts: ModelFacts, ratio: float, has_summary: bool) -> KeyUsage:
     """The most that a request can use; `has_summary`: a model may write a summary of it first."""
     prompt = most_prompt(inquiry, facts, ratio)
     if has_summary and len(inquiry.raw) >= facts.look_line:
@@ -45,11 +45,11 @@ def need_of(inquiry: Inquiry, facts: ModelFacts, ratio: float, has_summary: bool
     return most_spent(facts.card, prompt, most_output(inquiry.body, facts.card))
 
 
-def most_spent(card: ModelCard, prompt: int, output: int) -> Spent:
+def most_spent(card: ModelCard, prompt: int, output: int) -> KeyUsage:
     """Tokens and money of a request, at the highest price of its prompt."""
     prices = card.prices_for(prompt)
     dearest = max(prices.input, prices.write_5m, prices.write_1h)
-    return Spent(0, prompt + output, (prompt * dearest + output * prices.output) / 1_000_000)
+    return KeyUsage(0, prompt + output, (prompt * dearest + output * prices.output) / 1_000_000)
 
 
 def most_prompt(inquiry: Inquiry, facts: ModelFacts, ratio: float) -> int:

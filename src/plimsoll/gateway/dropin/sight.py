@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from plimsoll.archive import Item
+from plimsoll.archive import ViewItem
 from plimsoll.context.markers import NOTE, as_stored, has_note
 from plimsoll.dialects import encode_anthropic_conversation
 from plimsoll.dialects.anthropic import rules_for
@@ -71,7 +71,7 @@ class Sight:
 
 
 def make_sight(
-    items: Sequence[Item],
+    items: Sequence[ViewItem],
     ends: Sequence[int],
     lead: int,
     last: int,
@@ -123,7 +123,7 @@ def _unanswered_from(log: Sequence[Message], end: int) -> int:
 
 
 def _segments(
-    items: Sequence[Item], ends: Sequence[int], lead: int, dialect: Dialect, model: str
+    items: Sequence[ViewItem], ends: Sequence[int], lead: int, dialect: Dialect, model: str
 ) -> Iterator[Segment]:
     own: list[Message] = []
     place = 0
@@ -140,7 +140,7 @@ def _segments(
     yield from _written(own, dialect, model)
 
 
-def _whole(items: Sequence[Item], place: int, ends: Sequence[int], lead: int) -> tuple[int, int]:
+def _whole(items: Sequence[ViewItem], place: int, ends: Sequence[int], lead: int) -> tuple[int, int]:
     """The wire message that stands unchanged at this place, and how many items it takes; 0 where none does."""
     first = items[place].sequence - lead - 1
     wire = bisect_right(ends, first)

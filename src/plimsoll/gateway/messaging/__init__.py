@@ -1,1 +1,1 @@
-"""People in: rooms and chats of messaging platforms, each of them one conversation."""
+"""Messaging platforms: each room or chat is one conversation."""

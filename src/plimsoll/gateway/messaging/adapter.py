@@ -1,10 +1,10 @@
-"""What a chat platform must be able to do.
+"""The interface of a chat platform.
 
-    connect ─► receive ─► receive ─► …            letters, and how far the platform was read
+    connect ─► receive ─► receive ─► …            messages, and how far the platform was read
                   └─► send · typing               an answer, and that one is being written
 
 An adapter keeps nothing: what was read is told by a position that the caller stores together
-with the letters, and gives back. Only then does the platform count them as delivered.
+with the messages, and gives back. Only then does the platform count them as delivered.
 """
 
 from abc import ABC, abstractmethod
@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from plimsoll.archive.mail import Letter
+from plimsoll.archive.inbox import IncomingMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Allowed:
 class Batch:
     """Letters in the order in which they were sent, and the position behind them."""
 
-    letters: Sequence[Letter]
+    messages: Sequence[IncomingMessage]
     position: str
 
 

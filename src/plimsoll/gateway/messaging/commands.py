@@ -1,4 +1,4 @@
-"""What a person can ask for in a chat beside talking.
+"""The slash commands of a chat.
 
     /new  /compress [FOCUS]  /undo  /usage  /help        "!" does as well: some clients keep "/" to themselves
 
@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from plimsoll.archive import CompactionEvent
-from plimsoll.archive.mail import Letter
+from plimsoll.archive.inbox import IncomingMessage
 from plimsoll.errors import PlimsollError
 from plimsoll.gateway.sessions import OwnerSessions
 
@@ -22,7 +22,7 @@ NOTHING_YET = "Nothing has been said here yet."
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class CommandContext:
     """Where commands are carried out: the sessions of the room, and the one that it has now; empty: none yet."""
 
     own: OwnerSessions
@@ -31,77 +31,77 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ChatCommand:
     """One command: how it is written, what it does."""
 
     usage: str
     about: str
-    run: Callable[[Counter, str], Awaitable[str]]
+    run: Callable[[CommandContext, str], Awaitable[str]]
 
 
-def command_in(letter: Letter) -> tuple[str, str] | None:
-    """The command that a letter is, and what stands behind it; None for one that just talks.
+def command_in(message: IncomingMessage) -> tuple[str, str] | None:
+    """The command that a message is, and what stands behind it; None for one that just talks.
 
     A single word behind a slash is meant as one, known or not; "/tmp is full" is not.
     """
-    found = _WRITTEN.fullmatch(letter.text)
-    if letter.kind != "text" or found is None:
+    found = _WRITTEN.fullmatch(message.text)
+    if message.kind != "text" or found is None:
         return None
     name, argument = found["name"].lower(), (found["argument"] or "").strip()
-    is_meant = name in ALL or (letter.text.startswith("/") and not argument)
+    is_meant = name in ALL or (message.text.startswith("/") and not argument)
     return (name, argument) if is_meant else None
 
 
-async def run_command(counter: Counter, name: str, argument: str) -> str:
+async def run_command(context: CommandContext, name: str, argument: str) -> str:
     """What is said to the person who asked."""
     command = ALL.get(name)
     if command is None:
         return f"There is no /{name} here.\n\n{_listed()}"
     try:
-        return await command.run(counter, argument)
+        return await command.run(context, argument)
     except PlimsollError as error:
         _log.warning("/%s failed: %s", name, error)
         return error.public
 
 
-async def new(counter: Counter, _argument: str) -> str:
-    if not counter.session:
+async def new(context: CommandContext, _argument: str) -> str:
+    if not context.session:
         return NOTHING_YET
     # A new conversation may be just what helps where the old one cannot be opened.
     with suppress(PlimsollError):
-        await counter.own.end(counter.session)
-    await counter.begin()
-    return f"A new conversation begins. The one before is kept as {counter.session}."
+        await context.own.end(context.session)
+    await context.begin()
+    return f"A new conversation begins. The one before is kept as {context.session}."
 
 
-async def compress(counter: Counter, argument: str) -> str:
-    if not counter.session:
+async def compress(context: CommandContext, argument: str) -> str:
+    if not context.session:
         return NOTHING_YET
-    event = await counter.own.compact(counter.session, argument or None)
+    event = await context.own.compact(context.session, argument or None)
     return compaction_line(event)
 
 
-async def undo(counter: Counter, _argument: str) -> str:
-    if not counter.session:
+async def undo(context: CommandContext, _argument: str) -> str:
+    if not context.session:
         return NOTHING_YET
-    before, _ = await counter.own.archive.weight(counter.session)
-    await counter.own.undo(counter.session)
-    after, tokens = await counter.own.archive.weight(counter.session)
+    before, _ = await context.own.archive.weight(context.session)
+    await context.own.undo(context.session)
+    after, tokens = await context.own.archive.weight(context.session)
     return f"Undone: {before:,} → {after:,} messages, {tokens:,} tokens."
 
 
-async def usage(counter: Counter, _argument: str) -> str:
-    if not counter.session:
+async def usage(context: CommandContext, _argument: str) -> str:
+    if not context.session:
         return NOTHING_YET
-    total = await counter.own.archive.usage_total(counter.session)
-    messages, tokens = await counter.own.archive.weight(counter.session)
+    total = await context.own.archive.usage_total(context.session)
+    messages, tokens = await context.own.archive.weight(context.session)
     done = [
-        one for one in await counter.own.archive.compactions(counter.session) if one.outcome == "compacted"
+        one for one in await context.own.archive.compactions(context.session) if one.outcome == "compacted"
     ]
     money = f"${total.money:.4f}" + (
         f" ({total.unpriced:,} requests without a price)" if total.unpriced else ""
     )
-    session = await counter.own.session(counter.session)
+    session = await context.own.session(context.session)
     return "\n".join((
         f"session: {session.id}, with {session.model or 'no model yet'}",
         f"the model sees: {messages:,} of {session.messages:,} messages, {tokens:,} tokens",
@@ -114,7 +114,7 @@ async def usage(counter: Counter, _argument: str) -> str:
     ))  # fmt: skip
 
 
-async def show_help(_counter: Counter, _argument: str) -> str:
+async def show_help(_counter: CommandContext, _argument: str) -> str:
     return _listed()
 
 
@@ -133,11 +133,11 @@ def _listed() -> str:
 
 
 _COMMANDS = (
-    Command("/new", "begin a new conversation; the old one is kept", new),
-    Command("/compress [FOCUS]", "make the conversation lighter now", compress),
-    Command("/undo", "take the last compaction back", undo),
-    Command("/usage", "tokens, cache and money so far", usage),
-    Command("/help", "this list", show_help),
+    ChatCommand("/new", "begin a new conversation; the old one is kept", new),
+    ChatCommand("/compress [FOCUS]", "make the conversation lighter now", compress),
+    ChatCommand("/undo", "take the last compaction back", undo),
+    ChatCommand("/usage", "tokens, cache and money so far", usage),
+    ChatCommand("/help", "this list", show_help),
 )
 ALL = {command.usage.split()[0].removeprefix("/"): command for command in _COMMANDS}
 ALL["start"] = ALL["help"]  # what Telegram sends when somebody opens a chat with a bot

@@ -2,7 +2,7 @@
 
     sync(since) ─┬─ invitations ─► joined, where whoever invites is allowed
                  └─ rooms ─► timeline ─┐
-                    limited: /messages ┴─► letters       what a long absence left out is fetched, page by page
+                    limited: /messages ┴─► messages       what a long absence left out is fetched, page by page
 
 A room that was joined is answered from the invitation on. Edits, notices and our own words are
 not answered. Encrypted rooms cannot be read, and whoever writes in one is told so.
@@ -21,7 +21,7 @@ from nio import (  # type: ignore[import-untyped, import-not-found, unused-ignor
     MessageDirection,
 )
 
-from plimsoll.archive.mail import Letter
+from plimsoll.archive.inbox import IncomingMessage
 from plimsoll.errors import PlatformFailed, PlatformRefused
 from plimsoll.gateway.messaging.adapter import Adapter, Allowed, Batch, plain
 from plimsoll.providers.printable import one_line
@@ -61,7 +61,7 @@ class MatrixAdapter(Adapter):
 
     async def connect(self) -> None:
         if self._client is None:
-            # Waiting and trying again are the caller's affair, who has letters to look after meanwhile.
+            # Waiting and trying again are the caller's affair, who has messages to look after meanwhile.
             config = AsyncClientConfig(max_limit_exceeded=0, max_timeouts=0, encryption_enabled=False)
             self._client = AsyncClient(self._server, config=config)
             self._client.access_token = self._token
@@ -76,14 +76,14 @@ class MatrixAdapter(Adapter):
         )
         for room, invited in answer.rooms.invite.items():
             await self._accept(room, invited.invite_state)
-        letters: list[Letter] = []
+        messages: list[IncomingMessage] = []
         if position:
             for room, found in answer.rooms.join.items():
                 try:
-                    letters += await self._letters(room, found.timeline, position)
+                    messages += await self._incoming_messages(room, found.timeline, position)
                 except PlatformRefused as error:  # we were sent away meanwhile
                     _log.warning("%s cannot be read: %s", room, error)
-        return Batch(letters, answer.next_batch)
+        return Batch(messages, answer.next_batch)
 
     async def send(self, place: str, text: str, key: str) -> None:
         said = {"msgtype": "m.text", "body": text}
@@ -114,7 +114,7 @@ class MatrixAdapter(Adapter):
             # Taken back meanwhile, or the room is gone; one invitation must not hold up all other rooms.
             _log.warning("The invitation to %s cannot be accepted, it must be sent again: %s", room, error)
 
-    async def _letters(self, room: str, timeline: Any, since: str) -> list[Letter]:
+    async def _incoming_messages(self, room: str, timeline: Any, since: str) -> list[IncomingMessage]:
         events = list(timeline.events)
         if timeline.limited and timeline.prev_batch:
             events = [*await self._older(room, timeline.prev_batch, since), *events]
@@ -124,7 +124,7 @@ class MatrixAdapter(Adapter):
             return []
         members = (await self._asked(self._client.joined_members(room))).members
         names = {one.user_id: one.display_name or one.user_id for one in members}
-        return [_letter(room, one, names) for one in wanted]
+        return [_incoming_message(room, one, names) for one in wanted]
 
     async def _older(self, room: str, start: str, since: str) -> list[Any]:
         """What lies between a position and the beginning of a timeline, the oldest first."""
@@ -178,14 +178,14 @@ def _membership(event: Any, user: str) -> str:
     return str(getattr(event, "membership", "")) if getattr(event, "state_key", "") == user else ""
 
 
-def _letter(room: str, event: Mapping[str, Any], names: Mapping[str, str]) -> Letter:
+def _incoming_message(room: str, event: Mapping[str, Any], names: Mapping[str, str]) -> IncomingMessage:
     content, sender, id = event.get("content") or {}, str(event["sender"]), str(event["event_id"])
     kind = content.get("msgtype")
     body = plain(str(content.get("body") or "")).strip()
     if kind not in _READABLE or not body:
         what = "encrypted" if event.get("type") == "m.room.encrypted" else str(kind or "").removeprefix("m.")
-        return Letter(room, id, sender, what, "unreadable")
+        return IncomingMessage(room, id, sender, what, "unreadable")
     said = f"* {body}" if kind == "m.emote" else body
     # With three or more in a room, the model must know who speaks.
     speaker = plain(names.get(sender, sender)) if len(names) > 2 else ""
-    return Letter(room, id, sender, said, speaker=speaker)
+    return IncomingMessage(room, id, sender, said, speaker=speaker)

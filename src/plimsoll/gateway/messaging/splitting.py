@@ -1,4 +1,4 @@
-"""A long answer as several messages, cut where a reader would cut it.
+"""Splits a long answer into messages at natural boundaries.
 
     paragraph ¶ paragraph ¶ paragraph      ─►   [paragraph ¶ paragraph] [paragraph]
 

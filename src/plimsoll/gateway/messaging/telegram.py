@@ -1,7 +1,7 @@
 """Telegram: a bot, over the Bot API with long polling.
 
-    getUpdates(offset) ─► letters, and the next offset      Telegram forgets what is below the offset it is given
-    getUpdates()       ─► what it has not forgotten         after a restart; letters that are known are stored once
+    getUpdates(offset) ─► messages, and the next offset      Telegram forgets what is below the offset it is given
+    getUpdates()       ─► what it has not forgotten         after a restart; messages that are known are stored once
     sendMessage · sendChatAction
 
 The token is a part of every address, so no address stands in an error, nor in what httpx logs.
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import httpx
 
-from plimsoll.archive.mail import Letter
+from plimsoll.archive.inbox import IncomingMessage
 from plimsoll.errors import PlatformFailed, PlatformRefused
 from plimsoll.gateway.messaging.adapter import Adapter, Allowed, Batch, plain
 from plimsoll.providers.printable import one_line
@@ -57,11 +57,11 @@ class TelegramAdapter(Adapter):
         if position and position == self._stored:
             asked["offset"] = int(position)
         updates = await self._call("getUpdates", asked, seconds + _SLACK)
-        found = (self._letter(update.get("message") or {}) for update in updates)
-        letters = [letter for letter in found if letter is not None]
+        found = (self._incoming_message(update.get("message") or {}) for update in updates)
+        messages = [message for message in found if message is not None]
         following = str(updates[-1]["update_id"] + 1) if updates else position
         self._stored = following if updates else ""
-        return Batch(letters, following)
+        return Batch(messages, following)
 
     async def send(self, place: str, text: str, key: str) -> None:
         await self._call("sendMessage", {"chat_id": int(place), "text": text})
@@ -80,8 +80,8 @@ class TelegramAdapter(Adapter):
     def size(text: str) -> int:
         return len(text.encode("utf-16-le", "replace")) // 2
 
-    def _letter(self, message: Mapping[str, Any]) -> Letter | None:
-        """A message as a letter; None for one that is not answered."""
+    def _incoming_message(self, message: Mapping[str, Any]) -> IncomingMessage | None:
+        """An update as an incoming message; None for one that is not answered."""
         sender, chat = message.get("from") or {}, message.get("chat") or {}
         if not sender or not chat or sender.get("is_bot"):
             return None
@@ -94,10 +94,10 @@ class TelegramAdapter(Adapter):
             return None  # somebody came, left, changed the title
         event = str(message["message_id"])
         if not said:
-            return Letter(place, event, id, str(carried), "unreadable")
+            return IncomingMessage(place, event, id, str(carried), "unreadable")
         said = f"{said}\n[with a {carried}, which cannot be read here]" if carried else said
         name = "" if chat.get("type") == "private" else plain(str(sender.get("first_name") or id))
-        return Letter(place, event, id, said, speaker=name)
+        return IncomingMessage(place, event, id, said, speaker=name)
 
     async def _call(
         self, method: str, asked: Mapping[str, Any] | None = None, seconds: float = _SLACK

@@ -15,7 +15,13 @@ from pathlib import Path
 
 from plimsoll.agent import Reserve, Workers, on_this_loop
 from plimsoll.archive import Archive, Owner, UsageRecord
-from plimsoll.assembly import Manners, Opened, Shared, join_conversation, open_shared
+from plimsoll.assembly import (
+    OpenConversation,
+    SessionOptions,
+    SharedResources,
+    join_conversation,
+    open_shared,
+)
 from plimsoll.config import Settings
 from plimsoll.gateway.settings import SessionLimits
 from plimsoll.providers import resolve
@@ -51,12 +57,12 @@ class Joiner:
         self._settings, self._environ, self._home = settings, environ, home
         self._holder, self._place = holder, place
         self._reserve, self._workers, self._charge = reserve, workers, charge
-        self._manners = Manners(limits.patience, limits.lease, Hygiene(limits.hygiene_seconds))
-        self._shared: Shared | None = None
+        self._manners = SessionOptions(limits.patience, limits.lease, Hygiene(limits.hygiene_seconds))
+        self._shared: SharedResources | None = None
         self._opening = asyncio.Lock()
         self._joined = 0
 
-    async def join(self, archive: Archive, id: str) -> Opened:
+    async def join(self, archive: Archive, id: str) -> OpenConversation:
         """The session of this id in its owner's archive, open; whoever asked closes it."""
         async with self._opening:
             if self._shared is None:
@@ -66,7 +72,7 @@ class Joiner:
         opened = await join_conversation(
             self._shared, archive, f"{self._holder}-{self._joined}", system_prompt(), id, self._manners
         )
-        opened.conversation.agent.line.reserve = self._reserve
+        opened.conversation.agent.connection.reserve = self._reserve
         compactor = opened.conversation.agent.compactor
         compactor.host.workers = self._workers
         if self._charge is not None:
@@ -79,7 +85,7 @@ class Joiner:
         if shared is not None:
             await shared.close()
 
-    async def _open(self) -> Shared:
+    async def _open(self) -> SharedResources:
         resolution = await resolve(self._settings.model, self._environ, home=self._home)
         return await open_shared(
             self._settings,

@@ -13,11 +13,11 @@ from plimsoll.agent import Emit, Event
 from plimsoll.archive import (
     Archive,
     CompactionEvent,
-    Item,
     SearchPage,
     SearchQuery,
     Session,
     StoredMessage,
+    ViewItem,
     title_of,
 )
 from plimsoll.errors import UnknownSession
@@ -85,7 +85,7 @@ class OwnerSessions:
         await self.session(id)
         return await self._archive.messages(id, first, last)
 
-    async def view(self, id: str) -> list[Item]:
+    async def view(self, id: str) -> list[ViewItem]:
         """What the model sees."""
         await self.session(id)
         return await self._archive.items(id)
@@ -133,7 +133,7 @@ class OwnerSessions:
             if not session.title:
                 await self._archive.update_session(id, title=title_of([message]))
             conversation = opened.conversation
-            noted = noting(emit, conversation.agent.line.card.name)
+            noted = noting(emit, conversation.agent.connection.card.name)
             return await conversation.exchange(message, noted, key=key, heard=heard)
 
     async def send_all(
@@ -163,7 +163,7 @@ class OwnerSessions:
         await self.session(id)
         async with self._places.turn(self._archive, id) as opened:
             conversation = opened.conversation
-            return await conversation.compress(noting(emit, conversation.agent.line.card.name), focus)
+            return await conversation.compress(noting(emit, conversation.agent.connection.card.name), focus)
 
     async def undo(self, id: str) -> Session:
         """Back to the view before the last compaction; what was said since stays."""

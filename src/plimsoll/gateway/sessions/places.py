@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from plimsoll.archive import Archive, Owner
-from plimsoll.assembly import Opened
+from plimsoll.assembly import OpenConversation
 from plimsoll.errors import PlimsollError, QueueFull
 
 log = logging.getLogger("plimsoll.gateway")
@@ -28,7 +28,7 @@ class _Place:
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # serves in the order of arrival
     present: int = 0
-    opened: Opened | None = None
+    opened: OpenConversation | None = None
 
     async def leave(self) -> None:
         opened, self.opened = self.opened, None
@@ -42,7 +42,9 @@ class _Place:
 class Places:
     """Sessions by owner and id; `waiting` is how many may wait in one, `most` how many stay open unused."""
 
-    def __init__(self, join: Callable[[Archive, str], Awaitable[Opened]], waiting: int, most: int) -> None:
+    def __init__(
+        self, join: Callable[[Archive, str], Awaitable[OpenConversation]], waiting: int, most: int
+    ) -> None:
         self._join, self._waiting, self._most = join, waiting, most
         self._places: OrderedDict[tuple[Owner, str], _Place] = OrderedDict()
 
@@ -51,7 +53,7 @@ class Places:
         return sum(place.opened is not None for place in self._places.values())
 
     @asynccontextmanager
-    async def turn(self, archive: Archive, id: str) -> AsyncIterator[Opened]:
+    async def turn(self, archive: Archive, id: str) -> AsyncIterator[OpenConversation]:
         """The session in its owner's archive, once it is this one's turn."""
         key = (archive.owner, id)
         place = self._places.setdefault(key, _Place())

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from plimsoll.agent import Called, Compacted, Event, Noticed, Returned, Said, Thought
-from plimsoll.archive import CompactionEvent, Item, SearchPage, Session, StoredMessage
+from plimsoll.agent import Compacted, Event, Notice, ReasoningReceived, TextReceived, ToolCalled, ToolReturned
+from plimsoll.archive import CompactionEvent, SearchPage, Session, StoredMessage, ViewItem
 from plimsoll.messages import text_of
 from plimsoll.sessions import Exchange
 
@@ -35,7 +35,7 @@ def stored_shape(stored: StoredMessage) -> dict[str, Any]:
     }
 
 
-def item_shape(item: Item) -> dict[str, Any]:
+def item_shape(item: ViewItem) -> dict[str, Any]:
     """A message as the model sees it; `number` is null for a summary."""
     return {
         "number": item.sequence or None,
@@ -97,17 +97,17 @@ def page_shape(page: SearchPage) -> dict[str, Any]:
 def event_shape(event: Event) -> tuple[str, dict[str, Any]] | None:
     """What happens during a turn, as the name and the data of a server-sent event; None for what is not told."""
     match event:
-        case Said(text):
+        case TextReceived(text):
             return "text", {"text": text}
-        case Thought(text):
+        case ReasoningReceived(text):
             return "thinking", {"text": text}
-        case Called(call_id, line):
+        case ToolCalled(call_id, line):
             return "tool_call", {"id": call_id, "line": line}
-        case Returned(call_id, line, seconds, is_error):
+        case ToolReturned(call_id, line, seconds, is_error):
             return "tool_result", {"id": call_id, "line": line, "seconds": seconds, "is_error": is_error}
         case Compacted(compaction):
             return "compaction", compaction_shape(compaction)
-        case Noticed(sentence):
+        case Notice(sentence):
             return "notice", {"text": sentence}
         case _:  # what a request used stands in the archive
             return None

@@ -4,12 +4,12 @@ from collections.abc import Callable, MutableMapping
 from typing import Any, Protocol
 
 from plimsoll.archive import CompactionEvent, UsageRecord
-from plimsoll.archive.keys import Spent
+from plimsoll.archive.keys import KeyUsage
 from plimsoll.gateway.watch.facts import Facts
 from plimsoll.gateway.watch.figures import Figures
 
 OTHER = "other"
-Spend = Callable[[str, Spent], None]
+Spend = Callable[[str, KeyUsage], None]
 
 
 class Teller(Protocol):
@@ -48,7 +48,7 @@ class Board:
             self._figures.used(usage)
         if self._spend is not None and key is not None:
             tokens = usage.input + usage.cache_read + usage.cache_write + usage.output
-            self._spend(key, Spent(tokens=tokens, money=usage.money or 0.0))
+            self._spend(key, KeyUsage(tokens=tokens, money=usage.money or 0.0))
 
     def compacted(self, facts: Facts, event: CompactionEvent) -> None:
         """A conversation became lighter for this request, or was refused to."""

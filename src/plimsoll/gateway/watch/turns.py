@@ -3,7 +3,7 @@
 desk ── noting(emit, model) ──► agent ── Used · Compacted ──► the facts of the request, then `emit`
 """
 
-from plimsoll.agent import Compacted, Emit, Event, Used
+from plimsoll.agent import Compacted, Emit, Event, UsageReported
 from plimsoll.archive import UsageRecord
 from plimsoll.gateway.watch.facts import note_compaction, note_usage
 
@@ -12,7 +12,7 @@ def noting(emit: Emit, model: str) -> Emit:
     """What `emit` is, and what happens is noted besides."""
 
     def noted(event: Event) -> None:
-        if isinstance(event, Used):
+        if isinstance(event, UsageReported):
             usage = event.usage
             read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
             note_usage(

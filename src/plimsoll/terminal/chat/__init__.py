@@ -1,1 +1,1 @@
-"""`plimsoll chat`: a person and a model in the terminal, on a conversation that is never lost."""
+"""`plimsoll chat`: chat with a model in the terminal, in a stored conversation."""

@@ -1,4 +1,4 @@
-"""`plimsoll chat`: a conversation in the terminal, once, or line by line from a pipe.
+"""`plimsoll chat`: interactive, a single question, or line by line from a pipe.
 
     a terminal          prompt, Markdown, status line
     -q TEXT             one answer on standard output, then the end; `-q -` reads the question
@@ -16,14 +16,14 @@ import click
 from rich.console import Console
 
 from plimsoll.archive import OPERATOR, Archive
-from plimsoll.archive.opening import open_archive
-from plimsoll.config import Loaded, load_settings, plimsoll_home
+from plimsoll.archive.open_archive import open_archive
+from plimsoll.config import LoadedSettings, load_settings, plimsoll_home
 from plimsoll.errors import UserError
-from plimsoll.terminal.chat.commands import Leave
+from plimsoll.terminal.chat.chat_session import ChatSession
+from plimsoll.terminal.chat.commands import LeaveChat
 from plimsoll.terminal.chat.prompt import ask_person, converse, take
 from plimsoll.terminal.chat.screen import LiveScreen, Screen
-from plimsoll.terminal.chat.talk import Talk
-from plimsoll.tools import Approve, Decision, Question
+from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, Approve
 
 STANDARD = "-"
 FAILED = 1
@@ -59,7 +59,9 @@ def chat(
     return asyncio.run(_chat(loaded, session, go_on, question, yes))
 
 
-async def _chat(loaded: Loaded, session: str | None, go_on: bool, question: str | None, yes: bool) -> int:
+async def _chat(
+    loaded: LoadedSettings, session: str | None, go_on: bool, question: str | None, yes: bool
+) -> int:
     home = plimsoll_home()
     is_person = question is None and sys.stdin.isatty() and sys.stdout.isatty()
     screen = LiveScreen(Console(highlight=False)) if is_person else _plain_screen()
@@ -67,7 +69,7 @@ async def _chat(loaded: Loaded, session: str | None, go_on: bool, question: str 
         screen.note(f"note: {notice}", "yellow")
     async with await open_archive(loaded.settings.archive.url, home) as store:
         archive = store.for_owner(OPERATOR)
-        talk = Talk(loaded.settings, os.environ, home, archive, screen, _approver(is_person, yes))
+        talk = ChatSession(loaded.settings, os.environ, home, archive, screen, _approver(is_person, yes))
         await talk.open(session or (await _newest(archive) if go_on else None))
         try:
             if question is not None:
@@ -82,14 +84,14 @@ async def _chat(loaded: Loaded, session: str | None, go_on: bool, question: str 
                 screen.note(f"`plimsoll chat --session {talk.id}` goes on from here.")
 
 
-async def _piped(talk: Talk) -> int:
+async def _piped(talk: ChatSession) -> int:
     """Every line is a turn; the exit code says whether all came to their end."""
     code = 0
     while line := await asyncio.to_thread(sys.stdin.readline):
         try:
             if not await take(talk, line.strip()):
                 code = FAILED
-        except Leave:
+        except LeaveChat:
             break
     return code
 
@@ -111,5 +113,5 @@ def _approver(is_person: bool, yes: bool) -> Approve | None:
     return _allow if yes else ask_person if is_person else None
 
 
-async def _allow(_question: Question) -> Decision:
-    return Decision(True)
+async def _allow(_question: ApprovalQuestion) -> ApprovalAnswer:
+    return ApprovalAnswer(True)

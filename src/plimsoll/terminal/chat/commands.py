@@ -1,4 +1,4 @@
-"""Slash commands: what a person can do beside talking.
+"""The slash commands of the chat.
 
     "/compress the parser" ─► find ─► Command ─► run(talk, "the parser")
 
@@ -15,37 +15,37 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.agent import drafts
+from plimsoll.agent import can_draft
 from plimsoll.errors import UserError
 from plimsoll.models import estimate_tools_tokens
 from plimsoll.plugins import PluginCommand
-from plimsoll.terminal.chat import lookups
-from plimsoll.terminal.chat.lines import nearest_sentence, start_lines
-from plimsoll.terminal.chat.portions import context_bar, portions
-from plimsoll.terminal.chat.talk import Talk
+from plimsoll.terminal.chat import archive_commands
+from plimsoll.terminal.chat.chat_session import ChatSession
+from plimsoll.terminal.chat.context_usage import context_bar, context_usage
+from plimsoll.terminal.chat.status_lines import nearest_sentence, start_lines
 from plimsoll.terminal.tables import before_after, cleared_list, plain, summary_panel
 
 PREVIEW = "--preview"
 
 
-class Leave(Exception):
+class LeaveChat(Exception):
     """The person wants to go."""
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SlashCommand:
     """One command: how it is written, what it does."""
 
     usage: str
     about: str
-    run: Callable[[Talk, str], Awaitable[None]]
+    run: Callable[[ChatSession, str], Awaitable[None]]
 
     @property
     def name(self) -> str:
         return self.usage.split()[0].removeprefix("/")
 
 
-async def run_command(talk: Talk, text: str) -> None:
+async def run_command(talk: ChatSession, text: str) -> None:
     """Run a line that begins with a slash."""
     name, _, argument = text.removeprefix("/").partition(" ")
     known = available(talk)
@@ -55,24 +55,24 @@ async def run_command(talk: Talk, text: str) -> None:
     await command.run(talk, argument.strip())
 
 
-def available(talk: Talk) -> dict[str, Command]:
+def available(talk: ChatSession) -> dict[str, SlashCommand]:
     """All commands by name; those of plugins stand behind ours, which keep their names."""
     theirs = {one.name: one for one in talk.opened.plugins.commands if one.name not in ALL}
     return {**ALL, **{name: _of_plugin(one) for name, one in theirs.items()}}
 
 
-def _of_plugin(command: PluginCommand) -> Command:
-    async def run(talk: Talk, argument: str) -> None:
+def _of_plugin(command: PluginCommand) -> SlashCommand:
+    async def run(talk: ChatSession, argument: str) -> None:
         try:
             said = await asyncio.to_thread(command.run, argument)
         except Exception as error:  # a plugin is foreign code: whatever it raises, the talk goes on
             raise UserError(f"/{command.name} failed: {type(error).__name__}: {error}") from None
         talk.screen.show(Text(plain(str(said))))
 
-    return Command(f"/{command.name} [TEXT]", command.description or "from a plugin", run)
+    return SlashCommand(f"/{command.name} [TEXT]", command.description or "from a plugin", run)
 
 
-async def compress(talk: Talk, argument: str) -> None:
+async def compress(talk: ChatSession, argument: str) -> None:
     words = argument.split()
     focus = " ".join(word for word in words if word != PREVIEW) or None
     if PREVIEW in words:
@@ -84,7 +84,7 @@ async def compress(talk: Talk, argument: str) -> None:
             talk.screen.note(f"note: {note}", "yellow")
 
 
-async def preview(talk: Talk, focus: str | None) -> None:
+async def preview(talk: ChatSession, focus: str | None) -> None:
     """What `/compress` would do, without asking a model and without changing anything."""
     agent = talk.opened.conversation.agent
     report = await agent.preview(focus)
@@ -99,24 +99,24 @@ async def preview(talk: Talk, focus: str | None) -> None:
     writer = talk.opened.summaries.candidates
     who = f" `/compress` has {plain(writer[0].title)} write the summary." if writer else ""
     name = agent.compactor.engine.name
-    if not drafts(agent.compactor.engine):
+    if not can_draft(agent.compactor.engine):
         who = f" The engine {plain(name)} has no preview; this is what the built-in compressor would do."
     talk.screen.note(f"Nothing was changed.{who}")
 
 
-async def context(talk: Talk, _argument: str) -> None:
+async def context(talk: ChatSession, _argument: str) -> None:
     agent = talk.opened.conversation.agent
-    found = portions(
+    found = context_usage(
         await talk.archive.items(talk.id),
         await talk.archive.pins(talk.id),
-        estimate_tools_tokens(agent.line.tools),
-        agent.line.tokens(agent.view),
+        estimate_tools_tokens(agent.connection.tools),
+        agent.connection.tokens(agent.view),
         agent.compactor.engine.context_length,
     )
     talk.screen.show(context_bar(found, talk.screen.out.width))
 
 
-async def undo(talk: Talk, _argument: str) -> None:
+async def undo(talk: ChatSession, _argument: str) -> None:
     conversation = talk.opened.conversation
     before = len(conversation.agent.view)
     await conversation.undo()
@@ -126,14 +126,14 @@ async def undo(talk: Talk, _argument: str) -> None:
     )
 
 
-async def model(talk: Talk, argument: str) -> None:
+async def model(talk: ChatSession, argument: str) -> None:
     if argument and not await talk.run(talk.switch_model(argument), "connecting"):
         return
     for line in start_lines(talk.opened, is_new=False)[1:]:
         talk.screen.note(line, "")
 
 
-async def engine(talk: Talk, argument: str) -> None:
+async def engine(talk: ChatSession, argument: str) -> None:
     if argument:
         raise UserError("The engine is chosen by `plimsoll plugins use NAME`, for new sessions.")
     host = talk.opened.conversation.agent.compactor.host
@@ -149,11 +149,11 @@ async def engine(talk: Talk, argument: str) -> None:
     talk.opened.conversation.agent.tell(talk.screen.emit)
 
 
-async def new(talk: Talk, _argument: str) -> None:
+async def new(talk: ChatSession, _argument: str) -> None:
     await talk.reopen(None)
 
 
-async def show_help(talk: Talk, _argument: str) -> None:
+async def show_help(talk: ChatSession, _argument: str) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column()
@@ -163,26 +163,26 @@ async def show_help(talk: Talk, _argument: str) -> None:
     talk.screen.note("Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter begins a new line.")
 
 
-async def leave(_talk: Talk, _argument: str) -> None:
-    raise Leave
+async def leave(_talk: ChatSession, _argument: str) -> None:
+    raise LeaveChat
 
 
 _COMMANDS = (
-    Command(
+    SlashCommand(
         "/compress [FOCUS]", "make the conversation lighter now; --preview shows what would go", compress
     ),
-    Command("/context", "what fills the window", context),
-    Command("/usage", "tokens, cache and money so far", lookups.usage),
-    Command("/sessions", "the newest sessions", lookups.sessions),
-    Command("/search TEXT", "find words in everything ever said", lookups.search),
-    Command("/recall HANDLE", "show what a handle stands for", lookups.recall),
-    Command("/undo", "take the last compaction back", undo),
-    Command("/pin [N]", "keep message N (or your last one) word for word", lookups.pin),
-    Command("/unpin N", "let message N go its way again", lookups.unpin),
-    Command("/model [NAME]", "go on with another model", model),
-    Command("/engine", "the context engine and its state", engine),
-    Command("/new", "begin a new session", new),
-    Command("/help", "this list", show_help),
-    Command("/quit", "leave; the session stays", leave),
+    SlashCommand("/context", "what fills the window", context),
+    SlashCommand("/usage", "tokens, cache and money so far", archive_commands.usage),
+    SlashCommand("/sessions", "the newest sessions", archive_commands.sessions),
+    SlashCommand("/search TEXT", "find words in everything ever said", archive_commands.search),
+    SlashCommand("/recall HANDLE", "show what a handle stands for", archive_commands.recall),
+    SlashCommand("/undo", "take the last compaction back", undo),
+    SlashCommand("/pin [N]", "keep message N (or your last one) word for word", archive_commands.pin),
+    SlashCommand("/unpin N", "let message N go its way again", archive_commands.unpin),
+    SlashCommand("/model [NAME]", "go on with another model", model),
+    SlashCommand("/engine", "the context engine and its state", engine),
+    SlashCommand("/new", "begin a new session", new),
+    SlashCommand("/help", "this list", show_help),
+    SlashCommand("/quit", "leave; the session stays", leave),
 )
 ALL = {command.name: command for command in _COMMANDS}

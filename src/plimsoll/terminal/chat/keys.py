@@ -1,4 +1,4 @@
-"""The Esc key during a turn: with it a person stops waiting for something.
+"""The Esc key during a turn: stops waiting for the summary model.
 
 Every other key that is typed meanwhile is kept for the next prompt. Ctrl-C stays a signal.
 """

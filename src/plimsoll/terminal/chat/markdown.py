@@ -1,4 +1,4 @@
-"""Where a streamed answer can be cut into Markdown blocks that will not change any more. Pure.
+"""Splits a streamed answer into Markdown blocks that are final. Pure.
 
     "One paragraph.\\n\\nThe next is under w"   ─►   "One paragraph.\\n\\n" + "The next is under w"
 

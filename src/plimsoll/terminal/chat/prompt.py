@@ -1,4 +1,4 @@
-"""The person's side in a terminal: a prompt with completion and a status line below it.
+"""The terminal prompt, with completion and a status line.
 
     › fix the failing tests▌
     claude-sonnet-4.5 · 21K of 200K (11 %) · cache 83 % · $0.42
@@ -17,12 +17,12 @@ from prompt_toolkit.styles import Style
 
 from plimsoll.errors import PlimsollError
 from plimsoll.models import shipped_cards
-from plimsoll.terminal.chat.commands import ALL, Command, Leave, available, run_command
-from plimsoll.terminal.chat.lines import status_line
+from plimsoll.terminal.chat.chat_session import ChatSession
+from plimsoll.terminal.chat.commands import ALL, LeaveChat, SlashCommand, available, run_command
 from plimsoll.terminal.chat.screen import BAD
-from plimsoll.terminal.chat.talk import Talk
+from plimsoll.terminal.chat.status_lines import status_line
 from plimsoll.terminal.tables import plain
-from plimsoll.tools import Decision, Question
+from plimsoll.tools import ApprovalAnswer, ApprovalQuestion
 
 MARK = "› "
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "completion-menu": "noreverse"})
@@ -32,7 +32,7 @@ _YES, _NO, _ALWAYS = ("y", "yes"), ("", "n", "no"), ("a", "always")
 class CommandCompleter(Completer):
     """Completes commands by name, and names of models behind `/model`."""
 
-    def __init__(self, commands: Callable[[], Mapping[str, Command]] = lambda: ALL) -> None:
+    def __init__(self, commands: Callable[[], Mapping[str, SlashCommand]] = lambda: ALL) -> None:
         self._commands = commands
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
@@ -52,7 +52,7 @@ class CommandCompleter(Completer):
                     yield Completion(card.name, -len(argument))
 
 
-async def converse(talk: Talk) -> None:
+async def converse(talk: ChatSession) -> None:
     """Take turns until the person leaves."""
     session: PromptSession[str] = PromptSession(
         history=InMemoryHistory(),
@@ -81,11 +81,11 @@ async def converse(talk: Talk) -> None:
         is_leaving = False
         try:
             await take(talk, text)
-        except Leave:
+        except LeaveChat:
             return
 
 
-async def take(talk: Talk, text: str) -> bool:
+async def take(talk: ChatSession, text: str) -> bool:
     """One line of the person: a command or a turn; whether it came to its end."""
     if not text:
         return True
@@ -99,7 +99,7 @@ async def take(talk: Talk, text: str) -> bool:
     return True
 
 
-async def ask_person(question: Question) -> Decision:
+async def ask_person(question: ApprovalQuestion) -> ApprovalAnswer:
     """Whether a call may run; any answer other than yes, no or always is a refusal with a remark."""
     shown = ", ".join(f"{name}={_shown(name, value)}" for name, value in question.arguments.items())
     print(f"⚠ {plain(question.tool)}({shown}) {plain(question.reason)}.")
@@ -109,10 +109,10 @@ async def ask_person(question: Question) -> Decision:
         await session.prompt_async(f"  run it? [y/N, {always}or say why not] ", handle_sigint=False)
     ).strip()
     if answer.lower() in _YES:
-        return Decision(True)
+        return ApprovalAnswer(True)
     if question.always and answer.lower() in _ALWAYS:
-        return Decision(True, always=True)
-    return Decision(False, "" if answer.lower() in _NO else answer)
+        return ApprovalAnswer(True, always=True)
+    return ApprovalAnswer(False, "" if answer.lower() in _NO else answer)
 
 
 def _shown(name: str, value: object) -> str:

@@ -1,4 +1,4 @@
-"""What a turn looks like while it happens.
+"""Displays a turn while it runs.
 
     Screen        for pipes and files: the answer on standard output, everything else on standard error
     LiveScreen    for a terminal: Markdown block by block; only what is unfinished is ever drawn again
@@ -19,10 +19,19 @@ from rich.markdown import Markdown
 from rich.spinner import Spinner
 from rich.text import Text
 
-from plimsoll.agent import Called, Compacted, Event, Noticed, Returned, Said, Summarising, Thought
+from plimsoll.agent import (
+    Compacted,
+    Event,
+    Notice,
+    ReasoningReceived,
+    SummaryProgress,
+    TextReceived,
+    ToolCalled,
+    ToolReturned,
+)
 from plimsoll.terminal.chat.keys import EscapeKey
-from plimsoll.terminal.chat.lines import compaction_line, fitted, summary_line, tool_line
 from plimsoll.terminal.chat.markdown import split_blocks
+from plimsoll.terminal.chat.status_lines import compaction_line, fitted, summary_line, tool_line
 from plimsoll.terminal.tables import plain
 
 QUIET, BAD = "dim", "red"
@@ -49,18 +58,18 @@ class Screen:
 
     def emit(self, event: Event) -> None:
         """Something happened in the turn."""
-        if isinstance(event, Said):
+        if isinstance(event, TextReceived):
             self.say(plain(event.text))
-        elif isinstance(event, Called):
+        elif isinstance(event, ToolCalled):
             self.end_text()
             self._calls[event.call_id] = event.line
-        elif isinstance(event, Returned):
+        elif isinstance(event, ToolReturned):
             call = self._calls.pop(event.call_id, "")
             line = tool_line(call, event.line, event.seconds, self.beside.width)
             self.beside.print(Text(line, BAD if event.is_error else "cyan"), no_wrap=True, crop=True)
         elif isinstance(event, Compacted):
             self.note(compaction_line(event.event))
-        elif isinstance(event, Noticed):
+        elif isinstance(event, Notice):
             self.note(event.sentence, "yellow")
 
     def take_typed(self) -> str:
@@ -156,9 +165,9 @@ class LiveScreen(Screen):
                 self.begin(self._waiting)
 
     def emit(self, event: Event) -> None:
-        if isinstance(event, Thought) and not self._pending:
+        if isinstance(event, ReasoningReceived) and not self._pending:
             self._waiting = "thinking"
-        if isinstance(event, Summarising):
+        if isinstance(event, SummaryProgress):
             self._summary = summary_line(event.characters)
             self._keys.start(self.on_escape)
         elif isinstance(event, Compacted):

@@ -1,1 +1,1 @@
-"""`plimsoll plugins`: look at plugins, choose an engine, check one, trust one."""
+"""`plimsoll plugins`: list plugins, choose an engine, check and trust plugins."""

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from plimsoll.errors import PluginError, UserError
 from plimsoll.plugins import TrustFile, plugin_at
-from plimsoll.terminal.plugins.desk import Desk
+from plimsoll.terminal.plugins.engine_choice import EngineChoice
 from plimsoll.terminal.plugins.listing import as_json, facts, lists
 from plimsoll.terminal.plugins.menu import Menu
 from plimsoll.terminal.plugins.scaffold import write_plugin
@@ -32,7 +32,7 @@ def complete_engine(
     """Engines that begin with what was typed."""
     return [
         CompletionItem(one.name, help=one.description)
-        for one in Desk().catalogue.engines
+        for one in EngineChoice().catalogue.engines
         if one.name.startswith(incomplete)
     ]
 
@@ -44,7 +44,7 @@ def plugins(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is not None:
         return
     if sys.stdin.isatty() and sys.stdout.isatty():
-        run_screen(Menu(Desk()))
+        run_screen(Menu(EngineChoice()))
     else:
         _show_list()
 
@@ -53,9 +53,9 @@ def plugins(ctx: click.Context) -> None:
 @click.option("--json", "in_json", is_flag=True, help="Print JSON.")
 def list_command(in_json: bool) -> None:
     """List engines and plugins: ● in use, ○ can be used, × cannot. Only what the settings name is loaded."""
-    desk = Desk()
+    choice = EngineChoice()
     if in_json:
-        click.echo(json.dumps(as_json(desk.tried, desk.active), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(as_json(choice.tried, choice.active), indent=2, ensure_ascii=False))
     else:
         _show_list()
 
@@ -64,7 +64,7 @@ def list_command(in_json: bool) -> None:
 @click.argument("name", shell_complete=complete_engine)
 def use(name: str) -> None:
     """Make NAME the context engine: it is tried, then named in config.yaml."""
-    for sentence in Desk().use(name):
+    for sentence in EngineChoice().use(name):
         click.echo(plain(sentence))
 
 
@@ -72,12 +72,12 @@ def use(name: str) -> None:
 @click.argument("name", shell_complete=complete_engine)
 def info(name: str) -> None:
     """Say what is known about a plugin or an engine; its code is run only where the settings name it."""
-    desk = Desk()
-    found = desk.tried
+    choice = EngineChoice()
+    found = choice.tried
     named = [one for one in (*found.engines, *found.general) if one.name == name]
     if not named:
         raise PluginError(f"Nothing is called {name!r}. `plimsoll plugins list` shows what there is.")
-    using = found.serving(desk.active)
+    using = found.serving(choice.active)
     for one in dict.fromkeys(named):
         click.echo(plain(one.name))
         for fact, text in facts(one, using):
@@ -88,7 +88,7 @@ def info(name: str) -> None:
 @click.argument("name")
 def new(name: str) -> None:
     """Write a small engine called NAME to begin with; it works as it is."""
-    folder = write_plugin(name, Desk().home)
+    folder = write_plugin(name, EngineChoice().home)
     click.echo(f"{folder / '__init__.py'} is yours to change.")
     click.echo(f"`plimsoll plugins check {name}` tries it, `plimsoll plugins use {name}` makes it serve.")
 
@@ -104,7 +104,7 @@ def check(path: Path, examples: int) -> int:
     PATH is a folder, or the name of an engine.
     """
     try:
-        from plimsoll.terminal.plugins.checking import verdicts
+        from plimsoll.terminal.plugins.contract_check import verdicts
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
@@ -122,9 +122,9 @@ def check(path: Path, examples: int) -> int:
 @click.argument("path", type=click.Path(path_type=Path))
 def trust(path: Path) -> None:
     """Let the plugin of a project in PATH run, as long as none of its files changes."""
-    desk = Desk()
+    choice = EngineChoice()
     plugin_at(path, {})
-    TrustFile.under(desk.home).trust(path)
+    TrustFile.under(choice.home).trust(path)
     click.echo(f"{path.resolve()} is trusted until one of its files changes.")
 
 
@@ -132,19 +132,19 @@ def trust(path: Path) -> None:
 @click.argument("path", type=click.Path(path_type=Path))
 def untrust(path: Path) -> None:
     """Take the trust in PATH back."""
-    if not TrustFile.under(Desk().home).untrust(path):
+    if not TrustFile.under(EngineChoice().home).untrust(path):
         raise PluginError(f"{path.resolve()} was not trusted.")
     click.echo(f"{path.resolve()} is not trusted any more.")
 
 
 def _folder(path: Path) -> Path:
     """A folder as it was named; of an engine's name, the folder that it lies in."""
-    named = [one for one in Desk().catalogue.engines if one.name == str(path) and not one.obstacle]
+    named = [one for one in EngineChoice().catalogue.engines if one.name == str(path) and not one.obstacle]
     folders = [Path(one.source) for one in named if Path(one.source).is_dir()]
     return path if path.exists() or not folders else folders[0]
 
 
 def _show_list() -> None:
-    desk = Desk()
+    choice = EngineChoice()
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
-    console.print(lists(desk.tried, desk.active))
+    console.print(lists(choice.tried, choice.active))

@@ -1,4 +1,4 @@
-"""How plugins look in a list, and one of them in detail."""
+"""Displays plugins as a list, or one in detail."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.plugins import Catalogue, Entry
+from plimsoll.plugins import Catalogue, CatalogueEntry
 from plimsoll.terminal.tables import plain
 
 ACTIVE, USABLE, BARRED = "●", "○", "×"
@@ -24,14 +24,14 @@ def lists(found: Catalogue, active: str) -> Group:
     return Group(*parts)
 
 
-def mark_of(entry: Entry, using: Entry | None) -> str:
+def mark_of(entry: CatalogueEntry, using: CatalogueEntry | None) -> str:
     """Active, usable, or not usable."""
     if entry == using or entry.is_enabled:
         return BARRED if entry.obstacle else ACTIVE
     return BARRED if entry.obstacle else USABLE
 
 
-def _table(entries: Sequence[Entry], using: Entry | None) -> Table:
+def _table(entries: Sequence[CatalogueEntry], using: CatalogueEntry | None) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -46,7 +46,7 @@ def _table(entries: Sequence[Entry], using: Entry | None) -> Table:
     return table
 
 
-def facts(entry: Entry, using: Entry | None) -> Iterator[tuple[str, str]]:
+def facts(entry: CatalogueEntry, using: CatalogueEntry | None) -> Iterator[tuple[str, str]]:
     """One entry in detail."""
     manifest = entry.manifest
     yield "description", entry.description or "none"
@@ -65,7 +65,7 @@ def as_json(found: Catalogue, active: str) -> dict[str, Any]:
     """The same for programs."""
     using = found.serving(active)
 
-    def entry(one: Entry) -> dict[str, Any]:
+    def entry(one: CatalogueEntry) -> dict[str, Any]:
         return {
             "name": one.name,
             "description": one.description,

@@ -1,4 +1,4 @@
-"""The pages of `plimsoll plugins` and where a person is in them. Knows no terminal.
+"""The menu pages of `plimsoll plugins` and the current position. Independent of the terminal.
 
     Plugins ─┬─ Provider Plugins ── Context Engine ── compressor, lcm, yours …     Enter chooses
              └─ General Plugins ─── what is installed, enabled or not
@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from plimsoll.errors import UserError
-from plimsoll.plugins import Entry
-from plimsoll.terminal.plugins.desk import Desk
+from plimsoll.plugins import CatalogueEntry
+from plimsoll.terminal.plugins.engine_choice import EngineChoice
 from plimsoll.terminal.plugins.listing import mark_of
 from plimsoll.terminal.tables import plain
 
@@ -20,7 +20,7 @@ HOW_TO_READ = "↑ ↓ move · Esc back · plugins.enabled in config.yaml names 
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class MenuItem:
     """One line that can be chosen, what stands below it, and what choosing does."""
 
     title: str
@@ -29,11 +29,11 @@ class Item:
 
 
 @dataclass(slots=True)
-class Page:
+class MenuPage:
     """A list of items, made anew whenever it is shown."""
 
     name: str
-    make: Callable[[], list[Item]]
+    make: Callable[[], list[MenuItem]]
     how: str = HOW
     place: int = 0
 
@@ -42,18 +42,18 @@ class Page:
 class Menu:
     """The way from the first page to the one that is shown."""
 
-    desk: Desk
-    way: list[Page] = field(default_factory=list)
+    choice: EngineChoice
+    way: list[MenuPage] = field(default_factory=list)
     told: str = ""
 
     def __post_init__(self) -> None:
-        self.way = [Page("Plugins", self._first)]
+        self.way = [MenuPage("Plugins", self._first)]
 
     @property
-    def page(self) -> Page:
+    def page(self) -> MenuPage:
         return self.way[-1]
 
-    def items(self) -> list[Item]:
+    def items(self) -> list[MenuItem]:
         """What the page shows now."""
         items = self.page.make()
         self.page.place = max(0, min(self.page.place, len(items) - 1))
@@ -84,54 +84,55 @@ class Menu:
         self.way.pop()
         return True
 
-    def _open(self, page: Page) -> Callable[[], None]:
+    def _open(self, page: MenuPage) -> Callable[[], None]:
         return lambda: self.way.append(page)
 
-    def _first(self) -> list[Item]:
-        general = self.desk.catalogue.general
+    def _first(self) -> list[MenuItem]:
+        general = self.choice.catalogue.general
         used = sum(one.is_enabled for one in general)
         return [
-            Item(
+            MenuItem(
                 "Provider Plugins",
                 ("of each kind, one serves",),
-                self._open(Page("Provider Plugins", self._providers)),
+                self._open(MenuPage("Provider Plugins", self._providers)),
             ),
-            Item(
+            MenuItem(
                 "General Plugins",
                 (f"{len(general)} installed, {used} enabled",),
-                self._open(Page("General Plugins", self._general, HOW_TO_READ)),
+                self._open(MenuPage("General Plugins", self._general, HOW_TO_READ)),
             ),
         ]
 
-    def _providers(self) -> list[Item]:
-        page = Page("Context Engine", self._engines)
+    def _providers(self) -> list[MenuItem]:
+        page = MenuPage("Context Engine", self._engines)
         about = (
             "keeps a conversation within its window",
-            f"active: {plain(self.desk.tried.serving(self.desk.active).name)}",
+            f"active: {plain(self.choice.tried.serving(self.choice.active).name)}",
         )
-        return [Item("Context Engine", about, self._open(page))]
+        return [MenuItem("Context Engine", about, self._open(page))]
 
-    def _engines(self) -> list[Item]:
-        found = self.desk.tried
-        using = found.serving(self.desk.active)
+    def _engines(self) -> list[MenuItem]:
+        found = self.choice.tried
+        using = found.serving(self.choice.active)
         return [
-            Item(f"{mark_of(one, using)} {plain(one.name)}", _about(one), self._use(one))
+            MenuItem(f"{mark_of(one, using)} {plain(one.name)}", _about(one), self._use(one))
             for one in found.engines
         ]
 
-    def _general(self) -> list[Item]:
+    def _general(self) -> list[MenuItem]:
         return [
-            Item(f"{mark_of(one, None)} {plain(one.name)}", _about(one)) for one in self.desk.tried.general
+            MenuItem(f"{mark_of(one, None)} {plain(one.name)}", _about(one))
+            for one in self.choice.tried.general
         ]
 
-    def _use(self, entry: Entry) -> Callable[[], None]:
+    def _use(self, entry: CatalogueEntry) -> Callable[[], None]:
         def use() -> None:
-            self.told = " ".join(self.desk.use(entry.name))
+            self.told = " ".join(self.choice.use(entry.name))
 
         return use
 
 
-def _about(entry: Entry) -> tuple[str, ...]:
+def _about(entry: CatalogueEntry) -> tuple[str, ...]:
     version = f" · {entry.manifest.version}" if entry.manifest.version else ""
     lines = (plain(entry.description) or "no description", plain(entry.source + version))
     return (*lines, plain(entry.obstacle)) if entry.obstacle else lines

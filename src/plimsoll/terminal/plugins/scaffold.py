@@ -1,4 +1,4 @@
-"""`plimsoll plugins new NAME`: a folder with a small engine that works and keeps the contract.
+"""`plimsoll plugins new NAME`: creates a folder with a small engine that keeps the contract.
 
 $PLIMSOLL_HOME/plugins/context_engine/NAME/__init__.py      the engine, about 30 lines
                                            plugin.yaml      what it says about itself
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from plimsoll.errors import PluginError, advice_on
 from plimsoll.plugins import COMPRESSOR
-from plimsoll.plugins.places import ENGINES, NAME
+from plimsoll.plugins.discovery import ENGINES, NAME
 
 _MANIFEST = """\
 name: {name}

@@ -1,4 +1,4 @@
-"""The screen of `plimsoll plugins`: the page of the menu, drawn again after every key.
+"""The screen of `plimsoll plugins`: draws the current menu page after every key.
 
      Plugins › Provider Plugins › Context Engine
 

@@ -1,1 +1,1 @@
-"""`plimsoll sessions`: look at stored conversations, and work on them."""
+"""`plimsoll sessions`: list, show and change stored conversations."""

@@ -1,4 +1,4 @@
-"""`plimsoll sessions`: stored conversations, for the person they belong to.
+"""`plimsoll sessions`: the subcommands for stored conversations.
 
     list · show · search · export        look
     fork · undo · pin · unpin            change what the model sees; what was said stays
@@ -20,8 +20,14 @@ from rich.text import Text
 from plimsoll.archive import OPERATOR, Node, Owner, SearchPage, SearchQuery, Session, View
 from plimsoll.errors import UserError
 from plimsoll.terminal.sessions import compactions, conversation, hits, listing, transfer
-from plimsoll.terminal.sessions.desk import Desk, has_archive, nothing_yet, open_desk, session_ids
-from plimsoll.terminal.sessions.moments import moment
+from plimsoll.terminal.sessions.store_access import (
+    StoreAccess,
+    has_archive,
+    nothing_yet,
+    open_store,
+    session_ids,
+)
+from plimsoll.terminal.sessions.times import parse_time
 from plimsoll.terminal.tables import plain
 
 PIPED_WIDTH = 160
@@ -40,8 +46,8 @@ def list_sessions(limit: int, as_json: bool) -> None:
     """List sessions, the one that was last written to first."""
     found: list[Session] = []
     if has_archive():
-        with open_desk() as desk:
-            found = desk.run(desk.store.sessions(limit=limit))
+        with open_store() as access:
+            found = access.run(access.store.sessions(limit=limit))
     if as_json:
         click.echo(json.dumps([listing.facts(one) for one in found], indent=2))
     elif found:
@@ -62,15 +68,15 @@ def show(session: str, as_view: bool, events: bool, as_json: bool) -> None:
     """Show the whole conversation. Nothing ever vanishes from it."""
     if as_view and events:
         raise click.UsageError("--view and --compactions are two different looks; choose one.")
-    with open_desk() as desk:
-        found = desk.run(desk.store.session(session))
+    with open_store() as access:
+        found = access.run(access.store.session(session))
         if events:
-            _pages(_events(desk, found))
+            _pages(_events(access, found))
         elif as_json:
-            for message in _view(desk, found) if as_view else transfer.said(desk, found):
+            for message in _view(access, found) if as_view else transfer.said(access, found):
                 click.echo(json.dumps(message))
         else:
-            _pages(_seen(desk, found) if as_view else _log(desk, found))
+            _pages(_seen(access, found) if as_view else _log(access, found))
 
 
 @sessions.command()
@@ -112,24 +118,24 @@ def search(
     word. Where no word fits, TEXT is looked for inside of words.
     """
     now = time.time()
-    with open_desk() as desk:
-        within = desk.run(desk.store.session(session)) if session else None
-        archive = desk.archive_of(within) if within else desk.store.for_owner(Owner(owner))
+    with open_store() as access:
+        within = access.run(access.store.session(session)) if session else None
+        archive = access.archive_of(within) if within else access.store.for_owner(Owner(owner))
         query = SearchQuery(
             text,
             mode or "words",
             session=within.id if within else None,
             role=role,
-            since=None if since is None else moment(since, now),
-            before=None if before is None else moment(before, now),
+            since=None if since is None else parse_time(since, now),
+            before=None if before is None else parse_time(before, now),
             order=order,
             limit=limit,
             cursor=cursor,
         )
-        page = desk.run(archive.search(query))
+        page = access.run(archive.search(query))
         inside = not page.hits and mode is None and cursor is None and order != "relevance"
         if inside:
-            page = desk.run(archive.search(replace(query, mode="substring")))
+            page = access.run(archive.search(replace(query, mode="substring")))
     if as_json:
         facts = {"hits": [hits.facts(hit) for hit in page.hits], "next": page.next, "complete": page.complete}
         click.echo(json.dumps(facts, indent=2))
@@ -150,10 +156,10 @@ def search(
 @click.option("-o", "--output", metavar="FILE", help="Write here instead of to standard output.")
 def export(session: str, form: str, as_view: bool, output: str | None) -> None:
     """Write a conversation as OpenAI JSON, Anthropic JSON or Markdown."""
-    with open_desk() as desk:
-        found = desk.run(desk.store.session(session))
-        messages = _view(desk, found) if as_view else transfer.said(desk, found)
-        transfer.bring_out(found, iter(messages), form, output)
+    with open_store() as access:
+        found = access.run(access.store.session(session))
+        messages = _view(access, found) if as_view else transfer.said(access, found)
+        transfer.export_session(found, iter(messages), form, output)
     if output and output != transfer.STANDARD:
         click.echo(f"Written to {output}")
 
@@ -164,9 +170,9 @@ def export(session: str, form: str, as_view: bool, output: str | None) -> None:
 @click.option("--title", help="Another title.")
 def fork(session: str, at: int | None, title: str | None) -> None:
     """Go on from a point of a session without changing it; prints the id of the new one."""
-    with open_desk() as desk:
-        found = desk.run(desk.store.session(session))
-        child = desk.run(desk.archive_of(found).fork(found.id, at=at, title=title))
+    with open_store() as access:
+        found = access.run(access.store.session(session))
+        child = access.run(access.archive_of(found).fork(found.id, at=at, title=title))
     click.echo(child.id)
 
 
@@ -174,12 +180,12 @@ def fork(session: str, at: int | None, title: str | None) -> None:
 @click.argument("session", shell_complete=session_ids)
 def undo(session: str) -> None:
     """Restore the view before the last compaction. What was said since stays."""
-    with open_desk() as desk:
-        found = desk.run(desk.store.session(session))
-        archive = desk.archive_of(found)
-        messages_before, tokens_before = desk.run(archive.weight(found.id))
-        desk.run(archive.undo(found.id))
-        messages, tokens = desk.run(archive.weight(found.id))
+    with open_store() as access:
+        found = access.run(access.store.session(session))
+        archive = access.archive_of(found)
+        messages_before, tokens_before = access.run(archive.weight(found.id))
+        access.run(archive.undo(found.id))
+        messages, tokens = access.run(archive.weight(found.id))
     click.echo(
         f"Undone: the model sees {messages_before:,} → {messages:,} messages, {tokens_before:,} → {tokens:,} tokens."
     )
@@ -190,9 +196,9 @@ def undo(session: str) -> None:
 @click.argument("message", type=int)
 def pin(session: str, message: int) -> None:
     """Keep MESSAGE (its number) word for word through all compactions."""
-    with open_desk() as desk:
-        found = desk.run(desk.store.session(session))
-        desk.run(desk.archive_of(found).pin(found.id, message))
+    with open_store() as access:
+        found = access.run(access.store.session(session))
+        access.run(access.archive_of(found).pin(found.id, message))
     click.echo(f"Message {message} is pinned.")
 
 
@@ -201,9 +207,9 @@ def pin(session: str, message: int) -> None:
 @click.argument("message", type=int)
 def unpin(session: str, message: int) -> None:
     """Let MESSAGE (its number) be compacted like any other."""
-    with open_desk() as desk:
-        found = desk.run(desk.store.session(session))
-        desk.run(desk.archive_of(found).unpin(found.id, message))
+    with open_store() as access:
+        found = access.run(access.store.session(session))
+        access.run(access.archive_of(found).unpin(found.id, message))
     click.echo(f"Message {message} is no longer pinned.")
 
 
@@ -212,14 +218,14 @@ def unpin(session: str, message: int) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def delete(session: tuple[str, ...], yes: bool) -> None:
     """Delete sessions with everything in them. This cannot be undone."""
-    with open_desk() as desk:
-        found = [desk.run(desk.store.session(one)) for one in dict.fromkeys(session)]
+    with open_store() as access:
+        found = [access.run(access.store.session(one)) for one in dict.fromkeys(session)]
         for one in found:
             name = f"{one.id} ({plain(one.title) or 'no title'}, {one.messages:,} messages)"
             if not yes and not click.confirm(f"Delete {name} for ever?"):
                 click.echo(f"Kept {one.id}.")
                 continue
-            shared = desk.run(desk.archive_of(one).delete(one.id))
+            shared = access.run(access.archive_of(one).delete(one.id))
             kept = f" {shared:,} of its messages stay for the forks that share them." if shared else ""
             click.echo(f"Deleted {one.id}.{kept}")
 
@@ -239,9 +245,9 @@ def import_files(paths: tuple[str, ...], title: str | None) -> None:
     for transcript in transcripts:
         for notice in transcript.notices:
             click.echo(f"note: {transcript.place}: {notice}", err=True)
-    with open_desk(create=True) as desk:
+    with open_store(create=True) as access:
         for transcript in transcripts:
-            click.echo(transfer.bring_in(desk, transcript, title).id)
+            click.echo(transfer.import_transcript(access, transcript, title).id)
 
 
 def _console() -> Console:
@@ -253,51 +259,53 @@ def _console() -> Console:
 
 def _pages(blocks: Iterable[RenderableType]) -> None:
     """Through the person's pager where there is a screen, as it comes where there is none."""
-    page = conversation.Page(_console())
+    page = conversation.MessagePage(_console())
     click.echo_via_pager(page.text(block) for block in blocks)
 
 
-def _log(desk: Desk, session: Session) -> Iterator[RenderableType]:
-    pinned = set(desk.run(desk.archive_of(session).pins(session.id)))
+def _log(access: StoreAccess, session: Session) -> Iterator[RenderableType]:
+    pinned = set(access.run(access.archive_of(session).pins(session.id)))
     yield _heading(session)
     for first in range(1, session.messages + 1, transfer.PAGE):
-        for one in desk.run(desk.archive_of(session).messages(session.id, first, first + transfer.PAGE - 1)):
+        for one in access.run(
+            access.archive_of(session).messages(session.id, first, first + transfer.PAGE - 1)
+        ):
             yield conversation.stored(one, pinned)
 
 
-def _seen(desk: Desk, session: Session) -> Iterator[RenderableType]:
-    pinned = set(desk.run(desk.archive_of(session).pins(session.id)))
-    items = desk.run(desk.archive_of(session).items(session.id))
+def _seen(access: StoreAccess, session: Session) -> Iterator[RenderableType]:
+    pinned = set(access.run(access.archive_of(session).pins(session.id)))
+    items = access.run(access.archive_of(session).items(session.id))
     yield _heading(session)
     tokens = sum(item.tokens for item in items)
     yield Text(f"the model sees {len(items):,} messages, {tokens:,} tokens\n", "dim")
     for item in items:
-        node = desk.run(desk.archive_of(session).node(item.node)) if item.node else None
+        node = access.run(access.archive_of(session).node(item.node)) if item.node else None
         yield conversation.seen(item, node, pinned)
 
 
-def _view(desk: Desk, session: Session) -> list[dict[str, object]]:
-    return [item.message for item in desk.run(desk.archive_of(session).items(session.id))]
+def _view(access: StoreAccess, session: Session) -> list[dict[str, object]]:
+    return [item.message for item in access.run(access.archive_of(session).items(session.id))]
 
 
-def _events(desk: Desk, session: Session) -> Iterator[RenderableType]:
+def _events(access: StoreAccess, session: Session) -> Iterator[RenderableType]:
     yield _heading(session)
-    events = desk.run(desk.archive_of(session).compactions(session.id, limit=1_000_000))
+    events = access.run(access.archive_of(session).compactions(session.id, limit=1_000_000))
     if not events:
         yield Text("Never compacted: the model sees the whole conversation.")
     for number, event in enumerate(events, 1):
-        before, after = (_known(desk, session, view) for view in (event.view_before, event.view_after))
+        before, after = (_known(access, session, view) for view in (event.view_before, event.view_after))
         nodes: list[Node] = []
         if event.outcome == "compacted" and before is not None and after is not None:
             nodes = [
-                desk.run(desk.archive_of(session).node(id)) for id in compactions.new_nodes(before, after)
+                access.run(access.archive_of(session).node(id)) for id in compactions.new_nodes(before, after)
             ]
         yield compactions.described(number, event, before, after, nodes, session.messages)
 
 
-def _known(desk: Desk, session: Session, number: int) -> View | None:
+def _known(access: StoreAccess, session: Session, number: int) -> View | None:
     try:
-        return desk.run(desk.archive_of(session).view(session.id, number))
+        return access.run(access.archive_of(session).view(session.id, number))
     except UserError:
         return None
 

@@ -1,4 +1,4 @@
-"""Each compaction of a session: when, why, what went and what stayed.
+"""Shows each compaction of a session: when, why, what it removed and what it kept.
 
 1 · 2026-11-15 09:45 · threshold · compressor
            before     after
@@ -15,17 +15,18 @@ from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
-from plimsoll.archive import CompactionEvent, Node, NodeLink, Shortened, Span, View
+from plimsoll.archive import CompactionEvent, Node, NodeLink, ShortenedReference, Span, View
 from plimsoll.context.markers import is_summary, summary_body
 from plimsoll.messages import text_of
-from plimsoll.terminal.sessions.moments import written
+from plimsoll.terminal.sessions.times import format_time
 from plimsoll.terminal.tables import before_after, plain, summary_panel
 
 
 def heading(number: int, event: CompactionEvent) -> Rule:
     """When it was, what set it off, and how it ended."""
     colour = {"compacted": "green", "refused": "yellow", "undone": "magenta"}[event.outcome]
-    title = f"{number} · {written(event.time)} · {event.trigger} · {event.engine or 'no engine'} · {event.outcome}"
+    engine = event.engine or "no engine"
+    title = f"{number} · {format_time(event.time)} · {event.trigger} · {engine} · {event.outcome}"
     return Rule(Text(plain(title), f"bold {colour}"), align="left", style="dim")
 
 
@@ -64,7 +65,7 @@ def _changes(event: CompactionEvent, before: View | None, after: View | None, la
     if event.outcome != "compacted" or before is None or after is None:
         return
     had, has = _whole(before, last), _whole(after, last)
-    shortened = [one.sequence for one in after.references if isinstance(one, Shortened)]
+    shortened = [one.sequence for one in after.references if isinstance(one, ShortenedReference)]
     gone = _ranges(
         [n for span in had for n in range(span.first, span.last + 1) if not _inside(n, has, shortened)]
     )

@@ -1,4 +1,4 @@
-"""Messages as a person reads them: the whole log, or what the model sees.
+"""Displays messages: the whole log, or what the model sees.
 
     ── 12 · user · 2026-11-15 09:45 · pinned ──────────────
     Fix the failing tests.
@@ -17,7 +17,7 @@ from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from plimsoll.archive import Item, Node, NodeLink, Span, StoredMessage
+from plimsoll.archive import Node, NodeLink, Span, StoredMessage, ViewItem
 from plimsoll.messages import (
     Message,
     arguments_of,
@@ -27,7 +27,7 @@ from plimsoll.messages import (
     parts_of,
     tool_calls,
 )
-from plimsoll.terminal.sessions.moments import written
+from plimsoll.terminal.sessions.times import format_time
 from plimsoll.terminal.tables import plain
 
 _COLOURS = {"user": "green", "assistant": "cyan", "tool": "yellow", "system": "magenta"}
@@ -35,7 +35,7 @@ _REASONING = ("reasoning_content", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class MessagePage:
     """A console that writes into a text instead of on the screen."""
 
     console: Console
@@ -50,11 +50,11 @@ class Page:
 def stored(one: StoredMessage, pinned: Collection[int]) -> Group:
     """A message of the log."""
     mark = " · pinned" if one.sequence in pinned else ""
-    heading = f"{one.sequence} · {one.role} · {written(one.time)}{mark}"
+    heading = f"{one.sequence} · {one.role} · {format_time(one.time)}{mark}"
     return _block(heading, one.message)
 
 
-def seen(item: Item, node: Node | None, pinned: Collection[int]) -> Group:
+def seen(item: ViewItem, node: Node | None, pinned: Collection[int]) -> Group:
     """A message as the model sees it, with what it stands for."""
     role = str(item.message.get("role", ""))
     if node is not None:

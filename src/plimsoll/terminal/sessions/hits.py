@@ -1,4 +1,4 @@
-"""What a search found: where it stands, and the words around it with what was found marked.
+"""Displays search hits: the location and a snippet with the match highlighted.
 
 20261115-094512-quiet-harbour  12  user  2026-11-15 09:45
     … cfg = parse_config(path) …
@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from plimsoll.archive import SearchHit, SearchPage
-from plimsoll.terminal.sessions.moments import written
+from plimsoll.terminal.sessions.times import format_time
 from plimsoll.terminal.tables import plain
 
 _MARK = "bold black on yellow"
@@ -25,7 +25,7 @@ def shown(page: SearchPage) -> Iterator[Text | Padding]:
             (hit.session, "cyan"),
             "  ",
             (str(hit.sequence), "bold"),
-            (f"  {plain(hit.role)}  {written(hit.time)}", "dim"),
+            (f"  {plain(hit.role)}  {format_time(hit.time)}", "dim"),
         )
         yield Padding(_marked(hit), (0, 0, 0, 4))
 

@@ -1,4 +1,4 @@
-"""Sessions as a table, and as facts for programs."""
+"""Sessions as a table, and as JSON for programs."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plimsoll.archive import OPERATOR, Session
-from plimsoll.terminal.sessions.moments import ago
+from plimsoll.terminal.sessions.times import time_ago
 from plimsoll.terminal.tables import plain
 
 WIDE = 110  # columns from which on the title has one of its own
@@ -40,7 +40,7 @@ def table(sessions: Sequence[Session], now: float, width: int) -> Table:
 def _cells(one: Session, now: float, longest: int) -> tuple[str, str, str, str, str]:
     model = plain(one.model) or "–"
     shown = model if len(model) <= longest else f"{model[: longest - 1]}…"
-    return one.id, shown, f"{one.messages:,}", short(one.tokens), ago(one.updated, now)
+    return one.id, shown, f"{one.messages:,}", short(one.tokens), time_ago(one.updated, now)
 
 
 def _title(one: Session) -> str:

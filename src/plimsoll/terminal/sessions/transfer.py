@@ -1,4 +1,4 @@
-"""Conversations in from files, and out to them."""
+"""Imports conversations from files and exports them."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from plimsoll.archive import Session, title_of
 from plimsoll.errors import UserError
 from plimsoll.messages import Message
 from plimsoll.terminal.sessions.conversation import markdown
-from plimsoll.terminal.sessions.desk import Desk
+from plimsoll.terminal.sessions.store_access import StoreAccess
 from plimsoll.transcripts import (
     Format,
     Transcript,
@@ -36,30 +36,30 @@ def read(paths: Iterable[str]) -> list[Transcript]:
     return found
 
 
-def bring_in(desk: Desk, transcript: Transcript, title: str | None) -> Session:
+def import_transcript(access: StoreAccess, transcript: Transcript, title: str | None) -> Session:
     """Store a conversation as a session of its own."""
-    archive, settings = desk.archive, desk.settings
-    session = desk.run(
+    archive, settings = access.archive, access.settings
+    session = access.run(
         archive.create_session(
             title=title or title_of(transcript.messages) or Path(transcript.source).stem,
             model=settings.model.name or "",
             engine=settings.context.engine,
         )
     )
-    desk.run(archive.append(session.id, transcript.messages, turn="import", after=0))
-    return desk.run(archive.session(session.id))
+    access.run(archive.append(session.id, transcript.messages, turn="import", after=0))
+    return access.run(archive.session(session.id))
 
 
-def said(desk: Desk, session: Session) -> Iterator[Message]:
+def said(access: StoreAccess, session: Session) -> Iterator[Message]:
     """The messages of a session, a page at a time."""
     for first in range(1, session.messages + 1, PAGE):
-        page = desk.run(
-            desk.archive_of(session).messages(session.id, first, min(first + PAGE - 1, session.messages))
+        page = access.run(
+            access.archive_of(session).messages(session.id, first, min(first + PAGE - 1, session.messages))
         )
         yield from (stored.message for stored in page)
 
 
-def bring_out(session: Session, messages: Iterator[Message], format: str, output: str | None) -> None:
+def export_session(session: Session, messages: Iterator[Message], format: str, output: str | None) -> None:
     """Write a conversation to a file, or to standard output."""
     if format == "markdown":
         pieces = (piece.encode("utf-8", "replace") for piece in markdown(messages, session.title))

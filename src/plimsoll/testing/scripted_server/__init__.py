@@ -1,7 +1,7 @@
-"""A model's API on loopback that answers from a script, bills like a cache and refuses what providers refuse."""
+"""A scripted model server on loopback: scripted answers, cache-aware billing, and the providers' refusals."""
 
-from plimsoll.testing.scripted_server.answers import Answer, call, call_text, redacted, say, think
-from plimsoll.testing.scripted_server.captured import Captured
+from plimsoll.testing.scripted_server.answers import ScriptedAnswer, call, call_text, redacted, say, think
+from plimsoll.testing.scripted_server.captured import CapturedRequest
 from plimsoll.testing.scripted_server.clock import Clock
 from plimsoll.testing.scripted_server.faults import KINDS, Fault, fault
 from plimsoll.testing.scripted_server.rules.refusal import Refusal
@@ -10,11 +10,11 @@ from plimsoll.testing.scripted_server.server import ScriptedServer
 
 __all__ = [
     "KINDS",
-    "Answer",
-    "Captured",
+    "CapturedRequest",
     "Clock",
     "Fault",
     "Refusal",
+    "ScriptedAnswer",
     "ScriptedServer",
     "call",
     "call_text",

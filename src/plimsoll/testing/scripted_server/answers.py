@@ -1,4 +1,4 @@
-"""What the model says: small builders that add up.
+"""Builders for the answers of the scripted model.
 
 say("Let me look.") + call("terminal", command="ls")        one answer: a text and a tool call
 think("Two files.") + say("Done.").ending("length")         signed thinking, then a text that was cut off
@@ -12,7 +12,7 @@ from plimsoll.dialects import FinishReason
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AnswerPart:
     """One block of an answer. A call's arguments are an object, or a text where they are broken on purpose."""
 
     kind: Literal["text", "thinking", "redacted", "call"]
@@ -22,43 +22,43 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ScriptedAnswer:
     """What the model says; answers add up."""
 
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[AnswerPart, ...] = ()
     finish: FinishReason | None = None  # None: tool_calls where there are calls, else stop
     native_finish: str | None = None
 
-    def __add__(self, other: "Answer") -> "Answer":
-        return Answer(
+    def __add__(self, other: "ScriptedAnswer") -> "ScriptedAnswer":
+        return ScriptedAnswer(
             self.pieces + other.pieces, other.finish or self.finish, other.native_finish or self.native_finish
         )
 
-    def ending(self, finish: FinishReason, native: str | None = None) -> "Answer":
+    def ending(self, finish: FinishReason, native: str | None = None) -> "ScriptedAnswer":
         """The same answer with another reason for its end, e.g. `length`; `native` is the provider's own word."""
         return replace(self, finish=finish, native_finish=native)
 
 
-def say(text: str) -> Answer:
+def say(text: str) -> ScriptedAnswer:
     """A text."""
-    return Answer((Piece("text", text),))
+    return ScriptedAnswer((AnswerPart("text", text),))
 
 
-def call(name: str, /, **arguments: Any) -> Answer:
+def call(name: str, /, **arguments: Any) -> ScriptedAnswer:
     """A tool call."""
-    return Answer((Piece("call", name=name, arguments=arguments),))
+    return ScriptedAnswer((AnswerPart("call", name=name, arguments=arguments),))
 
 
-def call_text(name: str, arguments: str) -> Answer:
+def call_text(name: str, arguments: str) -> ScriptedAnswer:
     """A tool call whose arguments are this text, for models that write broken JSON."""
-    return Answer((Piece("call", name=name, arguments=arguments),))
+    return ScriptedAnswer((AnswerPart("call", name=name, arguments=arguments),))
 
 
-def think(text: str) -> Answer:
+def think(text: str) -> ScriptedAnswer:
     """Thinking; the server signs it for Claude models, as their provider does."""
-    return Answer((Piece("thinking", text),))
+    return ScriptedAnswer((AnswerPart("thinking", text),))
 
 
-def redacted() -> Answer:
+def redacted() -> ScriptedAnswer:
     """Thinking that the provider encrypted."""
-    return Answer((Piece("redacted"),))
+    return ScriptedAnswer((AnswerPart("redacted"),))

@@ -1,4 +1,4 @@
-"""What a request costs here: counted by estimate, cached by the simulator's rules.
+"""Bills requests: estimated tokens, cached by the simulator's rules.
 
     arrives ───────────── response begins
        │ looks for entries      │ what it wrote can be read from now on
@@ -48,7 +48,7 @@ def prompt_of(request: ChatRequest, dialect: Dialect) -> Prompt:
     return BlockChain(request.tools).prompt(request.messages, _options(request, dialect))
 
 
-class Till:
+class BillingSimulator:
     """Bills requests one after the other; the caches of all models live here."""
 
     def __init__(self) -> None:

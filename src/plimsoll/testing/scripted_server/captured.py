@@ -1,4 +1,4 @@
-"""What the server has seen of a request, and what became of it."""
+"""A request that the server received, and its outcome."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from plimsoll.testing.scripted_server.rules.refusal import Dialect, Refusal
 
 
 @dataclass(slots=True)
-class Captured:
+class CapturedRequest:
     """One request. The second half is filled in before the first byte of its answer is sent, the last two after."""
 
     dialect: Dialect

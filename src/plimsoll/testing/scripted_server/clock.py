@@ -1,4 +1,4 @@
-"""The server's time: that of the machine, plus whatever a test has added.
+"""The server's clock: the machine's time plus what a test added.
 
     server.clock.advance(301)       # five minutes and a second: a 5m cache entry is gone
 

@@ -1,4 +1,4 @@
-"""HTTP/1.1 by hand over one connection, because a framework would not let us break it.
+"""HTTP/1.1 over one connection, written by hand so that tests can break it.
 
 A response can be ended in four ways: as it should, by closing in the middle, by
 a reset, and never. Request bodies may be of known length or chunked.
@@ -31,7 +31,7 @@ class BadHttp(Exception):
     """What came is not a request."""
 
 
-class Connection:
+class HttpConnection:
     """One client."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

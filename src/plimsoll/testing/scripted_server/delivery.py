@@ -1,4 +1,4 @@
-"""A reply on its way to the client, whole or broken in one of the ways that faults ask for.
+"""Sends a reply, complete or broken by a fault.
 
 events ──► whole · cut in the middle of one · one of them garbage · ended by an error · one by one, slowly
 """
@@ -7,8 +7,8 @@ import asyncio
 import json
 
 from plimsoll.dialects import ChatRequest, Reply, SseEvent
-from plimsoll.testing.scripted_server import sides
-from plimsoll.testing.scripted_server.connection import Connection
+from plimsoll.testing.scripted_server import wire_formats
+from plimsoll.testing.scripted_server.connection import HttpConnection
 from plimsoll.testing.scripted_server.faults import Fault
 from plimsoll.testing.scripted_server.rules.refusal import Dialect, Refusal, error_body
 from plimsoll.testing.scripted_server.rules.statuses import said_with
@@ -22,14 +22,14 @@ HTML = (
 )
 
 
-async def refuse(connection: Connection, dialect: Dialect, refusal: Refusal, request_id: str) -> None:
+async def refuse(connection: HttpConnection, dialect: Dialect, refusal: Refusal, request_id: str) -> None:
     """Say why a request fails."""
-    headers = {**sides.headers(dialect, request_id), **refusal.headers}
+    headers = {**wire_formats.headers(dialect, request_id), **refusal.headers}
     await connection.send_json(refusal.status, headers, error_body(dialect, refusal, request_id))
 
 
 async def deliver(
-    connection: Connection,
+    connection: HttpConnection,
     dialect: Dialect,
     request: ChatRequest,
     reply: Reply,
@@ -42,17 +42,19 @@ async def deliver(
     if fault is not None and fault.kind == "html":
         await connection.send(fault.status or 502, {"content-type": "text/html"}, HTML)
     elif request.stream:
-        events = sides.events_of(dialect, reply, request)
-        await _stream(connection, dialect, events, sides.headers(dialect, request_id), fault)
+        events = wire_formats.events_of(dialect, reply, request)
+        await _stream(connection, dialect, events, wire_formats.headers(dialect, request_id), fault)
     else:
         await _at_once(connection, dialect, reply, request_id, fault)
 
 
 async def _at_once(
-    connection: Connection, dialect: Dialect, reply: Reply, request_id: str, fault: Fault | None
+    connection: HttpConnection, dialect: Dialect, reply: Reply, request_id: str, fault: Fault | None
 ) -> None:
-    headers = {"content-type": "application/json", **sides.headers(dialect, request_id)}
-    data = json.dumps(sides.body_of(dialect, reply), ensure_ascii=False).encode("utf-8", "backslashreplace")
+    headers = {"content-type": "application/json", **wire_formats.headers(dialect, request_id)}
+    data = json.dumps(wire_formats.body_of(dialect, reply), ensure_ascii=False).encode(
+        "utf-8", "backslashreplace"
+    )
     match fault.kind if fault else "":
         case "cut":
             await connection.send_part(200, headers, data, len(data) // 2)
@@ -68,7 +70,7 @@ async def _at_once(
 
 
 async def _stream(
-    connection: Connection,
+    connection: HttpConnection,
     dialect: Dialect,
     events: list[SseEvent],
     headers: dict[str, str],
@@ -95,7 +97,7 @@ async def _stream(
             await connection.chunk(data[: -max(2, len(data) // 3)] + b"\n\n")
         case "stream_error":
             said = _breakdown(dialect, fault)
-            await connection.chunk(sides.failure_event(dialect, said.kind, said.message).encode())
+            await connection.chunk(wire_formats.failure_event(dialect, said.kind, said.message).encode())
     await connection.end()
 
 

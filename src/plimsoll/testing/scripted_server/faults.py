@@ -1,4 +1,4 @@
-"""What can go wrong on request, by name.
+"""Named faults that tests can inject.
 
 answers with a status          rate_limit 429 · quota · server_error 500 · unavailable 503 · overloaded 529,
                                or any number: fault(401), fault(400, message="…")
@@ -10,7 +10,7 @@ a whole answer nobody wanted   slow · empty · long · tool_call
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.testing.scripted_server.answers import Answer
+from plimsoll.testing.scripted_server.answers import ScriptedAnswer
 
 STATUS_OF = {"rate_limit": 429, "quota": 429, "server_error": 500, "unavailable": 503, "overloaded": 529}
 SILENT = frozenset({"hang", "reset"})
@@ -34,7 +34,7 @@ class Fault:
     between: float = 0.0  # slow: before each further event
     after: int | None = None  # cut and the like: events that arrive whole; None is half of them
     length: int = 100_000  # long: characters
-    then: Answer | None = None  # what a broken or slow answer would have said
+    then: ScriptedAnswer | None = None  # what a broken or slow answer would have said
 
 
 def fault(kind: str | int, times: int | None = 1, **settings: Any) -> Fault:

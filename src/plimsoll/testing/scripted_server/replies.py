@@ -1,4 +1,4 @@
-"""An answer of the script -> the canonical reply, and the steps in which it is streamed."""
+"""Turns a scripted answer into the canonical reply and its stream."""
 
 import json
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ from plimsoll.dialects import (
 from plimsoll.dialects.blocks.assistant import Entry, entries_of, message_from
 from plimsoll.messages import tool_calls
 from plimsoll.models import ModelCard
-from plimsoll.testing.scripted_server.answers import Answer, Piece
+from plimsoll.testing.scripted_server.answers import AnswerPart, ScriptedAnswer
 from plimsoll.testing.scripted_server.rules.refusal import Dialect
 
 _PIECE = 12  # characters in a step of a short text
 _STEPS = 64  # steps of a long one
 
 
-class Writer:
+class ReplyWriter:
     """Makes replies of answers, with ids that no two of them share."""
 
     def __init__(self) -> None:
@@ -41,11 +41,11 @@ class Writer:
         return f"{'req_01' if dialect == 'anthropic' else 'req_'}{next(self._numbers):022d}"
 
     def reply(
-        self, answer: Answer | Reply | str, request: ChatRequest, dialect: Dialect, card: ModelCard
+        self, answer: ScriptedAnswer | Reply | str, request: ChatRequest, dialect: Dialect, card: ModelCard
     ) -> Reply:
         """The reply, complete but for its usage."""
         if isinstance(answer, str):
-            answer = Answer((Piece("text", answer),))
+            answer = ScriptedAnswer((AnswerPart("text", answer),))
         prefix = "msg_01" if dialect == "anthropic" else "chatcmpl-"
         reply_id = f"{prefix}{next(self._numbers):022d}"
         if isinstance(answer, Reply):
@@ -54,7 +54,7 @@ class Writer:
         finish = answer.finish or ("tool_calls" if tool_calls(message) else "stop")
         return Reply(message, finish, None, reply_id, request.model, answer.native_finish)
 
-    def _entry(self, piece: Piece, request: ChatRequest, dialect: Dialect, card: ModelCard) -> Entry:
+    def _entry(self, piece: AnswerPart, request: ChatRequest, dialect: Dialect, card: ModelCard) -> Entry:
         if piece.kind == "text":
             return Entry("content", {"type": "text", "text": piece.text})
         if piece.kind == "redacted":

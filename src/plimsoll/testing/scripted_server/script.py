@@ -1,4 +1,4 @@
-"""The queue that hands answers out.
+"""The queue of scripted answers.
 
     [say("Hello."), fault("hang", times=2), say("Back again.")]      for four requests, in this order
     lambda request: say(f"I see {len(request.tools)} tools.")        for as many as come
@@ -17,32 +17,32 @@ from typing import TypeAlias
 
 from plimsoll.dialects import ChatRequest, Reply
 from plimsoll.messages import excerpt, text_of
-from plimsoll.testing.scripted_server.answers import Answer, say
+from plimsoll.testing.scripted_server.answers import ScriptedAnswer, say
 from plimsoll.testing.scripted_server.faults import Fault
 
 _ECHOED = 400  # characters of the newest message that the default script repeats
 
 
-Item: TypeAlias = Answer | Reply | Fault | str
+Item: TypeAlias = ScriptedAnswer | Reply | Fault | str
 Computed: TypeAlias = Callable[[ChatRequest], Item]
 ScriptLike: TypeAlias = Sequence[Item | Computed] | Computed | None
 
 
 def checked(item: object) -> Item:
     """The item, if it is one."""
-    if not isinstance(item, Answer | Reply | Fault | str):
+    if not isinstance(item, ScriptedAnswer | Reply | Fault | str):
         raise TypeError(f"{item!r} is no answer; use say(...), call(...), fault(...), a text or a Reply")
     return item
 
 
-def echo(request: ChatRequest) -> Answer:
+def echo(request: ChatRequest) -> ScriptedAnswer:
     """The default script: repeats the beginning of the newest message."""
     newest = request.messages[-1]
     text = excerpt(text_of(newest), _ECHOED)
     return say(f"The tool returned: {text}" if newest.get("role") == "tool" else f"You said: {text}")
 
 
-class ScriptUsedUp(Exception):
+class ScriptExhausted(Exception):
     """A request came for which no answer is left."""
 
 
@@ -75,7 +75,7 @@ class Script:
             number = next(self._given)
             if not self._items:
                 if self._computed is None:
-                    raise ScriptUsedUp(
+                    raise ScriptExhausted(
                         f"The script is used up: this is request {number}, and {number - 1} were answered. "
                         f"Add answers with server.extend(...)."
                     )

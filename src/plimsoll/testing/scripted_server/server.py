@@ -1,4 +1,4 @@
-"""The server itself: a thread with its own event loop, and what tests may ask of it.
+"""The server: a thread with its own event loop, and the interface for tests.
 
     with ScriptedServer([say("Hello.")]) as server:
         client = openai.OpenAI(base_url=server.openai_url, api_key="any")
@@ -16,12 +16,12 @@ from types import TracebackType
 
 from plimsoll.dialects import ChatRequest
 from plimsoll.testing.scripted_server.billing import Cards
-from plimsoll.testing.scripted_server.captured import Captured
+from plimsoll.testing.scripted_server.captured import CapturedRequest
 from plimsoll.testing.scripted_server.clock import Clock
-from plimsoll.testing.scripted_server.connection import BadHttp, Connection, HttpRequest
+from plimsoll.testing.scripted_server.connection import BadHttp, HttpConnection, HttpRequest
 from plimsoll.testing.scripted_server.delivery import refuse
-from plimsoll.testing.scripted_server.desk import Desk
 from plimsoll.testing.scripted_server.faults import fault
+from plimsoll.testing.scripted_server.request_handler import ScriptedRequestHandler
 from plimsoll.testing.scripted_server.rules.refusal import Dialect
 from plimsoll.testing.scripted_server.rules.statuses import said_with
 from plimsoll.testing.scripted_server.script import Computed, Item, Script, ScriptLike, checked
@@ -54,7 +54,7 @@ class ScriptedServer:
         """
         self.clock = clock or Clock()
         self._script = Script(script)
-        self._desk = Desk(
+        self._desk = ScriptedRequestHandler(
             script=self._script,
             cards=Cards(model, window, output_cap),
             clock=self.clock,
@@ -65,8 +65,8 @@ class ScriptedServer:
             in_thread=self._in_thread,
         )
         self._changed = threading.Condition()
-        self._requests: list[Captured] = []
-        self._lookups: list[Captured] = []
+        self._requests: list[CapturedRequest] = []
+        self._lookups: list[CapturedRequest] = []
         self._keep_requests = keep_requests
         self._tasks: set[asyncio.Task[None]] = set()
         self._port: int | None = None
@@ -124,13 +124,13 @@ class ScriptedServer:
         return self.url
 
     @property
-    def requests(self) -> list[Captured]:
+    def requests(self) -> list[CapturedRequest]:
         """Every request for an answer, in order of arrival."""
         with self._changed:
             return list(self._requests)
 
     @property
-    def lookups(self) -> list[Captured]:
+    def lookups(self) -> list[CapturedRequest]:
         """Every other request: token counts, lists of models, unknown paths."""
         with self._changed:
             return list(self._lookups)
@@ -164,7 +164,7 @@ class ScriptedServer:
         task.add_done_callback(self._tasks.discard)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = Connection(reader, writer)
+        connection = HttpConnection(reader, writer)
         try:
             while connection.is_open and (http := await connection.read(self._desk.max_bytes)):
                 await self._handle(http, connection)
@@ -178,8 +178,8 @@ class ScriptedServer:
             with contextlib.suppress(ConnectionError):
                 await writer.wait_closed()
 
-    async def _handle(self, http: HttpRequest, connection: Connection) -> None:
-        captured = Captured(self._dialect(http), http.path, http.headers, http.body, self.clock.now())
+    async def _handle(self, http: HttpRequest, connection: HttpConnection) -> None:
+        captured = CapturedRequest(self._dialect(http), http.path, http.headers, http.body, self.clock.now())
         with self._changed:
             if self._keep_requests:
                 (self._requests if http.path in _ANSWERED else self._lookups).append(captured)
@@ -194,7 +194,7 @@ class ScriptedServer:
                 captured.is_done = True
                 self._changed.notify_all()
 
-    async def _route(self, http: HttpRequest, captured: Captured, connection: Connection) -> None:
+    async def _route(self, http: HttpRequest, captured: CapturedRequest, connection: HttpConnection) -> None:
         if http.method == "POST" and (http.path in _ANSWERED or http.path == _COUNTED):
             await self._desk.serve(http, captured, connection)
         elif http.method == "GET" and http.path.startswith("/v1/models"):

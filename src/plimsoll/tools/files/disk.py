@@ -1,4 +1,4 @@
-"""Writing that is done or not done: a new file beside the old one, then one rename.
+"""Atomic writes: a new file next to the old one, then a rename.
 
     .plimsoll-3f2a…  ── written, flushed ──►  rename  ──►  app.py
 
@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from secrets import token_hex
 
-from plimsoll.tools.workplace import Workplace
+from plimsoll.tools.workspace import Workspace
 
 
-def unwritable(path: Path, place: Workplace) -> str | None:
+def unwritable(path: Path, place: Workspace) -> str | None:
     """Why nothing can be written to a path; None where it can."""
     shown = place.shown(path)
     if path.is_dir():
@@ -32,7 +32,7 @@ def unwritable(path: Path, place: Workplace) -> str | None:
     return None
 
 
-def outside_reason(path: Path, place: Workplace) -> str | None:
+def outside_reason(path: Path, place: Workspace) -> str | None:
     """Why writing to a path needs approval."""
     return None if place.is_inside(path) else f"writes to {path}, outside of {place.root}"
 

@@ -1,8 +1,8 @@
-"""One edit on a text: the old string found, replaced, and the difference told.
+"""Applies one edit to a text: finds the old string, replaces it, and reports the difference.
 
     apply("a = 1\\n", Edit("a = 1", "a = 2"))   ->   "a = 2\\n"
 
-Pure. What does not fit raises `NoFit` with the nearest place in the text, because the
+Pure. What does not fit raises `EditMismatch` with the nearest place in the text, because the
 model most often remembers white space or one word wrongly.
 """
 
@@ -17,7 +17,7 @@ _LONGEST_DIFF = 6_000
 _MOST_COMPARED = 2_000  # lines on each side; comparing takes the square of it
 
 
-class NoFit(ValueError):
+class EditMismatch(ValueError):
     """An edit cannot be made; the text says why and what is near."""
 
 
@@ -33,16 +33,16 @@ class Edit:
 def apply(text: str, edit: Edit) -> str:
     """The text with the edit made."""
     if not edit.old:
-        raise NoFit("old_string is empty; to write a whole file use write_file")
+        raise EditMismatch("old_string is empty; to write a whole file use write_file")
     if edit.old == edit.new:
-        raise NoFit("old_string and new_string are the same")
+        raise EditMismatch("old_string and new_string are the same")
     places = _places(text, edit.old)
     if not places:
-        raise NoFit(_not_found(text, edit.old))
+        raise EditMismatch(_not_found(text, edit.old))
     if len(places) > 1 and not edit.replace_all:
         lines = ", ".join(str(text.count("\n", 0, place) + 1) for place in places[:8])
         more = f" and {len(places) - 8} more" if len(places) > 8 else ""
-        raise NoFit(
+        raise EditMismatch(
             f"old_string occurs {len(places)} times (lines {lines}{more}); "
             "add lines around it to make it unique, or set replace_all"
         )

@@ -1,4 +1,4 @@
-"""A page of lines from a file of any size, in bounded memory.
+"""Reads a page of lines from a file of any size in bounded memory.
 
     1 ┐
     2 ┘ counted only
@@ -20,7 +20,7 @@ _CHUNK = 262_144
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FileLine:
     """A line, or the part of it that fits; `length` is the whole line's."""
 
     text: str
@@ -28,10 +28,10 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class FilePage:
     """Some lines of a file, and how many it has."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[FileLine, ...]
     total: int
 
 
@@ -48,7 +48,7 @@ class _Wanted:
     length: int = 0  # of that line so far
     shown: list[str] = field(default_factory=list)  # of that line
     returns: bool = False  # whether that line ends in \r so far
-    lines: list[Line] = field(default_factory=list)
+    lines: list[FileLine] = field(default_factory=list)
 
     def is_open(self) -> bool:
         """Whether the present line is one to show."""
@@ -68,7 +68,7 @@ class _Wanted:
         if self.is_open():
             text, length = "".join(self.shown), self.length - self.returns  # \r\n is one line end
             text = text[: max(0, length - (self.column - 1))]
-            self.lines.append(Line(text, length))
+            self.lines.append(FileLine(text, length))
             self.room -= len(text) + 1
         self.shown.clear()
         self.number, self.length, self.returns = self.number + 1, 0, False
@@ -85,7 +85,7 @@ class _Wanted:
 
 def read_page(
     path: Path, encoding: Encoding, first: int, count: int, column: int, widest: int, room: int
-) -> Page:
+) -> FilePage:
     """`count` lines from line `first` on (both from 1), as many as fit into `room` characters, at least one."""
     wanted = _Wanted(first, count, column, widest, room)
     ends_open = False
@@ -102,7 +102,7 @@ def read_page(
         ends_open = not text.endswith("\n")
     if ends_open:
         wanted.end()
-    return Page(tuple(wanted.lines), wanted.number - 1)
+    return FilePage(tuple(wanted.lines), wanted.number - 1)
 
 
 def _texts(path: Path, encoding: Encoding) -> Iterator[str]:

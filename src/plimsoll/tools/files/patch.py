@@ -1,4 +1,4 @@
-"""Parts of files changed: every edit fits, or nothing is written.
+"""Edits files: all edits apply, or nothing is written.
 
 edits ─► read each file once ─► apply in order ─► all fit? ─► write all ─► the differences
                                      └─ one does not: say which and why, touch nothing
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from plimsoll.tools.definitions import definition_of
 from plimsoll.tools.files.disk import outside_reason, unwritable, write_all
-from plimsoll.tools.files.edits import Edit, NoFit, apply, difference
-from plimsoll.tools.files.nearest import missing
+from plimsoll.tools.files.edits import Edit, EditMismatch, apply, difference
+from plimsoll.tools.files.suggestions import missing
 from plimsoll.tools.files.text import Text, decoded
 from plimsoll.tools.tool import Approval, Arguments, Tool, ToolContext, ToolResult, failed
-from plimsoll.tools.workplace import Workplace
+from plimsoll.tools.workspace import Workspace
 
 _LARGEST = 50_000_000  # bytes of a file that is changed in memory
 
@@ -29,7 +29,7 @@ class Patch(Tool):
         place = context.workplace
         try:
             edits = list(_edits(arguments))
-        except NoFit:
+        except EditMismatch:
             return None
         reasons = (outside_reason(place.resolve(path), place) for path, _ in edits if "\0" not in path)
         return next((Approval(reason) for reason in reasons if reason), None)
@@ -38,7 +38,7 @@ class Patch(Tool):
         return await asyncio.to_thread(_patch, arguments, context.workplace)
 
 
-def _patch(arguments: Arguments, place: Workplace) -> ToolResult:
+def _patch(arguments: Arguments, place: Workspace) -> ToolResult:
     before: dict[Path, Text] = {}
     after: dict[Path, str] = {}
     try:
@@ -50,10 +50,10 @@ def _patch(arguments: Arguments, place: Workplace) -> ToolResult:
                     before[path] = _read(path, place)
                     after[path] = before[path].text
                 after[path] = apply(after[path], _fitted(edit, before[path]))
-            except NoFit as error:
-                raise NoFit(f"edit {number}: {error}" if len(edits) > 1 else str(error)) from None
+            except EditMismatch as error:
+                raise EditMismatch(f"edit {number}: {error}" if len(edits) > 1 else str(error)) from None
         data = {path: _encoded(before[path], text) for path, text in after.items()}
-    except NoFit as error:
+    except EditMismatch as error:
         return failed(f"nothing was changed: {error}")
     try:
         write_all(data)
@@ -67,40 +67,40 @@ def _edits(arguments: Arguments) -> Iterator[tuple[str, Edit]]:
     """The edits in either form, each with its path."""
     single = "old_string" in arguments or "new_string" in arguments
     if single and arguments.get("edits"):
-        raise NoFit("give either old_string and new_string, or edits")
+        raise EditMismatch("give either old_string and new_string, or edits")
     if single and not ("old_string" in arguments and "new_string" in arguments):
-        raise NoFit("old_string and new_string belong together")
+        raise EditMismatch("old_string and new_string belong together")
     given = arguments.get("edits") or ([arguments] if single else [])
     if not given:
-        raise NoFit("there is nothing to do: give old_string and new_string, or edits")
+        raise EditMismatch("there is nothing to do: give old_string and new_string, or edits")
     for edit in given:
         path = edit.get("path") or arguments.get("path")
         if not path:
-            raise NoFit("path is missing")
+            raise EditMismatch("path is missing")
         yield path, Edit(edit["old_string"], edit["new_string"], bool(edit.get("replace_all")))
 
 
-def _existing(given: str, place: Workplace) -> Path:
+def _existing(given: str, place: Workspace) -> Path:
     if "\0" in given:
-        raise NoFit("the path holds a NUL character")
+        raise EditMismatch("the path holds a NUL character")
     path = place.resolve(given)
     if not path.exists():
-        raise NoFit(missing(path, place))
+        raise EditMismatch(missing(path, place))
     problem = unwritable(path, place)
     if problem:
-        raise NoFit(problem)
+        raise EditMismatch(problem)
     if path.stat().st_size > _LARGEST:
-        raise NoFit(f"{place.shown(path)} is larger than {_LARGEST // 1_000_000} MB; use the terminal")
+        raise EditMismatch(f"{place.shown(path)} is larger than {_LARGEST // 1_000_000} MB; use the terminal")
     return path
 
 
-def _read(path: Path, place: Workplace) -> Text:
+def _read(path: Path, place: Workspace) -> Text:
     try:
         text = decoded(path.read_bytes())
     except OSError as error:
-        raise NoFit(f"{place.shown(path)} cannot be read: {error.strerror}") from None
+        raise EditMismatch(f"{place.shown(path)} cannot be read: {error.strerror}") from None
     if text is None:
-        raise NoFit(f"{place.shown(path)} is no text file")
+        raise EditMismatch(f"{place.shown(path)} is no text file")
     return text
 
 
@@ -116,4 +116,6 @@ def _encoded(before: Text, text: str) -> bytes:
         return before.encoded(text)
     except UnicodeEncodeError as error:
         spelled = error.object[error.start : error.start + 1]
-        raise NoFit(f"{spelled!r} cannot be written in the file's encoding, {before.encoding.name}") from None
+        raise EditMismatch(
+            f"{spelled!r} cannot be written in the file's encoding, {before.encoding.name}"
+        ) from None

@@ -1,4 +1,4 @@
-"""Files read by pages; directories listed; small images looked at.
+"""Reads files in pages, lists directories, shows small images.
 
     src/app.py: lines 1-200 of 543
     …
@@ -14,11 +14,11 @@ import stat
 from pathlib import Path
 
 from plimsoll.tools.definitions import definition_of
-from plimsoll.tools.files.lines import Page, read_page
-from plimsoll.tools.files.nearest import missing
+from plimsoll.tools.files.lines import FilePage, read_page
+from plimsoll.tools.files.suggestions import missing
 from plimsoll.tools.files.text import SAMPLE, Encoding, encoding_of
 from plimsoll.tools.tool import Arguments, Tool, ToolContext, ToolResult, failed
-from plimsoll.tools.workplace import Workplace
+from plimsoll.tools.workspace import Workspace
 
 _LINES = 2_000
 _WIDEST = 2_000  # characters of one line among others
@@ -100,7 +100,7 @@ def _cut(text: str, length: int, column: int) -> str:
     return f" [… {beyond:,} characters more]" if beyond > 0 else ""
 
 
-def _next(page: Page, first: int, last: int, column: int) -> list[str]:
+def _next(page: FilePage, first: int, last: int, column: int) -> list[str]:
     """How to go on, where there is more."""
     hints = []
     cut = next((n for n, line in enumerate(page.lines) if _cut(line.text, line.length, column)), None)
@@ -112,7 +112,7 @@ def _next(page: Page, first: int, last: int, column: int) -> list[str]:
     return hints
 
 
-def _listing(path: Path, place: Workplace) -> str:
+def _listing(path: Path, place: Workspace) -> str:
     with os.scandir(path) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     lines = []

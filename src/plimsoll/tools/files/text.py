@@ -1,4 +1,4 @@
-"""Bytes ⇄ text, so that a file comes back in the encoding and with the line ends that it had.
+"""Decodes and encodes files, and preserves their encoding and line endings.
 
     b"\\xef\\xbb\\xbfa\\r\\nb"   ⇄   Text("a\\nb", encoding="utf-8", mark=b"\\xef\\xbb\\xbf", line_end="\\r\\n")
 

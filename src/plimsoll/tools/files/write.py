@@ -1,4 +1,4 @@
-"""A whole file written at once."""
+"""Writes a whole file."""
 
 import asyncio
 

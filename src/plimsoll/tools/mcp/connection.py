@@ -1,4 +1,4 @@
-"""One MCP server: connected when it is first needed, called, connected again after it died, closed.
+"""The connection to one MCP server: opened on first use, reopened after a failure, closed.
 
     call ──► is it there? ──no──► connect ──► call ──► answer
                                     └── in a task of its own, which owns the connection to its end
@@ -13,7 +13,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from plimsoll.tools.mcp.transport import Filled, ServerLog, reach
+from plimsoll.tools.mcp.transport import ExpandedSettings, ServerLog, reach
 from plimsoll.tools.settings import McpServerSettings
 
 _MOST_PAGES = 50
@@ -21,21 +21,21 @@ _CLOSING = 8.0  # seconds; the client asks the program to end, then ends it
 _SESSION_GONE = "Session terminated"  # what a server over HTTP says that was started anew
 
 
-class Unreachable(Exception):
+class ServerUnreachable(Exception):
     """A server cannot be reached or does not answer; the text says why."""
 
 
-class HungUp(Unreachable):
+class ServerDisconnected(ServerUnreachable):
     """The connection broke while a call was under way."""
 
 
-class Connection:
+class McpConnection:
     """A server that may be connected."""
 
     def __init__(self, name: str, settings: McpServerSettings, environ: Mapping[str, str]) -> None:
         self.name = name
         self._settings, self._environ = settings, environ
-        self._filled: Filled | None = None
+        self._filled: ExpandedSettings | None = None
         self._client: Any = None
         self._owner: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
@@ -64,7 +64,7 @@ class Connection:
         await self._ensure_open()
         try:
             return await self._ask(self._client.call_tool(tool, arguments))
-        except HungUp as died:
+        except ServerDisconnected as died:
             if not (may_repeat or _SESSION_GONE in str(died)):
                 raise
             await self._ensure_open()
@@ -96,7 +96,7 @@ class Connection:
                 await self._open()
 
     async def _open(self) -> None:
-        self._filled = Filled(self.name, self._settings, self._environ)
+        self._filled = ExpandedSettings(self.name, self._settings, self._environ)
         self._stop, self._log = asyncio.Event(), ServerLog()
         loop = asyncio.get_running_loop()
         started: asyncio.Future[None] = loop.create_future()
@@ -111,9 +111,9 @@ class Connection:
                 self._client = ready.result()
                 return
             if self._owner.done():
-                raise Unreachable(self._told(f"does not start{_why(self._owner)}"))
+                raise ServerUnreachable(self._told(f"does not start{_why(self._owner)}"))
             limit = f"{self._settings.timeout:g} s, its mcp_servers.{self.name}.timeout"
-            raise Unreachable(self._told(f"did not answer within {limit}"))
+            raise ServerUnreachable(self._told(f"did not answer within {limit}"))
         finally:
             if self._client is None:
                 # Not while the program starts: asyncio leaves the pipes open of a start that is cancelled.
@@ -122,7 +122,11 @@ class Connection:
                 await asyncio.wait({self._owner}, timeout=_CLOSING)
 
     async def _own(
-        self, filled: Filled, log: ServerLog, started: asyncio.Future[None], ready: asyncio.Future[Any]
+        self,
+        filled: ExpandedSettings,
+        log: ServerLog,
+        started: asyncio.Future[None],
+        ready: asyncio.Future[Any],
     ) -> None:
         """Enter the connection, hold it until it ends or is to be closed, and leave it."""
         from mcp import Client
@@ -154,8 +158,8 @@ class Connection:
             )
             if asked not in done:
                 if owner in done:
-                    raise HungUp(self._told(f"ended during the call{_why(owner)}"))
-                raise Unreachable(
+                    raise ServerDisconnected(self._told(f"ended during the call{_why(owner)}"))
+                raise ServerUnreachable(
                     self._told(f"did not answer within {self._settings.timeout:g} s", quotes=False)
                 )
             try:
@@ -164,10 +168,10 @@ class Connection:
                 if error.code == CONNECTION_CLOSED or error.message == _SESSION_GONE:
                     self._stop.set()
                     await asyncio.wait({owner}, timeout=_CLOSING)
-                    raise HungUp(self._told(f"ended during the call ({error.message})")) from None
-                raise Unreachable(self._told(f"refused: {error.message}", quotes=False)) from None
+                    raise ServerDisconnected(self._told(f"ended during the call ({error.message})")) from None
+                raise ServerUnreachable(self._told(f"refused: {error.message}", quotes=False)) from None
             except asyncio.CancelledError:
-                raise HungUp(self._told("ended during the call")) from None
+                raise ServerDisconnected(self._told("ended during the call")) from None
         finally:
             if not asked.done():
                 asked.cancel()

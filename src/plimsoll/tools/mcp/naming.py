@@ -1,4 +1,4 @@
-"""Names for the tools of servers, in the letters that every provider takes.
+"""Names for MCP tools that every provider accepts.
 
     ("git hub", "create/issue")   ->   mcp_git_hub_create_issue
 

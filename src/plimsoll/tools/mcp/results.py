@@ -1,4 +1,4 @@
-"""What a server answers, as a tool result.
+"""Converts an MCP server's answer into a tool result.
 
 text, resources   ──► text                 images ──► image parts
 structured alone  ──► JSON, keys in order  links, sound, bytes ──► a line that says what it is

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plimsoll.errors import SettingError
-from plimsoll.tools.mcp.connection import Connection, HungUp, Unreachable
+from plimsoll.tools.mcp.connection import McpConnection, ServerDisconnected, ServerUnreachable
 from plimsoll.tools.mcp.naming import tool_names
 from plimsoll.tools.mcp.results import result_of
 from plimsoll.tools.settings import McpServerSettings
@@ -26,7 +26,7 @@ NEEDS_PACKAGE = "MCP servers need one package more: pip install '.[mcp]'"
 class McpTool(Tool):
     """A tool of a server."""
 
-    def __init__(self, name: str, offered: Any, connection: Connection) -> None:
+    def __init__(self, name: str, offered: Any, connection: McpConnection) -> None:
         schema = {"type": "object", "properties": {}, **json.loads(json.dumps(offered.input_schema))}
         super().__init__(
             Definition(name, (offered.description or offered.title or offered.name).strip(), schema)
@@ -50,11 +50,11 @@ class McpTool(Tool):
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         try:
             answer = await self._connection.call(self._offered.name, arguments, self._may_repeat)
-        except HungUp as error:
+        except ServerDisconnected as error:
             return failed(
                 f"{error}. Whether the call had an effect is not known; the next call starts it again."
             )
-        except (Unreachable, SettingError) as error:
+        except (ServerUnreachable, SettingError) as error:
             return failed(str(error))
         return result_of(answer)
 
@@ -64,7 +64,7 @@ class McpServers:
 
     def __init__(self, settings: Mapping[str, McpServerSettings], environ: Mapping[str, str]) -> None:
         used = {name: server for name, server in sorted(settings.items()) if server.enabled}
-        self._connections = [Connection(name, server, environ) for name, server in used.items()]
+        self._connections = [McpConnection(name, server, environ) for name, server in used.items()]
         self._tools: tuple[McpTool, ...] | None = None
         self.problems: dict[str, str] = {}
 
@@ -89,10 +89,10 @@ class McpServers:
     async def __aexit__(self, *exc_info: object) -> None:
         await self.close()
 
-    async def _offered(self, connection: Connection) -> list[Any]:
+    async def _offered(self, connection: McpConnection) -> list[Any]:
         try:
             return await connection.list_tools()
-        except (Unreachable, SettingError) as error:
+        except (ServerUnreachable, SettingError) as error:
             self.problems[connection.name] = str(error)
         except Exception as error:  # a server that breaks the protocol in a way of its own
             self.problems[connection.name] = (
@@ -101,7 +101,7 @@ class McpServers:
         await connection.close()
         return []
 
-    def _named(self, offered: Mapping[Connection, list[Any]]) -> tuple[McpTool, ...]:
+    def _named(self, offered: Mapping[McpConnection, list[Any]]) -> tuple[McpTool, ...]:
         found = {
             (connection.name, tool.name): (tool, connection)
             for connection, tools in offered.items()

@@ -1,4 +1,4 @@
-"""How a server is reached: over a program's input and output, or over HTTP.
+"""MCP transports: standard input and output, or HTTP.
 
     command, args, env   ──► a program in a process group of its own; what it complains about is kept for errors
     url, headers         ──► streamable HTTP
@@ -47,7 +47,7 @@ class ServerLog:
         self.file.close()
 
 
-class Filled:
+class ExpandedSettings:
     """A server's settings with the variables filled in."""
 
     def __init__(self, name: str, settings: McpServerSettings, environ: Mapping[str, str]) -> None:
@@ -83,7 +83,7 @@ class Filled:
 
 @asynccontextmanager
 async def reach(
-    filled: Filled, log: ServerLog, started: asyncio.Future[None], ended: asyncio.Event
+    filled: ExpandedSettings, log: ServerLog, started: asyncio.Future[None], ended: asyncio.Event
 ) -> AsyncIterator[Any]:
     """The streams of a server; `started` is done once its program runs, `ended` is set when the server hangs up."""
     if filled.command is not None:
@@ -92,7 +92,7 @@ async def reach(
         program = StdioServerParameters(command=filled.command, args=filled.args, env=filled.env)
         async with stdio_client(program, errlog=log.file) as (reading, writing):  # type: ignore[arg-type]
             started.set_result(None)
-            yield _Watched(reading, ended), writing
+            yield _MonitoredStream(reading, ended), writing
     else:
         started.set_result(None)
         import httpx2
@@ -106,10 +106,10 @@ async def reach(
                 filled.url or "", http_client=client, max_sse_event_size=_LARGEST_EVENT
             ) as (reading, writing),
         ):
-            yield _Watched(reading, ended), writing
+            yield _MonitoredStream(reading, ended), writing
 
 
-class _Watched:
+class _MonitoredStream:
     """A stream that tells when it has come to its end."""
 
     def __init__(self, stream: Any, ended: asyncio.Event) -> None:
@@ -128,7 +128,7 @@ class _Watched:
             self._ended.set()
             raise
 
-    def __aiter__(self) -> "_Watched":
+    def __aiter__(self) -> "_MonitoredStream":
         return self
 
     async def __anext__(self) -> Any:
@@ -141,7 +141,7 @@ class _Watched:
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    async def __aenter__(self) -> "_Watched":
+    async def __aenter__(self) -> "_MonitoredStream":
         await self._stream.__aenter__()
         return self
 

@@ -1,4 +1,4 @@
-"""The two programs that search, behind one stream of results.
+"""The two search programs behind one stream of results.
 
     ripgrep, where it is installed ──┐
                                      ├──► Hit(path, line, text) … up to a number, then the program is ended
@@ -31,7 +31,7 @@ class SearchFailed(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchRequest:
     """What is searched, and where; `glob` is an expression that fits paths relative to `path`."""
 
     path: Path
@@ -43,7 +43,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SearchMatch:
     """A file, or a line in one."""
 
     path: str
@@ -52,10 +52,10 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResults:
     """The results in order of path; whether there are more, and whether time ran out."""
 
-    hits: tuple[Hit, ...]
+    hits: tuple[SearchMatch, ...]
     is_all: bool
     timed_out: bool = False
 
@@ -63,11 +63,11 @@ class Found:
 class _Lines:
     """Results as they come, until there are enough."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: SearchRequest) -> None:
         self._wanted = wanted
         self._glob = regex.compile(wanted.glob) if wanted.glob else None
         self._rest = b""
-        self.hits: list[Hit] = []
+        self.hits: list[SearchMatch] = []
 
     @property
     def is_full(self) -> bool:
@@ -86,13 +86,13 @@ class _Lines:
                 return True
         return len(self._rest) > _LONGEST_LINE
 
-    def _hit(self, line: bytes) -> Hit | None:
+    def _hit(self, line: bytes) -> SearchMatch | None:
         if not line.startswith((b"[", b"{")):
             path = line.decode("utf-8", "replace")  # a name from ripgrep
-            return Hit(path) if path and self._fits(path) else None
+            return SearchMatch(path) if path and self._fits(path) else None
         found = json.loads(line)
         if isinstance(found, list):
-            return Hit(found[0], *(found[1:3] if len(found) > 2 else ()))
+            return SearchMatch(found[0], *(found[1:3] if len(found) > 2 else ()))
         if found.get("type") != "match":
             return None
         data = found["data"]
@@ -100,7 +100,9 @@ class _Lines:
         raw = _text(data["lines"]).split("\n")[0].rstrip("\r")
         starts = [part["start"] for part in data["submatches"]] or [0]
         cut = max(0, len(raw.encode()[: starts[0]].decode("utf-8", "ignore")) - _BEFORE)
-        return Hit(path, data["line_number"] or 0, raw[cut : cut + _SHOWN]) if self._fits(path) else None
+        return (
+            SearchMatch(path, data["line_number"] or 0, raw[cut : cut + _SHOWN]) if self._fits(path) else None
+        )
 
     def _fits(self, path: str) -> bool:
         if self._glob is None or Path(path) == self._wanted.path:
@@ -109,7 +111,7 @@ class _Lines:
         return bool(self._glob.fullmatch(relative, timeout=_GLOB_SECONDS))
 
 
-async def find(wanted: Wanted, ripgrep: str | None, environment: Mapping[str, str]) -> Found:
+async def find(wanted: SearchRequest, ripgrep: str | None, environment: Mapping[str, str]) -> SearchResults:
     """Search with ripgrep where there is one, and without it otherwise."""
     if ripgrep is not None:
         try:
@@ -121,7 +123,7 @@ async def find(wanted: Wanted, ripgrep: str | None, environment: Mapping[str, st
         return await _run(_python(wanted, script), wanted, environment)
 
 
-async def _run(argv: list[str], wanted: Wanted, environment: Mapping[str, str]) -> Found:
+async def _run(argv: list[str], wanted: SearchRequest, environment: Mapping[str, str]) -> SearchResults:
     lines = _Lines(wanted)
     folder = wanted.path if wanted.path.is_dir() else wanted.path.parent
     with tempfile.TemporaryFile() as errors:
@@ -136,14 +138,14 @@ async def _run(argv: list[str], wanted: Wanted, environment: Mapping[str, str]) 
         errors.seek(0)
         said = errors.read(2_000).decode("utf-8", "replace").strip()
     if code is None:
-        return Found(tuple(lines.hits[: wanted.most]), is_all=False, timed_out=not lines.is_full)
+        return SearchResults(tuple(lines.hits[: wanted.most]), is_all=False, timed_out=not lines.is_full)
     # 1 means "nothing found". ripgrep gives 2 also for one file that it may not read.
     if code not in (0, 1) and not lines.hits:
         raise SearchFailed(said.splitlines()[-1][:500] if said else f"the search ended with exit code {code}")
-    return Found(tuple(lines.hits[: wanted.most]), is_all=not lines.is_full)
+    return SearchResults(tuple(lines.hits[: wanted.most]), is_all=not lines.is_full)
 
 
-def _ripgrep(wanted: Wanted, program: str) -> list[str]:
+def _ripgrep(wanted: SearchRequest, program: str) -> list[str]:
     # Nothing of a person's own ripgrep settings: the same question has the same answer everywhere.
     common = [
         program, "--no-config", "--hidden", "--glob=!.git", "--sort=path", "--no-messages", "--no-ignore-global",
@@ -155,7 +157,7 @@ def _ripgrep(wanted: Wanted, program: str) -> list[str]:
     return [*common, *case, "--json", "--regexp", wanted.pattern, "--", str(wanted.path)]
 
 
-def _python(wanted: Wanted, script: Path) -> list[str]:
+def _python(wanted: SearchRequest, script: Path) -> list[str]:
     asked = {
         "path": str(wanted.path),
         "pattern": wanted.pattern,

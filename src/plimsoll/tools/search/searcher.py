@@ -1,4 +1,4 @@
-"""A search through files without ripgrep: a script of its own that imports nothing of Plimsoll.
+"""File search without ripgrep: a standalone script that imports nothing from Plimsoll.
 
     arguments, one line of JSON ──► this script ──► ["path", line, "text", start of the match]  one per line
 
@@ -19,13 +19,13 @@ _SHOWN = 300
 _BEFORE = 100  # characters in front of the match
 
 
-class Ignored:
+class IgnoreRules:
     """The rules of .gitignore files, from the top of a repository down to one directory."""
 
     def __init__(self, rules: tuple[tuple[str, Any], ...] = ()) -> None:
         self._rules = rules
 
-    def below(self, directory: str) -> "Ignored":
+    def below(self, directory: str) -> "IgnoreRules":
         """The rules that hold inside a directory."""
         import pathspec
 
@@ -34,7 +34,7 @@ class Ignored:
                 spec = pathspec.GitIgnoreSpec.from_lines(file)
         except OSError:
             return self
-        return Ignored((*self._rules, (directory, spec)))
+        return IgnoreRules((*self._rules, (directory, spec)))
 
     def holds(self, path: str, is_directory: bool) -> bool:
         """Whether a path is left out; the rules of the nearest directory that say anything decide."""
@@ -46,22 +46,22 @@ class Ignored:
         return False
 
 
-def above(directory: str) -> Ignored:
+def above(directory: str) -> IgnoreRules:
     """The rules that hold in a directory because of the repository around it."""
     chain = [directory]
     while not Path(chain[-1], ".git").exists():
         parent = str(Path(chain[-1]).parent)
         if parent == chain[-1]:
-            return Ignored()
+            return IgnoreRules()
         chain.append(parent)
-    ignored = Ignored()
+    ignored = IgnoreRules()
     for folder in reversed(chain[1:]):
         ignored = ignored.below(folder)
     # Who names an ignored directory wants to look into it.
-    return Ignored() if ignored.holds(directory, is_directory=True) else ignored
+    return IgnoreRules() if ignored.holds(directory, is_directory=True) else ignored
 
 
-def walk(directory: str, ignored: Ignored) -> Iterator[str]:
+def walk(directory: str, ignored: IgnoreRules) -> Iterator[str]:
     """Every file below a directory that is not left out, in order of path."""
     ignored = ignored.below(directory)
     try:

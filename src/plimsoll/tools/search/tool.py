@@ -1,4 +1,4 @@
-"""Searching as a tool: contents by regular expression, names by glob, in pages.
+"""The search tool: contents by regular expression, names by glob, in pages.
 
 src/app.py:12: def main():
 [100 results shown; next: offset=100]
@@ -12,10 +12,10 @@ import regex
 from plimsoll.errors import UserError
 from plimsoll.patterns import MOST_CHARACTERS, check
 from plimsoll.tools.definitions import definition_of
-from plimsoll.tools.files.nearest import missing
-from plimsoll.tools.search.finder import Found, Hit, SearchFailed, Wanted, find
+from plimsoll.tools.files.suggestions import missing
+from plimsoll.tools.search.finder import SearchFailed, SearchMatch, SearchRequest, SearchResults, find
 from plimsoll.tools.tool import Arguments, Tool, ToolContext, ToolResult, failed
-from plimsoll.tools.workplace import Workplace
+from plimsoll.tools.workspace import Workspace
 
 _MOST = 100
 
@@ -48,7 +48,7 @@ class SearchFiles(Tool):
         limit, offset = arguments.get("limit") or _MOST, arguments.get("offset") or 0
         names = arguments.get("target") == "names"
         globs = [arguments["pattern"] if names else None, arguments.get("glob")]
-        wanted = Wanted(
+        wanted = SearchRequest(
             path,
             pattern=None if names else arguments["pattern"],
             glob="".join(f"(?={expression(glob)}\\Z)" for glob in globs if glob) + ".*"
@@ -114,7 +114,7 @@ def _star(text: str) -> str:
     return re.escape(text).replace(r"\*", "[^/]*").replace(r"\?", "[^/]")
 
 
-def _shown(found: Found, offset: int, limit: int, place: Workplace, arguments: Arguments) -> str:
+def _shown(found: SearchResults, offset: int, limit: int, place: Workspace, arguments: Arguments) -> str:
     hits = found.hits[offset : offset + limit]
     lines = [_line(hit, place) for hit in hits]
     if found.timed_out:
@@ -129,6 +129,6 @@ def _shown(found: Found, offset: int, limit: int, place: Workplace, arguments: A
     return "\n".join(lines)
 
 
-def _line(hit: Hit, place: Workplace) -> str:
+def _line(hit: SearchMatch, place: Workspace) -> str:
     path = hit.path.removeprefix(f"{place.directory}/")
     return f"{path}:{hit.line}: {hit.text}" if hit.line else path

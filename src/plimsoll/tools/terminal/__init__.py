@@ -1,4 +1,4 @@
-"""The shell as a tool: commands that only read run at once, all others after asking."""
+"""The shell tool: read-only commands run at once, all others need approval."""
 
 from plimsoll.tools.terminal.grants import Grants
 from plimsoll.tools.terminal.sandbox import require_bubblewrap

@@ -1,4 +1,4 @@
-"""Whether a command line runs without asking, and what a person may allow for good.
+"""Whether a command line runs without approval, and what a user may allow permanently.
 
     every command only reads, or was allowed        no reason to ask
     one of them is unknown                          a reason, and the program as something to allow
@@ -14,24 +14,24 @@ from pathlib import Path
 
 from plimsoll.tools.terminal.paths import Paths
 from plimsoll.tools.terminal.read_only import (
-    Doubt,
+    ApprovalReason,
+    approval_reason,
     credential_patterns,
-    doubt_about,
-    grant_doubt,
+    grant_obstacle,
     grantable,
 )
-from plimsoll.tools.terminal.shell import Command, Unsupported, commands_in
-from plimsoll.tools.workplace import Workplace
+from plimsoll.tools.terminal.shell import ShellCommand, UnsupportedSyntax, commands_in
+from plimsoll.tools.workspace import Workspace
 
 EVERYTHING = "*"
 _MOST_DIRECTORIES = 8
 
 
 @dataclass(slots=True)
-class Verdict:
+class ApprovalDecision:
     """What is doubtful about a command line; without doubts it runs."""
 
-    doubts: list[Doubt] = field(default_factory=list)
+    doubts: list[ApprovalReason] = field(default_factory=list)
     used: set[str] = field(default_factory=set)  # programs that run because they were allowed
 
     @property
@@ -45,25 +45,25 @@ class Verdict:
         return () if "" in named else tuple(named)
 
 
-def verdict_on(
-    text: str, directory: Path, place: Workplace, allow: Collection[str] = (), granted: Collection[str] = ()
-) -> Verdict:
+def approval_for(
+    text: str, directory: Path, place: Workspace, allow: Collection[str] = (), granted: Collection[str] = ()
+) -> ApprovalDecision:
     """`allow` comes from the settings and may name anything, `granted` from a person's answers."""
-    verdict = Verdict()
+    verdict = ApprovalDecision()
     if EVERYTHING in allow:
         verdict.used.add(EVERYTHING)
         return verdict
     try:
         commands = commands_in(text)
         _judge(commands, verdict, _Rules(place, allow, granted), [directory])
-    except Unsupported as error:
-        verdict.doubts = [Doubt(f"uses {error}, so what it does is known only when it runs")]
+    except UnsupportedSyntax as error:
+        verdict.doubts = [ApprovalReason(f"uses {error}, so what it does is known only when it runs")]
     return verdict
 
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    place: Workplace
+    place: Workspace
     allow: Collection[str]
     granted: Collection[str]
 
@@ -76,20 +76,22 @@ class _Rules:
         return bool(named) or grantable(words) in self.granted
 
 
-def _judge(commands: Sequence[Command], verdict: Verdict, rules: _Rules, directories: list[Path]) -> None:
+def _judge(
+    commands: Sequence[ShellCommand], verdict: ApprovalDecision, rules: _Rules, directories: list[Path]
+) -> None:
     paths, home = Paths(rules.place.root, *credential_patterns()), rules.environment.get("HOME")
     for command in commands:
         for directory in list(directories):
             if not paths.is_inside(directory):
-                verdict.doubts.append(Doubt(f"runs in {directory}, outside of {paths.root}"))
+                verdict.doubts.append(ApprovalReason(f"runs in {directory}, outside of {paths.root}"))
                 return
             words = command.expanded(directory, home)
-            doubt = doubt_about(command, words, directory, paths, rules.environment)
+            doubt = approval_reason(command, words, directory, paths, rules.environment)
             if doubt is not None and doubt.program:
-                doubt = grant_doubt(words, directory, paths) or doubt
+                doubt = grant_obstacle(words, directory, paths) or doubt
             if doubt is not None and rules.allows(words):
                 verdict.used.add(words[0])
-                doubt = grant_doubt(words, directory, paths)
+                doubt = grant_obstacle(words, directory, paths)
             if doubt is not None:
                 verdict.doubts.append(doubt)
             elif words[0] == "cd":
@@ -97,4 +99,4 @@ def _judge(commands: Sequence[Command], verdict: Verdict, rules: _Rules, directo
                 if reached not in directories:
                     directories.append(reached)
         if len(directories) > _MOST_DIRECTORIES:
-            raise Unsupported("too many directories")
+            raise UnsupportedSyntax("too many directories")

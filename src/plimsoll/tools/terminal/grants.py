@@ -1,4 +1,4 @@
-"""Programs that a person allowed for good, by project: `approvals.json` in Plimsoll's home.
+"""Programs that the user allowed permanently, by project: `approvals.json` in Plimsoll's home.
 
     {"/home/ada/harbour": ["git commit", "pytest"]}
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll.tools.files.disk import write_all
-from plimsoll.tools.workplace import Workplace
+from plimsoll.tools.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +21,14 @@ class Grants:
 
     file: Path | None = None
 
-    def can_store(self, place: Workplace) -> bool:
+    def can_store(self, place: Workspace) -> bool:
         return self.file is not None and not place.is_inside(self.file.resolve())
 
-    def of(self, place: Workplace) -> frozenset[str]:
+    def of(self, place: Workspace) -> frozenset[str]:
         """What is allowed in a project."""
         return frozenset(self._read().get(str(place.root), ())) if self.can_store(place) else frozenset()
 
-    def add(self, place: Workplace, programs: Iterable[str]) -> None:
+    def add(self, place: Workspace, programs: Iterable[str]) -> None:
         if self.file is None or not self.can_store(place):
             return
         known = self._read()

@@ -1,4 +1,4 @@
-"""What a command wrote, made readable: no escape codes, no overwritten progress bars, no binary, no keys.
+"""Makes a command's output readable: no escape codes, overwritten progress bars, binary data or keys.
 
     b"10%\\r50%\\r100%\\n\\x1b[32mok\\x1b[0m\\n"   ->   "100%\\nok\\n"
 
@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from plimsoll.secrets import without_values
-from plimsoll.tools.limits import KeptBytes
+from plimsoll.tools.limits import BoundedBytes
 
 # Each alternative ends at the next escape at the latest, so that no output makes this slow.
 _ESCAPES = re.compile(
@@ -19,7 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SAMPLE = 8_192
 
 
-def readable(kept: KeptBytes, environment: Mapping[str, str]) -> str:
+def readable(kept: BoundedBytes, environment: Mapping[str, str]) -> str:
     """The output as text."""
     if is_binary(kept.head):
         return f"[binary output, {kept.total:,} bytes, not shown]"

@@ -1,4 +1,4 @@
-"""Where the words of a command lead: out of the project, or to a file with credentials.
+"""Whether the words of a command refer to paths outside the project or to credential files.
 
 Symbolic links are followed. A word counts as every path that it could be: the word, what stands
 behind `=` or `:` (`--file=x`, `HEAD:x`), and what follows a one-letter option (`-fx`).

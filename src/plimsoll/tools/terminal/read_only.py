@@ -1,4 +1,4 @@
-"""Whether a command only reads, and so may run without asking.
+"""Whether a command is read-only and may run without approval.
 
     git log --oneline -5 | head         None
     git -c alias.x='!rm -rf ~' x        Doubt("runs `git -c`, …")
@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.tools.terminal.paths import Paths
-from plimsoll.tools.terminal.shell import Command
+from plimsoll.tools.terminal.shell import ShellCommand
 
 _URL = re.compile(r"(?:https?|ssh|git)://")
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class ApprovalReason:
     """Why a person should be asked; `program` is what they may allow for good, if anything."""
 
     reason: str
@@ -65,31 +65,31 @@ class _Call:
     unknown: str = ""
 
 
-def doubt_about(
-    command: Command, words: Sequence[str], directory: Path, paths: Paths, environment: Mapping[str, str]
-) -> Doubt | None:
+def approval_reason(
+    command: ShellCommand, words: Sequence[str], directory: Path, paths: Paths, environment: Mapping[str, str]
+) -> ApprovalReason | None:
     """Why one simple command, expanded to these words, may do more than read."""
     name, program, arguments, moved = _found(words)
     key = grantable(words)
     label = f"runs `{words[0]}`"
     if program is None:
-        return Doubt(f"runs `{name}`, which is not known to only read", key)
+        return ApprovalReason(f"runs `{name}`, which is not known to only read", key)
     if _is_replaceable(words[0], paths, environment):
-        return Doubt(f"{label}, a program that the project itself could bring", key)
+        return ApprovalReason(f"{label}, a program that the project itself could bring", key)
     if program.is_free:
         return _path_doubt(words[1:], directory, paths, names=True) if _has_pattern(command) else None
     call = _read(program, arguments)
     if call.unknown:
-        return Doubt(f"runs `{name}` with {call.unknown!r}, which is not known to only read", key)
+        return ApprovalReason(f"runs `{name}` with {call.unknown!r}, which is not known to only read", key)
     paths_given = call.operands
     if program.first and not call.options & set(program.no_first.split()):
         if not call.operands or not re.fullmatch(program.first, call.operands[0]):
-            return Doubt(f"runs `{name}` in a way that is not known to only read", key)
+            return ApprovalReason(f"runs `{name}` in a way that is not known to only read", key)
         paths_given = call.operands[1:]
     is_other = program.operands and not all(re.fullmatch(program.operands, word) for word in paths_given)
     is_short = program.needs and not call.options & set(program.needs.split())
     if is_other or is_short or len(call.operands) > program.most:
-        return Doubt(f"runs `{name}` in a way that is not known to only read", key)
+        return ApprovalReason(f"runs `{name}` in a way that is not known to only read", key)
     for folder in moved:
         if found := _path_doubt([folder], directory, paths, names=True):
             return found
@@ -100,11 +100,11 @@ def doubt_about(
         if found := _path_doubt(given, directory, paths, names=program.names, trees=reads_trees):
             return found
     if words[0] == "git" and (setting := _program_in_git_settings(directory, environment)):
-        return Doubt(f"runs `git` where {setting} in the repository's settings names a program")
+        return ApprovalReason(f"runs `git` where {setting} in the repository's settings names a program")
     return None
 
 
-def grant_doubt(words: Sequence[str], directory: Path, paths: Paths) -> Doubt | None:
+def grant_obstacle(words: Sequence[str], directory: Path, paths: Paths) -> ApprovalReason | None:
     """Why a program that is allowed is asked about all the same: the paths in its words."""
     return _path_doubt([word for word in words[1:] if not _URL.match(word)], directory, paths, names=False)
 
@@ -193,16 +193,16 @@ def _pieces(word: str, valued: Collection[str]) -> Iterator[tuple[str, str | Non
 
 def _path_doubt(
     words: Sequence[str], directory: Path, paths: Paths, *, names: bool, trees: bool = False
-) -> Doubt | None:
+) -> ApprovalReason | None:
     for word in words:
         if reason := paths.problem(word, directory, names_only=names):
-            return Doubt(reason)
+            return ApprovalReason(reason)
     if trees and (reason := paths.tree_problem(words or ["."], directory)):
-        return Doubt(reason)
+        return ApprovalReason(reason)
     return None
 
 
-def _has_pattern(command: Command) -> bool:
+def _has_pattern(command: ShellCommand) -> bool:
     return any(word.pattern is not None or word.has_home for word in command.words)
 
 

@@ -1,4 +1,4 @@
-"""Commands in bubblewrap: the project can be written, the rest of the machine only read.
+"""Runs commands in bubblewrap: the project is writable, the rest of the machine read-only.
 
     /           read-only            /tmp, /run   empty and the command's own (no sockets of services)
     project     read and write       network      none, unless `tools.terminal.network` allows it

@@ -1,11 +1,11 @@
-"""The part of the shell's language in which a command line means exactly what it says.
+"""Parses the subset of shell syntax whose meaning is unambiguous.
 
     rg -n 'a b' src 2>/dev/null | head -5        [Command(rg, -n, a b, src), Command(head, -5)]
     rg $(cat names)                              Unsupported("a substitution")
 
 Words, quotes, escapes, `*` and `?`, `~`, line continuations, comments, the separators
 `;` `|` `&&` `||` and newline, and redirections that lose or merge output. Everything else
-is `Unsupported`: variables, substitutions, here-documents, files, background jobs, braces,
+is `UnsupportedSyntax`: variables, substitutions, here-documents, files, background jobs, braces,
 functions, compound commands. For what it accepts, the words are the words that bash passes on;
 the tests compare the two.
 """
@@ -50,12 +50,12 @@ _RESERVED = frozenset(
 )
 
 
-class Unsupported(Exception):
+class UnsupportedSyntax(Exception):
     """The command uses more of the shell than is understood here; says what."""
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ShellWord:
     """A word without its quotes; `pattern` is the glob that it is, where it is one."""
 
     text: str
@@ -64,38 +64,38 @@ class Word:
 
 
 @dataclass(slots=True)
-class Command:
+class ShellCommand:
     """One simple command."""
 
-    words: list[Word] = field(default_factory=list)
+    words: list[ShellWord] = field(default_factory=list)
 
     def expanded(self, directory: Path, home: str | None) -> list[str]:
         """The words that the program gets when it is started in a directory."""
         return [text for word in self.words for text in _expanded(word, directory, home)]
 
 
-def commands_in(text: str) -> list[Command]:
+def commands_in(text: str) -> list[ShellCommand]:
     """The simple commands in the order in which they are written."""
     if _CONTROL.search(text):
-        raise Unsupported("control characters")
-    found, current, needs_more = [], Command(), False
+        raise UnsupportedSyntax("control characters")
+    found, current, needs_more = [], ShellCommand(), False
     for kind, token in _tokens(text):
         if kind == "word":
             current.words.append(_word(token))
         elif kind == "separator":
             if current.words:
                 found.append(current)
-                current, needs_more = Command(), token not in (";", "\n")
+                current, needs_more = ShellCommand(), token not in (";", "\n")
             elif token != "\n":
-                raise Unsupported(f"{token!r} without a command in front of it")
+                raise UnsupportedSyntax(f"{token!r} without a command in front of it")
     if current.words:
         found.append(current)
     elif needs_more:
-        raise Unsupported("an unfinished command")
+        raise UnsupportedSyntax("an unfinished command")
     for command in found:
         first = command.words[0].text
         if first in _RESERVED or _ASSIGNMENT.match(first):
-            raise Unsupported("variables" if "=" in first else f"the shell's {first!r}")
+            raise UnsupportedSyntax("variables" if "=" in first else f"the shell's {first!r}")
     return found
 
 
@@ -104,12 +104,12 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise Unsupported(_named(text[at:]))
+            raise UnsupportedSyntax(_named(text[at:]))
         kind, token = match.lastgroup or "", match.group()
         if before == "word" and kind == "redirection" and text[at - 1].isdigit():
-            raise Unsupported("a redirection")  # the digits would be the number of the stream
+            raise UnsupportedSyntax("a redirection")  # the digits would be the number of the stream
         if before == "word" and kind == "comment":
-            raise Unsupported("'#' behind an escaped blank")  # which is no comment
+            raise UnsupportedSyntax("'#' behind an escaped blank")  # which is no comment
         at, before = match.end(), kind
         yield kind, token
 
@@ -123,7 +123,7 @@ def _named(rest: str) -> str:
     return next((name for start, name in kinds.items() if rest.startswith(start)), f"{rest[:1]!r}")
 
 
-def _word(token: str) -> Word:
+def _word(token: str) -> ShellWord:
     pieces, pattern, is_pattern = [], [], False
     for match in _PIECE.finditer(token):
         bare = match["bare"]
@@ -136,22 +136,22 @@ def _word(token: str) -> Word:
         pieces.append(text)
         pattern.append(text if bare in ("*", "?") else glob.escape(text))
     if _OTHER_TILDE.search(token):
-        raise Unsupported("'~' in another way than '~/'")
+        raise UnsupportedSyntax("'~' in another way than '~/'")
     text = "".join(pieces)
-    return Word(text, "".join(pattern) if is_pattern else None, token.startswith("~"))
+    return ShellWord(text, "".join(pattern) if is_pattern else None, token.startswith("~"))
 
 
-def _expanded(word: Word, directory: Path, home: str | None) -> list[str]:
+def _expanded(word: ShellWord, directory: Path, home: str | None) -> list[str]:
     text, pattern = word.text, word.pattern
     if word.has_home:
         if not home:
-            raise Unsupported("'~' without HOME")
+            raise UnsupportedSyntax("'~' without HOME")
         text, pattern = home + text[1:], None if pattern is None else glob.escape(home) + pattern[1:]
     if pattern is None:
         return [text]
     if any(part.startswith(".") and fnmatchcase("..", part) for part in pattern.split("/")):
-        raise Unsupported("a pattern that fits '..'")  # in bash before 5.2
+        raise UnsupportedSyntax("a pattern that fits '..'")  # in bash before 5.2
     matches = list(islice(glob.iglob(pattern, root_dir=directory), _MOST_MATCHES + 1))  # noqa: PTH207, bash's rules
     if len(matches) > _MOST_MATCHES:
-        raise Unsupported(f"a pattern that fits more than {_MOST_MATCHES:,} files")
+        raise UnsupportedSyntax(f"a pattern that fits more than {_MOST_MATCHES:,} files")
     return matches or [text]

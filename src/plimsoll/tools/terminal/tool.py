@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plimsoll.tools.definitions import definition_of
-from plimsoll.tools.files.nearest import missing
-from plimsoll.tools.limits import KeptBytes, shortened
+from plimsoll.tools.files.suggestions import missing
+from plimsoll.tools.limits import BoundedBytes, shortened
 from plimsoll.tools.process import run_process
 from plimsoll.tools.settings import TerminalSettings
-from plimsoll.tools.terminal.approval import Verdict, verdict_on
+from plimsoll.tools.terminal.approval import ApprovalDecision, approval_for
 from plimsoll.tools.terminal.grants import Grants
 from plimsoll.tools.terminal.output import readable
 from plimsoll.tools.terminal.sandbox import sandboxed
@@ -52,7 +52,8 @@ class Terminal(Tool):
         super().__init__(definition_of("terminal"))
         self._seconds, self._longest = seconds, longest
         self._settings, self._grants = settings or TerminalSettings(), grants or Grants()
-        self._judged: tuple[Arguments, Verdict] = {}, Verdict()  # the last call that was asked about
+        # The last call that was asked about.
+        self._judged: tuple[Arguments, ApprovalDecision] = {}, ApprovalDecision()
 
     async def needs_approval(self, arguments: Arguments, context: ToolContext) -> Approval | None:
         # In a thread: it looks at files and asks git for its settings.
@@ -66,11 +67,11 @@ class Terminal(Tool):
     def grant(self, names: Sequence[str], context: ToolContext) -> None:
         self._grants.add(context.workplace, names)
 
-    def _verdict(self, arguments: Arguments, context: ToolContext) -> Verdict:
+    def _verdict(self, arguments: Arguments, context: ToolContext) -> ApprovalDecision:
         place = context.workplace
         directory = place.resolve(arguments["workdir"]) if arguments.get("workdir") else place.standing()
         granted = self._grants.of(place)
-        return verdict_on(arguments["command"], directory, place, self._settings.allow, granted)
+        return approval_for(arguments["command"], directory, place, self._settings.allow, granted)
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         place = context.workplace
@@ -81,7 +82,7 @@ class Terminal(Tool):
         if not directory.is_dir():
             return failed(f"workdir {missing(directory, place)}")
         seconds = min(float(arguments.get("timeout") or self._seconds), self._longest)
-        kept = KeptBytes()
+        kept = BoundedBytes()
         try:
             environment = await self._environment(arguments, context)
             code, ended_in = await self._run_shell(
@@ -113,7 +114,7 @@ class Terminal(Tool):
         root: Path,
         environment: Mapping[str, str],
         seconds: float,
-        kept: KeptBytes,
+        kept: BoundedBytes,
     ) -> tuple[int | None, Path | None]:
         """The exit code and the directory in which the shell ended, where it says so."""
         shell = shutil.which("bash") or "/bin/sh"
@@ -168,7 +169,7 @@ def _exit_line(code: int) -> str:
     return f"exit code: {128 - code} (ended by {name})"
 
 
-def _result(last: str, kept: KeptBytes, context: ToolContext, is_error: bool = False) -> ToolResult:
+def _result(last: str, kept: BoundedBytes, context: ToolContext, is_error: bool = False) -> ToolResult:
     """Output and last line within the limit; the last line always whole."""
     output = readable(kept, context.workplace.environment)
     room = max(0, context.output_limit - len(last) - 1)

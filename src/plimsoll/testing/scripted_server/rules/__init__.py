@@ -1,1 +1,1 @@
-"""What providers refuse, and the words that they use."""
+"""What providers refuse, with their error messages."""

@@ -1,4 +1,4 @@
-"""What Anthropic refuses, with its words.
+"""What Anthropic refuses, with its error messages.
 
 Checked on the wire as it came, because decoding mends much of it. The first
 refusal in reading order is the answer; a request without one is accepted.
@@ -12,7 +12,7 @@ from plimsoll.dialects.anthropic import rules_for
 from plimsoll.messages import validate
 from plimsoll.testing.scripted_server.rules.anthropic_history import history_refusals
 from plimsoll.testing.scripted_server.rules.anthropic_markers import blocks_of, marker_refusals
-from plimsoll.testing.scripted_server.rules.inquiry import Inquiry
+from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
 from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
@@ -53,18 +53,18 @@ def shape_refusals(body: dict[str, Any], counts_only: bool) -> Iterator[Refusal]
                 yield bad(f"messages.{index}.content: Input should be a valid string or a valid array")
 
 
-def refusals(inquiry: Inquiry) -> Iterator[Refusal]:
+def refusals(checked: CheckedRequest) -> Iterator[Refusal]:
     """Why the request is refused."""
-    yield from marker_refusals(inquiry.body)
-    yield from history_refusals(inquiry)
-    yield from _tools(inquiry)
-    yield from _settings(inquiry)
-    yield from _left_over(inquiry)
-    yield from _sizes(inquiry)
+    yield from marker_refusals(checked.body)
+    yield from history_refusals(checked)
+    yield from _tools(checked)
+    yield from _settings(checked)
+    yield from _left_over(checked)
+    yield from _sizes(checked)
 
 
-def _tools(inquiry: Inquiry) -> Iterator[Refusal]:
-    tools = blocks_of(inquiry.body.get("tools"))
+def _tools(checked: CheckedRequest) -> Iterator[Refusal]:
+    tools = blocks_of(checked.body.get("tools"))
     for index, tool in enumerate(tools):
         if tool.get("type") not in (None, "custom"):
             continue  # a tool of the provider's own
@@ -75,7 +75,7 @@ def _tools(inquiry: Inquiry) -> Iterator[Refusal]:
     names = [tool.get("name") for tool in tools]
     if len(set(map(str, names))) < len(names):
         yield bad("tools: Tool names must be unique.")
-    choice = inquiry.body.get("tool_choice")
+    choice = checked.body.get("tool_choice")
     if choice is None:
         return
     if not isinstance(choice, dict):
@@ -90,27 +90,27 @@ def _tools(inquiry: Inquiry) -> Iterator[Refusal]:
         yield bad("tool_choice may only be specified while providing tools.")
     elif choice["type"] == "tool" and choice.get("name") not in names:
         yield bad(f"Tool '{choice.get('name')}' not found in provided tools")
-    elif choice["type"] in ("any", "tool") and _thinks(inquiry):
+    elif choice["type"] in ("any", "tool") and _thinks(checked):
         yield bad("Thinking may not be enabled when tool_choice forces tool use.")
 
 
-def _thinks(inquiry: Inquiry) -> bool:
-    thinking = inquiry.request.thinking
-    return inquiry.card.preserved_thinking or bool(thinking and thinking.mode in ("enabled", "adaptive"))
+def _thinks(checked: CheckedRequest) -> bool:
+    thinking = checked.request.thinking
+    return checked.card.preserved_thinking or bool(thinking and thinking.mode in ("enabled", "adaptive"))
 
 
-def _settings(inquiry: Inquiry) -> Iterator[Refusal]:
-    body, rules = inquiry.body, rules_for(inquiry.request.model)
+def _settings(checked: CheckedRequest) -> Iterator[Refusal]:
+    body, rules = checked.body, rules_for(checked.request.model)
     for name in ("temperature", "top_p", "top_k"):
         if body.get(name) is not None and not rules.sampling:
             yield bad(f"`{name}` is deprecated for this model.")
     temperature = body.get("temperature")
     if isinstance(temperature, int | float) and not 0 <= temperature <= 1:
         yield bad("temperature: range: 0..1")
-    thinking = inquiry.request.thinking
+    thinking = checked.request.thinking
     if thinking is None or thinking.mode is None:
         return
-    if thinking.mode == "disabled" and inquiry.card.preserved_thinking:
+    if thinking.mode == "disabled" and checked.card.preserved_thinking:
         yield bad('"thinking.type.disabled" is not supported for this model.')
     if thinking.mode != "enabled":
         return
@@ -119,7 +119,7 @@ def _settings(inquiry: Inquiry) -> Iterator[Refusal]:
             '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
             '"output_config.effort" to control thinking behavior.'
         )
-    budget, limit = thinking.budget_tokens, inquiry.request.max_tokens
+    budget, limit = thinking.budget_tokens, checked.request.max_tokens
     if budget is None:
         yield bad("thinking.enabled.budget_tokens: Field required")
     elif budget < _LEAST_BUDGET:
@@ -131,25 +131,25 @@ def _settings(inquiry: Inquiry) -> Iterator[Refusal]:
         )
 
 
-def _left_over(inquiry: Inquiry) -> Iterator[Refusal]:
+def _left_over(checked: CheckedRequest) -> Iterator[Refusal]:
     """What our own validator finds and no rule above did.
 
     On this wire any object is an input. One that stands for arguments which are no JSON is decoded to them.
     """
-    for violation in validate(inquiry.request.messages, "anthropic"):
+    for violation in validate(checked.request.messages, "anthropic"):
         if violation.code == "bad_arguments":
             continue
         yield bad(f"messages.{violation.index}: {violation.detail}")
 
 
-def _sizes(inquiry: Inquiry) -> Iterator[Refusal]:
-    card, limit, prompt = inquiry.card, inquiry.request.max_tokens, inquiry.prompt_tokens
-    if inquiry.counts_only:
+def _sizes(checked: CheckedRequest) -> Iterator[Refusal]:
+    card, limit, prompt = checked.card, checked.request.max_tokens, checked.prompt_tokens
+    if checked.counts_only:
         return
     if limit is not None and limit > card.output_cap:
         yield bad(
             f"max_tokens: {limit} > {card.output_cap}, which is the maximum allowed number of output tokens for "
-            f"{inquiry.request.model}"
+            f"{checked.request.model}"
         )
     if prompt > card.prompt_limit:
         yield bad(f"prompt is too long: {prompt} tokens > {card.prompt_limit} maximum")

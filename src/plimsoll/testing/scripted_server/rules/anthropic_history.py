@@ -7,7 +7,7 @@ from typing import Any
 
 from plimsoll.dialects.blocks.assistant import THINKING_TYPES
 from plimsoll.testing.scripted_server.rules.anthropic_markers import blocks_of
-from plimsoll.testing.scripted_server.rules.inquiry import Inquiry
+from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
 from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
@@ -21,18 +21,18 @@ _BOUND = (
 )
 
 
-def history_refusals(inquiry: Inquiry) -> Iterator[Refusal]:
+def history_refusals(checked: CheckedRequest) -> Iterator[Refusal]:
     """Why the conversation is refused."""
-    messages: list[dict[str, Any]] = inquiry.body["messages"]
-    yield from _roles(messages, inquiry)
-    yield from _empty(messages, inquiry.body.get("system"))
+    messages: list[dict[str, Any]] = checked.body["messages"]
+    yield from _roles(messages, checked)
+    yield from _empty(messages, checked.body.get("system"))
     yield from _calls(messages)
     yield from _pairs(messages)
-    yield from _thinking(messages, inquiry)
+    yield from _thinking(messages, checked)
 
 
-def _roles(messages: list[dict[str, Any]], inquiry: Inquiry) -> Iterator[Refusal]:
-    model = inquiry.request.model.lower()
+def _roles(messages: list[dict[str, Any]], checked: CheckedRequest) -> Iterator[Refusal]:
+    model = checked.request.model.lower()
     for index, message in enumerate(messages):
         if message["role"] == "system" and not (
             _INLINE_SYSTEM.search(model) and _ends_a_turn(messages, index)
@@ -43,7 +43,7 @@ def _roles(messages: list[dict[str, Any]], inquiry: Inquiry) -> Iterator[Refusal
             )
     if messages[0]["role"] != "user":
         yield bad('messages: first message must use the "user" role')
-    if messages[-1]["role"] == "assistant" and _NO_PREFILL.search(inquiry.card.name):
+    if messages[-1]["role"] == "assistant" and _NO_PREFILL.search(checked.card.name):
         yield bad(
             "This model does not support assistant message prefill. The conversation must end with a user message."
         )
@@ -139,27 +139,27 @@ def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
         asked = [str(b.get("id")) for b in blocks if b.get("type") == "tool_use"] if is_assistant else []
 
 
-def _thinking(messages: list[dict[str, Any]], inquiry: Inquiry) -> Iterator[Refusal]:
-    if inquiry.card.family != "claude":
+def _thinking(messages: list[dict[str, Any]], checked: CheckedRequest) -> Iterator[Refusal]:
+    if checked.card.family != "claude":
         return
     latest = max((i for i, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
     for nth, message in enumerate(messages):
         blocks = blocks_of(message["content"])
         for index, block in enumerate(blocks):
             if block.get("type") in THINKING_TYPES:
-                yield from _block(f"messages.{nth}.content.{index}", block, inquiry, is_latest=nth == latest)
+                yield from _block(f"messages.{nth}.content.{index}", block, checked, is_latest=nth == latest)
         if message["role"] == "assistant" and blocks and blocks[-1].get("type") in THINKING_TYPES:
             yield bad(f"messages.{nth}: The final block in an assistant message cannot be `thinking`.")
-    yield from _taken_out(messages, latest, inquiry)
-    yield from _bindings(messages, inquiry)
+    yield from _taken_out(messages, latest, checked)
+    yield from _bindings(messages, checked)
 
 
-def _block(path: str, block: dict[str, Any], inquiry: Inquiry, is_latest: bool) -> Iterator[Refusal]:
+def _block(path: str, block: dict[str, Any], checked: CheckedRequest, is_latest: bool) -> Iterator[Refusal]:
     kind = block["type"]
     field = "signature" if kind == "thinking" else "data"
     if not block.get(field):
         yield bad(f"{path}.{kind}.{field}: Field required")
-    issued = inquiry.memory.issued(block)
+    issued = checked.memory.issued(block)
     if issued is None:
         yield bad(f"{path}: Invalid `{field}` in `{kind}` block")
     elif block.get("thinking") != issued.block.get("thinking"):
@@ -171,14 +171,14 @@ def _block(path: str, block: dict[str, Any], inquiry: Inquiry, is_latest: bool) 
         yield bad(f"{path}: Invalid `{field}` in `{kind}` block")
 
 
-def _taken_out(messages: list[dict[str, Any]], latest: int, inquiry: Inquiry) -> Iterator[Refusal]:
+def _taken_out(messages: list[dict[str, Any]], latest: int, checked: CheckedRequest) -> Iterator[Refusal]:
     """With extended thinking, the thinking that led to the calls being answered must still be there."""
-    thinking = inquiry.request.thinking
+    thinking = checked.request.thinking
     if thinking is None or thinking.mode != "enabled" or latest != len(messages) - 2:
         return
     blocks = blocks_of(messages[latest]["content"])
     calls = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
-    if calls and inquiry.memory.thought_before(calls[0]) and blocks[0].get("type") not in THINKING_TYPES:
+    if calls and checked.memory.thought_before(calls[0]) and blocks[0].get("type") not in THINKING_TYPES:
         yield bad(
             f"messages.{latest}.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
             f"`{blocks[0].get('type')}`. When `thinking` is enabled, a final `assistant` message must start with a "
@@ -186,14 +186,14 @@ def _taken_out(messages: list[dict[str, Any]], latest: int, inquiry: Inquiry) ->
         )
 
 
-def _bindings(messages: list[dict[str, Any]], inquiry: Inquiry) -> Iterator[Refusal]:
-    wanted = inquiry.body.get("thinking")
+def _bindings(messages: list[dict[str, Any]], checked: CheckedRequest) -> Iterator[Refusal]:
+    wanted = checked.body.get("thinking")
     binding = wanted.get("block_binding") if isinstance(wanted, dict) else None
     drops = isinstance(binding, dict) and binding.get("prefix_mismatch_behavior") == "drop_block"
-    if not inquiry.card.preserved_thinking or drops:
+    if not checked.card.preserved_thinking or drops:
         return
-    for violation in inquiry.memory.broken_bindings(inquiry.request):
-        before = inquiry.request.messages[: violation.index]
+    for violation in checked.memory.broken_bindings(checked.request):
+        before = checked.request.messages[: violation.index]
         spoken = sum(message.get("role") == "assistant" for message in before)
         nth = [
             i for i, message in enumerate(messages) if message["role"] == "assistant" and message["content"]

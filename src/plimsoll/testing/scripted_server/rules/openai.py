@@ -1,4 +1,4 @@
-"""What OpenAI refuses, with its words; for a Claude model, what OpenRouter and Anthropic behind it refuse."""
+"""What OpenAI refuses, with its error messages; for a Claude model, what OpenRouter and Anthropic refuse."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 from plimsoll.dialects.openai.request import limit_key
 from plimsoll.messages import Violation, answered_id, call_ids, tool_calls, validate
 from plimsoll.testing.scripted_server.rules.anthropic_markers import marker_refusals
-from plimsoll.testing.scripted_server.rules.inquiry import Inquiry
+from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
 from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
@@ -37,16 +37,16 @@ def shape_refusals(body: dict[str, Any]) -> Iterator[Refusal]:
             yield from _role(f"messages[{index}]", message)
 
 
-def refusals(inquiry: Inquiry) -> Iterator[Refusal]:
+def refusals(checked: CheckedRequest) -> Iterator[Refusal]:
     """Why the request is refused."""
-    yield from _messages(inquiry)
-    yield from _tools(inquiry.body)
-    yield from _limits(inquiry)
-    yield from _reasoning(inquiry)
-    if inquiry.card.family == "claude":
-        for refusal in marker_refusals(_as_provider_sees(inquiry.body)):
+    yield from _messages(checked)
+    yield from _tools(checked.body)
+    yield from _limits(checked)
+    yield from _reasoning(checked)
+    if checked.card.family == "claude":
+        for refusal in marker_refusals(_as_provider_sees(checked.body)):
             yield replace(refusal, said_by="provider")
-    yield from _overflow(inquiry)
+    yield from _overflow(checked)
 
 
 def _role(place: str, message: Any) -> Iterator[Refusal]:
@@ -64,8 +64,8 @@ def _role(place: str, message: Any) -> Iterator[Refusal]:
         yield _one_of(message["role"], _ROLES, f"{place}.role")
 
 
-def _messages(inquiry: Inquiry) -> Iterator[Refusal]:
-    messages = inquiry.body["messages"]
+def _messages(checked: CheckedRequest) -> Iterator[Refusal]:
+    messages = checked.body["messages"]
     for violation in validate(messages, "openai"):
         yield _worded(violation, messages)
 
@@ -165,8 +165,8 @@ def _tools(body: dict[str, Any]) -> Iterator[Refusal]:
             yield bad(f"Tool choice '{named}' not found in 'tools' parameter.", "tool_choice")
 
 
-def _limits(inquiry: Inquiry) -> Iterator[Refusal]:
-    body, card = inquiry.body, inquiry.card
+def _limits(checked: CheckedRequest) -> Iterator[Refusal]:
+    body, card = checked.body, checked.card
     if body.get("stream_options") is not None and not body.get("stream"):
         yield bad(
             "The 'stream_options' parameter is only allowed when 'stream' is enabled.", "stream_options"
@@ -175,7 +175,7 @@ def _limits(inquiry: Inquiry) -> Iterator[Refusal]:
         limit = body.get(name)
         if limit is None:
             continue
-        if name == "max_tokens" and limit_key(inquiry.request.model) != name:
+        if name == "max_tokens" and limit_key(checked.request.model) != name:
             yield bad(
                 "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
                 "'max_completion_tokens' instead.",
@@ -197,9 +197,9 @@ def _limits(inquiry: Inquiry) -> Iterator[Refusal]:
             )
 
 
-def _reasoning(inquiry: Inquiry) -> Iterator[Refusal]:
+def _reasoning(checked: CheckedRequest) -> Iterator[Refusal]:
     """Fields that only models take which think, or only those which do not."""
-    body, card = inquiry.body, inquiry.card
+    body, card = checked.body, checked.card
     if card.family != "gpt":
         return
     effort = body.get("reasoning_effort")
@@ -230,9 +230,9 @@ def _reasoning(inquiry: Inquiry) -> Iterator[Refusal]:
         )
 
 
-def _overflow(inquiry: Inquiry) -> Iterator[Refusal]:
-    card, prompt, tools = inquiry.card, inquiry.prompt_tokens, inquiry.tools_tokens
-    limit = inquiry.request.max_tokens or 0
+def _overflow(checked: CheckedRequest) -> Iterator[Refusal]:
+    card, prompt, tools = checked.card, checked.prompt_tokens, checked.tools_tokens
+    limit = checked.request.max_tokens or 0
     if card.family == "claude":
         if prompt + limit > card.window:
             of_tools = f", {tools} of tool input" if tools else ""

@@ -1,4 +1,4 @@
-"""A request that is turned down: status, type, words, in the shape of its dialect.
+"""A refused request: status, type and message in the dialect's format.
 
 Anthropic    {"type": "error", "error": {type, message}, "request_id": …}
 OpenAI       {"error": {message, type, param, code}}

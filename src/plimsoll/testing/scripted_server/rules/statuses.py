@@ -1,4 +1,4 @@
-"""The words with which each provider answers a status, as far as they are publicly known."""
+"""Each provider's error message for a status, where publicly known."""
 
 from dataclasses import replace
 

@@ -1,0 +1,164 @@
+"""The record of a compaction: which facts it kept, who wrote its summary, and what the summary cost."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ParamSpec
+
+from plimsoll.archive import UsageRecord
+from plimsoll.context import CompactionReport
+from plimsoll.context.calibration import calibrate
+from plimsoll.context.gate import refusal
+from plimsoll.context.ledger import read_facts
+from plimsoll.dialects import Usage
+from plimsoll.messages import Message, Wire, arguments_text, text_of, tool_calls
+from plimsoll.models import ModelCard
+from plimsoll.models import estimate_messages_tokens_rough as weigh
+
+P = ParamSpec("P")
+_NO_MODEL = "no model summary"
+
+
+class SummaryAccount:
+    """What the summaries of one conversation used, however their requests ended. Any thread may add to it.
+
+    `charge` is told at once, so that limits hold. The archive is told when the conversation is next stored, and a
+    compaction's event has the money of everything since the last one.
+    """
+
+    def __init__(self, charge: Callable[[UsageRecord], None] | None = None) -> None:
+        self.charge = charge
+        self._lock = threading.Lock()
+        self._unstored: list[UsageRecord] = []
+        self._untold: list[UsageRecord] = []
+
+    def add(self, card: ModelCard, usage: Usage) -> None:
+        """A request for a summary used this much."""
+        record = record_of(card, usage, "summary")
+        with self._lock:
+            self._unstored.append(record)
+            self._untold.append(record)
+        if self.charge is not None:
+            self.charge(record)
+
+    def take_untold(self) -> tuple[UsageRecord, ...]:
+        """What no event of a compaction has told yet."""
+        with self._lock:
+            taken, self._untold = self._untold, []
+        return tuple(taken)
+
+    async def store(self, used: Callable[[UsageRecord], Awaitable[None]]) -> None:
+        """Hand everything to the archive that it does not have yet; what it cannot take is kept."""
+        with self._lock:
+            taken, self._unstored = self._unstored, []
+        while taken:
+            try:
+                await used(taken[0])
+            except BaseException:
+                with self._lock:
+                    self._unstored[:0] = taken
+                raise
+            del taken[0]
+
+
+def on_this_loop(function: Callable[P, None]) -> Callable[P, None]:
+    """The same function for any thread: it runs on the loop that is running now, while that is open."""
+    loop = asyncio.get_running_loop()
+
+    def call(*arguments: P.args, **named: P.kwargs) -> None:
+        with suppress(RuntimeError):  # the loop has closed, and with it everybody who keeps accounts
+            loop.call_soon_threadsafe(partial(function, *arguments, **named))
+
+    return call
+
+
+def money_of(card: ModelCard, usage: Usage) -> float | None:
+    """What a reply cost in USD; None where the card has no prices."""
+    prices = card.prices_for(usage.prompt_tokens)
+    if not prices.input and not prices.output:
+        return 0.0 if card.known else None
+    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+    hour = usage.cache_write_1h_tokens or 0
+    plain = max(0, usage.prompt_tokens - read - written)
+    cost = plain * prices.input + read * prices.cache_read + usage.completion_tokens * prices.output
+    return (cost + (written - hour) * prices.write_5m + hour * prices.write_1h) / 1_000_000
+
+
+def record_of(card: ModelCard, usage: Usage, purpose: str = "turn") -> UsageRecord:
+    """What one request used, for the archive."""
+    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+    return UsageRecord(
+        model=card.name,
+        input=max(0, usage.prompt_tokens - read - written),
+        cache_read=read,
+        cache_write=written,
+        output=usage.completion_tokens,
+        money=money_of(card, usage),
+        purpose=purpose,
+    )
+
+
+def total_of(records: Iterable[UsageRecord]) -> float | None:
+    """The money of these together; None where there are none, or the price of one is unknown."""
+    prices = [record.money for record in records]
+    known = [price for price in prices if price is not None]
+    return sum(known) if prices and len(known) == len(prices) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What the host finds about a lighter view: why it may not replace the view, its weight, and what it kept."""
+
+    refused: str
+    before: int  # estimated tokens
+    after: int
+    ledger: dict[str, Any]
+
+    def expected(self, tokens: int, overhead: int) -> int:
+        """What the provider will count for it, where it counts `tokens` for the view, `overhead` besides messages."""
+        return calibrate(self.before, tokens, overhead).counted(self.after)
+
+
+def assess(
+    view: Sequence[Message], after: Sequence[Message], wire: Wire, report: CompactionReport | None
+) -> Assessment:
+    """Look at a lighter view. Of 200,000 tokens this takes 150 ms, so it is not done on the event loop."""
+    before = weigh(view)
+    refused = refusal(view, before, after, wire)
+    if refused:
+        return Assessment(refused, before, 0, {})
+    return Assessment("", before, weigh(after), ledger_of(view, after, report))
+
+
+def ledger_of(
+    before: Sequence[Message], after: Sequence[Message], report: CompactionReport | None
+) -> dict[str, Any]:
+    """For each kind of fact, how many there were and how many the lighter view still names; and how it was made."""
+    facts = read_facts(before)
+    text = "\n".join(_words(after))
+    kinds: Mapping[str, Iterable[str]] = {
+        "constraints": facts.constraints,
+        "files": facts.files,
+        "commands": facts.commands,
+        "commits": facts.commits,
+        "decisions": facts.decisions,
+    }
+    ledger: dict[str, Any] = {
+        kind: {"had": len(found), "kept": sum(one in text for one in found)}
+        for kind, names in kinds.items()
+        if (found := list(names))
+    }
+    if report is not None:
+        ledger |= {"summary": report.summary_source, "steps": list(report.steps)}
+        if any(step.startswith(_NO_MODEL) for step in report.steps):
+            ledger["degraded"] = True
+    return ledger
+
+
+def _words(messages: Sequence[Message]) -> Iterable[str]:
+    for message in messages:
+        yield text_of(message)
+        yield from (arguments_text(call) for call in tool_calls(message))

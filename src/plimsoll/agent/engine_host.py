@@ -1,0 +1,292 @@
+"""Hosts a context engine: reports each of its failures once and keeps the conversation going.
+
+    ask(method) ─┬─ answered ──► the answer
+                 ├─ raised ────► a default, and one notice for this method
+                 └─ hung ──────► a default, one notice, and from then on the built-in serves
+
+Engines are foreign code. They run in threads of their own within deadlines and get only
+the arguments that they accept, as copies. While one compresses in the background it may
+be asked for small things.
+"""
+
+import asyncio
+import copy
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import accumulate
+from typing import Any, TypeGuard, TypeVar
+
+from plimsoll.agent.compaction_record import Assessment, assess
+from plimsoll.agent.isolation import assess_in_worker, draft_in_worker, is_isolatable
+from plimsoll.agent.plugin_calls import DeadlineExceeded, accepted_arguments, call_in_thread, error_text
+from plimsoll.agent.workers import CannotStart, Workers
+from plimsoll.context import Budget, CompactionReport, ContextCompressor, ContextEngine
+from plimsoll.messages import Message, Wire, match_messages
+from plimsoll.models import estimate_message_tokens
+from plimsoll.providers.auxiliary.watch import CURRENT, SummaryWatch
+
+T = TypeVar("T")
+HEAVY_TOKENS = 20_000  # takes 25 ms to compact; less is done before it has reached another process
+SMALL_DEADLINE = 10.0  # seconds for everything but `compress`
+SUMMARY_SHARE = 0.9  # of the seconds for a compaction, for its summary model; code needs the rest
+TOO_LONG = "the summary model took longer than the compaction may"
+_MORE = 0.05  # share of the window by which a view must grow until a wish that came to nothing counts again
+
+
+class EngineHost:
+    """The engine that serves, and what is known about its failures."""
+
+    def __init__(
+        self,
+        engine: ContextEngine,
+        fallback: ContextCompressor | None = None,
+        *,
+        deadline: float = SMALL_DEADLINE,
+        hide: Callable[[str], str] = lambda text: text,
+    ) -> None:
+        """`hide` takes secrets out of what an engine says about its failures."""
+        self.engine = engine
+        self.workers: Workers | None = None  # processes for the engines of our own
+        self._fallback = fallback
+        self._deadline, self.hide = deadline, hide
+        self._told: set[tuple[str, str]] = set()
+        self._notices: list[str] = []
+        self._vain_wish: int | None = None
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether the engine is our own, which needs no guard."""
+        return type(self.engine) is ContextCompressor
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether the engine counts and cuts as the built-in does."""
+        return isinstance(self.engine, ContextCompressor)
+
+    def take_notices(self) -> list[str]:
+        """What a person should know and has not been told yet."""
+        notices, self._notices = self._notices, []
+        return notices
+
+    def notice(self, key: str, sentence: str) -> None:
+        """Something to tell once for this engine and key."""
+        if (self.engine.name, key) not in self._told:
+            self._told.add((self.engine.name, key))
+            self._notices.append(self.hide(sentence))
+
+    def fallback(self) -> ContextCompressor:
+        """The built-in that serves where the engine does not, for the window that holds now."""
+        if self._fallback is None:
+            self._fallback = self.without_model()
+        elif self.engine.context_length not in (0, self._fallback.context_length):
+            self._fallback.update_model(self._fallback.model, self.engine.context_length)
+        return self._fallback
+
+    def without_model(self) -> ContextCompressor:
+        """A built-in that asks nobody, with the numbers of the engine that serves."""
+        engine = self.engine
+        percent = engine.threshold_percent if 0 <= engine.threshold_percent <= 1 else 0.5
+        budget = getattr(engine, "budget", None)
+        aims = budget if isinstance(budget, Budget) else Budget(engine.context_length or 1)
+        return ContextCompressor(
+            context_length=engine.context_length or None,
+            threshold=percent,
+            protect_last_n=max(1, engine.protect_last_n),
+            target_ratio=aims.target_ratio,
+            target_tokens=aims.target,
+            lean=aims.lean,
+            evidence=getattr(engine, "evidence", True) is not False,
+        )
+
+    def previewing(self) -> Iterator[ContextCompressor]:
+        """The engines that a preview asks, in the order in which a compaction does."""
+        if can_draft(self.engine):
+            yield self.engine
+        if not self.is_built_in:
+            yield self.fallback()
+
+    async def ask(self, method: str, default: T, /, *args: Any, **arguments: Any) -> T:
+        """The engine's answer to one of its small methods; the default where it gives none."""
+        engine = self.engine
+        function = getattr(engine, method, None)
+        if function is None:
+            return default
+        if self.is_built_in:
+            answer: T = function(*args, **accepted_arguments(function, arguments))
+            return answer
+        try:
+            return await call_in_thread(
+                lambda: function(*args, **accepted_arguments(function, arguments)), self._deadline
+            )
+        except DeadlineExceeded as hung:
+            self.retire(engine, f"{method} gave {hung}")
+        except Exception as error:  # an engine is foreign code; whatever it raises, the conversation goes on
+            self.notice(method, f"Context engine {engine.name}: {method} failed: {error_text(error)}.")
+        return default
+
+    async def wants_lighter(self, view: Sequence[Message], tokens: int) -> bool:
+        """Whether an engine of somebody else finds a request too heavy before it is sent.
+
+        Ours go by the count of tokens, which says more. Every request is shown, because some engines take notes
+        then. A wish that came to nothing counts again once there is more.
+        """
+        if self._is_ours:
+            return False
+        wish = await self.ask("should_compress_preflight", False, copy.deepcopy(list(view)))
+        vain = self._vain_wish
+        return bool(wish) and (vain is None or tokens - vain >= self.engine.context_length * _MORE)
+
+    def wish_was_vain(self, tokens: int) -> None:
+        """A view of so many tokens could not be made lighter."""
+        self._vain_wish = tokens
+
+    async def has_content(self, view: Sequence[Message]) -> bool:
+        """Whether the engine has anything to compress; ours find that out while they compress."""
+        return self._is_ours or bool(
+            await self.ask("has_content_to_compress", True, copy.deepcopy(list(view)))
+        )
+
+    def ask_now(self, method: str, default: T, /, **arguments: Any) -> T:
+        """The answer to a method that only compares numbers, asked between two requests and without a thread.
+
+        What it raises is told and ignored; that it hangs is not guarded against.
+        """
+        engine = self.engine
+        function = getattr(engine, method)
+        try:
+            answer: T = function(**accepted_arguments(function, arguments))
+        except Exception as error:  # an engine is foreign code; whatever it raises, the conversation goes on
+            self.notice(method, f"Context engine {engine.name}: {method} failed: {error_text(error)}.")
+            return default
+        return answer
+
+    async def answer_call(
+        self, name: str, arguments: Mapping[str, Any], view: Sequence[Message], seconds: float
+    ) -> str:
+        """The engine's answer to one of its own tools; raises what the engine raises, and `DeadlineExceeded`."""
+        engine = self.engine
+        call = engine.handle_tool_call
+
+        def work() -> str:
+            extra = accepted_arguments(call, {"messages": copy.deepcopy(list(view))})
+            answer: Any = call(name, copy.deepcopy(dict(arguments)), **extra)
+            return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str)
+
+        try:
+            return await call_in_thread(work, seconds)
+        except DeadlineExceeded:
+            self.retire(engine, f"its tool {name} did not come back within {seconds:.3g} s")
+            raise
+
+    async def compress(
+        self,
+        engine: ContextEngine,
+        view: list[Message],
+        seconds: float,
+        watch: SummaryWatch | None = None,
+        **arguments: Any,
+    ) -> tuple[list[Message], CompactionReport | None]:
+        """What an engine makes of a view, and its report; raises what the engine raises, and `DeadlineExceeded`.
+
+        `watch` is how the summary model's progress is followed, and how it is given up.
+        """
+        own = type(engine) is ContextCompressor
+        # What runs in another process cannot change the messages here, and gives back the same ones.
+        is_safe = own or self._isolates(engine, view)
+
+        def work() -> tuple[list[Message], CompactionReport | None]:
+            lighter: Any
+            report: Any
+            CURRENT.set(watch)  # only in this thread's own context
+            given = list(view) if is_safe else copy.deepcopy(view)
+            copies = list(given)  # an engine may change the list that it was given
+            if can_draft(engine):
+                lighter, report = self.draft(engine, given, **arguments)
+            else:
+                lighter = engine.compress(given, **accepted_arguments(engine.compress, arguments))
+                report = getattr(engine, "last_report", None)
+            if not isinstance(lighter, list):
+                raise TypeError(f"compress() returned {type(lighter).__name__}, not a list of messages")
+            report = report if isinstance(report, CompactionReport) else None
+            return (lighter if is_safe else _with_originals(lighter, copies, view)), report
+
+        give_up = watch.skip if watch else _nothing
+        timer = asyncio.get_running_loop().call_later(seconds * SUMMARY_SHARE, give_up, TOO_LONG)
+        try:
+            return await call_in_thread(work, seconds)
+        except DeadlineExceeded:
+            if not own:
+                self.retire(engine, f"compress() did not come back within {seconds:.3g} s")
+            raise
+        finally:
+            timer.cancel()
+
+    def _isolates(self, engine: ContextEngine, view: Sequence[Message]) -> bool:
+        return self.workers is not None and is_isolatable(engine) and _is_heavy(view)
+
+    def draft(
+        self, engine: ContextCompressor, view: list[Message], **arguments: Any
+    ) -> tuple[list[Message], CompactionReport]:
+        """What one of our engines makes of a view, in a worker process where there are any; blocks."""
+        if self.workers is not None and self._isolates(engine, view):
+            with suppress(CannotStart):
+                return draft_in_worker(self.workers, engine, view, arguments)
+        return engine.draft(view, **arguments)
+
+    async def assess(
+        self,
+        view: list[Message],
+        after: list[Message],
+        wire: Wire,
+        report: CompactionReport | None,
+        seconds: float,
+    ) -> Assessment:
+        """Look at what an engine made of a view; in a worker process where there are any."""
+
+        def work() -> Assessment:
+            if self.workers is not None and _is_heavy(view):
+                with suppress(CannotStart):
+                    return assess_in_worker(self.workers, view, after, wire, report)
+            return assess(view, after, wire, report)
+
+        return await call_in_thread(work, seconds)
+
+    def retire(self, engine: ContextEngine, why: str) -> None:
+        """Never use an engine again that hung: its thread cannot be ended and may still change its state."""
+        if engine is not self.engine:
+            return
+        fallback = self.fallback()
+        self.notice(
+            "hung",
+            f"Context engine {engine.name} is not used again until Plimsoll is started anew: {why}. "
+            "The built-in compressor serves.",
+        )
+        self.engine = fallback
+
+
+def _is_heavy(view: Sequence[Message]) -> bool:
+    """Whether a view is worth the way to another process; looks no further than needed."""
+    return any(tokens >= HEAVY_TOKENS for tokens in accumulate(map(estimate_message_tokens, view)))
+
+
+def _nothing(_why: str) -> None:
+    """There is no summary model to give up."""
+
+
+def can_draft(engine: ContextEngine) -> TypeGuard[ContextCompressor]:
+    """Whether the engine can compact without counting it; false for a subclass with a `compress` of its own."""
+    owner = next((one for one in type(engine).__mro__ if {"compress", "draft"} & vars(one).keys()), None)
+    return isinstance(engine, ContextCompressor) and owner is not None and "draft" in vars(owner)
+
+
+def _with_originals(lighter: list[Any], copies: Sequence[Message], view: Sequence[Message]) -> list[Any]:
+    """The list with what came back unchanged replaced by the messages of the view that it is a copy of."""
+    known = [(place, one) for place, one in enumerate(lighter) if isinstance(one, dict)]
+    places = match_messages(copies, [one for _, one in known])
+    own = list(lighter)
+    for (index, one), place in zip(known, places, strict=True):
+        # An engine may have changed the very copy that it passes on.
+        if place is not None and one == view[place]:
+            own[index] = view[place]
+    return own

@@ -1,0 +1,158 @@
+"""One request to the model, and recovery from the refusals that allow it.
+
+    view ─► markers ─► stream ─► reply
+      ▲                  │
+      └── lighter ◄──────┤ the prompt is larger than the window      compact, whatever was tried before
+          fewer images ◄─┤ too many bytes                            the oldest images go
+          shorter answer ◄ the answer may not be that long           max_tokens goes down
+
+Everything else the provider says is raised as it is.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.agent.compaction_record import money_of
+from plimsoll.agent.events import Event, ReasoningReceived, TextReceived
+from plimsoll.caching import BlockChain, CacheMemory, CachingPolicy, mark
+from plimsoll.dialects import ChatRequest, ReasoningDelta, Reply, TextDelta, Usage
+from plimsoll.messages import Message
+from plimsoll.models import (
+    ModelCard,
+    UsageAnchor,
+    estimate_messages_tokens_rough,
+    estimate_tools_tokens,
+)
+from plimsoll.providers import Client, ReplyStream
+from plimsoll.providers.spending import used_so_far
+from plimsoll.secrets import masked
+
+Emit = Callable[[Event], None]
+# Room in somebody's limits for one request: tokens of its prompt, and the most of its reply.
+Reserve = Callable[[ModelCard, int, int], AbstractAsyncContextManager[None]]
+_API_MODES = {"openai": "chat_completions", "anthropic": "anthropic_messages"}  # as plugins know them
+
+
+@dataclass(slots=True)
+class ModelConnection:
+    """The line to one model: what is sent along with every request, and what was learned from its replies."""
+
+    client: Client
+    card: ModelCard
+    policy: CachingPolicy
+    clock: Callable[[], float]
+    tools: tuple[dict[str, Any], ...] = ()
+    max_tokens: int | None = None
+    extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    anchor: UsageAnchor = field(default_factory=UsageAnchor)
+    # Told of every request that was answered, exactly as it was sent: what a warm summary builds on.
+    on_reply: Callable[[ChatRequest, Usage | None], None] | None = None
+    is_shared: bool = False  # by the lines of other conversations, so that none of them closes the client
+    # What of the last reply has arrived, until it stands in the history: what a person saw is not lost.
+    unfinished: Message | None = None
+    reserve: Reserve | None = None  # where usage is limited
+    # What a request has used whose reply broke off, or whose provider did not say: estimated.
+    estimated: Usage | None = None
+    # What attempts at the last request used that broke off before a word of them was shown.
+    wasted: list[Usage] = field(default_factory=list)
+    _chain: BlockChain | None = None
+    _memory: CacheMemory | None = None
+
+    def tokens(self, view: list[Message]) -> int:
+        """Prompt tokens of a request with this view: the last reported count and an estimate of what came since."""
+        return self.anchor.predict(self._estimate(view))
+
+    def room(self, view: list[Message]) -> AbstractAsyncContextManager[None]:
+        """Room for a request with this view, where usage is limited; it may have to wait."""
+        if self.reserve is None:
+            return nullcontext()
+        return self.reserve(self.card, self.tokens(view), self.max_tokens or self.card.output_cap)
+
+    def overhead(self) -> int:
+        """Prompt tokens that are sent with every view and are not in its messages: tools, the provider's own part."""
+        return self.anchor.predict(estimate_tools_tokens(self.tools))
+
+    async def ask(self, view: list[Message], emit: Emit, deadline: float | None = None) -> Reply:
+        """Send the view and give its reply; pieces are emitted as they arrive."""
+        self._chain = self._chain or BlockChain(self.tools)
+        marked = mark(
+            view, self.policy, self._chain, self._memory, now=self.clock(), minimum=self.card.cache.minimum
+        )
+        request = ChatRequest(
+            model=self.client.endpoint.model or self.card.name,  # as the provider spells it
+            messages=tuple(marked.messages),
+            tools=self.tools,
+            max_tokens=self.max_tokens,
+            stream=True,
+            extra=self.extra,
+        )
+        stream = self.client.stream(
+            request, deadline=deadline, wasted=lambda usage: self.wasted.append(usage)
+        )
+        self.unfinished, self.estimated = None, None
+        began = False
+        try:
+            async with stream:
+                async for delta in stream:
+                    began = True
+                    if isinstance(delta, TextDelta):
+                        emit(TextReceived(delta.text))
+                    elif isinstance(delta, ReasoningDelta):
+                        emit(ReasoningReceived(delta.text))
+        except BaseException as error:
+            # A request that was refused costs nothing; one that nobody waits for any more does.
+            if began or isinstance(error, asyncio.CancelledError):
+                self.estimated = self._so_far(stream, view)
+            raise
+        finally:
+            self.unfinished = stream.reply.message
+        self._memory = marked.memory
+        reply = stream.reply
+        if reply.usage is None:
+            self.estimated = self._so_far(stream, view)
+        if self.on_reply:
+            self.on_reply(request, reply.usage)
+        if reply.usage and reply.usage.prompt_tokens:
+            self.anchor = self.anchor.observe(reply.usage.prompt_tokens, self._estimate(view))
+        return reply
+
+    def take_lost(self) -> list[Usage]:
+        """What attempts at the last request used that no reply reports; once."""
+        lost = [*self.wasted, *([self.estimated] if self.estimated else [])]
+        self.wasted, self.estimated = [], None
+        return lost
+
+    async def aclose(self) -> None:
+        """Close the client, unless others use it."""
+        if not self.is_shared:
+            await self.client.aclose()
+
+    def money(self, usage: Usage) -> float | None:
+        """What a reply cost in USD; None where the card has no prices."""
+        return money_of(self.card, usage)
+
+    def facts(self, context_length: int) -> dict[str, Any]:
+        """What an engine is told about the model. The key is in it: only engines may see this."""
+        endpoint = self.client.endpoint
+        return {
+            "model": self.card.name,
+            "context_length": context_length,
+            "base_url": endpoint.base_url,
+            "api_key": endpoint.key or "",
+            "provider": endpoint.provider,
+            "api_mode": _API_MODES[endpoint.dialect],
+        }
+
+    def hide(self, text: str) -> str:
+        """A text without the key of this line."""
+        return masked(text, [self.client.endpoint.key or ""])
+
+    def _so_far(self, stream: ReplyStream, view: list[Message]) -> Usage:
+        """What a reply has used as far as it came: what was reported, and the rest estimated."""
+        return used_so_far(stream.reply, self.tokens(view))
+
+    def _estimate(self, view: list[Message]) -> int:
+        return estimate_messages_tokens_rough(view) + estimate_tools_tokens(self.tools)

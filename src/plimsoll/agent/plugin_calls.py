@@ -1,0 +1,77 @@
+"""Call plugin code from the event loop: in its own thread, with a deadline and only the arguments it accepts.
+
+A thread that hangs cannot be ended. It is left behind, and because it is a daemon it
+keeps no process from ending.
+"""
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_LONGEST = 300  # characters of what foreign code says about its failure
+
+
+class DeadlineExceeded(Exception):
+    """Foreign code has not come back within its deadline."""
+
+
+async def call_in_thread(function: Callable[[], T], seconds: float) -> T:
+    """What the function returns or raises; `DeadlineExceeded` where it takes longer than that."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(result: Any, error: Exception | None) -> None:
+        if answer.done():
+            return
+        if error is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(error)
+
+    def work() -> None:
+        result: Any = None
+        error: Exception | None = None
+        try:
+            result = context.run(function)
+        except StopIteration as stop:  # a future takes none
+            error = RuntimeError(f"StopIteration: {stop}")
+        except Exception as raised:
+            error = raised
+        except BaseException as raised:  # an engine that calls exit() ends its own work, nothing else
+            error = RuntimeError(error_text(raised))
+        with suppress(RuntimeError):  # the loop is gone, and with it everybody who waited
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=work, name="plimsoll-foreign", daemon=True).start()
+    try:
+        done, _ = await asyncio.wait({answer}, timeout=seconds)
+    finally:
+        # Nobody waits any longer: what the thread still returns or raises is of no interest to anyone.
+        answer.cancel()
+    if not done:
+        raise DeadlineExceeded(f"no result within {seconds:.3g} s")
+    return answer.result()
+
+
+def accepted_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the keyword arguments that the function's signature takes."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return dict(arguments)
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
+        return dict(arguments)
+    named = {one.name for one in parameters if one.kind is not inspect.Parameter.POSITIONAL_ONLY}
+    return {name: value for name, value in arguments.items() if name in named}
+
+
+def error_text(error: BaseException) -> str:
+    """An error in one line."""
+    text = " ".join(str(error).split())[:_LONGEST]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,46 @@
+"""Opens the archive that the setting `archive.url` names.
+
+null, sqlite:///…       a file       sqlite/
+postgresql://…          a server     postgres/, with the extra `postgres`
+"""
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from plimsoll.archive.settings import SERVER_SCHEMES, fault_of
+from plimsoll.archive.sqlite import SqliteStore
+from plimsoll.archive.store import ArchiveStore
+from plimsoll.errors import SettingError, UserError
+
+FILE_NAME = "archive.db"
+
+
+def archive_file(url: str | None, home: Path) -> Path | None:
+    """The file of the archive: where the setting says, or in the home of Plimsoll; None for one on a server."""
+    if url is None:
+        return home / FILE_NAME
+    fault = fault_of(url)
+    if fault:
+        raise SettingError(f"archive.url is refused: {fault}.")
+    parts = urlsplit(url)
+    return None if parts.scheme in SERVER_SCHEMES else Path(unquote(parts.path))
+
+
+async def open_archive(url: str | None, home: Path) -> ArchiveStore:
+    """The archive that the setting names, made where there is none."""
+    path = archive_file(url, home)
+    return await SqliteStore.open(path) if path else await _on_server(str(url))
+
+
+async def _on_server(url: str) -> ArchiveStore:
+    try:
+        from plimsoll.archive.postgres import PostgresStore
+    except ImportError as error:
+        # Also where the driver is there and the library that it needs is not.
+        if not (error.name or "psycopg").startswith("psycopg"):
+            raise
+        raise UserError(
+            "archive.url names a PostgreSQL database, and its driver is not installed. "
+            "`pip install '.[postgres]'` brings it; or set archive.url to a file."
+        ) from error
+    return await PostgresStore.open(url)

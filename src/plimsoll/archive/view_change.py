@@ -1,0 +1,123 @@
+"""Derives what an engine changed in a view from the list that it returned.
+
+    before   1  2  3  4  5  6  7  8  9        items of the view, each knowing its place in the log
+    after    1' 2  S  8' 9                    plain messages
+    draft    1 shortened · 2 · new node over 3–7 · 8 shortened · 9 and all that follows
+
+Engines give back messages and no references, because providers refuse unknown keys. So
+each message is found again (`messages/recognition.py`), and what is found nowhere is new:
+a node, which stands for what left at its place. What left where nothing is new goes to
+the new node before it, else to the first one, so that it is under exactly one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.archive.ids import node_id
+from plimsoll.archive.records import Node, NodeLink, Source, Span
+from plimsoll.archive.views import Reference, ShortenedReference, View, ViewDraft, ViewItem, merged
+from plimsoll.messages import Message, match_messages
+from plimsoll.models import estimate_message_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who wrote the new summary, and what is known about it."""
+
+    model: str = ""
+    degraded: bool = False
+    details: Mapping[str, Any] | None = None
+
+
+def draft_of(
+    session: str,
+    base: View,
+    before: Sequence[ViewItem],
+    after: Sequence[Message],
+    author: Author | None = None,
+) -> ViewDraft:
+    """The view that `after` is, as references into the log, and the nodes that it adds.
+
+    `before` are the items of the view `base`. A message after that is the same object as one of theirs is that one,
+    whatever else is equal to it.
+    """
+    places = match_messages(
+        [item.message for item in before],
+        after,
+        # A node is a text of our own and is never rewritten.
+        fixed=[place for place, item in enumerate(before) if item.node],
+        shortened=[place for place, item in enumerate(before) if item.shortened],
+    )
+    left = _what_left(places, len(before))
+    references: list[Reference] = []
+    nodes: list[Node] = []
+    for index, (message, place) in enumerate(zip(after, places, strict=True)):
+        if place is None:
+            sources = _sources([before[gone] for gone in left.get(index, ())])
+            nodes.append(_node(session, message, sources, author or Author()))
+            references.append(NodeLink(nodes[-1].id))
+        else:
+            references.append(_reference(before[place], message))
+    # A view that ends in a node has no message to tell how far it reaches.
+    through = max(base.through, *(item.sequence for item in before), 0)
+    return ViewDraft(base.number, *_without_tail(merged(references), through), tuple(nodes))
+
+
+def _what_left(places: Sequence[int | None], count: int) -> dict[int, list[int]]:
+    """For each new message, by its index, the places before that it stands for; each place once."""
+    new = [index for index, place in enumerate(places) if place is None]
+    left: dict[int, list[int]] = {}
+    if not new:
+        return left
+    stayed = {place: index for index, place in enumerate(places) if place is not None}
+    holder, follows = new[0], -1  # the new message that stands here, and the last message found before it
+    for place in range(count):
+        if place in stayed:
+            follows = stayed[place]
+            continue
+        if follows + 1 < len(places) and places[follows + 1] is None:
+            holder = follows + 1
+        left.setdefault(holder, []).append(place)
+    return left
+
+
+def _reference(item: ViewItem, message: Message) -> Reference:
+    if item.message == message:
+        return item.reference
+    return ShortenedReference(item.sequence, message, item.handle)
+
+
+def _node(session: str, message: Message, sources: tuple[Source, ...], author: Author) -> Node:
+    return Node(
+        id=node_id(session, message, sources),
+        message=message,
+        sources=sources,
+        kind="summary" if sources else "stub",
+        tokens=estimate_message_tokens(message),
+        model=author.model,
+        degraded=author.degraded,
+        details=author.details or {},
+    )
+
+
+def _sources(gone: Sequence[ViewItem]) -> tuple[Source, ...]:
+    """What left, in its order, runs joined."""
+    sources: list[Source] = []
+    for item in gone:
+        last = sources[-1] if sources else None
+        if item.node:
+            sources.append(NodeLink(item.node))
+        elif isinstance(last, Span) and last.last + 1 == item.sequence:
+            sources[-1] = Span(last.first, item.sequence)
+        else:
+            sources.append(Span(item.sequence, item.sequence))
+    return tuple(sources)
+
+
+def _without_tail(references: tuple[Reference, ...], through: int) -> tuple[tuple[Reference, ...], int]:
+    """The references without the run at the end, which belongs to a view by itself, and where they end."""
+    last = references[-1] if references else None
+    if isinstance(last, Span) and last.last == through:
+        return references[:-1], last.first - 1
+    return references, through

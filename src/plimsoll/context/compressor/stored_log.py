@@ -1,0 +1,37 @@
+"""Reads the messages that a stored summary replaced from the host's archive.
+
+view   1  2  S  41  42'  43        left: 3 … 40        42' is a result made shorter, 42 its original
+"""
+
+from plimsoll.archive.blocking import BlockingArchive
+from plimsoll.context.ledger import LoggedSource
+from plimsoll.messages import SYSTEM_ROLES, text_of
+
+MOST = 1_000  # messages that are read again; behind more of them a summary is taken by its words
+
+
+class StoredLog:
+    """One session of an archive, for the thread in which an engine works."""
+
+    def __init__(self, archive: BlockingArchive, session: str) -> None:
+        self._archive, self._session = archive, session
+
+    def left(self, summary: str) -> LoggedSource | None:
+        """The messages that left the view for this summary; None where it is not the view's, or they are too many."""
+        items = self._archive.run(self._archive.archive.items(self._session))
+        if not any(item.node and summary in text_of(item.message) for item in items):
+            return None
+        seen = {item.sequence for item in items if item.sequence}
+        gone = set(range(1, max(seen, default=0))) - seen
+        if not gone or len(gone) > MOST:
+            return None
+        first, last = min(gone), max(seen)
+        said = {
+            one.sequence: one.message
+            for one in self._archive.run(self._archive.archive.messages(self._session, first, last))
+        }
+        messages = [said[n] for n in sorted(gone) if n in said and said[n].get("role") not in SYSTEM_ROLES]
+        shortened = [
+            (item.message, said[item.sequence]) for item in items if item.shortened and item.sequence in said
+        ]
+        return LoggedSource(messages, shortened)

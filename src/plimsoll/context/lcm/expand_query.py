@@ -1,0 +1,89 @@
+"""Answers a question about the conversation: the auxiliary model reads passages and cites their ids.
+
+    question ─► passages by words, or the nodes and messages named ─► model ─► answer [m:12] [n:3f2a9c1b7d]
+
+Secrets are taken out before anything goes to the model. Where none answers, the passages
+themselves are the answer.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from plimsoll.archive import SearchQuery
+from plimsoll.context.lcm.node_store import NodeStore
+from plimsoll.context.lcm.node_writer import NodeWriter, template
+from plimsoll.context.lcm.passages import passages
+from plimsoll.context.lcm.transcript import message_by_id, node_by_id, text_of_message, text_of_node
+from plimsoll.context.lcm.tree import Tree, tree_of
+from plimsoll.errors import SummaryFailed, UserError
+from plimsoll.messages import excerpt
+from plimsoll.models import estimate_tokens
+from plimsoll.secrets import redact
+
+ANSWER_TOKENS = 600
+EXCERPT_TOKENS = 10_000  # of all excerpts together
+_HITS, _WIDTH = 12, 1_200
+_SHOWN, _SHOWN_WIDTH = 5, 300  # where no model answers
+_ID = re.compile(r"[nmh]:[0-9a-f]+")
+Excerpts = list[tuple[str, str]]
+
+
+def expand_query(
+    arguments: Mapping[str, Any], store: NodeStore, writer: NodeWriter, asked_at: int = 0
+) -> dict[str, Any]:
+    """An answer and the ids that it rests on; the newest request and what follows it are not searched."""
+    question = str(arguments.get("question") or "").strip()
+    if not question:
+        raise UserError("`question` must be a text.")
+    ids = arguments.get("ids") or []
+    if not isinstance(ids, list):
+        raise UserError("`ids` must be a list of ids such as n:3f2a9c1b7d or m:12.")
+    tree = tree_of(store.nodes())
+    query = str(arguments.get("query") or question)
+    found = _named(list(map(str, ids)), tree, store) if ids else _found(query, store, asked_at)
+    if not found:
+        return {"answer": None, "reason": "nothing was found; try other words in `query`", "ids": []}
+    given = list(_within(found, EXCERPT_TOKENS))
+    prompt = template("answer").format(
+        budget=ANSWER_TOKENS,
+        question=redact(question),
+        excerpts="\n\n".join(f"[{id}]\n{redact(text)}" for id, text in given),
+    )
+    try:
+        said = writer.ask(prompt, ANSWER_TOKENS)
+    except SummaryFailed as error:
+        shown = [{"id": id, "text": excerpt(text, _SHOWN_WIDTH)} for id, text in found[:_SHOWN]]
+        return {
+            "answer": None,
+            "reason": redact(str(error)),
+            "ids": [id for id, _ in found],
+            "excerpts": shown,
+        }
+    known = {one for id, text in given for one in (id, *_ID.findall(text))}
+    return {"answer": said, "ids": [id for id in dict.fromkeys(_ID.findall(said)) if id in known]}
+
+
+def _named(ids: Sequence[str], tree: Tree, store: NodeStore) -> Excerpts:
+    found: Excerpts = []
+    for id in ids:
+        node = node_by_id(id, tree)
+        found.append(
+            (id, text_of_node(node, tree, store) if node else text_of_message(message_by_id(id, store)))
+        )
+    return found
+
+
+def _found(query: str, store: NodeStore, asked_at: int) -> Excerpts:
+    words = " ".join(re.findall(r"\w[\w./-]*", query)) or query
+    last = asked_at - 1 if asked_at > 1 else None
+    hits = passages(store, SearchQuery(words, session=store.session, last=last), _HITS, _WIDTH)
+    return [(f"m:{one.sequence}", one.text) for one in hits[:_HITS]]
+
+
+def _within(found: Excerpts, tokens: int) -> Iterator[tuple[str, str]]:
+    """The excerpts, each cut to its share where all together are too long."""
+    total = sum(estimate_tokens(text) for _, text in found)
+    for id, text in found:
+        share = len(text) if total <= tokens else len(text) * tokens // max(1, total)
+        yield id, excerpt(text, max(200, share))

@@ -1,0 +1,96 @@
+"""Checks that every message that left the view is under exactly one leaf.
+
+    edges lead somewhere · leaves lie side by side · nothing that left is under none · nodes are small
+
+Pure: what is stored goes in, sentences and new leaves come out.
+"""
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from plimsoll.archive import Node, NodeLink, Span, StoredMessage
+from plimsoll.context.lcm.log_positions import runs_of
+from plimsoll.context.lcm.node_writer import NodeWriter
+from plimsoll.context.lcm.nodes import leaf
+from plimsoll.context.lcm.tree import KINDS, Tree, tree_of
+from plimsoll.context.lcm.tree_builder import leaf_runs
+from plimsoll.messages import SYSTEM_ROLES
+
+_TINY = 64  # tokens below which a text may weigh as much as what it stands for
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTree:
+    """One conversation: its nodes, how long its log is, and which of its messages are in the view."""
+
+    nodes: Sequence[Node]
+    first: StoredMessage | None
+    last: int
+    seen: AbstractSet[int]
+
+    @property
+    def tree(self) -> Tree:
+        return tree_of(_connected(self.nodes))
+
+
+def faults(examined: StoredTree) -> Iterator[str]:
+    """Everything that is wrong, a sentence each."""
+    own = [node for node in examined.nodes if node.kind in KINDS]
+    connected = {node.id for node in _connected(examined.nodes)}
+    for node in own:
+        yield from (f"node {node.id} {wrong}" for wrong in _broken(node, examined))
+        if node.id not in connected:
+            yield f"node {node.id} stands on nodes that are not stored"
+    tree = examined.tree
+    counted = {one.id for one in tree.leaves} | set(tree.replaced)
+    for node in own:
+        if node.kind == "leaf" and node.id in connected and node.id not in counted:
+            yield f"leaf {node.id} covers messages that an earlier leaf covers too; it does not count"
+    for run in uncovered(examined):
+        yield f"messages {run.first} to {run.last} left the view and are under no leaf"
+
+
+def uncovered(examined: StoredTree) -> list[Span]:
+    """Runs of messages that are neither in the view nor under a leaf."""
+    is_system = examined.first is not None and examined.first.role in SYSTEM_ROLES
+    gaps = examined.tree.uncovered(2 if is_system else 1, examined.last)
+    return runs_of({n for gap in gaps for n in range(gap.first, gap.last + 1)} - examined.seen)
+
+
+def replacement_leaves(session: str, said: Sequence[StoredMessage]) -> list[Node]:
+    """Leaves for a run of messages, from its facts; a later compaction has a model write them again."""
+    return [leaf(session, part, NodeWriter(), "") for part in leaf_runs(said)]
+
+
+def _connected(nodes: Sequence[Node]) -> list[Node]:
+    """Those nodes that stand, however far down, on messages alone."""
+    known = {node.id: node for node in nodes if node.kind in KINDS}
+
+    def stands(node: Node) -> bool:
+        below = [known.get(one.node) for one in node.sources if isinstance(one, NodeLink)]
+        return bool(node.sources) and all(one is not None and stands(one) for one in below)
+
+    return [node for node in known.values() if stands(node)]
+
+
+def _broken(node: Node, examined: StoredTree) -> Iterator[str]:
+    """What is wrong with one node by itself."""
+    spans = [source for source in node.sources if isinstance(source, Span)]
+    if not node.sources:
+        yield "has no sources"
+    if (node.kind == "leaf") != (len(spans) == len(node.sources) == 1):
+        yield (
+            "is a leaf over something else than one run of messages"
+            if node.kind == "leaf"
+            else "mixes sources"
+        )
+    for span in spans:
+        if not 1 <= span.first <= span.last <= examined.last:
+            yield f"covers messages {span.first} to {span.last}, and the log has {examined.last}"
+    depths = {one.depth for one in examined.nodes if NodeLink(one.id) in node.sources}
+    if depths and depths != {node.depth - 1}:
+        yield f"has depth {node.depth} and stands on nodes of depth {', '.join(map(str, sorted(depths)))}"
+    stood_for = int(node.details.get("tokens", 0))
+    if node.kind == "leaf" and stood_for > _TINY and node.tokens >= stood_for + _TINY:
+        yield f"has {node.tokens:,} tokens and stands for {stood_for:,}"

@@ -1,0 +1,59 @@
+"""Tracks the log position of each message through repair and assembly, and finds the messages that left.
+
+view   1  2  3  S  9  10 11 12        S is no message: number 0
+next   1  2  3  S' 11 12              gone: 9 and 10, and whatever was gone before
+"""
+
+from collections.abc import Sequence, Set
+
+from plimsoll.archive import Span, StoredMessage
+from plimsoll.messages import SYSTEM_ROLES, Message
+
+
+def carry_positions(old: Sequence[Message], positions: Sequence[int], new: Sequence[Message]) -> list[int]:
+    """The positions of a list that was made from `old`: the same objects, or one with other content; 0 for stubs."""
+    if new is old:
+        return list(positions)
+    places = {id(message): number for message, number in zip(old, positions, strict=True)}
+    there = {id(message) for message in new}
+    changed = [(m, number) for m, number in zip(old, positions, strict=True) if id(m) not in there and number]
+    found: list[int] = []
+    for message in new:
+        number = places.get(id(message))
+        if number is None:
+            place = next((n for n, (one, _) in enumerate(changed) if _is_same(one, message)), None)
+            number = 0 if place is None else changed.pop(place)[1]
+        found.append(number)
+    return found
+
+
+def runs_to_cover(
+    first: Sequence[StoredMessage], given: Sequence[int], stays: Set[int], tail: int
+) -> list[Span]:
+    """The runs of the log that must be under leaves: all before the tail, and what left from behind its start.
+
+    `first` is the first message of the log; a system prompt never leaves. `tail` is the number of the first message
+    of the tail, 0 where there is none.
+    """
+    begin = 2 if first and first[0].role in SYSTEM_ROLES else 1
+    end = tail - 1 if tail else max(given, default=0)
+    strays = runs_of({number for number in given if number > end} - stays)
+    return [Span(begin, end), *strays] if end >= begin else strays
+
+
+def runs_of(sequences: Set[int]) -> list[Span]:
+    """Numbers of messages as runs; 0 is none."""
+    runs: list[Span] = []
+    for sequence in sorted(sequences - {0}):
+        if runs and runs[-1].last + 1 == sequence:
+            runs[-1] = Span(runs[-1].first, sequence)
+        else:
+            runs.append(Span(sequence, sequence))
+    return runs
+
+
+def _is_same(old: Message, new: Message) -> bool:
+    """Whether two messages differ in their content alone: mended by a repair, or with a note behind it."""
+    if old.get("role") != new.get("role") or (old.get("content") and old.get("role") not in SYSTEM_ROLES):
+        return False
+    return {**old, "content": None} == {**new, "content": None}

@@ -1,0 +1,182 @@
+"""The log and the summary nodes that the engine reads and writes.
+
+    Memory ─┬─ OwnMemory      lists, for use as a plain library; gone with the process
+            └─ StoredMemory   the archive of the host (archive_node_store.py)
+
+A message is known by its sequence number in the log. What is said is ingested once: the
+list that comes in is laid over what is known, and only what lies behind it is new. The
+engine's own summary is never taken for something that was said.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from plimsoll.archive import Node, SearchHit, SearchPage, SearchQuery, StoredMessage
+from plimsoll.archive.encoding import digest_of, searchable
+from plimsoll.archive.query import has_words, terms_of
+from plimsoll.archive.snippet import countdown, hit, matcher_for
+from plimsoll.context.markers import find_summary
+from plimsoll.messages import Message, handle_of
+from plimsoll.models import estimate_message_tokens
+
+OWN = "own"  # the session of a store without an archive
+
+
+class NodeStore(Protocol):
+    """A log, the nodes over it, and search."""
+
+    @property
+    def session(self) -> str:
+        """The conversation that this store is of."""
+        ...
+
+    def positions(self, messages: Sequence[Message]) -> list[int]:
+        """For each message of a view its number in the log; 0 for what was never said, such as a summary."""
+        ...
+
+    def record_view(self, messages: Sequence[Message], positions: Sequence[int]) -> None:
+        """This is what the model sees from now on, if the host agrees."""
+        ...
+
+    def messages(self, first: int, last: int, session: str = "") -> list[StoredMessage]:
+        """Messages of the log, whole, as they were said."""
+        ...
+
+    def nodes(self, session: str = "") -> list[Node]:
+        """All nodes, the oldest first."""
+        ...
+
+    def add(self, nodes: Sequence[Node]) -> None:
+        """Store nodes; what a node was made from comes before it."""
+        ...
+
+    def search(self, query: SearchQuery) -> SearchPage:
+        """Messages that fit."""
+        ...
+
+    def scratch(self) -> "NodeStore":
+        """A store that begins like this one; what it is given never reaches this one."""
+        ...
+
+    def by_handle(self, handle: str) -> StoredMessage | None:
+        """The message of this conversation whose content has this handle."""
+        ...
+
+
+class InMemoryNodeStore:
+    """A log in lists."""
+
+    def __init__(self, clock: Callable[[], float] = lambda: 0.0) -> None:
+        """Without a clock, nobody knows when something was said."""
+        self._clock = clock
+        self._log: list[StoredMessage] = []
+        self._nodes: dict[str, Node] = {}
+        self._seen: list[tuple[Message, int]] = []  # the view that was last record_view
+
+    @property
+    def session(self) -> str:
+        return OWN
+
+    def positions(self, messages: Sequence[Message]) -> list[int]:
+        whole = [(one.message, one.sequence) for one in self._log]
+        for known in (self._seen, whole):
+            if known and len(known) <= len(messages) and _begins_with(messages, known):
+                return [*(number for _, number in known), *self._said(messages[len(known) :])]
+        return self._laid_over(messages)
+
+    def record_view(self, messages: Sequence[Message], positions: Sequence[int]) -> None:
+        self._seen = list(zip(messages, positions, strict=True))
+
+    def messages(self, first: int, last: int, session: str = "") -> list[StoredMessage]:
+        return self._log[max(0, first - 1) : last]
+
+    def nodes(self, session: str = "") -> list[Node]:
+        return list(self._nodes.values())
+
+    def add(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            self._nodes.setdefault(node.id, node)
+
+    def search(self, query: SearchQuery) -> SearchPage:
+        found: list[SearchHit] = []
+        complete = True
+        try:
+            found.extend(self._hits(query))  # what was found before the deadline stays found
+        except TimeoutError:
+            complete = False
+        if query.order == "newest":
+            found.reverse()
+        start = query.cursor or 0
+        page = found[start : start + query.limit]
+        following = start + len(page)
+        return SearchPage(tuple(page), following if following < len(found) else None, complete)
+
+    def scratch(self) -> "InMemoryNodeStore":
+        copy = InMemoryNodeStore(self._clock)
+        copy._log, copy._nodes, copy._seen = list(self._log), dict(self._nodes), list(self._seen)
+        return copy
+
+    def by_handle(self, handle: str) -> StoredMessage | None:
+        return next((one for one in self._log if one.handle == handle), None)
+
+    def _said(self, new: Sequence[Message]) -> list[int]:
+        """The numbers of messages that are new to the log."""
+        return [self._append(message) for message in new]
+
+    def _append(self, message: Message) -> int:
+        sequence = len(self._log) + 1
+        tokens, digest = estimate_message_tokens(message), digest_of(message).hex()
+        self._log.append(
+            StoredMessage(OWN, sequence, message, tokens, self._clock(), digest, handle_of(message))
+        )
+        return sequence
+
+    def _laid_over(self, messages: Sequence[Message]) -> list[int]:
+        """The numbers of a list that somebody else has changed: equal messages from the back, the rest is new."""
+        places: dict[str, list[int]] = {}
+        for one in self._log:
+            places.setdefault(one.digest, []).append(one.sequence)
+        positions = [0] * len(messages)
+        bound = len(self._log) + 1
+        for index in range(len(messages) - 1, -1, -1):
+            fitting = [n for n in places.get(digest_of(messages[index]).hex(), ()) if n < bound]
+            if fitting:
+                positions[index] = bound = fitting[-1]
+        own = find_summary(messages)
+        return [
+            number or (0 if index == own else self._append(message))
+            for index, (number, message) in enumerate(zip(positions, messages, strict=True))
+        ]
+
+    def _hits(self, query: SearchQuery) -> Iterator[SearchHit]:
+        by_words = query.mode == "words" and has_words(query.text)
+        each = [term.text for term in terms_of(query.text)] if by_words else [query.text]
+        mode = "substring" if by_words else query.mode
+        matchers = [matcher_for(SearchQuery(text, mode)) for text in each]
+        left = countdown(query.deadline)
+        for one in self._log[(query.first or 1) - 1 : query.last or len(self._log)]:
+            if query.role not in (None, one.role) or not _in_time(one, query):
+                continue
+            text = searchable(one.message)
+            if left() <= 0:
+                raise TimeoutError
+            places = [matcher(text, left()) for matcher in matchers]
+            if all(places):
+                yield hit(
+                    OWN,
+                    one.sequence,
+                    one.role,
+                    one.time,
+                    text,
+                    sorted(place for found in places for place in found),
+                )
+
+
+def _begins_with(messages: Sequence[Message], known: Sequence[tuple[Message, int]]) -> bool:
+    return all(message == before for message, (before, _) in zip(messages, known, strict=False))
+
+
+def _in_time(one: StoredMessage, query: SearchQuery) -> bool:
+    return (query.since is None or one.time >= query.since) and (
+        query.before is None or one.time < query.before
+    )

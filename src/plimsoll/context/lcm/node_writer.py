@@ -1,0 +1,195 @@
+"""Writes the text of a node: by a model, with smaller prompts on failure, and finally from the facts.
+
+    full summary ──► bullets at half the budget ──► from the facts, marked to be written again
+         │ refused: empty, too long, not smaller than what it stands for
+
+Spending is guarded: so many requests for one compaction, none after two failures in a
+row, none begun too late for the host's patience. What could not be asked is written from
+the facts and redone by a later compaction. No secret goes to a model or into a text.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib.resources import files
+
+from plimsoll.context.compressor.prompt import as_text
+from plimsoll.context.compressor.summarise import TOO_LONG, SummaryJob, summarise
+from plimsoll.context.ledger import (
+    EVIDENCE,
+    SECTIONS,
+    ConversationFacts,
+    SummaryRoom,
+    parse_sections,
+    render_evidence,
+    render_sections,
+    write_sections,
+)
+from plimsoll.context.ledger.template import section_lines
+from plimsoll.context.summarizer import Summarizer, SummaryService, SummaryWriter
+from plimsoll.errors import SummaryFailed
+from plimsoll.messages import Message, excerpt
+from plimsoll.models import estimate_tokens
+from plimsoll.secrets import redact
+
+MOST_REQUESTS = 8  # for one compaction
+MOST_FAILURES = 2  # in a row
+PATIENCE = 45.0  # seconds after which no further summary is begun
+NODE_SHARE = 0.20
+NODE_LEAST, NODE_MOST = 200, 1_200
+TINY = "(short)"  # of what is too small to be made smaller
+_SMALLEST_BULLETS = 60
+_SHORTEST = 24  # characters of a message that still say something
+
+
+@dataclass(frozen=True, slots=True)
+class NodeText:
+    """The text of a node, and whether a model wrote it."""
+
+    text: str
+    by_model: bool
+    failure: str = ""
+
+
+@dataclass(slots=True)
+class NodeWriter:
+    """Writes the nodes of one compaction."""
+
+    writer: SummaryWriter | None = None
+    focus: str | None = None
+    clock: Callable[[], float] = lambda: 0.0
+    requests: int = MOST_REQUESTS
+    failures: int = 0
+    answered: int = 0  # texts that a model wrote
+    notes: dict[str, None] = field(default_factory=dict)
+    _began: float | None = None
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether a model is there and may be asked once more."""
+        if self.writer is None or self.requests <= 0 or self.failures >= MOST_FAILURES:
+            return False
+        if self._began is None:
+            self._began = self.clock()
+        return self.clock() - self._began <= PATIENCE
+
+    def write(
+        self,
+        said: Sequence[Message],
+        tokens: int,
+        facts: Callable[[], ConversationFacts],
+        *,
+        opening: str = "",
+        quotes: bool = True,
+    ) -> NodeText:
+        """A text that stands for `said`, which weighs `tokens`; `facts` are asked for where no model wrote one.
+
+        With `quotes`, code adds to a model's words what it can quote from `said` itself.
+        """
+        budget = max(NODE_LEAST, min(NODE_MOST, int(tokens * NODE_SHARE)))
+        ledger = budget // 2 if quotes else 0
+        job = SummaryJob(said, tokens, budget, ledger, opening=opening, focus=self.focus)
+        failure = ""
+        for attempt in (self._in_full, self._in_bullets):
+            if not self.may_ask:
+                break
+            self.requests -= 1
+            try:
+                text = attempt(job)
+            except SummaryFailed as error:
+                failure = redact(str(error))
+                self.failures += 1
+                self.notes[failure] = None
+            else:
+                self.failures = 0
+                self.answered += 1
+                return NodeText(text, by_model=True)
+        room = min(budget, tokens // 2)
+        sections = write_sections(facts(), {}, SummaryRoom(room // 2, room), self.focus)
+        text = redact(as_lines(f"{render_sections(sections)}\n{render_evidence(sections)}"))
+        return NodeText(text if estimate_tokens(text) < tokens else TINY, by_model=False, failure=failure)
+
+    def ask(self, prompt: str, max_tokens: int) -> str:
+        """The model's answer to a question of our own; `SummaryFailed` where it gives none."""
+        if not self.may_ask:
+            raise SummaryFailed(
+                "there is no model to ask" if self.writer is None else "the model does not answer"
+            )
+        self.requests -= 1
+        return self._ask(prompt, max_tokens)
+
+    def _in_full(self, job: SummaryJob) -> str:
+        summary = summarise(job, self.writer)
+        if summary.source != "model":
+            raise SummaryFailed(summary.failure or "the summary model gave nothing usable")
+        return _smaller(as_lines(summary.text), job.middle_tokens)
+
+    def _in_bullets(self, job: SummaryJob) -> str:
+        budget = max(_SMALLEST_BULLETS, job.budget // 2)
+        focus = f"Above all, keep what concerns: {redact(job.focus)}\n" if job.focus else ""
+        ask = partial(template("bullets").format, budget=budget, focus=focus)
+        room = int(self._window() * 0.85) - budget - estimate_tokens(ask(transcript=""))
+        said = self._ask(ask(transcript=_excerpts(job.middle, room)), budget)
+        if estimate_tokens(said) > budget * TOO_LONG:
+            raise SummaryFailed(f"the bullets have more than {budget:,} tokens")
+        return _smaller(said, job.middle_tokens)
+
+    def _ask(self, prompt: str, max_tokens: int) -> str:
+        try:
+            summarizer = self._summarizer()
+            if estimate_tokens(prompt) + max_tokens > summarizer.context_length * 0.9:
+                raise SummaryFailed(f"a window of {summarizer.context_length:,} tokens is too small for that")
+            said = summarizer.summarize(prompt, max_tokens)
+        except SummaryFailed:
+            raise
+        except (
+            Exception
+        ) as error:  # a summariser is foreign code: whatever it raises, the conversation goes on
+            raise SummaryFailed(f"{type(error).__name__}: {error}") from error
+        if not isinstance(said, str) or not said.strip():
+            raise SummaryFailed("the summary model returned nothing")
+        return redact(said.strip())
+
+    def _window(self) -> int:
+        """Tokens that the model takes; 0 where it does not even say that."""
+        try:
+            return self._summarizer().context_length
+        except Exception as error:  # foreign code, as above
+            raise SummaryFailed(f"{type(error).__name__}: {error}") from error
+
+    def _summarizer(self) -> Summarizer:
+        if self.writer is None:
+            raise SummaryFailed("there is no summary model")
+        return self.writer.begin() if isinstance(self.writer, SummaryService) else self.writer
+
+
+def as_lines(summary: str) -> str:
+    """The sections of a summary that say something, without headings: those belong to the whole view."""
+    sections = parse_sections(summary)
+    blocks = []
+    for title in (*SECTIONS, EVIDENCE):
+        lines = section_lines(sections.get(title, ""))
+        if lines:
+            blocks.append(f"{title}: {lines[0]}" if len(lines) == 1 else "\n".join([f"{title}:", *lines]))
+    return "\n".join(blocks) or "(nothing that stands out)"
+
+
+def _excerpts(said: Sequence[Message], tokens: int) -> str:
+    """Something of each message, in as many tokens as there are."""
+    texts = [as_text(message) for message in said]
+    size = max(map(len, texts), default=0)
+    while size > _SHORTEST and sum(estimate_tokens(excerpt(text, size)) + 1 for text in texts) > tokens:
+        size = size * 2 // 3
+    return "\n".join(excerpt(text, size) for text in texts)
+
+
+def _smaller(text: str, tokens: int) -> str:
+    if estimate_tokens(text) >= tokens:
+        raise SummaryFailed("the summary is not smaller than what it stands for")
+    return text
+
+
+@cache
+def template(name: str) -> str:
+    """A prompt by its name."""
+    return files("plimsoll.context.lcm").joinpath("prompts", f"{name}.md").read_text("utf-8")

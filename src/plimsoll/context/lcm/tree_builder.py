@@ -1,0 +1,94 @@
+"""Builds the tree: leaves over messages that leave the view, condensed nodes over leaves, and retries for
+fallback texts.
+
+    uncovered run ──► cut between tool groups, about 20 000 tokens each ──► leaves ──► four of a depth ──► one
+
+Nothing leaves the view before its leaf is stored. A leaf that was prepared and never
+shown is found again and used, so no message is ever under two.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+from plimsoll.archive import Node, Span, StoredMessage
+from plimsoll.context.lcm.node_store import NodeStore
+from plimsoll.context.lcm.node_writer import NodeWriter
+from plimsoll.context.lcm.nodes import condensed, leaf
+from plimsoll.context.lcm.tree import Tree, run_of, tree_of
+from plimsoll.messages import Message, safe_cuts
+
+LEAF_TOKENS = 20_000
+REDONE = 4  # makeshift texts that one compaction writes again
+READ = 1_000  # messages that facts are read from; the newest
+
+
+class TreeBuilder:
+    """The tree of one conversation while a compaction works on it."""
+
+    def __init__(self, store: NodeStore, writer: NodeWriter, opening: str = "") -> None:
+        self._store, self._writer, self._opening = store, writer, opening
+        self._nodes = store.nodes()
+        self.tree: Tree = tree_of(self._nodes)
+
+    def cover(self, runs: Sequence[Span]) -> None:
+        """Put every message of these runs under a leaf that is under none yet."""
+        for run in runs:
+            for gap in self.tree.uncovered(run.first, run.last):
+                said = self._store.messages(gap.first, gap.last)
+                self._add(
+                    [leaf(self._store.session, part, self._writer, self._opening) for part in leaf_runs(said)]
+                )
+
+    def condense(self) -> None:
+        """Make one node of the oldest four neighbours, wherever a depth has more than four."""
+        while ripe := self.tree.ripe():
+            originals = self._originals(ripe)
+            self._add([condensed(self._store.session, ripe, originals, self._writer)])
+
+    def redo(self) -> None:
+        """Write again what was written while no model answered, leaves before what stands on them."""
+        makeshift = [node for node in self._counted() if node.degraded]
+        for node in sorted(makeshift, key=lambda one: (one.depth, -self.tree.span(one).last))[:REDONE]:
+            if not self._writer.may_ask:
+                return
+            again = self._again(node)
+            if not again.degraded:
+                self._add([again])
+
+    def _again(self, node: Node) -> Node:
+        session = self._store.session
+        if node.kind == "leaf":
+            run = run_of(node)
+            said = self._store.messages(run.first, run.last)
+            return leaf(session, said, self._writer, self._opening, node)
+        below = self.tree.children(node)
+        return condensed(session, below, self._originals(below), self._writer, node)
+
+    def _counted(self) -> Iterator[Node]:
+        """Every node that counts."""
+        yield from self.tree.leaves
+        for id in dict.fromkeys(self.tree.parents.values()):
+            yield self.tree.known[id]
+
+    def _originals(self, nodes: Sequence[Node]) -> list[Message]:
+        spans = [self.tree.span(node) for node in nodes]
+        first, last = min(span.first for span in spans), max(span.last for span in spans)
+        return [one.message for one in self._store.messages(max(first, last - READ + 1), last)]
+
+    def _add(self, nodes: Sequence[Node]) -> None:
+        self._store.add(nodes)
+        self._nodes = [*self._nodes, *nodes]
+        self.tree = tree_of(self._nodes)
+
+
+def leaf_runs(said: Sequence[StoredMessage], size: int = LEAF_TOKENS) -> Iterator[Sequence[StoredMessage]]:
+    """A run of messages in parts of about equal weight near `size` tokens, tool groups whole."""
+    if not said:
+        return
+    weighed = list(accumulate((one.tokens for one in said), initial=0))
+    parts = max(1, round(weighed[-1] / size))
+    start, wanted = 0, weighed[-1] / parts
+    for place in safe_cuts([one.message for one in said]):
+        if place > start and (place == len(said) or weighed[place] - weighed[start] >= wanted * 0.95):
+            yield said[start:place]
+            start = place

@@ -1,0 +1,63 @@
+"""Whether a sentence sets a limit or states a preference, in two dozen languages.
+
+    "Never push to main."            True
+    "绝对不要直接推送到 main。"         True
+    "Should we push to main?"        False: a question
+
+The words are data (`demands.toml`). A text without any of them costs one look at its
+words; the patterns are tried only where one of them can match.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+_PUNCTUATION = str.maketrans('.,;:!?()[]"`*、。！？।', " " * 18)
+_NOT_A_SENTENCE = ("#", "|", ">", "`")
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The data file, ready to be matched."""
+
+    hints: frozenset[str]
+    pattern: re.Pattern[str]
+    signs: re.Pattern[str]
+
+
+def may_be_constraint(text: str) -> bool:
+    """Whether any sentence of a text can set a limit; cheap."""
+    words = _words()
+    lowered = text.lower()
+    if not words.hints.isdisjoint(lowered.translate(_PUNCTUATION).split()):
+        return True
+    return not text.isascii() and words.signs.search(text) is not None
+
+
+def constraint_in(sentence: str) -> re.Match[str] | None:
+    """The words of a sentence that set a limit; None where it sets none. Headings, tables and questions set none."""
+    if sentence.lstrip().startswith(_NOT_A_SENTENCE) or sentence.rstrip().endswith(("?", "？", "؟")):
+        return None
+    words = _words()
+    found = words.pattern.search(sentence.lower())
+    return found if found or sentence.isascii() else words.signs.search(sentence)
+
+
+@cache
+def _words() -> _Words:
+    text = files("plimsoll.context.ledger").joinpath("demands.toml").read_text("utf-8")
+    data = tomllib.loads(text)
+    phrases = sorted({phrase for group in data["words"].values() for phrase in group}, key=len, reverse=True)
+    signs = {sign for group in data["signs"].values() for sign in group}
+    # Of a phrase, its longest word is looked for: it is the one that is rarest elsewhere.
+    hints = {max(phrase.split(), key=len) for phrase in phrases}
+    hints |= {hint for row in data["patterns"] for hint in row["hints"]}
+    plain = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases)
+    patterns = "|".join(row["pattern"] for row in data["patterns"])
+    return _Words(
+        frozenset(hints),
+        re.compile(rf"\b(?:{plain})\b|{patterns}"),
+        re.compile("|".join(map(re.escape, sorted(signs, key=len, reverse=True)))),
+    )

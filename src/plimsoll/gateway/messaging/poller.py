@@ -1,0 +1,71 @@
+"""Polls one account and hands new messages to the room worker.
+
+    position ─► receive ─► stored with the new position ─► nothing more there? ─► rooms
+        ▲                                │
+        └────────────────────────────────┘
+
+The platform learns that a message arrived by the next request, which names the new position:
+after it is in the archive. A platform that is away is asked again, ever less often.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from plimsoll.archive.inbox import Inbox
+from plimsoll.errors import ArchiveError, PlatformFailed, PlatformRefused
+from plimsoll.gateway.messaging.adapter import Adapter, Batch
+from plimsoll.gateway.messaging.room_worker import RoomWorker
+from plimsoll.gateway.sessions import SessionDesk
+
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 60.0
+_MOST_LOOKS = 50  # at what is there already, before it is answered
+_log = logging.getLogger(__name__)
+
+
+class Poller:
+    """One adapter, its messages and its rooms."""
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        inbox_of: Callable[[str], Inbox],
+        sessions: SessionDesk,
+        *,
+        pause: float = _FIRST_PAUSE,
+    ) -> None:
+        self.adapter = adapter
+        self.rooms = RoomWorker(adapter, inbox_of, sessions, pause)
+        self._inbox_of, self._pause = inbox_of, pause
+
+    async def run(self) -> None:
+        """Until it is cancelled; `rooms` and the adapter are the caller's to close."""
+        pause = self._pause
+        position: str | None = None
+        looks = 1  # without waiting, one after the other
+        while True:
+            try:
+                if position is None:
+                    await self.adapter.connect()
+                    inbox = self._inbox_of(self.adapter.account)
+                    position = await inbox.position()
+                    self.rooms.add(await inbox.waiting())
+                batch = await self.adapter.receive(position, wait=not looks)
+                await self._keep(batch, position)
+                position, pause = batch.position, self._pause
+                # What is there is read to its end before it is answered, so that it is answered as a whole.
+                looks = looks + 1 if batch.messages and looks < _MOST_LOOKS else 0
+                if not looks:
+                    self.rooms.wake()
+            except (PlatformFailed, ArchiveError) as error:
+                refused = isinstance(error, PlatformRefused)
+                _log.log(logging.ERROR if refused else logging.WARNING, "%s Trying again.", error)
+                asked = error.retry_after if isinstance(error, PlatformFailed) else None
+                await asyncio.sleep(asked or pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _keep(self, batch: Batch, before: str) -> None:
+        if batch.messages or batch.position != before:
+            waiting = await self._inbox_of(self.adapter.account).receive(batch.messages, batch.position)
+            self.rooms.add(waiting)

@@ -1,0 +1,256 @@
+"""Answers the rooms of one account: the messages waiting in a room become one turn.
+
+    messages ─► [ /command ]                   ─► done, answered
+            └► [ words, words, words ] ─► one turn in the room's session ─► answer in parts ─► settled
+
+Rooms do not wait for each other. What arrives while an answer is written waits for the next
+turn. A message is settled after its answer was sent; one that a process left behind is found in
+the log by its name, and is not asked again but sent on.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from itertools import takewhile
+from zlib import crc32
+
+from plimsoll.agent import INTERRUPTED, LEFT, UNANSWERED
+from plimsoll.archive import room_owner
+from plimsoll.archive.inbox import Inbox, IncomingMessage
+from plimsoll.errors import PlatformFailed, PlatformRefused, PlimsollError, UnknownSession
+from plimsoll.gateway.messaging.adapter import Adapter
+from plimsoll.gateway.messaging.commands import CommandContext, command_in, run_command
+from plimsoll.gateway.messaging.splitting import split
+from plimsoll.gateway.sessions import OwnerSessions, SessionDesk
+from plimsoll.messages import Message, text_of
+from plimsoll.sessions import Exchange
+
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 60.0
+_STOPPED = "(I was stopped here. Say something, and I go on.)"
+_FAILED = "I could not answer: the request failed. Say something, and I try again."
+_SILENT = "(The model answered without a word.)"
+_UNREADABLE = {
+    "encrypted": "This room is encrypted, and I cannot read what is said in it. Please invite me to one that is not."
+}
+_log = logging.getLogger(__name__)
+
+
+class RoomWorker:
+    """Where messages are answered. `pause` is how long to wait before something that failed is tried again."""
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        inbox_of: Callable[[str], Inbox],
+        sessions: SessionDesk,
+        pause: float = _FIRST_PAUSE,
+    ) -> None:
+        self._adapter, self._inbox_of, self._sessions = adapter, inbox_of, sessions
+        self._pause = pause
+        self._waiting: dict[str, list[IncomingMessage]] = {}  # by place
+        self._known: set[tuple[str, str]] = set()  # those that wait
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._told: dict[str, str] = {}  # what a room was told about why there is no answer
+        self._closing = asyncio.Event()
+
+    def add(self, messages: Sequence[IncomingMessage]) -> None:
+        """Have messages wait; one that waits already is left where it is."""
+        for one in messages:
+            if (one.place, one.event) not in self._known:
+                self._known.add((one.place, one.event))
+                self._waiting.setdefault(one.place, []).append(one)
+
+    def wake(self) -> None:
+        """Answer in every room in which messages wait."""
+        for place in self._waiting:
+            if place not in self._tasks and not self._closing.is_set():
+                task = self._tasks[place] = asyncio.create_task(self._serve(place))
+                task.add_done_callback(partial(self._ended, place))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits and nothing is being answered."""
+        return not self._waiting and not self._tasks
+
+    async def close(self, patience: float) -> None:
+        """End after the answers that are being written; those that take longer are stopped."""
+        self._closing.set()
+        if self._tasks:
+            await asyncio.wait(self._tasks.values(), timeout=patience)
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _ended(self, place: str, task: asyncio.Task[None]) -> None:
+        del self._tasks[place]
+        error = None if task.cancelled() else task.exception()
+        if error is not None:  # a bug; the messages wait, and the next one in this room wakes them
+            _log.error("Answering in %s broke off.", place, exc_info=error)
+        elif place in self._waiting:  # one came after the last look
+            self.wake()
+
+    async def _serve(self, place: str) -> None:
+        pause = self._pause
+        while self._waiting.get(place) and not self._closing.is_set():
+            try:
+                await self._next(place)
+                pause = self._pause
+            except PlimsollError as error:
+                _log.warning("No answer in %s yet: %s", place, error)
+                await self._excuse(place, error)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _next(self, place: str) -> None:
+        messages = self._waiting[place]
+        first = messages[0]
+        command = command_in(first)
+        if command is not None:
+            await self._settle(place, [first])  # before it is run: an /undo must not be done twice
+            async with self._typing(place):
+                counter = CommandContext(
+                    self._own(place), await self._session(place), lambda: self._begin(place)
+                )
+                said = await run_command(counter, *command)
+            await self._say(place, said, f"{self._adapter.platform}:{first.event}")
+        elif first.kind == "unreadable":
+            said = _UNREADABLE.get(first.text, f"I can only read text, not this ({first.text or 'empty'}).")
+            await self._say(place, said, f"{self._adapter.platform}:{first.event}")
+            await self._settle(place, [first])
+        else:
+            await self._turn(place, list(takewhile(_talks, messages)))
+
+    async def _turn(self, place: str, messages: Sequence[IncomingMessage]) -> None:
+        session = await self._session(place) or await self._begin(place)
+        said: list[tuple[str, Message]] = [
+            (f"{self._adapter.platform}:{one.event}", {"role": "user", "content": said_by(one)})
+            for one in messages
+        ]
+        stored = 0
+
+        def heard(count: int) -> None:
+            nonlocal stored
+            stored = count
+
+        async with self._typing(place):
+            try:
+                exchange, count = await self._own(place).send_all(session, said, heard=heard)
+            except PlimsollError as error:
+                if not stored:
+                    raise
+                # The log has them and says that no answer came; the next message is answered with all of it.
+                _log.warning("No answer in %s: %s", place, error)
+                told = f"I could not answer: {error.public} Say something, and I try again."
+                await self._say(place, told, said[stored - 1][0])
+                await self._settle(place, messages[:stored])
+                return
+            await self._say(place, words_of(exchange), f"{exchange.session}:{exchange.last}")
+        await self._settle(place, messages[:count])
+        self._told.pop(place, None)
+
+    async def _settle(self, place: str, messages: Sequence[IncomingMessage]) -> None:
+        await self._inbox.settle(messages)
+        self._known -= {(one.place, one.event) for one in messages}
+        self._waiting[place] = [one for one in self._waiting[place] if one not in messages]
+        if not self._waiting[place]:
+            del self._waiting[place]
+
+    @property
+    def _inbox(self) -> Inbox:
+        return self._inbox_of(self._adapter.account)
+
+    def _own(self, place: str) -> OwnerSessions:
+        """The sessions of a room, which is an owner of its own: no other room's are there."""
+        return self._sessions.for_owner(room_owner(self._adapter.account, place))
+
+    async def _session(self, place: str) -> str:
+        """The session of a room; empty where it has none, or somebody deleted it."""
+        id = (await self._inbox.room(place)).session
+        if not id:
+            return ""
+        try:
+            return (await self._own(place).session(id)).id
+        except UnknownSession:
+            return ""
+
+    async def _begin(self, place: str) -> str:
+        session = await self._own(place).create()
+        await self._inbox.update_room(place, session=session.id)
+        return session.id
+
+    async def _say(self, place: str, text: str, name: str) -> None:
+        """Send a text in parts, those that were not sent before; `name` is the text's own, for ever."""
+        of, _, count = (await self._inbox.room(place)).told.rpartition(":")
+        done = int(count) if of == name else 0
+        for number, part in enumerate(split(text, self._adapter.longest, self._adapter.size)):
+            if number < done:
+                continue
+            try:
+                await self._patiently(partial(self._adapter.send, place, part, f"{name}:{number}"))
+            except PlatformRefused as error:
+                _log.error("An answer cannot be sent to %s: %s", place, error)
+                return
+            await self._inbox.update_room(place, told=f"{name}:{number + 1}")
+
+    async def _patiently(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something until the platform lets it be done."""
+        pause = self._pause
+        while True:
+            try:
+                return await work()
+            except PlatformRefused:
+                raise
+            except PlatformFailed as error:
+                _log.warning("%s Trying again.", error)
+                await asyncio.sleep(error.retry_after or pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _excuse(self, place: str, error: PlimsollError) -> None:
+        """Say once why there is no answer yet."""
+        waiting = self._waiting.get(place)
+        if not waiting or self._told.get(place) == error.public or isinstance(error, PlatformFailed):
+            return
+        self._told[place] = error.public
+        told = f"I cannot answer yet: {error.public} Your messages are kept, and I keep trying."
+        key = f"excuse:{waiting[0].event}:{crc32(told.encode('utf-8', 'replace'))}"
+        with suppress(PlatformFailed):
+            await self._adapter.send(place, split(told, self._adapter.longest, self._adapter.size)[0], key)
+
+    @asynccontextmanager
+    async def _typing(self, place: str) -> AsyncIterator[None]:
+        showing = asyncio.create_task(self._show_typing(place))
+        try:
+            yield
+        finally:
+            showing.cancel()
+            await asyncio.gather(showing, return_exceptions=True)
+            with suppress(PlatformFailed):
+                await self._adapter.typing(place, False)
+
+    async def _show_typing(self, place: str) -> None:
+        while True:
+            with suppress(PlatformFailed):
+                await self._adapter.typing(place, True)
+            await asyncio.sleep(self._adapter.typing_seconds)
+
+
+def _talks(message: IncomingMessage) -> bool:
+    return message.kind == "text" and command_in(message) is None
+
+
+def said_by(message: IncomingMessage) -> str:
+    """What the model reads; in a room of many also who said it."""
+    return f"{message.speaker}: {message.text}" if message.speaker else message.text
+
+
+def words_of(exchange: Exchange) -> str:
+    """An answer as a person reads it in a chat."""
+    text = text_of(exchange.answer).strip()
+    for mark, said in ((INTERRUPTED, _STOPPED), (LEFT, _STOPPED), (UNANSWERED, _FAILED)):
+        if text.endswith(mark):
+            text = f"{text.removesuffix(mark).rstrip()}\n\n{said}"
+    return text.strip() or _SILENT

@@ -1,0 +1,188 @@
+"""Resolves the plugins of a conversation: the engine that the configuration names, and every enabled plugin.
+
+    context.engine: X ──► compressor?  the built-in, whatever a folder is called
+                      ──► 1  plugins/context_engine/X/      home, then the project if it is trusted
+                      ──► 2  engines registered as X         enabled plugins, the plugin X, this program, built-ins
+                      ──► 3  the built-in compressor         with a notice
+
+Code of a plugin runs only where `plugins.enabled` or `context.engine` names it. One that is
+broken is a sentence in `problems`; the conversation has an engine in any case.
+"""
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.context import ContextEngine
+from plimsoll.errors import PluginError
+from plimsoll.plugins.builtin import built_in_engines
+from plimsoll.plugins.discovery import DiscoveredPlugin, PluginLocations, find_plugins
+from plimsoll.plugins.hermes import Services
+from plimsoll.plugins.loading import Plugin, engine_offer, load_plugin
+from plimsoll.plugins.offers import COMPRESSOR, EngineContext, EngineOffer
+from plimsoll.plugins.registration import PluginCommand
+from plimsoll.plugins.registry import registered_engines
+from plimsoll.tools import Tool
+
+PROGRAM = "this program"
+ENGINE_KEY, ENABLED_KEY = "context.engine", "plugins.enabled"
+Hook = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedPlugins:
+    """The engine of a conversation and what else plugins bring; `problems` is what a person must know."""
+
+    engine: ContextEngine
+    source: str
+    tools: tuple[Tool, ...] = ()
+    hooks: tuple[tuple[str, Hook], ...] = ()
+    commands: tuple[PluginCommand, ...] = ()
+    problems: tuple[str, ...] = ()
+    failed: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (setting, name): why it is not used
+
+    def hooks_named(self, name: str) -> tuple[Hook, ...]:
+        """The functions that plugins registered for a moment, in their order."""
+        return tuple(function for moment, function in self.hooks if moment == name)
+
+
+def resolve_plugins(name: str, locations: PluginLocations, context: EngineContext) -> ResolvedPlugins:
+    """Everything for one conversation whose configuration names this engine."""
+    search = _Resolver(locations, context)
+    search.load_enabled()
+    engine, source = search.engine(name)
+    loaded = [plugin.registered for plugin in search.plugins]
+    return ResolvedPlugins(
+        engine,
+        source,
+        tools=tuple(search.distinct_tools()),
+        hooks=tuple(hook for one in loaded for hook in one.hooks),
+        commands=tuple(command for one in loaded for command in one.commands),
+        problems=tuple(search.problems),
+        failed=search.failed,
+    )
+
+
+def engine_names(locations: PluginLocations) -> tuple[str, ...]:
+    """Every name that `context.engine` may have as things are, found without running anything."""
+    names = [offer.name for offer in (*built_in_engines(), *_from_program())]
+    names += [one.name for one in find_plugins(locations) if not one.obstacle]
+    return tuple(dict.fromkeys(names))
+
+
+def _from_program() -> Iterator[EngineOffer]:
+    yield from (engine_offer(one, PROGRAM, as_text=False) for one in registered_engines())
+
+
+@dataclass(slots=True)
+class _Resolver:
+    """One outfit under way."""
+
+    locations: PluginLocations
+    context: EngineContext
+    plugins: list[Plugin] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    failed: dict[tuple[str, str], str] = field(default_factory=dict)
+    _found: tuple[DiscoveredPlugin, ...] | None = None
+
+    @property
+    def found(self) -> tuple[DiscoveredPlugin, ...]:
+        # Looked up once, and not at all where the configuration names no plugin.
+        if self._found is None:
+            self._found = find_plugins(self.locations)
+        return self._found
+
+    def load_enabled(self) -> None:
+        """Every plugin that `plugins.enabled` names."""
+        for name in dict.fromkeys(self.locations.enabled):
+            named = [one for one in self.found if name in (one.name, one.manifest.name)]
+            general = [one for one in named if one.kind == "general"]
+            usable = next((one for one in general if not one.obstacle), None)
+            try:
+                if usable is None:
+                    raise PluginError(self._why_not(name, named, general))
+                self.plugins.append(self._load(usable))
+            except PluginError as error:
+                self.problems.append(f"{ENABLED_KEY}: {error}")
+                self.failed[ENABLED_KEY, name] = str(error)
+
+    def _why_not(
+        self, name: str, named: Sequence[DiscoveredPlugin], general: Sequence[DiscoveredPlugin]
+    ) -> str:
+        if general:
+            return general[0].obstacle
+        if named:
+            return f"{name!r} is an engine. Name it in context.engine instead: `plimsoll plugins use {name}`."
+        return f"no plugin is called {name!r}. {self._near(name)}"
+
+    def engine(self, name: str) -> tuple[ContextEngine, str]:
+        """The engine of this name, or the built-in one and a problem that says why."""
+        built_in = built_in_engines()[0]
+        try:
+            offer = built_in if name == COMPRESSOR else self._offer(name)
+            return offer.make(self.context), offer.source
+        except PluginError as error:
+            self.failed[ENGINE_KEY, name] = str(error)
+            self.problems.append(
+                f"{ENGINE_KEY} is {name!r}, but {error} The built-in {COMPRESSOR} serves; "
+                f"`plimsoll plugins use NAME` chooses another."
+            )
+            return built_in.make(self.context), built_in.source
+
+    def distinct_tools(self) -> Iterator[Tool]:
+        """The tools of all plugins; of two with one name the first stays."""
+        seen: set[str] = set()
+        for plugin in self.plugins:
+            for tool in plugin.registered.tools:
+                if tool.name in seen:
+                    self.problems.append(
+                        f"plugin {plugin.found.name!r} brings a second tool {tool.name!r}; it is left out."
+                    )
+                else:
+                    seen.add(tool.name)
+                    yield tool
+
+    def _offer(self, name: str) -> EngineOffer:
+        obstacles = []
+        for one in self.found:
+            if one.kind == "engine" and one.name == name:
+                if not one.obstacle:
+                    return self._own_engine(self._loaded(one), name)
+                obstacles.append(one.obstacle)
+        for plugin in self.plugins:
+            offered = plugin.offer(name)
+            if offered:
+                return offered
+        for one in self.found:
+            if one.kind == "general" and name in (one.name, one.manifest.name):
+                if not one.obstacle:
+                    return self._own_engine(self._loaded(one), name)
+                obstacles.append(one.obstacle)
+        for offer in (*_from_program(), *built_in_engines()):
+            if offer.name == name:
+                return offer
+        raise PluginError(obstacles[0] if obstacles else f"no engine is called so. {self._near(name)}")
+
+    def _own_engine(self, plugin: Plugin, name: str) -> EngineOffer:
+        """The engine of a plugin that is called by the plugin's name."""
+        offered = plugin.offer(name) or next(iter(plugin.offers()), None)
+        if offered is None:
+            raise PluginError(f"plugin {name!r} registers no context engine.")
+        return EngineOffer(name, offered.description, offered.source, offered.make)
+
+    def _loaded(self, found: DiscoveredPlugin) -> Plugin:
+        already = next((plugin for plugin in self.plugins if plugin.found == found), None)
+        if already:
+            return already
+        plugin = self._load(found)
+        self.plugins.append(plugin)
+        return plugin
+
+    def _load(self, found: DiscoveredPlugin) -> Plugin:
+        return load_plugin(found, Services(self.context.home, self.context.summarizer))
+
+    def _near(self, name: str) -> str:
+        names = engine_names(self.locations)
+        near = difflib.get_close_matches(name, names, n=1)
+        return f"Did you mean {near[0]}?" if near else f"Installed: {', '.join(sorted(names))}."

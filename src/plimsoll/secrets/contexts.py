@@ -1,0 +1,123 @@
+"""Finds secrets by their context: URLs, headers, cookies, commands, password files.
+
+postgres://app:hunter2@db/main      Authorization: Bearer …      Cookie: sid=…
+https://hooks.example.com/T0/B0/…   curl -u joe:hunter2          db:5432:main:app:hunter2
+"""
+
+import re
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from typing import TypeAlias
+
+from plimsoll.secrets.assigned import MARK
+from plimsoll.secrets.value_checks import is_no_value, is_placeholder, is_plain, is_random, is_very_random
+
+Found: TypeAlias = re.Match[str]
+# A text is read for a step where it has the step's gate, which several share, and one of its needles.
+Step: TypeAlias = tuple[str, tuple[str, ...], re.Pattern[str], Callable[[Found], str]]
+
+_FLAGS = re.IGNORECASE
+_URL = re.compile(
+    r"://(?P<who>[^\s/@:\"'<>\[\]\\]{0,200}+:[^\s/\"'<>\[\],]{1,300}(?=@)|[^\s/@:\"'<>\[\]\\$]{16,300}+(?=@))"
+)
+_HOOK = re.compile(r"://[^\s\"'<>`)\]\\]{20,}+", _FLAGS)
+_HOOK_PATH = re.compile(r"hooks?\b|webhook", _FLAGS)
+_HEADER = re.compile(
+    r"\b(?P<name>(?:proxy-)?authorization)(?P<sep>\\{0,3}[\"']?[ \t]{0,8}[:=][ \t]{0,8}\\{0,3}[\"']?)"
+    r"(?P<how>(?:bearer|basic|token|digest|apikey|api-key|key|sso-key|genie[a-z]{0,8}|bot|splunk)[ \t:=]{1,8})?"
+    r"(?P<value>[A-Za-z0-9._~+/=:-]{6,}+)",
+    _FLAGS,
+)
+_COOKIE = re.compile(
+    r"\b(?P<name>(?:set-)?cookie2?(?P<sep>\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?))"
+    r"(?P<value>[\w.-]{1,80}+=[^\r\n\"'\\]{1,4000}+)",
+    _FLAGS,
+)
+_PAIR = re.compile(r"(?P<name>[\w.-]{1,80}+=)(?P<value>[^;\s]{1,4000}+)")
+_ATTRIBUTES = ("path=", "domain=", "expires=", "max-age=", "samesite=")
+_SCHEME = re.compile(r"\b(?P<how>bearer|basic)(?P<sep>[ \t]{1,8})(?P<value>[A-Za-z0-9._~+/=-]{12,}+)", _FLAGS)
+_PARAMETER = re.compile(
+    r"(?P<before>[?&](?:key|sig|signature|x-amz-signature|x-goog-signature)=)(?P<value>[A-Za-z0-9%._~+/=-]{16,}+)",
+    _FLAGS,
+)
+_PGPASS = re.compile(
+    r"(?m)^(?P<before>[ \t]{0,8}(?:\d{1,6}[:→|\t][ \t]{0,2})?"
+    r"(?:[A-Za-z0-9_.-]{1,100}|\*):(?:\d{4,5}|\*):[\w*.-]{1,60}:[\w*.@-]{1,60}:)"
+    r"(?P<value>[^\s:][^\s]{2,200}+)$"
+)
+_TELEGRAM = re.compile(
+    r"(?<![0-9A-Za-z_])(?P<before>(?:bot)?)(?P<value>[0-9]{8,10}:[A-Za-z0-9_-]{35})(?![A-Za-z0-9_-])"
+)
+
+
+def _url(found: Found) -> str:
+    return found[0] if is_placeholder(found["who"].rpartition(":")[2]) else f"://{MARK}"
+
+
+def _hook(found: Found) -> str:
+    """The address of a webhook is its secret: the last part of the path goes where it is random."""
+    address, question, query = found[0].partition("?")
+    above, slash, last = address.rstrip(".,;:").rpartition("/")
+    if not _HOOK_PATH.search(above) or not is_very_random(last):
+        return found[0]
+    rest = address[len(above) + 1 + len(last) :]
+    return f"{above}{slash}{MARK}{rest}{question}{query}"
+
+
+def _header(found: Found) -> str:
+    value = found["value"]
+    if is_no_value(value) or (not found["how"] and is_plain(value)):
+        return found[0]
+    return f"{found['name']}{found['sep']}{found['how'] or ''}{MARK}"
+
+
+def _cookie(found: Found) -> str:
+    return found["name"] + _PAIR.sub(_pair, found["value"])
+
+
+def _pair(found: Found) -> str:
+    value = found["value"]
+    if found["name"].lower() in _ATTRIBUTES or not is_random(value) or is_placeholder(value):
+        return found[0]
+    return f"{found['name']}{MARK}"
+
+
+def _scheme(found: Found) -> str:
+    return f"{found['how']}{found['sep']}{MARK}" if is_random(found["value"]) else found[0]
+
+
+def _before(found: Found) -> str:
+    return f"{found['before']}{MARK}"
+
+
+def _command(found: Found) -> str:
+    return found[0] if is_no_value(found["value"]) else f"{found['before']}{found['quote']}{MARK}"
+
+
+def _again(pattern: str) -> str:
+    """The pattern, for which a value that has gone already is a value: what follows it is not taken for one."""
+    return pattern.replace("(?P<value>", r"(?P<value>\[redacted\]|")
+
+
+@cache
+def steps() -> tuple[Step, ...]:
+    """What is looked for, in order; gates and needles are in lower case."""
+    text = files("plimsoll.secrets").joinpath("commands.toml").read_text("utf-8")
+    rows = tomllib.loads(text)["command"]
+    commands = ((row["gate"], (row["hint"],), re.compile(_again(row["pattern"])), _command) for row in rows)
+    return (
+        ("://", ("://",), _URL, _url),
+        ("://", ("hook",), _HOOK, _hook),
+        ("authorization", ("authorization",), _HEADER, _header),
+        ("cookie", ("cookie",), _COOKIE, _cookie),
+        ("bearer ", ("bearer ",), _SCHEME, _scheme),
+        ("basic ", ("basic ",), _SCHEME, _scheme),
+        *commands,
+        ("key=", ("?key=", "&key="), _PARAMETER, _before),
+        ("sig", ("sig=", "signature="), _PARAMETER, _before),
+        (":5432:", (":5432:",), _PGPASS, _before),
+        (":*:", (":*:",), _PGPASS, _before),
+        (":aa", (":aa",), _TELEGRAM, _before),
+    )

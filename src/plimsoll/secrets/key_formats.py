@@ -1,0 +1,88 @@
+"""Finds keys by their format.
+
+Every word of 20 characters or more is looked at once: its first three characters say which patterns of `shapes.toml`
+can match it. What no pattern knows is a key where a short prefix is followed by a long random part
+(`acme_live_9fK2…`), unless the prefix is one of an identifier (`toolu_`, `call_`, `msg_`).
+"""
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+from plimsoll.secrets.assigned import MARK
+from plimsoll.secrets.value_checks import changes, words
+
+_WORD = re.compile(r"(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]{20,}+")
+_PREFIXED = re.compile(
+    r"(?P<prefix>[A-Za-z][A-Za-z0-9]{0,11})(?:[._-][A-Za-z0-9]{1,10}+(?=[._-]))?+(?:[._-][A-Za-z0-9]{1,10}+(?=[._-]))?+[._-](?P<body>[A-Za-z0-9]{24,}+)"
+)
+_LEAST_CHANGES = (
+    0.42  # of random letters and digits one in fifty has fewer, of names in code none that was seen
+)
+_START = 3
+
+
+@cache
+def _by_start() -> dict[str, list[re.Pattern[str]]]:
+    text = files("plimsoll.secrets").joinpath("shapes.toml").read_text("utf-8")
+    found: dict[str, list[re.Pattern[str]]] = {}
+    for row in tomllib.loads(text)["shape"]:
+        pattern = re.compile(row["pattern"])
+        for start in dict.fromkeys(start[:_START] for start in row["starts"]):
+            found.setdefault(start, []).append(pattern)
+    return found
+
+
+def patterns() -> tuple[re.Pattern[str], ...]:
+    """Every pattern that is used here."""
+    return (_WORD, _PREFIXED, *dict.fromkeys(one for found in _by_start().values() for one in found))
+
+
+@cache
+def _ids() -> frozenset[str]:
+    return frozenset(words("id_prefixes"))
+
+
+def without_shapes(text: str) -> str:
+    """The text without words that have the form of a key."""
+    kept: list[str] = []
+    done = 0
+    known = _by_start()
+    for found in _WORD.finditer(text):
+        span = _known(text, found, known) or _unknown(text, found)
+        if span:
+            kept += [text[done : span[0]], MARK]
+            done = span[1]
+    return "".join((*kept, text[done:])) if kept else text
+
+
+def _known(text: str, word: re.Match[str], known: dict[str, list[re.Pattern[str]]]) -> tuple[int, int] | None:
+    start, end = word.span()
+    while True:
+        for pattern in known.get(text[start : start + _START].lower(), ()):
+            found = pattern.match(text, start)
+            if found:
+                return found.span()
+        # A key may follow a point: `x.sk-…`.
+        start = text.find(".", start, end) + 1
+        if not start:
+            return None
+
+
+def _unknown(text: str, word: re.Match[str]) -> tuple[int, int] | None:
+    found = _PREFIXED.match(text, word.start()) if word.end() - word.start() >= 28 else None
+    if not found or found["prefix"].lower() in _ids():
+        return None
+    return found.span() if _is_key(found["body"]) and not _is_in_path(text, found) else None
+
+
+def _is_in_path(text: str, found: re.Match[str]) -> bool:
+    """Whether a word is a part of a path or the name of a file."""
+    before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
+    return before in ("/", "@", "#", "%", "\\") or after in ("/", ".", "(")
+
+
+def _is_key(body: str) -> bool:
+    digits = sum(character.isdigit() for character in body)
+    return digits >= 2 and body.lower() != body and body.upper() != body and changes(body) >= _LEAST_CHANGES

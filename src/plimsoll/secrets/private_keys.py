@@ -1,0 +1,99 @@
+"""Finds private keys in PEM form, however a tool prints their lines.
+
+         1→-----BEGIN RSA PRIVATE KEY-----        as file readers number them
+    +MIIEpAIBAAKCAQEA…                            in a diff
+    key.pem:3:MIIEpAIBAAKCAQEA…                   from grep -n
+    "-----BEGIN PRIVATE KEY-----\\nMIIE…"         in JSON
+
+The lines with the markers stay, what is between them goes. A key that was cut off goes as far as it is there,
+from its end backwards, too.
+"""
+
+import re
+
+from plimsoll.secrets.assigned import MARK
+
+PEM = re.compile(
+    r"(?P<begin>-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)"
+    r"(?P<body>(?:[A-Za-z0-9+/=\s:,.\"]|\\{1,3}[nr]|-(?!-))*+)"
+    r"(?P<end>-----END )?"
+)
+_PEM_LINES = re.compile(r"(?:\s|\\{1,3}[nr]|[A-Za-z0-9+/=]{24,}+)*+[A-Za-z0-9+/=]{0,23}+")
+_PEM_LINE = re.compile(r"[A-Za-z0-9+/=]{24}")
+_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
+_END = re.compile(r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
+# What tools put before a line: a file's name, a number, a sign of a diff, a quotation mark.
+PREFIX = re.compile(
+    r"[ \t]{0,12}(?:[\w./@~+-]{1,200}?[:-](?=\d))?(?:\d{1,7}[ \t]{0,4}[→|:\t)-][ \t]{0,4}|\d{1,7}[ \t]{1,4})?"
+    r"(?:[+> |-][ \t]{0,4}){0,3}"
+)
+_BODY = re.compile(r"[A-Za-z0-9+/]{1,100}={0,2}|(?:Proc-Type|DEK-Info|Version|Comment|Hash): .{0,100}|")
+
+
+def without_private_keys(text: str) -> str:
+    """The text without what stands between the markers of private keys."""
+    if "\n" in text:
+        lines = text.splitlines(keepends=True)
+        gone = _key_lines(lines)
+        text = "".join(_bodiless(line) if number in gone else line for number, line in enumerate(lines))
+    return PEM.sub(_whole, text)
+
+
+def _whole(found: re.Match[str]) -> str:
+    body = found["body"]
+    if not _PEM_LINE.search(body):
+        return found[0]
+    if found["end"]:
+        return f"{found['begin']}{MARK}{found['end']}"
+    # Cut off: what looks like the key goes, what follows it stays.
+    lines = _PEM_LINES.match(body)
+    return f"{found['begin']}{MARK}{body[lines.end() if lines else 0 :]}"
+
+
+def _key_lines(lines: list[str]) -> set[int]:
+    """The numbers of the lines that hold parts of a key, behind something that a tool put before them."""
+    gone: set[int] = set()
+    for number, line in enumerate(lines):
+        if _BEGIN.search(line) and not _END.search(line):
+            gone |= _run(lines, range(number + 1, len(lines)))
+        elif _END.search(line) and number - 1 not in gone:
+            gone |= _run(lines, range(number - 1, -1, -1))
+    if all(_starts_bare(lines[number]) for number in gone):
+        # As it is in its file: it goes as one piece, unless only its end is here.
+        return gone if not any(map(_BEGIN.search, lines)) else set()
+    return gone
+
+
+def _starts_bare(line: str) -> bool:
+    prefix = PREFIX.match(line)
+    return not prefix or not prefix[0].strip()
+
+
+def _run(lines: list[str], numbers: range) -> set[int]:
+    """The lines with parts of a key, from a marker on; none where the first ones have none."""
+    found: set[int] = set()
+    for number in numbers:
+        line = lines[number].rstrip("\r\n")
+        if "-----" in line or not _is_body(line):
+            break
+        if _body_of(line):
+            found.add(number)
+    return found if any(len(_body_of(lines[number].rstrip("\r\n"))) >= 16 for number in found) else set()
+
+
+def _is_body(line: str) -> bool:
+    prefix = PREFIX.match(line)
+    return (
+        bool(_BODY.fullmatch(line[prefix.end() if prefix else 0 :].rstrip(" \t\"',\\"))) or not line.strip()
+    )
+
+
+def _body_of(line: str) -> str:
+    prefix = PREFIX.match(line)
+    return line[prefix.end() if prefix else 0 :].rstrip(" \t\"',\\")
+
+
+def _bodiless(line: str) -> str:
+    bare = line.rstrip("\r\n")
+    body = _body_of(bare)
+    return line.replace(body, MARK, 1) if body else line

@@ -1,0 +1,77 @@
+"""One turn at a time, even when two processes have the same session open.
+
+    A  ── turn ──────────────┐                    ┌── turn ──
+    B       waits · · · · · ·└─ reads what A said ┴── turn ──┘
+
+A turn holds a lease and renews it while it lasts. Whoever is killed in the middle loses
+it when it runs out, after a minute unless told otherwise, and what he then still wants to
+write is refused.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from plimsoll.archive import Lease
+from plimsoll.errors import ArchiveError, Conflict, StaleLease, UnknownSession
+from plimsoll.sessions.journal import ArchiveJournal
+
+PURPOSE = "turn"
+LEASE_SECONDS = 60.0
+_RENEWALS = 4  # in the time of one lease
+_LOOK_SECONDS = 0.1  # between two looks whether the other one has finished
+
+
+@asynccontextmanager
+async def turn_lock(
+    journal: ArchiveJournal, patience: float, seconds: float = LEASE_SECONDS
+) -> AsyncIterator[None]:
+    """Hold the session for one turn; `Conflict` where another process answers in it for longer than `patience`.
+
+    `seconds` is how long the session is held after this process has died.
+    """
+    lease = await _acquired(journal, patience, seconds)
+    journal.lease = lease
+    renewing = asyncio.create_task(_renewed(journal, lease, seconds))
+    try:
+        yield
+    finally:
+        journal.lease = None
+        renewing.cancel()
+        with suppress(ArchiveError, UnknownSession):  # what cannot be given back runs out
+            await asyncio.shield(journal.archive.release(lease))
+
+
+async def _acquired(journal: ArchiveJournal, patience: float, seconds: float) -> Lease:
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + patience
+    while True:
+        lease = await _asked(journal, seconds)
+        if lease is not None:
+            return lease
+        if loop.time() >= ends:
+            raise Conflict(f"Another process is answering in session {journal.session} right now.")
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _asked(journal: ArchiveJournal, seconds: float) -> Lease | None:
+    """The lease, if it is free; whoever is cancelled while he asks does not keep it."""
+    archive = journal.archive
+    asking = asyncio.ensure_future(archive.acquire(journal.session, journal.holder, seconds, purpose=PURPOSE))
+    try:
+        return await asyncio.shield(asking)
+    except asyncio.CancelledError:
+        await asyncio.wait({asking})
+        lease = None if asking.cancelled() or asking.exception() else asking.result()
+        if lease is not None:
+            await archive.release(lease)
+        raise
+
+
+async def _renewed(journal: ArchiveJournal, lease: Lease, seconds: float) -> None:
+    # One that was taken over is noticed by the next write, which is refused.
+    with suppress(StaleLease, UnknownSession):
+        while True:
+            await asyncio.sleep(seconds / _RENEWALS)
+            with suppress(ArchiveError):  # a store that is away for a moment; there are more chances
+                lease = await journal.archive.renew(lease, seconds)

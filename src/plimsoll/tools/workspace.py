@@ -1,0 +1,55 @@
+"""The agent's workspace: the project directory and the current directory.
+
+    root        what the person gave; writing outside of it needs approval
+    directory   follows `cd`; relative paths start here
+
+Paths are resolved with their symbolic links followed, so that a link out of the
+project counts as outside.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(slots=True)
+class Workspace:
+    """The place of one conversation. `directory` is the only thing that changes."""
+
+    root: Path
+    directory: Path = field(default_factory=Path)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # of commands; may hold keys
+
+    def __post_init__(self) -> None:
+        self.root = Path(os.path.realpath(self.root))
+        self.directory = Path(os.path.realpath(self.root / self.directory))
+
+    def resolve(self, path: str) -> Path:
+        """The absolute path that the model means: relative to the directory, `~` and links followed."""
+        given = _with_home(path, self.environment.get("HOME"))
+        return Path(os.path.realpath(self.directory / given))
+
+    def is_inside(self, path: Path) -> bool:
+        """Whether a resolved path lies in the project."""
+        return path == self.root or self.root in path.parents
+
+    def shown(self, path: Path) -> str:
+        """A path as short as it can be said from the directory."""
+        if path == self.directory:
+            return "."
+        if self.directory in path.parents:
+            return str(path.relative_to(self.directory))
+        return str(path)
+
+    def standing(self) -> Path:
+        """The directory to work in: the remembered one, or the root where that is gone."""
+        if not self.directory.is_dir():
+            self.directory = self.root
+        return self.directory
+
+
+def _with_home(path: str, home: str | None) -> str:
+    if home and (path == "~" or path.startswith("~/")):
+        return home + path[1:]
+    return path
