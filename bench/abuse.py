@@ -53,7 +53,7 @@ _INSIDE = "PLIMSOLL_ABUSE_INSIDE"
 GROWTH, SLACK = 1.15, 20_000_000
 _CONFIG = """\
 model: {{provider: anthropic, base_url: {url}, name: {model}, context_length: {window}}}
-gateway: {{receive_seconds: 20, send_seconds: 30, sessions: {{lease_seconds: 5, patience_seconds: 40}}}}
+gateway: {{receive_seconds: 20, send_seconds: 30, sessions: {{lease_seconds: 5, patience_seconds: 40, open: 4}}}}
 """
 
 
@@ -171,8 +171,10 @@ async def _ready(url: str, gateway: GatewayProgram) -> None:
 async def _kill_regularly(gateway: GatewayProgram, every: float, until: float, observed: Observed) -> None:
     while time.monotonic() + every < until:
         await asyncio.sleep(every)
-        observed.kills.append(time.monotonic())
+        start = time.monotonic()
+        observed.kills.append((start, float("inf")))
         await asyncio.to_thread(gateway.kill)
+        observed.kills[-1] = start, time.monotonic()
 
 
 async def _fill_disk(disk: Path, after: float, seconds: float) -> None:

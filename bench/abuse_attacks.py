@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from abuse_traffic import MODEL, Observed, Owner, said
 
-_LONGEST = 45.0  # seconds for which the gateway may keep the connection of an abusive client
+_LONGEST = 90.0  # seconds for which the gateway may keep the connection of an abusive client
 _FULL_OR_BUSY = 503
 
 

@@ -65,7 +65,7 @@ class Observed:
     broken: list[str] = field(default_factory=list)  # ordinary requests without a clean end
     mixed: list[str] = field(default_factory=list)  # a marker where it does not belong
     waits: list[float] = field(default_factory=list)
-    kills: list[float] = field(default_factory=list)  # moments
+    kills: list[tuple[float, float]] = field(default_factory=list)  # when each began and was done
     accepted: dict[str, tuple[str, str, int]] = field(default_factory=dict)  # name -> owner, session, number
     replies: dict[str, str] = field(default_factory=dict)  # name -> text of a session's answer
     sent: dict[str, frozenset[str]] = field(default_factory=dict)  # name -> names that the model saw with it
@@ -76,7 +76,7 @@ class Observed:
 
     def was_severed(self, began: float, ended: float) -> bool:
         """Whether a process was killed while a request was under way."""
-        return any(began - 0.5 <= kill <= ended + 0.5 for kill in self.kills)
+        return any(began <= done + 0.5 and start - 0.5 <= ended for start, done in self.kills)
 
 
 def model(observed: Observed, request: ChatRequest) -> ScriptedAnswer | Fault:

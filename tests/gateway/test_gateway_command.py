@@ -1,6 +1,7 @@
 """`plimsoll gateway` as a person starts it: real processes, a signal at the end."""
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 from clients import AnthropicClient, converse, http, model
 
@@ -84,3 +86,14 @@ def test_a_port_that_is_taken_is_a_sentence(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_command_takes_as_many_open_files_as_the_system_allows(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))  # as a shell with a low limit
+    try:
+        with ScriptedServer(model) as server, started(server, tmp_path) as (_, process):
+            limits = psutil.Process(process.pid).rlimit(psutil.RLIMIT_NOFILE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert limits[0] == min(hard, 65_536)

@@ -5,6 +5,7 @@ Whether it may start at all is asked before it listens: a worker that may not wo
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import sys
@@ -30,11 +31,15 @@ from plimsoll.gateway.watch.figures import FOLDER_VARIABLE
 
 _BACKLOG = 2_048
 _HEALTH_SECONDS = 60
+_OPEN_FILES = (
+    65_536  # for 2,000 clients per process, each with an upstream, and the sessions that are kept open
+)
 
 
 def serve(settings: GatewaySettings) -> None:
     """Serve until a signal ends it."""
     asyncio.run(_may_start(settings, load_settings().settings))
+    _raise_file_limit()
     listening = _listening(settings)
     config = uvicorn.Config(
         partial(app_from_config, settings),
@@ -64,6 +69,14 @@ def serve(settings: GatewaySettings) -> None:
             uvicorn.Server(config).run([listening])
     finally:
         listening.close()
+
+
+def _raise_file_limit() -> None:
+    """Take what the system allows: a shell starts programs with room for 1,024 files, too few for 2,000 clients."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _ended(_number: int, _frame: FrameType | None) -> NoReturn:
