@@ -79,11 +79,19 @@ class Wire:
 
     async def ask(self, data: bytes) -> tuple[int, bytes]:
         """The status and the head of the answer to one request."""
-        reader, writer = (
-            self._idle.pop()
-            if self._idle
-            else await asyncio.open_connection("127.0.0.1", self._port, limit=1_000_000)
+        while self._idle:
+            reader, writer = self._idle.pop()
+            try:
+                return await self._asked(reader, writer, data)
+            except (ConnectionError, asyncio.IncompleteReadError):
+                writer.close()  # the gateway closed it, as it was unused for some seconds
+        return await self._asked(
+            *await asyncio.open_connection("127.0.0.1", self._port, limit=1_000_000), data
         )
+
+    async def _asked(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, data: bytes
+    ) -> tuple[int, bytes]:
         writer.write(data)
         await writer.drain()
         head = (await reader.readuntil(b"\r\n\r\n")).lower()

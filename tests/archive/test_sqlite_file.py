@@ -14,6 +14,7 @@ from archive_driver import EVENT, Driver, assistant, summary, talk, user
 from plimsoll.archive import OPERATOR, Node, NodeLink, SearchQuery, Span, ViewDraft
 from plimsoll.archive.ids import node_id
 from plimsoll.archive.open_archive import archive_file, open_archive
+from plimsoll.archive.sql.archive import ENCODED_AT_ONCE
 from plimsoll.archive.sql.migrations import steps
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.errors import ArchiveError, SettingError, UserError
@@ -368,3 +369,28 @@ def test_an_archive_that_was_closed_says_so(tmp_path: Path):
 
     with pytest.raises(ArchiveError, match=r"archive\.db is closed\.$"):
         asyncio.run(late())
+
+
+def test_many_messages_are_encoded_a_few_at_a_time_so_that_other_tasks_get_their_turn(tmp_path: Path) -> None:
+    async def appended() -> tuple[list[int], bool]:
+        turns: list[int] = []
+        async with await SqliteStore.open(tmp_path / "archive.db") as store:
+            archive = store.for_owner(OPERATOR)
+            session = await archive.create_session()
+            compute = store._database.compute
+
+            async def counted(work):
+                found = await compute(work)
+                turns.append(len(found))
+                return found
+
+            store._database.compute = counted
+            said = talk(3 * ENCODED_AT_ONCE + 1)
+            await archive.append(session.id, said, turn="one")
+            stored = await archive.messages(session.id)
+            return turns, [one.message["content"] for one in stored] == [one["content"] for one in said]
+
+    turns, is_same = asyncio.run(appended())
+    assert is_same
+    assert max(turns) == ENCODED_AT_ONCE
+    assert sum(turns) == len(talk(3 * ENCODED_AT_ONCE + 1))

@@ -61,20 +61,18 @@ def encode(message: Message, tokens: int | None = None, shown: Message | None = 
     )
 
 
-def encode_all(
+def encode_each(
     messages: Sequence[Message],
     tokens: Sequence[int] | None = None,
     shown: Mapping[int, Message] | None = None,
-) -> list[Encoded]:
+) -> Iterator[Encoded]:
     """All messages, each with its tokens and, by its place, the form that the model sees, where they are given."""
     counts: Sequence[int | None] = [None] * len(messages) if tokens is None else tokens
     if len(counts) != len(messages):
         raise InvalidConversation(f"{len(messages)} messages came with {len(counts)} token counts.")
     forms = shown or {}
-    return [
-        encode(message, count, forms.get(place))
-        for place, (message, count) in enumerate(zip(messages, counts, strict=True))
-    ]
+    for place, (message, count) in enumerate(zip(messages, counts, strict=True)):
+        yield encode(message, count, forms.get(place))
 
 
 def to_json(value: Any) -> str:

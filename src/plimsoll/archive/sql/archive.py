@@ -5,11 +5,12 @@ only who reads, who writes, and what may be done again after a connection was lo
 """
 
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from itertools import islice
 from random import Random
 from typing import Any
 
-from plimsoll.archive.encoding import encode_all
+from plimsoll.archive.encoding import Encoded, encode_each
 from plimsoll.archive.interface import Archive
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.query import SearchPage, SearchQuery
@@ -31,6 +32,9 @@ from plimsoll.archive.sql.nodes import add as add_nodes
 from plimsoll.archive.views import View, ViewDraft, ViewItem
 from plimsoll.messages import Message
 
+# Messages; takes 0.3 ms. All 730 of a conversation of 200,000 tokens take 30 ms at once, in which small requests to
+# the gateway waited for up to 10 ms.
+ENCODED_AT_ONCE = 8
 Rows = Callable[[SqlConnection, Row], Coroutine[Any, Any, Result]]
 
 
@@ -109,13 +113,22 @@ class SqlArchive(Archive):
         shown: Mapping[int, Message] | None = None,
     ) -> Appended:
         # Encoded before the transaction begins, so that other writers wait for the disk alone.
-        encoded = await self._database.compute(lambda: encode_all(messages, tokens, shown))
+        encoded = await self._encoded(encode_each(messages, tokens, shown))
         return await self._write(
             id,
             lambda db, row: log.append(db, self._index, row, encoded, turn, after),
             lease,
             repeatable=True,
         )
+
+    async def _encoded(self, messages: Iterator[Encoded]) -> list[Encoded]:
+        """All of them, a few at a time, so that other tasks get their turn: Python runs one thread at a time."""
+        encoded: list[Encoded] = []
+        while True:
+            some = await self._database.compute(lambda: list(islice(messages, ENCODED_AT_ONCE)))
+            encoded += some
+            if len(some) < ENCODED_AT_ONCE:
+                return encoded
 
     async def messages(self, id: str, first: int = 1, last: int | None = None) -> list[StoredMessage]:
         return await self._read(
