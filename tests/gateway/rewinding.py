@@ -25,8 +25,8 @@ from plimsoll.testing.scripted_server import CapturedRequest, ScriptedServer
 
 THRESHOLD = 0.5
 ENGINES = {
-    "compressor": lambda window, **rules: ContextCompressor(context_length=window, **rules),
-    "lcm": lambda window, **rules: LcmEngine(context_length=window, **rules),
+    "compressor": lambda window, _account, **rules: ContextCompressor(context_length=window, **rules),
+    "lcm": lambda window, _account, **rules: LcmEngine(context_length=window, **rules),
 }
 _PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
 _KEYS = {"openai": (b"authorization", b"Bearer client-key"), "anthropic": (b"x-api-key", b"client-key")}
@@ -51,6 +51,7 @@ class Client:
     def __init__(self, app: Any, dialect: str, server: ScriptedServer) -> None:
         self._app, self._dialect, self._server = app, dialect, server
         self.compacted = 0
+        self.session = ""  # as the last answer named it
 
     async def ask(self, messages: Sequence[Message]) -> tuple[ChatRequest, CapturedRequest]:
         """Send a request with these messages: as the client said it, and as it arrived upstream."""
@@ -60,6 +61,7 @@ class Client:
         before = len(self._server.requests)
         status, headers, answer = await self._post(json.dumps(body).encode())
         assert status == 200, answer[:2_000]
+        self.session = headers.get(b"x-plimsoll-session", b"").decode()
         self.compacted += headers[b"x-plimsoll-view"] == b"compacted"
         arrived = [seen for seen in self._server.requests[before:] if seen.status == 200]
         assert len(arrived) == 1
@@ -124,6 +126,8 @@ def faults(asked: ChatRequest, arrived: CapturedRequest, window: int) -> list[st
         found.append(f"the newest request is {str(words)[-200:]} and {str(_parts(got))[-200:]} arrived")
     if _results(got) != results and _could_fit(asked, window):
         found.append(f"the newest results fit, and {_results(got)} arrived for {results}")
+    if "under handle h:" in str(seen):
+        found.append("a handle is named to a model that has no tool to fetch it")
     newest = next((message for message in reversed(said) if message["role"] == "user"), None)
     if newest is not None and not any(_contains(one, newest) for one in seen):
         found.append(f"the newest request {str(newest)[:200]} did not arrive word for word")

@@ -50,7 +50,6 @@ async def compact(keeper: Keeper, thread: Thread) -> None:
     view = thread.view()
     lighter = [view[0], OwnSummary(role="assistant", content=SUMMARY), *view[6:]]
     await keeper.commit(thread, lighter, CompactionEvent("threshold", "compressor"), MODEL)
-    await keeper.note(thread)
 
 
 def extends_during(monkeypatch: pytest.MonkeyPatch, kind: type, name: str, thread: Thread) -> None:
@@ -96,5 +95,19 @@ def test_a_request_that_comes_during_a_compaction_is_not_left_out_of_the_view(
             await compact(one, thread)
             assert thread.sight is not None
             assert [message["content"] for message in thread.view()[-2:]] == ["message 9", "message 10"]
+
+    asyncio.run(run())
+
+
+def test_a_compaction_keeps_what_a_person_has_pinned(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with keepers(tmp_path) as (one, _), await open_archive(None, tmp_path) as store:
+            thread = new_thread(FIRST)
+            journal = await one.store(thread, MODEL)
+            await store.for_owner(OPERATOR).pin(journal.session, 4)
+            await compact(one, thread)
+            assert [message["content"] for message in thread.view()] == [
+                "message 0", SUMMARY, "message 3", "message 6", "message 7", "message 8"
+            ]  # fmt: skip
 
     asyncio.run(run())

@@ -145,7 +145,7 @@ LOG: list[dict[str, Any]] = [
 
 
 def sight_through(through: int, whole: set[int], made_at: int = 0) -> Sight:
-    return Sight(1, (), (), 0, through, through, (), frozenset(whole), made_at)
+    return Sight(1, (), (), (), 0, through, through, (), frozenset(whole), made_at)
 
 
 def test_a_view_serves_no_request_whose_newest_message_it_summarises() -> None:

@@ -15,6 +15,7 @@ from plimsoll.messages import (
     turn_order_breaks,
     with_block,
     with_text,
+    without_handle,
 )
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
@@ -101,3 +102,22 @@ def test_the_role_between_two_messages_meets_neither(before, after, role):
 def test_two_of_one_role_in_a_row_are_found():
     roles = ["system", "user", "user", "assistant", "tool", "tool", "assistant", "assistant"]
     assert turn_order_breaks([{"role": role} for role in roles]) == [2, 7]
+
+
+def test_a_message_for_a_reader_without_tools_names_no_handle():
+    shorter = {
+        "[cleared]\nread · ok\nfull text under handle h:3f2a9c1b7d": "[cleared]\nread · ok",
+        "begin [… 7 characters left out …] end\n[full text under handle h:3f2a9c1b7d]": (
+            "begin [… 7 characters left out …] end"
+        ),
+        "line\n[shortened from 9 to what later turns used; full text under handle h:3f2a9c1b7d]": (
+            "line\n[shortened from 9 to what later turns used]"
+        ),
+        "it says full text under handle h:3f2a9c1b7d and goes on": (
+            "it says full text under handle h:3f2a9c1b7d and goes on"
+        ),
+    }
+    for text, expected in shorter.items():
+        assert without_handle({"role": "tool", "content": text}) == {"role": "tool", "content": expected}
+        parts = [{"type": "text", "text": "first"}, {"type": "text", "text": text}]
+        assert without_handle({"role": "tool", "content": parts})["content"][-1]["text"] == expected

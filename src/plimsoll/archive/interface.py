@@ -110,7 +110,7 @@ class Archive(ABC):
 
     @abstractmethod
     async def pin(self, id: str, sequence: int) -> None:
-        """Keep a message word for word through all compactions."""
+        """Keep a message word for word through all compactions; `Conflict` where one has taken it out already."""
 
     @abstractmethod
     async def unpin(self, id: str, sequence: int) -> None:

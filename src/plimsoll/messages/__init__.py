@@ -25,7 +25,7 @@ from plimsoll.messages.content import (
     with_text,
 )
 from plimsoll.messages.groups import align_backward, group_end, groups, safe_cuts
-from plimsoll.messages.handles import HANDLE_DIGITS, handle_of, original_handle
+from plimsoll.messages.handles import HANDLE_DIGITS, handle_of, original_handle, without_handle
 from plimsoll.messages.harness import is_harness_text
 from plimsoll.messages.order import (
     SYSTEM_ROLES,
@@ -79,4 +79,5 @@ __all__ = [
     "validate",
     "with_block",
     "with_text",
+    "without_handle",
 ]

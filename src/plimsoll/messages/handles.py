@@ -14,6 +14,12 @@ HANDLE_DIGITS = 10
 # How the line ends that stands behind an excerpt. A handle inside of a text is only spoken of.
 _NAMED = re.compile(r"full text under handle (h:[0-9a-f]{10})\]\s*\Z")
 
+# The same at the end of every shorter form: a line, a line in brackets, or the second half of one.
+_PROMISE = re.compile(
+    r"(?:\n?\[full (?:text|content) under handle h:[0-9a-f]{10}\]|\nfull text under handle h:[0-9a-f]{10})\s*\Z"
+    r"|; full (?:text|content) under handle h:[0-9a-f]{10}(?=\]\s*\Z)"
+)
+
 
 def handle_of(message: Message) -> str:
     """The handle of a message's content, such as `h:3f2a9c1b7d`."""
@@ -27,3 +33,14 @@ def original_handle(message: Message) -> str:
     """The handle under which a message is found whole: the one that an excerpt names, otherwise its own."""
     named = _NAMED.search(text_of(message))
     return named[1] if named else handle_of(message)
+
+
+def without_handle(message: Message) -> Message:
+    """A shortened message for a reader that has no tool to fetch the whole: it does not name the handle."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return {**message, "content": _PROMISE.sub("", content)}
+    if not isinstance(content, list) or not content or not isinstance(content[-1].get("text"), str):
+        return message
+    last = {**content[-1], "text": _PROMISE.sub("", content[-1]["text"])}
+    return {**message, "content": [*content[:-1], last]}

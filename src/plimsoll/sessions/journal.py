@@ -18,8 +18,6 @@ from plimsoll.archive import (
 from plimsoll.errors import Conflict
 from plimsoll.messages import Message
 
-LEASE_SECONDS = 60.0
-
 
 class ArchiveJournal:
     """The journal of one session. `holder` names this process in leases."""
@@ -54,18 +52,14 @@ class ArchiveJournal:
     async def compacted(
         self, before: Sequence[Message], after: Sequence[Message], event: CompactionEvent
     ) -> CompactionEvent:
-        # Whoever has the turn is alone; what a process that was killed held for its compaction is no obstacle.
-        lease = self.lease or await self._lease()
-        try:
-            view = await self.archive.view(self.session)
-            items = await self.archive.items(self.session, view)
-            author = Author(event.model, degraded=bool(event.ledger.get("degraded")))
-            # Of 200,000 tokens it takes 8 ms, for which other conversations would wait.
-            draft = await asyncio.to_thread(_drafted, self.session, view, items, before, after, author)
-            await self.archive.commit_compaction(self.session, draft, event, lease=lease)
-        finally:
-            if lease is not self.lease:
-                await self.archive.release(lease)
+        view = await self.archive.view(self.session)
+        items = await self.archive.items(self.session, view)
+        author = Author(event.model, degraded=bool(event.ledger.get("degraded")))
+        # Of 200,000 tokens it takes 8 ms, for which other conversations would wait.
+        draft = await asyncio.to_thread(_drafted, self.session, view, items, before, after, author)
+        # Of two processes without a turn, the second finds another view than its draft is made from. A lease of its
+        # own would only keep everybody out for a minute after a process was killed.
+        await self.archive.commit_compaction(self.session, draft, event, lease=self.lease)
         return (await self.archive.compactions(self.session, limit=1))[-1]
 
     async def refused(self, event: CompactionEvent) -> CompactionEvent:
@@ -77,12 +71,6 @@ class ArchiveJournal:
     async def recall(self, handle: str) -> Message | None:
         found = await self.archive.find_by_handle(handle, id=self.session, limit=1)
         return found[0].message if found else None
-
-    async def _lease(self) -> Lease:
-        lease = await self.archive.acquire(self.session, self.holder, LEASE_SECONDS)
-        if lease is None:
-            raise Conflict(f"Another process is compacting session {self.session} right now.")
-        return lease
 
 
 def _drafted(

@@ -71,6 +71,18 @@ def test_a_fork_begins_with_the_view_that_it_asks_for(archive: Driver):
             archive.fork(id, at=5, view=view)
 
 
+def test_a_message_that_was_summarised_cannot_be_pinned(archive: Driver):
+    said = talk(10)
+    id = archive.begin(*said)
+    archive.compact(id, [said[0], summary("A"), *said[7:]])
+    with pytest.raises(Conflict, match=f"plimsoll sessions undo {id}"):
+        archive.pin(id, 4)
+    assert archive.pins(id) == []
+    archive.undo(id)
+    archive.pin(id, 4)
+    assert archive.pins(id) == [4]
+
+
 def test_a_node_knows_what_it_was_made_from(archive: Driver):
     said = talk(10)
     id = archive.begin(*said)

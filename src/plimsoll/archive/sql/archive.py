@@ -141,7 +141,7 @@ class SqlArchive(Archive):
         return await self._database.read(lambda db: log.find_by_handle(db, self._owner, id, handle, limit))
 
     async def pin(self, id: str, sequence: int) -> None:
-        await self._write(id, lambda db, row: log.pin(db, row, sequence), repeatable=True)
+        await self._write(id, lambda db, row: views.pin(db, row, sequence), repeatable=True)
 
     async def unpin(self, id: str, sequence: int) -> None:
         await self._write(id, lambda db, row: log.unpin(db, row, sequence), repeatable=True)

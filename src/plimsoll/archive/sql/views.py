@@ -140,6 +140,18 @@ async def commit(db: SqlConnection, row: Row, draft: ViewDraft, event: Compactio
     return View(number, draft.references, draft.through, before.number, now, row.session.messages)
 
 
+async def pin(db: SqlConnection, row: Row, sequence: int) -> None:
+    """Mark a message as one that stays. One that a compaction has taken out of the view cannot stay."""
+    log.require_message(row, sequence)
+    holds = (await load(db, row, None)).whole(row.session.messages)
+    if not await _stands_whole(db, row, holds, sequence) and not await log.shown(db, row, sequence, sequence):
+        raise Conflict(
+            f"Message {sequence} of session {row.session.id} is summarised or shortened, and a pin does not bring it "
+            f"back. Undo the compaction first (`plimsoll sessions undo {row.session.id}`), then pin the message."
+        )
+    await log.pin(db, row, sequence)
+
+
 async def _require_pins(db: SqlConnection, row: Row, before: View, draft: ViewDraft) -> None:
     """A pinned message that stood word for word stays so, also one that was pinned while the draft was made."""
     last = row.session.messages

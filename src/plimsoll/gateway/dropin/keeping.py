@@ -1,7 +1,10 @@
 """Conversations in the archive: stored when they are first compacted, found again by any process.
 
-    compact ─► store what the client sent ─► commit the view ─► sight
+    compact ─► store what the client sent ─► index ─► commit the view ─► sight ─► upstream ─► the client's answer
     a later request, another process ─► index ─► archive ─► the same sight
+
+The index is written before the view, and both before the request is sent. A process that is killed at any moment
+leaves no view that nobody finds, so everything that a client has an answer to is found again.
 
 The log is what the client sent, the view is by reference. A conversation that forked from a stored one shares
 its past without copying it.
@@ -17,6 +20,7 @@ from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.messages import Message
 from plimsoll.models import UsageAnchor
 from plimsoll.sessions import ArchiveJournal
+from plimsoll.sessions.pins import with_pins
 
 
 class Keeper:
@@ -53,7 +57,8 @@ class Keeper:
         """Store a compaction of a conversation, and let it see that."""
         before = thread.view()
         journal = await self.store(thread, model, event.engine)
-        stored = await journal.compacted(before, lighter, event)
+        await self.note(thread)
+        stored = await journal.compacted(before, await self._with_pins(journal, before, lighter), event)
         # The client's next request may have extended the conversation meanwhile; the view ends before it.
         thread.sight = await self._sight(thread, journal.session, _stored(thread, journal.last), model)
         return stored
@@ -109,6 +114,16 @@ class Keeper:
         """Let go of the index; the archive belongs to whoever opened it."""
         await self._index.close()
 
+    async def _with_pins(
+        self, journal: ArchiveJournal, before: Sequence[Message], lighter: Sequence[Message]
+    ) -> Sequence[Message]:
+        """The lighter view with every message that a person has pinned."""
+        pins = set(await journal.archive.pins(journal.session))
+        if not pins:
+            return lighter
+        items = await journal.archive.items(journal.session)
+        return with_pins(before, lighter, [n for n, item in enumerate(items) if item.sequence in pins])
+
     async def _begun(self, thread: Thread, model: str, engine: str) -> ArchiveJournal:
         archive = self._archive_of(thread.owner)
         if thread.parent is not None:
@@ -132,10 +147,11 @@ class Keeper:
             # A client may have changed its system prompt since; the log has the one that it began with.
             stored_lead = await archive.messages(session.id, 1, known.lead)
             thread.lead = tuple(one.message for one in stored_lead)
-        if thread.sight is None or thread.sight.number != session.view:
-            thread.sight = await self._sight(thread, session.id, known.wire, model)
-        thread.past = await archive.compactions(session.id, limit=1)
+        # A process that was killed may have stored more than it noted.
         stored = await self._agrees(thread, session.id, at, session.messages)
+        if thread.sight is None or thread.sight.number != session.view:
+            thread.sight = await self._sight(thread, session.id, _stored(thread, stored or at), model)
+        thread.past = await archive.compactions(session.id, limit=1)
         if stored:
             thread.journal = ArchiveJournal(archive, session.id, self._holder, stored)
             thread.parent = None

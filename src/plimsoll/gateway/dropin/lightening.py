@@ -96,7 +96,6 @@ class Lightener:
                 lighter = drop_bound_thinking(lighter, 0)
             await self._keeper.commit(thread, lighter, attempt.event, model)
             await self._keeper.summarised(thread)
-            await self._keeper.note(thread)
         except PlimsollError as error:
             log.warning("a conversation was not compacted: %s", error)
             return False

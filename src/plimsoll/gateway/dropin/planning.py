@@ -388,4 +388,4 @@ def _view(inquiry: Inquiry, thread: Thread, sight: Sight) -> list[Message]:
     if lead and sight.has_note:
         lead[0] = with_note(lead[0])
     end = thread.ends[len(inquiry.said) - 1]
-    return [*lead, *sight.messages, *thread.log[sight.through : end]]
+    return [*lead, *sight.sent, *thread.log[sight.through : end]]

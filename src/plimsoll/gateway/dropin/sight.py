@@ -9,6 +9,8 @@ client that goes back to an earlier message would otherwise be answered about th
     sight      0 · 1 · {summary of 2–5} │        6 7 8
     request    0   1   2  3  4  5                         its newest message is inside the summary: another view
 
+The client's model has no tool to fetch what was shortened, so what is sent names no handles; the stored view does.
+
 A message that the view holds unchanged is sent as the client has it, byte for byte, whatever fields it has;
 only what the compaction wrote is written here. So the upstream sees the same beginning each time although
 the client's list grows, and the client keeps the whole.
@@ -23,7 +25,7 @@ from plimsoll.archive import ViewItem
 from plimsoll.context.markers import NOTE, as_stored, has_note
 from plimsoll.dialects import encode_anthropic_conversation
 from plimsoll.dialects.anthropic import rules_for
-from plimsoll.messages import SYSTEM_ROLES, Message, text_of
+from plimsoll.messages import SYSTEM_ROLES, Message, text_of, without_handle
 from plimsoll.providers.catalogue import Dialect
 
 Segment = int | dict[str, Any]
@@ -35,7 +37,8 @@ class Sight:
 
     number: int  # of the view in the archive
     lead: tuple[Message, ...]
-    messages: tuple[Message, ...]  # canonical, behind the lead
+    messages: tuple[Message, ...]  # canonical, behind the lead, as they are stored
+    sent: tuple[Message, ...]  # the same as the client's model sees them
     tokens: int  # of `messages`, estimated
     through: int  # canonical messages of the log that it covers
     wire: int  # messages of the client's list that it covers
@@ -99,6 +102,7 @@ def make_sight(
         number=number,
         lead=tuple(item.message for item in items if not item.node and item.sequence <= lead),
         messages=tuple(as_stored(kept)),
+        sent=tuple(map(_readable, kept)),
         tokens=sum(item.tokens for item in kept),
         through=through,
         wire=wire,
@@ -130,7 +134,7 @@ def _segments(
     while place < len(items):
         wire, count = _whole(items, place, ends, lead)
         if count == 0:
-            own.append(items[place].message)
+            own.append(_readable(items[place]))
             place += 1
             continue
         yield from _written(own, dialect, model)
@@ -138,6 +142,11 @@ def _segments(
         yield wire
         place += count
     yield from _written(own, dialect, model)
+
+
+def _readable(item: ViewItem) -> Message:
+    """A message in the words that its reader can follow."""
+    return without_handle(item.message) if item.shortened else item.message
 
 
 def _whole(items: Sequence[ViewItem], place: int, ends: Sequence[int], lead: int) -> tuple[int, int]:
