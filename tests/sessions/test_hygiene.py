@@ -8,8 +8,7 @@ import pytest
 from conversing import connection_to
 from equipped import Plain, equipped
 
-from plimsoll.agent import Compacted
-from plimsoll.agent.compaction import CompactionRules
+from plimsoll.agent import Compacted, CompactionRules
 from plimsoll.archive import OPERATOR, CompactionEvent, UsageRecord
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.context import ContextCompressor

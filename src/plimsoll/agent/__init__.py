@@ -1,7 +1,7 @@
 """One user turn: prepare, ask the model, run its tools, repeat. Also decides when to compact."""
 
 from plimsoll.agent.agent import INTERRUPTED, LEFT, UNANSWERED, Agent
-from plimsoll.agent.compaction import Attempt, CompactionRules, Compactor
+from plimsoll.agent.compaction import Attempt, Compactor
 from plimsoll.agent.compaction_record import SummaryAccount, on_this_loop
 from plimsoll.agent.engine_host import EngineHost, can_draft
 from plimsoll.agent.engine_tools import engine_tools
@@ -21,7 +21,8 @@ from plimsoll.agent.journal import Journal
 from plimsoll.agent.large_results import largest_result
 from plimsoll.agent.limits import TurnLimits
 from plimsoll.agent.model_connection import Emit, ModelConnection, Reserve
-from plimsoll.agent.trigger import CLEARING
+from plimsoll.agent.preparation import SharedPreparations
+from plimsoll.agent.trigger import CLEARING, CompactionRules
 from plimsoll.agent.workers import Workers
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Notice",
     "ReasoningReceived",
     "Reserve",
+    "SharedPreparations",
     "SummaryAccount",
     "SummaryProgress",
     "TextReceived",

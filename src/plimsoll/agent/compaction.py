@@ -13,7 +13,7 @@ attempt that got nowhere is not repeated on every turn: only after growth or tim
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -24,11 +24,12 @@ from plimsoll.agent.plugin_calls import DeadlineExceeded, call_in_thread, error_
 from plimsoll.agent.preparation import (
     CompactionResult,
     PreparedCompaction,
+    SharedPreparations,
     TokenCounts,
     prepared_for,
     preview_of,
 )
-from plimsoll.agent.trigger import CLEARING, SOFT_LINE, Rearm, Trigger
+from plimsoll.agent.trigger import CLEARING, SOFT_LINE, CompactionRules, Trigger
 from plimsoll.archive import CompactionEvent, UsageRecord
 from plimsoll.caching import (
     NEVER,
@@ -46,17 +47,6 @@ from plimsoll.providers.auxiliary.watch import SummaryWatch
 
 HANGING = "The summary model fell silent (auxiliary.compression.idle_timeout), so code wrote the summary."
 _MOST_SOURCES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionRules:
-    """What the settings say about compaction."""
-
-    enabled: bool = True
-    background: bool = True
-    deadline: float = 180.0
-    rearm: Rearm = field(default_factory=Rearm)
-    policy: Literal["threshold", "cost"] = "threshold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +76,10 @@ class Compactor:
         wire: Wire = "openai",
         hide: Callable[[str], str] = lambda text: text,
         account: SummaryAccount | None = None,
+        branches: SharedPreparations | None = None,
     ) -> None:
-        """`account` is told what the summaries of this conversation use."""
-        self.account = account or SummaryAccount()
+        """`account` is told what the summaries of this conversation use; `branches` share theirs with it."""
+        self.account, self._branches = account or SummaryAccount(), branches
         self.host = EngineHost(engine, fallback, hide=hide)
         self.rules = rules
         self.trigger = Trigger(self.host, rules.rearm, clock, rules.enabled)
@@ -157,11 +148,7 @@ class Compactor:
             return
         if not (self.trigger.is_near(tokens) or self._cost_decision(tokens).pays(SOFT_LINE)):
             return
-        source = tuple(view)
-        guidance = asyncio.create_task(self.hooks.before(source, "threshold", None))
-        watch = SummaryWatch()
-        task = asyncio.create_task(self._run_guided(guidance, list(source), tokens, watch))
-        self._prepared = PreparedCompaction(source, guidance, task, watch)
+        self._prepared = self._begun(view, tokens, SummaryWatch())
 
     async def compact(
         self,
@@ -265,7 +252,7 @@ class Compactor:
     async def close(self) -> None:
         """Give up what is being prepared."""
         prepared, self._prepared = self._prepared, None
-        if prepared:
+        if prepared and prepared.engine is self.engine:
             prepared.cancel()
             await asyncio.gather(prepared.task, prepared.guidance, return_exceptions=True)
 
@@ -318,6 +305,8 @@ class Compactor:
     def _take_prepared(self, view: Sequence[Message], focus: str | None) -> PreparedCompaction | None:
         """What was prepared, where the view still begins with it; otherwise it is given up."""
         prepared, self._prepared = self._prepared, None
+        if self._branches is not None:
+            return self._branches.find(view) if focus is None else None
         if prepared and (focus is not None or not prepared.fits(view)):
             prepared.cancel()
             return None
@@ -341,7 +330,10 @@ class Compactor:
                     lambda: prepared_for(self.host, prepared, view, self._counted(view, tokens), seconds),
                 )
             )
-        sources.append((engine.name, lambda: self._run(engine, view, tokens, focus, seconds)))
+        if self._branches is not None and focus is None and can_draft(engine):
+            sources.append((engine.name, lambda: self._run_shared(view, tokens, seconds)))
+        else:
+            sources.append((engine.name, lambda: self._run(engine, view, tokens, focus, seconds)))
         if not self.host.is_built_in:
             sources.append(self._plain(self.host.fallback(), view, tokens, focus, seconds))
         return sources
@@ -350,6 +342,24 @@ class Compactor:
         self, engine: ContextCompressor, view: list[Message], tokens: int, focus: str | None, seconds: float
     ) -> tuple[str, Source]:
         return "the built-in", lambda: self._run(engine, view, tokens, focus, seconds)
+
+    def _begun(self, view: Sequence[Message], tokens: int, watch: SummaryWatch) -> PreparedCompaction:
+        """Work on the next view as a task of its own, or what another branch does already."""
+        if self._branches is not None and (found := self._branches.find(view)):
+            return found
+        source = tuple(view)
+        guidance = asyncio.create_task(self.hooks.before(source, "threshold", None))
+        task = asyncio.create_task(self._run_guided(guidance, list(source), tokens, watch))
+        prepared = PreparedCompaction(source, guidance, task, watch, self.engine)
+        if self._branches is not None:
+            self._branches.add(prepared)
+        return prepared
+
+    async def _run_shared(self, view: list[Message], tokens: int, seconds: float) -> CompactionResult:
+        """The engine's work, which goes on for other branches when nobody waits here any longer."""
+        prepared = self._begun(view, tokens, self._watch)
+        prepared.watch.wait()
+        return await prepared_for(self.host, prepared, view, self._counted(view, tokens), seconds)
 
     async def _run_guided(
         self, guidance: "asyncio.Task[Guidance]", view: list[Message], tokens: int, watch: SummaryWatch

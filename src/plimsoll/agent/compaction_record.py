@@ -153,9 +153,14 @@ def ledger_of(
     }
     if report is not None:
         ledger |= {"summary": report.summary_source, "steps": list(report.steps)}
-        if any(step.startswith(_NO_MODEL) for step in report.steps):
+        if is_degraded(report):
             ledger["degraded"] = True
     return ledger
+
+
+def is_degraded(report: CompactionReport | None) -> bool:
+    """Whether code wrote a summary that a model should have written."""
+    return report is not None and any(step.startswith(_NO_MODEL) for step in report.steps)
 
 
 def _words(messages: Sequence[Message]) -> Iterable[str]:

@@ -1,10 +1,12 @@
-"""A compacted view prepared in the background, and how it is extended with the messages that arrived since.
+"""A compacted view prepared in the background, and how it is fitted to the conversation as it is now.
 
-    prepared from   [ m1 … m40 ]             ──► [ head ][ summary ][ tail ]
-    the view now    [ m1 … m40 ][ m41 m42 ]  ──► [ head ][ summary ][ tail ][ m41 m42 ]
-                                                 too large: compacted again without a model
+    prepared from   [ m1 … m39 ][ m40 ]            ──► [ head ][ summary ][ m31 … m39 ][ m40 ]
+    the view now    [ m1 … m39 ][ m40' m41 m42 ]   ──► [ head ][ summary ][ m31 … m39 ][ m40' m41 m42 ]
+                                                       too large: compacted again without a model
 
-The prepared summary is kept: a refit by the built-in engines asks no model, so nobody waits for one.
+A summary belongs to the messages that it stands for: it is used whatever came or changed after them. Branches of one
+conversation share their summaries (`SharedPreparations`), so a prefix is summarised and paid for once. A refit by the
+built-in engines asks no model, so nobody waits for one.
 """
 
 import asyncio
@@ -13,11 +15,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from plimsoll.agent.compaction_record import Assessment
+from plimsoll.agent.compaction_record import Assessment, is_degraded
 from plimsoll.agent.engine_host import SUMMARY_SHARE, TOO_LONG, EngineHost, can_draft
 from plimsoll.agent.hooks import Guidance
 from plimsoll.agent.plugin_calls import call_in_thread
-from plimsoll.context import CompactionReport, ContextCompressor
+from plimsoll.context import CompactionReport, ContextCompressor, ContextEngine
 from plimsoll.context.gate import refusal
 from plimsoll.messages import Message, Wire
 from plimsoll.models import estimate_messages_tokens_rough as weigh
@@ -47,12 +49,33 @@ class PreparedCompaction:
     guidance: "asyncio.Task[Guidance]"
     task: "asyncio.Task[CompactionResult]"
     watch: SummaryWatch
+    engine: ContextEngine  # that works on it
+
+    def shared(self, view: Sequence[Message]) -> int:
+        """How many messages at their beginning both have."""
+        pairs = zip(self.source, view, strict=False)
+        most = min(len(self.source), len(view))
+        return next((n for n, (old, new) in enumerate(pairs) if old is not new and old != new), most)
 
     def fits(self, view: Sequence[Message]) -> bool:
-        """Whether the view still begins with exactly the messages that were prepared from."""
-        return len(self.source) <= len(view) and all(
-            old is new for old, new in zip(self.source, view, strict=False)
-        )
+        """Whether the view has all messages that the summary stands for, and the first that it keeps.
+
+        While the work goes on, that is expected of a view that differs in the newest request at most.
+        """
+        shared = self.shared(view)
+        if shared == len(self.source):
+            return True
+        kept_from = self.kept_from if self.is_ready else _newest_request(self.source) - 1
+        return shared > kept_from
+
+    @property
+    def kept_from(self) -> int:
+        """The first message of the source from which on all stay as they are."""
+        messages, source = self.task.result().messages, self.source
+        same = 0
+        while same < min(len(messages), len(source)) and messages[-1 - same] is source[-1 - same]:
+            same += 1
+        return len(source) - same
 
     @property
     def is_ready(self) -> bool:
@@ -65,6 +88,35 @@ class PreparedCompaction:
         self.watch.skip()
         self.guidance.cancel()
         self.task.cancel()
+
+
+class PreparationLost(Exception):
+    """What was prepared cannot be used."""
+
+
+class SharedPreparations:
+    """The summaries that branches of one conversation have made or are making, the newest last.
+
+    Each branch finds those of the others, so two that need the same prefix at the same time wait for one summary.
+    """
+
+    def __init__(self) -> None:
+        self._all: list[PreparedCompaction] = []
+
+    def add(self, prepared: PreparedCompaction) -> None:
+        """Let the other branches find it, as long as it does not fail."""
+        self._all = [*self._all[1 - _MOST_SHARED :], prepared]
+        prepared.task.add_done_callback(lambda _: None if prepared.is_ready else self._drop(prepared))
+
+    def find(self, view: Sequence[Message]) -> PreparedCompaction | None:
+        """The newest one that is of use for a view; one that no model wrote is not."""
+        fitting = (one for one in reversed(self._all) if one.fits(view))
+        return next(
+            (one for one in fitting if not (one.is_ready and is_degraded(one.task.result().report))), None
+        )
+
+    def _drop(self, prepared: PreparedCompaction) -> None:
+        self._all = [one for one in self._all if one is not prepared]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +132,7 @@ class TokenCounts:
         return {"current_tokens": self.expected(messages), "overhead_tokens": self.overhead}
 
 
+_MOST_SHARED = 4  # summaries that branches keep for each other; a conversation rarely has more live branches
 Drafted: TypeAlias = tuple[list[Message], CompactionReport | None]
 Draft: TypeAlias = Callable[[list[Message], dict[str, Any]], Awaitable[Drafted]]
 
@@ -92,9 +145,14 @@ async def refitted(
     draft: Draft,
 ) -> CompactionResult:
     """What was prepared with the messages that arrived since, compacted again by `draft` where it is too large."""
-    later = view[len(prepared.source) :]
-    combined = [*found.messages, *later]
-    if later and counted.expected(combined) > counted.roomy:
+    source, kept_from = prepared.source, prepared.kept_from
+    # Messages of the source are those of the view, which may have been read again since.
+    places = {id(message): place for place, message in enumerate(source[: prepared.shared(view)])}
+    opening = found.messages[: len(found.messages) - (len(source) - kept_from)]
+    combined = [view[places[id(one)]] if id(one) in places else one for one in opening]
+    combined += view[kept_from:]
+    has_changed = len(view) > len(source) or prepared.shared(view) < len(source)
+    if has_changed and counted.expected(combined) > counted.roomy:
         smaller, refit = await draft(combined, counted.arguments(combined))
         if weigh(smaller) < weigh(combined):
             return replace(
@@ -116,7 +174,17 @@ async def prepared_for(
     done, _ = await asyncio.wait({prepared.task}, timeout=seconds * SUMMARY_SHARE)
     if not done:
         prepared.watch.skip(TOO_LONG)
-    found = await prepared.task
+        await asyncio.wait({prepared.task})
+    if prepared.task.cancelled():  # by another branch, whose client has gone
+        raise PreparationLost("what was prepared was given up")
+    found = prepared.task.result()
+    if not prepared.fits(view):
+        raise PreparationLost("what was prepared stands for messages that have changed")
+    if prepared.engine is not host.engine and is_degraded(found.report):
+        raise PreparationLost("no model wrote what another branch prepared")
+    if prepared.engine is not host.engine and can_draft(host.engine) and can_draft(prepared.engine):
+        # The engine reads on from the facts behind the summary that it takes over.
+        host.engine.remembered = prepared.engine.remembered.copied()
     return await refitted(found, prepared, view, counted, partial(refit, host, seconds))
 
 
@@ -200,3 +268,11 @@ def _joined(
         tokens_before=counted.expected(view),
         tokens_after=counted.expected(after),
     )
+
+
+def _newest_request(source: Sequence[Message]) -> int:
+    """Where the messages begin that no reply has followed yet: clients change these before they send them again."""
+    first = len(source)
+    while first and source[first - 1].get("role") != "assistant":
+        first -= 1
+    return first

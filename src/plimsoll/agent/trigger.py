@@ -11,7 +11,7 @@ the provider counts.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from plimsoll.agent.engine_host import EngineHost
@@ -42,6 +42,17 @@ class _FailedAttempt:
 
     tokens: int
     time: float
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRules:
+    """What the settings say about compaction."""
+
+    enabled: bool = True
+    background: bool = True
+    deadline: float = 180.0
+    rearm: Rearm = field(default_factory=Rearm)
+    policy: Literal["threshold", "cost"] = "threshold"
 
 
 class Trigger:

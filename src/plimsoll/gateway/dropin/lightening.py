@@ -111,7 +111,14 @@ class Lightener:
         if compactor is None:
             account = SummaryAccount(on_this_loop(partial(self._summarised, thread)))
             engine = self._engine_for(facts.window, account)
-            compactor = Compactor(engine, self._rules, self._clock, self._summary_model, account=account)
+            compactor = Compactor(
+                engine,
+                self._rules,
+                self._clock,
+                self._summary_model,
+                account=account,
+                branches=thread.branches,
+            )
             compactor.host.workers = self._workers
             thread.compactor = compactor
         elif compactor.engine.context_length != facts.window:

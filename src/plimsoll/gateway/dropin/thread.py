@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from plimsoll.agent import Compactor
+from plimsoll.agent import Compactor, SharedPreparations
 from plimsoll.archive import CompactionEvent, Owner
 from plimsoll.caching import CacheMemory
 from plimsoll.context.markers import as_said
@@ -45,6 +45,9 @@ class Thread:
     memory: CacheMemory | None = None
     beginning: Beginning | None = None  # of its requests, as the last one was rendered
     compactor: Compactor | None = None
+    branches: SharedPreparations = field(
+        default_factory=SharedPreparations
+    )  # summaries that its branches share
     journal: ArchiveJournal | None = None  # where it is stored
     parent: tuple[str, int] | None = None  # the stored session and message at which it left it
     past: Sequence[CompactionEvent] = ()  # what the archive told and the compactor has not heard yet
@@ -130,5 +133,6 @@ class Thread:
             tools=self.tools,
             beginning=self.beginning.fork() if self.beginning else None,
             parent=parent,
+            branches=self.branches,
             looked_up=self.looked_up,
         )
