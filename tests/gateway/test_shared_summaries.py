@@ -10,8 +10,8 @@ import pytest
 from clients import FILLER, http
 from doors import add_key, owned, used_today
 from gateway_server import RunningGateway, settings_for
-from plimsoll.archive.opening import open_archive
 
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import Settings
 from plimsoll.testing.scripted_server import ScriptedServer, say
 

@@ -1,8 +1,8 @@
-"""A session's title, taken from the first request."""
+"""A session's title, taken from the first request. Text that a program put there is never a title."""
 
 from collections.abc import Iterable
 
-from plimsoll.messages import Message, text_of
+from plimsoll.messages import Message, without_harness_text
 
 LONGEST = 60
 
@@ -10,7 +10,7 @@ LONGEST = 60
 def title_of(messages: Iterable[Message]) -> str:
     """The first line of the first request, cut at a word; empty where there is none."""
     for message in messages:
-        lines = text_of(message).split("\n") if message.get("role") == "user" else []
+        lines = without_harness_text(message).split("\n") if message.get("role") == "user" else []
         line = next((" ".join(line.split()) for line in lines if line.strip()), "")
         if line:
             return line if len(line) <= LONGEST else f"{line[: LONGEST - 1].rsplit(' ', 1)[0]}…"

@@ -17,10 +17,12 @@ def main() -> int:
     parser.add_argument("--host")
     parser.add_argument("--port", type=int)
     parser.add_argument("--workers", type=int)
+    parser.add_argument("--demo", action="store_true")
     options = parser.parse_args()
     try:
         section = load_settings().settings.gateway
-        serve(gateway_settings(section, host=options.host, port=options.port, workers=options.workers))
+        given = {"host": options.host, "port": options.port, "workers": options.workers, "demo": options.demo}
+        serve(gateway_settings(section, **given))
     except UserError as error:
         print(f"plimsoll: {error}", file=sys.stderr)
         return MISTAKE

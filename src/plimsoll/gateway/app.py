@@ -152,7 +152,7 @@ class Gateway:
         pool = Pool(self.gateway.timeouts)
         stack.callback(pool.close)
         planner = Planner(self.threads, keeper, lightener, windows, self._clock)
-        targets = Targets(settings.model, self.environ, home)
+        targets = Targets(settings.model, self.environ, home, self.gateway.demo)
         self.desk = Desk(self.gateway, targets, pool, planner, keeper, lightener, windows, self.door.reserve)
         stack.push_async_callback(self._end, lightener, auxiliary)
         self.session_desk = SessionDesk.open(
@@ -164,6 +164,7 @@ class Gateway:
             self._room_for,
             workers,
             self._charge,
+            self.gateway.demo,
         )
         stack.push_async_callback(self.session_desk.close, self.gateway.shutdown_seconds)
         self.messaging = open_messaging(settings.gateway, self.environ, home, store.inbox, self.session_desk)

@@ -27,6 +27,7 @@ from plimsoll.gateway.app import app_from_config
 from plimsoll.gateway.edge.protocol import LimitedProtocol
 from plimsoll.gateway.messaging.accounts import configured
 from plimsoll.gateway.settings import GatewaySettings
+from plimsoll.gateway.upstream.target import Targets
 from plimsoll.gateway.watch.figures import FOLDER_VARIABLE
 
 _BACKLOG = 2_048
@@ -38,7 +39,11 @@ _OPEN_FILES = (
 
 def serve(settings: GatewaySettings) -> None:
     """Serve until a signal ends it."""
-    asyncio.run(_may_start(settings, load_settings().settings))
+    chosen = load_settings().settings
+    asyncio.run(_may_start(settings, chosen))
+    targets = Targets(chosen.model, os.environ, plimsoll_home(), settings.demo)
+    for line in asyncio.run(targets.told()):
+        print(f"  {line}", file=sys.stderr, flush=True)
     _raise_file_limit()
     listening = _listening(settings)
     config = uvicorn.Config(

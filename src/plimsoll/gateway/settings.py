@@ -54,11 +54,17 @@ class GatewaySettings:
     sessions: SessionLimits = field(default_factory=SessionLimits)
     timeouts: Timeouts = field(default_factory=Timeouts)
     shutdown_seconds: float = 30.0  # for requests that are under way when it ends
+    demo: bool = False  # whether the embedded model may answer where no upstream is configured
     finishes_abandoned: bool = False  # whether a request goes on after its client has disconnected
 
 
 def gateway_settings(
-    section: GatewaySection, *, host: str | None = None, port: int | None = None, workers: int | None = None
+    section: GatewaySection,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    workers: int | None = None,
+    demo: bool = False,
 ) -> GatewaySettings:
     """What `config.yaml` says of the gateway, and what the command says instead."""
     return GatewaySettings(
@@ -81,5 +87,6 @@ def gateway_settings(
             hygiene_seconds=section.sessions.hygiene_seconds,
         ),
         shutdown_seconds=section.shutdown_seconds,
+        demo=demo,
         finishes_abandoned=section.on_disconnect == "finish",
     )

@@ -26,7 +26,7 @@ from plimsoll.messages.content import (
 )
 from plimsoll.messages.groups import align_backward, group_end, groups, safe_cuts
 from plimsoll.messages.handles import HANDLE_DIGITS, handle_of, original_handle, without_handle
-from plimsoll.messages.harness import is_harness_text
+from plimsoll.messages.harness import is_harness_text, without_harness_text
 from plimsoll.messages.order import (
     SYSTEM_ROLES,
     fitting_role,
@@ -80,4 +80,5 @@ __all__ = [
     "with_block",
     "with_text",
     "without_handle",
+    "without_harness_text",
 ]

@@ -21,8 +21,11 @@ _NEEDED = ("starlette", "uvicorn", "httptools", "msgspec", "prometheus_client")
 @click.option("--host", metavar="ADDRESS", help="Where to listen.  [default: gateway.host, 127.0.0.1]")
 @click.option("--port", type=click.IntRange(1, 65_535), help="On which port.  [default: gateway.port, 8787]")
 @click.option("--workers", type=click.IntRange(1, 64), help="Processes.  [default: gateway.workers, 1]")
+@click.option(
+    "--demo", is_flag=True, help="Let the small embedded model answer where no upstream is configured."
+)
 @click.pass_context
-def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int | None) -> None:
+def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int | None, demo: bool) -> None:
     """Serve OpenAI's and Anthropic's APIs, and keep the conversations of whoever uses them small.
 
     Clients keep sending their whole history; the upstream gets a view that fits, cached as well as it can be.
@@ -50,6 +53,7 @@ def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int
         click.echo(f"  {line}", err=True)
     # A program of its own, so that signals, workers and memory are the gateway's alone.
     options = ["--host", host, "--port", str(port), "--workers", str(workers)]
+    options += ["--demo"] if demo else []
     sys.stderr.flush()
     os.execv(sys.executable, [sys.executable, "-m", "plimsoll.gateway", *options])
 

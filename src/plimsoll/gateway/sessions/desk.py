@@ -40,13 +40,15 @@ class SessionDesk:
         reserve: Reserve | None = None,
         workers: Workers | None = None,
         charge: Charge | None = None,
+        demo: bool = False,
     ) -> "SessionDesk":
         """The desk of this process; tools of the agent work in the directory in which it was started.
 
         `reserve` makes room for a request in the limits of whoever asks; `charge` counts what summaries used.
+        With `demo` the embedded model may answer.
         """
         holder = f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
-        joiner = Joiner(settings, environ, home, holder, Path.cwd(), limits, reserve, workers, charge)
+        joiner = Joiner(settings, environ, home, holder, Path.cwd(), limits, reserve, workers, charge, demo)
         return cls(archive_of, joiner, limits)
 
     def for_owner(self, owner: Owner) -> OwnerSessions:

@@ -24,6 +24,7 @@ from plimsoll.assembly import (
 )
 from plimsoll.config import Settings
 from plimsoll.gateway.settings import SessionLimits
+from plimsoll.gateway.upstream.target import require_demo
 from plimsoll.providers import resolve
 from plimsoll.sessions import Hygiene
 
@@ -39,7 +40,7 @@ Charge = Callable[[Owner, UsageRecord], None]
 class Joiner:
     """Opens sessions. `holder` names this process and is never used twice; tools work in `place`.
 
-    `charge` counts what summaries used for the owner of their session.
+    `charge` counts what summaries used for the owner of their session. With `demo` the embedded model may answer.
     """
 
     def __init__(
@@ -53,10 +54,12 @@ class Joiner:
         reserve: Reserve | None = None,
         workers: Workers | None = None,
         charge: Charge | None = None,
+        demo: bool = False,
     ) -> None:
         self._settings, self._environ, self._home = settings, environ, home
         self._holder, self._place = holder, place
         self._reserve, self._workers, self._charge = reserve, workers, charge
+        self._demo = demo
         self._manners = SessionOptions(limits.patience, limits.lease, Hygiene(limits.hygiene_seconds))
         self._shared: SharedResources | None = None
         self._opening = asyncio.Lock()
@@ -87,6 +90,7 @@ class Joiner:
 
     async def _open(self) -> SharedResources:
         resolution = await resolve(self._settings.model, self._environ, home=self._home)
+        require_demo(resolution.endpoint, self._home, self._demo)
         return await open_shared(
             self._settings,
             self._environ,

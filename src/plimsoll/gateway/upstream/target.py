@@ -3,7 +3,7 @@
     configured (model.base_url, model.provider, model.name)   that one, for every client
     nothing configured, and a key for the client's provider   Anthropic for Anthropic's dialect, OpenAI for
       in the environment or in the client's request           OpenAI's
-    nothing at all                                            whoever answers in `plimsoll chat`
+    nothing at all                                            Ollama on this machine; with `--demo` the embedded model
 
 The gateway's own key for an upstream outranks the client's. Where it has none, the key that the client sent
 goes there and nowhere else.
@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote, unquote
 
+from plimsoll.assembly import is_embedded
 from plimsoll.errors import MissingKey, UserError
 from plimsoll.models.settings import ModelSettings
 from plimsoll.providers import (
@@ -86,10 +87,12 @@ def path_segment(name: str) -> str:
 
 
 class Targets:
-    """The upstreams of one gateway, each found once."""
+    """The upstreams of one gateway, each found once. `demo`: the embedded model may answer."""
 
-    def __init__(self, settings: ModelSettings, environ: Mapping[str, str], home: Path) -> None:
-        self._settings, self._environ, self._home = settings, environ, home
+    def __init__(
+        self, settings: ModelSettings, environ: Mapping[str, str], home: Path, demo: bool = False
+    ) -> None:
+        self._settings, self._environ, self._home, self._demo = settings, environ, home, demo
         self._found: dict[str, Target] = {}
 
     async def for_client(self, dialect: Dialect, brings_key: bool) -> Target:
@@ -104,6 +107,33 @@ class Targets:
         name = self._name("openai", False)
         if name != "whoever":
             await self.for_client("openai", False)
+
+    async def told(self) -> list[str]:
+        """Who answers, in a line for each dialect; asks nobody but Ollama on this machine."""
+        lines = {}
+        clients: tuple[tuple[Dialect, str], ...] = (("anthropic", "Anthropic"), ("openai", "OpenAI"))
+        for dialect, title in clients:
+            lines[title] = await self._described(self._name(dialect, False))
+        if len(set(lines.values())) == 1:
+            return [f"upstream: {next(iter(lines.values()))}"]
+        return [f"upstream of {title} clients: {line}" for title, line in lines.items()]
+
+    async def _described(self, name: str) -> str:
+        if name not in ("configured", "whoever"):
+            found = _without_key(providers()[name], self._settings, self._environ)
+            return f"{found.base_url} ({found.provider}, the key of the environment)"
+        try:
+            endpoint = (await resolve(self._settings, self._environ, home=self._home)).endpoint
+            require_demo(endpoint, self._home, self._demo)
+        except MissingKey:
+            facts = _facts(self._settings)
+            place = self._settings.base_url or (address_of(facts, self._environ) if facts else "")
+            return f"{place} (clients bring their own keys)"
+        except UserError as error:
+            return f"none. {error} Clients that send a key of their provider are served."
+        if endpoint.embedded:
+            return f"{Path(endpoint.model).stem} on this machine{', a demonstration' if self._demo else ''}"
+        return f"{endpoint.base_url} ({endpoint.provider})"
 
     def _name(self, dialect: Dialect, brings_key: bool) -> str:
         settings = self._settings
@@ -122,11 +152,22 @@ class Targets:
             if facts is None:
                 return _at_address(self._settings)
             return _without_key(facts, self._settings, self._environ)
+        require_demo(found, self._home, self._demo)
         if found.embedded:
             client = await connect(found, home=self._home, context_length=self._settings.context_length)
             await client.aclose()
             return client.endpoint
         return found
+
+
+def require_demo(endpoint: Endpoint, home: Path, demo: bool) -> None:
+    """`UserError` where the small embedded model would answer for a real one without being asked to."""
+    if not demo and is_embedded(endpoint, home):
+        raise UserError(
+            "No upstream is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY or model.base_url for the gateway, or "
+            "send a key of your provider with the request. To try the gateway with the small embedded model, start "
+            "it with `plimsoll gateway --demo`."
+        )
 
 
 def _facts(settings: ModelSettings) -> ProviderFacts | None:
