@@ -43,6 +43,8 @@ def test_messages_without_foreign_parts_come_back_exactly(messages):
         {key: value for key, value in message.items() if key not in FOREIGN}
         for message in messages
         if "server_tool_use" not in str(message.get("content"))
+        if message["role"] != "tool" or isinstance(message.get("content"), str)
+        if "'file'" not in str(message.get("content"))
     ]
     request = ChatRequest("anthropic/claude-opus-5", tuple(plain))
     assert openai.decode_request(openai.encode_request(request)).messages == tuple(plain)
@@ -65,7 +67,10 @@ def test_nothing_that_only_another_provider_knows_is_sent(messages):
 def test_each_request_extends_the_one_before(messages):
     whole = openai.encode_request(ChatRequest("m", tuple(messages)))["messages"]
     for cut in range(len(messages)):
-        assert openai.encode_request(ChatRequest("m", tuple(messages[:cut])))["messages"] == whole[:cut]
+        if messages[cut]["role"] == "tool":
+            continue  # results come together, so that what they hold besides text can follow them
+        sent = openai.encode_request(ChatRequest("m", tuple(messages[:cut])))["messages"]
+        assert sent == whole[: len(sent)]
 
 
 def test_markers_go_along_for_claude_models_only():

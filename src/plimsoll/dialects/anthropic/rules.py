@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 _VERSION = re.compile(r"(opus|sonnet|haiku|fable|mythos)[-.]?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 
+_FIRST_THINKER = re.compile(r"3[-.]7[-.]sonnet|sonnet[-.]3[-.]7")
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -18,6 +20,8 @@ class Rules:
     sampling: bool = True  # temperature, top_p and top_k are accepted
     effort: bool = True  # `output_config.effort` is accepted
     budget: bool = True  # thinking may be given a budget; otherwise it is adaptive
+    thinks: bool = True  # thinking is accepted at all
+    structured: bool = True  # `output_config.format` is accepted
 
 
 EXACT = Rules()
@@ -35,4 +39,6 @@ def rules_for(model: str) -> Rules:
         sampling=version < (4, 7),
         effort=version >= (4, 6) or bool(found and found[1] == "opus" and version >= (4, 5)),
         budget=version < (4, 7),
+        thinks=version >= (4, 0) or bool(_FIRST_THINKER.search(name)),
+        structured=version >= (4, 5) or bool(found and found[1] == "opus" and version >= (4, 1)),
     )

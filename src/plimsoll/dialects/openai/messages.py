@@ -2,16 +2,21 @@
 
 Canonical messages have OpenAI's shape already. What only another provider
 understands is left out on the way to the wire: signed thinking, the order of
-its blocks, error flags, Anthropic's own fields; `cache_control` goes along for
-Claude models alone, as only routers to them take it. A block of a foreign
-server tool becomes a text that says what stood there. Thinking that nobody
-signed is sent as `reasoning_content`.
+its blocks, Anthropic's own fields; `cache_control` goes along for Claude models
+alone, as only routers to them take it. Thinking that nobody signed is sent as
+`reasoning_content`. What `foreign.py` says becomes text, error flags too.
+
+A tool message takes text alone on this wire, so its images and files follow the
+results of its turn as a message of the user:
+
+    tool (text, image) · tool (text)   ->   tool (text) · tool (text) · user (image)
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 from plimsoll.dialects.blocks.assistant import is_signed
+from plimsoll.dialects.openai.foreign import flattened, named_file, text_of_block, with_error_mark
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message, Part
 
@@ -22,6 +27,12 @@ _PART_TYPES = frozenset(
 )
 
 
+_RESULT_ROLES = frozenset({"tool", "function"})
+_BESIDE_TYPES = frozenset(
+    {"image_url", "input_image", "file", "input_audio", "video_url", "audio_url"}
+)  # refused in a tool message
+
+
 def takes_markers(model: str) -> bool:
     """Whether `cache_control` may be sent to a model on this wire."""
     return "claude" in model.lower()
@@ -29,7 +40,20 @@ def takes_markers(model: str) -> bool:
 
 def encode_messages(messages: Sequence[Message], markers: bool) -> list[Message]:
     """The messages as they are sent."""
-    return [_encode(message, markers) for message in messages]
+    encoded: list[Message] = []
+    beside: list[Part] = []  # what the results of the turn hold besides text
+    for message in messages:
+        if message.get("role") not in _RESULT_ROLES:
+            encoded += _beside_results(beside)
+            beside = []
+        wire = _encode(message, markers)
+        if message.get("role") in _RESULT_ROLES:
+            wire, others = _text_alone(wire)
+            beside += others
+            if message.get("is_error"):
+                wire = _with_error(wire)
+        encoded.append(wire)
+    return [*encoded, *_beside_results(beside)]
 
 
 def decode_messages(messages: Any) -> tuple[Message, ...]:
@@ -51,7 +75,9 @@ def without(item: dict[str, Any], markers: bool) -> dict[str, Any]:
 def _encode(message: Message, markers: bool) -> Message:
     wire = without({key: value for key, value in message.items() if key not in _FOREIGN_KEYS}, markers)
     if isinstance(message.get("content"), list):
-        wire["content"] = [_encode_part(part, markers) for part in message["content"]]
+        wire["content"] = [
+            _encode_part(inner, markers) for part in message["content"] for inner in flattened(part)
+        ]
     if isinstance(message.get("tool_calls"), list):
         wire["tool_calls"] = [
             without(call, markers=False) if isinstance(call, dict) else call for call in message["tool_calls"]
@@ -59,6 +85,43 @@ def _encode(message: Message, markers: bool) -> Message:
     if reasoning := unsigned_reasoning(message):
         wire.setdefault("reasoning_content", reasoning)
     return wire
+
+
+def _text_alone(message: Message) -> tuple[Message, list[Part]]:
+    """A result with its text, and what else it holds."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message, []
+    others = [part for part in content if part.get("type") in _BESIDE_TYPES]
+    if not others:
+        return message, []
+    texts = [part for part in content if part.get("type") not in _BESIDE_TYPES]
+    return {**message, "content": texts or f"[{_count_of(others)} below]"}, others
+
+
+def _beside_results(parts: list[Part]) -> list[Message]:
+    if not parts:
+        return []
+    label: Part = {"type": "text", "text": f"[{_count_of(parts)} from the tool results above]"}
+    return [{"role": "user", "content": [label, *parts]}]
+
+
+def _count_of(parts: list[Part]) -> str:
+    images = sum(part.get("type") in ("image_url", "input_image") for part in parts)
+    counts = ((images, "image"), (len(parts) - images, "file"))
+    return " and ".join(f"{n} {word}{'s' if n > 1 else ''}" for n, word in counts if n)
+
+
+def _with_error(message: Message) -> Message:
+    """A failed result that says so, as this wire has no flag for it."""
+    content = message.get("content")
+    if isinstance(content, str) or content is None:
+        return {**message, "content": with_error_mark(content or "")}
+    first = next((n for n, part in enumerate(content) if isinstance(part.get("text"), str)), None)
+    if first is None:
+        return {**message, "content": [{"type": "text", "text": with_error_mark("")}, *content]}
+    marked = {**content[first], "text": with_error_mark(content[first]["text"])}
+    return {**message, "content": [*content[:first], marked, *content[first + 1 :]]}
 
 
 def unsigned_reasoning(message: Message) -> str:
@@ -86,9 +149,11 @@ def _joined(message: Message, signed: bool) -> str:
 def _encode_part(part: Any, markers: bool) -> Part:
     if not isinstance(part, dict):
         return {"type": "text", "text": str(part)}
+    if part.get("type") == "file":
+        part = named_file(part)
     if part.get("type") in _PART_TYPES or part.get("type") is None:
         return without(part, markers)
-    stood_in: Part = {"type": "text", "text": f"[{part['type']} block left out]"}
+    stood_in: Part = {"type": "text", "text": text_of_block(part)}
     return (
         {**stood_in, "cache_control": part["cache_control"]}
         if markers and "cache_control" in part

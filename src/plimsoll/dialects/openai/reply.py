@@ -19,14 +19,21 @@ from plimsoll.messages import Message, texts_of, tool_calls
 _NAMED = frozenset({"id", "object", "created", "model", "choices", "usage"})
 
 
-def encode_reply(reply: Reply, created: int = 0) -> dict[str, Any]:
-    """The body of a chat completion; `created` is the time in seconds."""
+def encode_reply(reply: Reply, created: int = 0, legacy: bool = False) -> dict[str, Any]:
+    """The body of a chat completion; `created` is the time in seconds.
+
+    `legacy`: the client knows `function_call` alone, the first tool protocol.
+    """
+    message, reason = _shown(reply.message), str(reply.finish_reason) if reply.finish_reason else None
+    if legacy and (calls := message.pop("tool_calls", None)):
+        message["function_call"] = calls[0]["function"]
+        reason = "function_call"
     body: dict[str, Any] = {
         "id": reply.id,
         "object": "chat.completion",
         "created": created,
         "model": reply.model,
-        "choices": [{"index": 0, "message": _shown(reply.message), "finish_reason": reply.finish_reason}],
+        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
     }
     if reply.usage:
         body["usage"] = usage_to_openai(reply.usage)

@@ -28,9 +28,20 @@ from plimsoll.dialects.usage import Usage, usage_to_openai
 
 
 class StreamEncoder:
-    """Feed it each step; call `finish()` at the end. `created` is the time in seconds."""
+    """Feed it each step; call `finish()` at the end. `created` is the time in seconds.
 
-    def __init__(self, id: str = "", model: str = "", created: int = 0, include_usage: bool = True) -> None:
+    `legacy`: the client knows `function_call` alone, the first tool protocol.
+    """
+
+    def __init__(
+        self,
+        id: str = "",
+        model: str = "",
+        created: int = 0,
+        include_usage: bool = True,
+        legacy: bool = False,
+    ) -> None:
+        self._legacy, self._called = legacy, False
         self._id, self._model, self._created = id, model, created
         self._include_usage = include_usage
         self._begun = False
@@ -58,7 +69,7 @@ class StreamEncoder:
             case MessageDelta(fields):
                 return self._chunk(fields)
             case ToolCallDelta():
-                return self._chunk({"tool_calls": [_call(delta)]})
+                return self._call(delta)
             case Finish():
                 self._finish = delta
             case UsageReport(usage):
@@ -69,7 +80,8 @@ class StreamEncoder:
 
     def finish(self) -> list[SseEvent]:
         """The events that end the stream."""
-        events = self._chunk({}, self._finish.reason if self._finish else "stop")
+        reason = str(self._finish.reason) if self._finish else "stop"
+        events = self._chunk({}, "function_call" if self._legacy and self._called else reason)
         if self._include_usage and self._usage:
             body = {**self._envelope(), "choices": [], "usage": usage_to_openai(self._usage)}
             events.append(json_event(body))
@@ -78,6 +90,13 @@ class StreamEncoder:
     def fail(self, kind: str, message: str) -> list[SseEvent]:
         """The event that breaks the stream off."""
         return [json_event(encode_error(openai_kind(kind), message))]
+
+    def _call(self, delta: ToolCallDelta) -> list[SseEvent]:
+        self._called = True
+        call = _call(delta)
+        if not self._legacy:
+            return self._chunk({"tool_calls": [call]})
+        return self._chunk({"function_call": call["function"]}) if delta.index == 0 else []
 
     def _chunk(self, delta: dict[str, Any], reason: str | None = None) -> list[SseEvent]:
         if not self._begun:

@@ -15,8 +15,7 @@ from typing import Any
 
 from plimsoll.caching import BlockChain, CacheMemory, mark
 from plimsoll.context.compressor.assemble import with_note
-from plimsoll.dialects import ChatRequest, anthropic, openai
-from plimsoll.dialects.openai.rules import rules_of
+from plimsoll.dialects import ChatRequest
 from plimsoll.errors import InvalidConversation, PlimsollError
 from plimsoll.gateway.dropin.analysis import frame_key, frame_of
 from plimsoll.gateway.dropin.chain import chain_of, root_for
@@ -38,9 +37,10 @@ from plimsoll.gateway.dropin.rendering import Rendered, beginning_of, rendered_w
 from plimsoll.gateway.dropin.sight import Sight, system_with_note
 from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.dropin.threads import Threads
+from plimsoll.gateway.dropin.translating import read_foreign, write_foreign
 from plimsoll.gateway.dropin.windows import ModelFacts, Windows, is_plausible, states_number
 from plimsoll.gateway.edge import jsontext
-from plimsoll.gateway.edge.body import LARGE_BYTES, Refused
+from plimsoll.gateway.edge.body import LARGE_BYTES
 from plimsoll.gateway.upstream.target import Target
 from plimsoll.gateway.watch.facts import current_key
 from plimsoll.messages import Message
@@ -72,6 +72,8 @@ class Outgoing:
     memory: CacheMemory | None = None
     written: float = 0.0  # when
     asks_for_usage: bool = False  # where the client did not: it does not see what the upstream says of it
+    untranslatable: tuple[str, ...] = ()  # fields that the other dialect does not have
+    dropped: tuple[str, ...] = ()  # those, and fields that the model does not take
     answer_limit: int = 0  # tokens of the answer, as sent; 0 where the request names none
     counted: int = 0  # tokens of the prompt, where the upstream counted them in a refusal
     is_relieved: bool = False  # compacted because of an overflow, which happens once
@@ -337,12 +339,9 @@ class Planner:
     def _translate(self, out: Outgoing, sight: Sight | None) -> None:
         """The request on the other wire."""
         inquiry = out.inquiry
-        try:
-            decode = anthropic.decode_request if inquiry.dialect == "anthropic" else openai.decode_request
-            request = decode(inquiry.body)
-        except InvalidConversation as error:
-            raise Refused(400, "invalid_request_error", str(error)) from None
-        out.request = request
+        if out.request is None:
+            out.request, out.untranslatable = read_foreign(inquiry)
+        request = out.request
         messages = list(request.messages)
         if out.thread is not None and sight is not None:
             messages = _view(inquiry, out.thread, sight)
@@ -360,10 +359,8 @@ class Planner:
         )
         sent = request_with_fitting_limits(sent, out.facts, self._prompt_size(out))
         out.answer_limit = whole_number(sent.max_tokens)
-        if out.target.dialect == "anthropic":
-            body = anthropic.encode_request(sent)
-        else:
-            body = openai.encode_request(sent, rules_of(out.facts.card))
+        body, unaccepted = write_foreign(sent, inquiry.dialect, out.facts.card)
+        out.dropped = tuple(dict.fromkeys((*out.untranslatable, *unaccepted)))
         out.body = jsontext.write(body)
 
 

@@ -54,7 +54,8 @@ class Recovery:
     def _shorten_for(self, out: Outgoing, error: ContextOverflow) -> bool:
         """Allow an answer of what the window leaves; False where that is not shorter, or nothing is left."""
         if error.limit and error.requested and error.output and error.room:
-            if not is_plausible(error.limit, error.requested):
+            # By our own estimate: the upstream's numbers may be quoted from the request.
+            if not is_plausible(error.limit, self._planner.prompt_tokens(out) + out.answer_limit):
                 return False
             credible = not states_number(out.inquiry.text, error.limit)
             out.facts = self._windows.learn(out.endpoint, out.model, error.limit, credible)

@@ -21,6 +21,7 @@ from plimsoll.dialects import (
     anthropic,
     openai,
 )
+from plimsoll.dialects.translation import has_legacy_functions
 from plimsoll.errors import BrokenReply, MalformedReply, ProviderError
 from plimsoll.gateway.dropin.metering import Meter
 from plimsoll.gateway.dropin.planning import Outgoing
@@ -93,7 +94,7 @@ async def _translated_whole(send: Send, out: Outgoing, answer: Answer, most: int
     if out.inquiry.dialect == "anthropic":
         written = anthropic.encode_reply(reply)
     else:
-        written = openai.encode_reply(reply, int(time.time()))
+        written = openai.encode_reply(reply, int(time.time()), has_legacy_functions(out.inquiry.body))
     headers = [JSON, *_request_ids(answer.headers), *whole_headers(out, reply.usage)]
     await send_whole(send, answer.status, headers, jsontext.write(written))
 
@@ -103,7 +104,8 @@ async def _translated_stream(send: Send, out: Outgoing, answer: Answer, most: in
     encoder: anthropic.StreamEncoder | openai.StreamEncoder = anthropic.StreamEncoder()
     if out.inquiry.dialect == "openai":
         wanted = out.request is not None and out.request.include_usage
-        encoder = openai.StreamEncoder(created=int(time.time()), include_usage=wanted)
+        legacy = has_legacy_functions(out.inquiry.body)
+        encoder = openai.StreamEncoder(created=int(time.time()), include_usage=wanted, legacy=legacy)
     headers = [EVENTS, *_request_ids(answer.headers), *opening_headers(out)]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
 

@@ -4,6 +4,7 @@
     x-plimsoll-tokens-after    what was sent upstream
     x-plimsoll-view            log: as the client sent it · compacted
     x-plimsoll-session         the session of the archive, once it is stored
+    x-plimsoll-dropped         fields of the request that the upstream or its model does not take
     x-plimsoll-cache-read, x-plimsoll-cache-write, x-plimsoll-saved-usd
 
 The last three are known when the reply has ended: a stream has them in a comment behind its last event.
@@ -17,6 +18,9 @@ from plimsoll.gateway.upstream.connection import Header
 from plimsoll.models import ModelCard
 
 _PREFIX = "x-plimsoll-"
+_MOST_NAMED = (
+    60  # fields that were dropped, of at most 100 characters each: clients take headers of 8,000 bytes
+)
 
 
 def opening_headers(out: Outgoing) -> list[Header]:
@@ -28,6 +32,8 @@ def opening_headers(out: Outgoing) -> list[Header]:
     }
     if out.thread is not None and out.thread.stored_name:
         told["session"] = out.thread.stored_name
+    if out.dropped:
+        told["dropped"] = ", ".join(out.dropped[:_MOST_NAMED])
     return [((_PREFIX + name).encode(), value.encode()) for name, value in told.items()]
 
 

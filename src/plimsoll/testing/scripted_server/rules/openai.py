@@ -68,6 +68,16 @@ def _messages(checked: CheckedRequest) -> Iterator[Refusal]:
     messages = checked.body["messages"]
     for violation in validate(messages, "openai"):
         yield _worded(violation, messages)
+    for index, message in enumerate(messages):
+        content = message.get("content")
+        kinds = [part.get("type") for part in content or () if isinstance(part, dict)]
+        if message["role"] != "user" and isinstance(content, list) and "image_url" in kinds:
+            yield bad(
+                f"Invalid 'messages[{index}]'. Image URLs are only allowed for messages with role 'user', but this "
+                f"message with role '{message['role']}' contains an image URL.",
+                f"messages[{index}]",
+                "invalid_value",
+            )
 
 
 def _worded(violation: Violation, messages: list[dict[str, Any]]) -> Refusal:

@@ -1,0 +1,63 @@
+"""Anthropic's own content on OpenAI's wire: what has no block there is said in words.
+
+document of text           ->   its title and context, then the text
+search_result              ->   title, source, text
+is_error                   ->   "Error: " in front of the result
+any other block            ->   "[web_search_tool_result block left out]"
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from plimsoll.dialects.blocks.parts import part_from_block
+from plimsoll.messages import Part
+
+ERROR_MARK = "Error: "
+_NAMELESS = "document.pdf"  # OpenAI wants a name with every file
+
+
+def flattened(part: Any) -> Iterator[Any]:
+    """The parts that one part amounts to: a document's own blocks, and its context in front of it."""
+    if not isinstance(part, dict):
+        yield part
+        return
+    own = part.get("anthropic") if part.get("type") == "file" else part
+    context = own.get("context") if isinstance(own, dict) else None
+    if part.get("type") in ("file", "document") and isinstance(context, str) and context:
+        yield {"type": "text", "text": context}
+    source = part.get("source")
+    if part.get("type") == "document" and isinstance(source, dict) and source.get("type") == "content":
+        content = source.get("content")
+        if isinstance(part.get("title"), str):
+            yield {"type": "text", "text": part["title"]}
+        if isinstance(content, str):
+            yield {"type": "text", "text": content}
+        else:
+            yield from filter(None, map(part_from_block, content if isinstance(content, list) else ()))
+        return
+    yield part
+
+
+def text_of_block(block: Part) -> str:
+    """A block that this wire does not know, as text."""
+    source, title = block.get("source"), block.get("title")
+    if block.get("type") == "document" and isinstance(source, dict) and source.get("type") == "text":
+        return "\n".join(filter(None, [title, str(source.get("data") or "")]))
+    if block.get("type") == "search_result":
+        content = block.get("content")
+        texts = [str(part.get("text") or "") for part in content or () if isinstance(part, dict)]
+        return "\n".join(filter(None, [title, source if isinstance(source, str) else None, *texts]))
+    return f"[{block['type']} block left out]"
+
+
+def named_file(part: Part) -> Part:
+    """A file part with a name."""
+    file = part.get("file")
+    if not isinstance(file, dict) or file.get("filename") or "file_data" not in file:
+        return part
+    return {**part, "file": {"filename": _NAMELESS, **file}}
+
+
+def with_error_mark(text: str) -> str:
+    """The text of a failed result; one that begins with the word is left as it is."""
+    return text if text.lstrip().lower().startswith("error") else (ERROR_MARK + text).rstrip()

@@ -1,0 +1,158 @@
+"""A request of one dialect's client for the other dialect's upstream: what a field of the one is called in the other.
+
+    OpenAI                                        Anthropic
+    response_format                           ⇄   output_config.format
+    reasoning_effort                          ⇄   output_config.effort · thinking.budget_tokens
+    functions, function_call, allowed_tools   →   tools, tool_choice
+    user                                      →   metadata.user_id
+
+What is not here is the same in the canonical request. `mapping.toml` has every field, those without an equivalent
+too. What this model does not take is told by `left_out`, from the body that was written.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+from plimsoll.dialects.anthropic import rules_for
+from plimsoll.dialects.blocks.assistant import THINKING_TYPES, is_signed
+from plimsoll.dialects.efforts import BUDGETS, LEAST_BUDGET, effort_of
+from plimsoll.dialects.request import ChatRequest, Thinking, Tool, ToolChoice
+from plimsoll.dialects.schemas import closed, is_strict
+from plimsoll.errors import InvalidConversation
+from plimsoll.messages import SYSTEM_ROLES, Message
+
+JSON_INSTRUCTION = "Answer with one JSON object and nothing else: no code fence, no text before or after it."
+MOST_STOPS = 4  # that OpenAI takes
+_LONGEST_USER = 256  # characters that Anthropic takes
+
+
+def for_anthropic(request: ChatRequest) -> ChatRequest:
+    """A request that came on OpenAI's wire, for Anthropic's."""
+    extra = request.extra_for("openai")
+    tools, choice = _tools(request.tools, request.tool_choice, extra)
+    own: dict[str, Any] = {}
+    messages = request.messages
+    wanted = extra.get("response_format")
+    wanted = wanted if isinstance(wanted, dict) else {}
+    if wanted.get("type") == "json_schema":
+        own["output_config"] = {"format": _anthropic_format(request.model, wanted.get("json_schema"))}
+    elif wanted.get("type") == "json_object":
+        messages = _instructed(messages)
+    user = extra.get("safety_identifier") or extra.get("user")
+    if isinstance(user, str):
+        fits = len(user) <= _LONGEST_USER
+        own["metadata"] = {"user_id": user if fits else sha256(user.encode("utf-8", "replace")).hexdigest()}
+    return replace(
+        request,
+        messages=messages,
+        tools=tools,
+        tool_choice=choice,
+        parallel_tool_calls=False if extra.get("functions") else request.parallel_tool_calls,
+        thinking=_with_budget(request),
+        extra={"anthropic": own} if own else {},
+    )
+
+
+def for_openai(request: ChatRequest) -> ChatRequest:
+    """A request that came on Anthropic's wire, for OpenAI's."""
+    output = request.extra_for("anthropic").get("output_config")
+    wanted = output.get("format") if isinstance(output, dict) else None
+    own: dict[str, Any] = {}
+    if isinstance(wanted, dict) and wanted.get("type") == "json_schema":
+        schema = wanted.get("schema")
+        answer = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
+        own["response_format"] = {"type": "json_schema", "json_schema": answer}
+    return replace(request, stop=request.stop[:MOST_STOPS], extra={"openai": own} if own else {})
+
+
+def left_out(request: ChatRequest, body: dict[str, Any], client: str) -> list[str]:
+    """The fields of the client's dialect that the model does not take: asked for, and not in the body written."""
+    named = {"temperature": request.temperature, "top_p": request.top_p}
+    missing = [name for name, value in named.items() if value is not None and name not in body]
+    if client == "anthropic":
+        if len(request.stop) > len(body.get("stop") or ()):
+            missing.append("stop_sequences")
+        if effort_of(request.thinking) not in (None, "none") and "reasoning_effort" not in body:
+            has_word = request.thinking is not None and request.thinking.effort is not None
+            missing.append("output_config.effort" if has_word else "thinking")
+        return missing
+    effort = request.thinking.effort if request.thinking else None
+    if effort and "thinking" not in body and "effort" not in (body.get("output_config") or {}):
+        missing.append("reasoning_effort")
+    return missing
+
+
+def has_legacy_functions(body: dict[str, Any]) -> bool:
+    """Whether an OpenAI client uses the first tool protocol, and expects its answers in it."""
+    return bool(body.get("functions")) and not body.get("tools")
+
+
+def _tools(
+    tools: tuple[Tool, ...], choice: ToolChoice | None, extra: dict[str, Any]
+) -> tuple[tuple[Tool, ...], ToolChoice | None]:
+    functions = extra.get("functions")
+    if isinstance(functions, list) and functions and not tools:
+        tools = tuple({"type": "function", "function": one} for one in functions if isinstance(one, dict))
+        called = extra.get("function_call")
+        if isinstance(called, dict):
+            return tools, {"type": "function", "function": {"name": called.get("name")}}
+        return tools, called if isinstance(called, str) else choice
+    if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
+        allowed = choice.get("allowed_tools")
+        allowed = allowed if isinstance(allowed, dict) else {}
+        names = set(_names(allowed.get("tools") or ()))
+        kept = tuple(tool for tool in tools if names & set(_names([tool])))
+        return kept, "required" if allowed.get("mode") == "required" else "auto"
+    return tools, choice
+
+
+def _names(tools: Iterable[Any]) -> list[str]:
+    functions = (tool.get("function") for tool in tools if isinstance(tool, dict))
+    return [str(function.get("name")) for function in functions if isinstance(function, dict)]
+
+
+def _anthropic_format(model: str, wanted: Any) -> dict[str, Any]:
+    if not rules_for(model).structured:
+        raise InvalidConversation(
+            f"response_format: {model} has no structured output. Use a newer Claude model, or leave it out."
+        )
+    wanted = wanted if isinstance(wanted, dict) else {}
+    schema = closed(wanted.get("schema") or {"type": "object", "properties": {}})
+    if isinstance(schema, dict) and isinstance(wanted.get("description"), str):
+        schema = {"description": wanted["description"], **schema}
+    return {"type": "json_schema", "schema": schema}
+
+
+def _instructed(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The conversation with the instruction behind its system prompt."""
+    start = next((n for n, m in enumerate(messages) if m.get("role") not in SYSTEM_ROLES), len(messages))
+    return (*messages[:start], {"role": "system", "content": JSON_INSTRUCTION}, *messages[start:])
+
+
+def _with_budget(request: ChatRequest) -> Thinking | None:
+    """The thinking with a budget, for a model that takes no word for it."""
+    thinking, rules = request.thinking, rules_for(request.model)
+    if not rules.thinks:
+        return None
+    if thinking is None or thinking.effort is None or rules.effort:
+        return thinking
+    # The budget is a part of the answer's limit, of which something must be left for the answer.
+    budget = min(BUDGETS.get(thinking.effort, 0), (request.max_tokens or 0) // 2)
+    fits = budget >= LEAST_BUDGET and not _lacks_thinking(request.messages)
+    # A forced tool and a temperature of one's own are refused beside it.
+    is_free = not isinstance(request.tool_choice, dict) and request.tool_choice != "required"
+    if not fits or not is_free or request.temperature not in (None, 1) or request.top_p is not None:
+        return thinking
+    return replace(thinking, mode="enabled", budget_tokens=budget)
+
+
+def _lacks_thinking(messages: tuple[Message, ...]) -> bool:
+    """Whether results answer calls whose thinking the client did not send back; then no more of it is accepted."""
+    turn = next((m for m in reversed(messages) if m.get("role") not in ("tool", "function")), {})
+    if turn.get("role") != "assistant":
+        return False
+    blocks = turn.get("thinking_blocks")
+    signed = [b for b in blocks if b.get("type") in THINKING_TYPES] if isinstance(blocks, list) else []
+    return not any(map(is_signed, signed))
