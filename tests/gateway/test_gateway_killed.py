@@ -16,6 +16,7 @@ from plimsoll.messages import Message
 from plimsoll.testing.prefix import prefix_parts
 from plimsoll.testing.scripted_server import CapturedRequest, ScriptedServer, say
 
+pytestmark = pytest.mark.slow
 WINDOW = 4_000
 FILLER = "The harbour master wrote down every ship that came in. " * 14
 

@@ -30,6 +30,7 @@ _TEXT = (
 _WORDS = _TEXT.split()
 
 
+pytestmark = pytest.mark.slow
 rewinds_history = pytest.mark.rewrites_history("the clients go back in their histories, on purpose")
 
 
