@@ -10,10 +10,15 @@ from hostile_upstream import HostileUpstream, Reply, Sent
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll.archive import OPERATOR, key_owner
 from plimsoll.config import Settings
-from plimsoll.gateway.dropin.windows import LEARNED_SECONDS, Windows, is_plausible, states_number
+from plimsoll.errors import ContextOverflow
+from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.models import card_for
 from plimsoll.providers import Endpoint
+from plimsoll.providers.auxiliary.desk import Desk
+from plimsoll.providers.auxiliary.resolve import Candidate
+from plimsoll.providers.stated_limits import LEARNED_SECONDS, is_plausible, states_number
 
 MODEL = "gpt-4.1"
 QUOTED = "maximum context length is 2000 tokens"
@@ -102,3 +107,50 @@ def test_a_request_of_half_the_stated_window_makes_it_plausible() -> None:
 )
 def test_a_number_is_found_however_it_is_written(number: int, form: str, words: str) -> None:
     assert states_number(f"{words} {form.format(number)} tokens", number)
+
+
+def test_what_one_owners_text_weighs_is_not_assumed_of_others() -> None:
+    windows, endpoint = learned([0.0])
+    other = Endpoint("openai", "https://two.example/v1", "openai", model=MODEL)
+    windows.note_ratio(key_owner("dense"), endpoint, MODEL, 4.0)
+    assert windows.ratio(key_owner("dense"), endpoint, MODEL) == 4.0
+    assert windows.ratio(OPERATOR, endpoint, MODEL) == 1.0
+    assert windows.ratio(key_owner("dense"), other, MODEL) == 1.0
+
+
+def summary_model(now: list[float]) -> Desk:
+    endpoint = Endpoint("openai", "https://one.example/v1", "openai", model=MODEL)
+    return Desk(Candidate(endpoint, card_for(MODEL), 100_000, "main"), Path(), lambda: now[0])
+
+
+def overflow(limit: int) -> ContextOverflow:
+    error = ContextOverflow(f"maximum context length is {limit} tokens")
+    error.limit = limit
+    return error
+
+
+@pytest.mark.parametrize(
+    ("prompt", "tokens", "left"),
+    [
+        (QUOTED, 4_000, 100_000),
+        (f"{QUOTED} and much more", 90_000, 75_000),
+        ("nothing about it", 900, 100_000),
+        ("nothing about it", 4_000, 2_000),
+    ],
+    ids=["quoted", "quoted in a request that fills the window", "too small for it", "credible"],
+)
+def test_text_that_is_summarised_does_not_shrink_the_summary_models_window(
+    prompt: str, tokens: int, left: int
+) -> None:
+    model = summary_model([0.0])
+    model.learn(overflow(2_000), tokens, prompt)
+    assert model.window == left
+
+
+def test_what_is_learned_about_the_summary_model_expires() -> None:
+    now = [0.0]
+    model = summary_model(now)
+    model.learn(overflow(50_000), 60_000, "")
+    assert model.window == 50_000
+    now[0] = LEARNED_SECONDS
+    assert model.window == 100_000

@@ -18,6 +18,7 @@ def candidate(
     model: str = "claude-haiku-4-5",
     dialect: str = "anthropic",
     role: str = "configured",
+    window: int | None = None,
 ) -> Candidate:
     address = server.anthropic_url if dialect == "anthropic" else server.openai_url
     provider = "anthropic" if dialect == "anthropic" else "custom"
@@ -25,7 +26,7 @@ def candidate(
     sent = "x-api-key" if dialect == "anthropic" else "bearer"
     endpoint = Endpoint(provider, address, dialect, KEY, model, headers=headers, sent=sent)  # type: ignore[arg-type]
     card = card_for(model)
-    return Candidate(endpoint, card, card.window, role)  # type: ignore[arg-type]
+    return Candidate(endpoint, card, window or card.window, role)  # type: ignore[arg-type]
 
 
 def auxiliary(*candidates: Candidate, **options: Any) -> Auxiliary:

@@ -131,9 +131,8 @@ def test_the_deadline_is_for_all_pieces_together():
 
     with (
         ScriptedServer(slowly, window=3_000) as server,
-        auxiliary(candidate(server), clock=lambda: now[0], deadline=120.0) as writer,
+        auxiliary(candidate(server, window=3_000), clock=lambda: now[0], deadline=120.0) as writer,
     ):
-        writer.desks[0].window = 3_000
         report, _ = compacted(writer, ships(60))
         assert report.summary_source == "deterministic"
         assert "longer than 120 s" in report.steps[-1]
@@ -162,9 +161,8 @@ def test_a_fallback_with_a_smaller_window_gets_smaller_pieces():
         return fault(400) if "haiku" in request.model else say(GOOD)
 
     with ScriptedServer(answer) as server:
-        small = candidate(server, "claude-sonnet-4-5", role="main")
+        small = candidate(server, "claude-sonnet-4-5", role="main", window=3_000)
         with auxiliary(candidate(server), small) as writer:
-            writer.desks[1].window = 3_000
             report, _ = compacted(writer, ships(24))
             assert report.summary_source == "model"
             prompts = [str(one.request.messages[-1]["content"]) for one in server.requests[1:]]

@@ -119,7 +119,7 @@ class Desk:
             return
         model = inquiry.model or target.endpoint.model
         endpoint = target.endpoint_for(inquiry.dialect, inquiry.betas)
-        facts, ratio = self.windows.facts(endpoint, model), self.windows.ratios.get(model, 1.0)
+        facts, ratio = self.windows.facts(endpoint, model), self.windows.ratio(inquiry.owner, endpoint, model)
         async with self._reserve(owner, need_of(inquiry, facts, ratio, self._lightener.has_writer)):
             yield
 
@@ -204,7 +204,7 @@ class Desk:
             thread.memory = out.memory
         if usage is not None and usage.prompt_tokens:
             thread.anchor = thread.anchor.observe(usage.prompt_tokens, out.estimated)
-            self.windows.note_ratio(out.model, thread.anchor.ratio)
+            self.windows.note_ratio(out.inquiry.owner, out.endpoint, out.model, thread.anchor.ratio)
         if not out.inquiry.edits_itself and self._lightener.is_enabled:
             tokens = thread.anchor.predict(out.estimated)
             sent = thread.sequence_at(len(out.inquiry.said)) - len(thread.lead)

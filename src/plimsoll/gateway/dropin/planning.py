@@ -38,7 +38,7 @@ from plimsoll.gateway.dropin.sight import Sight, system_with_note
 from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.dropin.threads import Threads
 from plimsoll.gateway.dropin.translating import read_foreign, write_foreign
-from plimsoll.gateway.dropin.windows import ModelFacts, Windows, is_plausible, states_number
+from plimsoll.gateway.dropin.windows import ModelFacts, Windows
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.body import LARGE_BYTES
 from plimsoll.gateway.upstream.target import Target
@@ -46,6 +46,7 @@ from plimsoll.gateway.watch.facts import current_key
 from plimsoll.messages import Message
 from plimsoll.models import UsageAnchor
 from plimsoll.providers import Endpoint
+from plimsoll.providers.stated_limits import is_plausible, states_number
 
 _ROUGH = 4  # bytes of a request for a token, where nothing better is known
 _SMALLEST, _LESS = 1_024, 0.8  # the window that is assumed after an overflow without a number
@@ -180,7 +181,7 @@ class Planner:
         while True:
             found = self._threads.find(chain)
             if found is None:
-                ratio = self._windows.ratios.get(out.model, 1.0)
+                ratio = self._windows.ratio(inquiry.owner, out.endpoint, out.model)
                 thread = Thread(inquiry.dialect, inquiry.lead, inquiry.owner, anchor=UsageAnchor(ratio=ratio))
             else:
                 known, place = found
@@ -276,7 +277,8 @@ class Planner:
         """The tokens of the prompt that is sent, about."""
         if out.thread is not None:
             return out.tokens_after
-        return round(estimated_prompt(out.inquiry) * self._windows.ratios.get(out.model, 1.0))
+        ratio = self._windows.ratio(out.inquiry.owner, out.endpoint, out.model)
+        return round(estimated_prompt(out.inquiry) * ratio)
 
     def _prompt_size(self, out: Outgoing) -> PromptSize | None:
         """The size of the prompt; None where it is not needed, as a token has at least one byte."""

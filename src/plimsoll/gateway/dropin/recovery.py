@@ -10,7 +10,8 @@ from dataclasses import replace
 from plimsoll.errors import ContextOverflow, OutputCapExceeded, ProviderError
 from plimsoll.gateway.dropin.output_limits import UNCOUNTED_MARGIN, PromptSize
 from plimsoll.gateway.dropin.planning import Outgoing, Planner
-from plimsoll.gateway.dropin.windows import Windows, is_plausible, states_number
+from plimsoll.gateway.dropin.windows import Windows
+from plimsoll.providers.stated_limits import is_plausible, states_number
 
 
 class Recovery:

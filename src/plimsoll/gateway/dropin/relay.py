@@ -30,6 +30,7 @@ from plimsoll.gateway.dropin.usage_watch import UsageWatch, usage_in
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.answers import EVENTS, JSON, error_body, kind_of, send_whole
 from plimsoll.gateway.edge.body import Send
+from plimsoll.gateway.edge.masking import without
 from plimsoll.gateway.upstream.connection import Header
 from plimsoll.gateway.upstream.headers import returned_headers
 from plimsoll.gateway.upstream.pool import Answer
@@ -64,12 +65,12 @@ async def _stream(send: Send, out: Outgoing, answer: Answer, meter: Meter) -> No
     watch = UsageWatch(out.inquiry.dialect)
     headers = [*returned_headers(answer.headers), *opening_headers(out)]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    rest = b""
+    rest, keys = b"", [secret.encode() for secret in out.target.secrets if secret]
     try:
         while piece := await answer.piece():
             watch.feed(piece)
             meter.received(piece)
-            whole, rest = _whole_events(rest + piece if rest else piece)
+            whole, rest = _whole_events(rest + piece if rest else piece, keys)
             if whole and out.asks_for_usage:
                 whole = without_usage(whole)
             if whole:
@@ -150,13 +151,21 @@ def broken_off(out: Outgoing, error: Exception) -> bytes:
     return event.encode()
 
 
-def _whole_events(piece: bytes) -> tuple[bytes, bytes]:
-    """What can be passed on and what waits: half an event would make an error behind it unreadable."""
+def _whole_events(piece: bytes, keys: Sequence[bytes] = ()) -> tuple[bytes, bytes]:
+    """What can be passed on and what waits: half an event would make an error behind it unreadable.
+
+    An event that is too long to wait for is passed on in parts. The `keys` are masked before it is divided, because
+    half of one is not recognised.
+    """
     if piece.endswith(b"\n\n"):
         return piece, b""
     cut = max(piece.rfind(b"\n\n") + 2, piece.rfind(b"\r\n\r\n") + 4)
     if cut < 4 or len(piece) - cut > _LONGEST_EVENT:
-        return (piece, b"") if len(piece) > _LONGEST_EVENT else (b"", piece)
+        if len(piece) <= _LONGEST_EVENT:
+            return b"", piece
+        held = len(piece) - max(map(len, keys), default=0)
+        piece = without(piece, keys)
+        return piece[:held], piece[held:]
     return piece[:cut], piece[cut:]
 
 

@@ -6,27 +6,22 @@ only where the request is large enough to have exceeded it, and where its number
 sent.
 """
 
-import re
 import time
-import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from plimsoll.agent.trigger import SOFT_LINE
+from plimsoll.archive import Owner
 from plimsoll.caching import CachingPolicy, caching_policy
 from plimsoll.config import Settings
 from plimsoll.models import ModelCard, limiting_betas
 from plimsoll.providers import Endpoint
+from plimsoll.providers.stated_limits import LEARNED_SECONDS
 
 Key = tuple[str, str, tuple[str, ...]]  # address, model, betas
 MOST_MODELS = 256  # clients may send any name
-LEARNED_SECONDS = 3_600.0  # a provider that enlarges a window is noticed within an hour
-# Of a stated window that a request must have by our estimate. Estimates of a conversation that no reply has
-# calibrated are off by up to a third, and the room for the answer counts too.
-PLAUSIBLE = 0.5
-_SEPARATOR = re.compile(r"(?<=[0-9])[.,_'\u2019\u202f\xa0 ](?=[0-9])")
-_OTHER_DIGIT = re.compile(r"(?![0-9])\d")  # full width, Arabic and others, which `int` reads too
+MOST_RATIOS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +64,8 @@ class Windows:
         self._monotonic = monotonic
         self._facts: OrderedDict[Key, ModelFacts] = OrderedDict()
         self._expires: dict[Key, float] = {}  # of windows and caps that an upstream stated
-        self.ratios: dict[str, float] = {}  # tokens that a token of estimate is worth, by model
+        # Tokens that a token of estimate is worth. By owner too: it depends on what is said.
+        self._ratios: OrderedDict[tuple[Owner, str, str], float] = OrderedDict()
 
     def facts(self, endpoint: Endpoint, model: str) -> ModelFacts:
         """What holds for a model at an upstream, with the betas that the endpoint's headers ask for."""
@@ -103,10 +99,17 @@ class Windows:
                 self._keep(endpoint, model, facts)
         return facts
 
-    def note_ratio(self, model: str, ratio: float) -> None:
-        """New conversations with this model begin with what an earlier one learned."""
-        if model in self.ratios or len(self.ratios) < MOST_MODELS:
-            self.ratios[model] = ratio
+    def ratio(self, owner: Owner, endpoint: Endpoint, model: str) -> float:
+        """How many tokens the provider counts for one of our estimate, by the owner's last reply from this model."""
+        return self._ratios.get((owner, endpoint.base_url, model), 1.0)
+
+    def note_ratio(self, owner: Owner, endpoint: Endpoint, model: str, ratio: float) -> None:
+        """New conversations of this owner with this model begin with what an earlier one learned."""
+        key = owner, endpoint.base_url, model
+        self._ratios[key] = ratio
+        self._ratios.move_to_end(key)
+        if len(self._ratios) > MOST_RATIOS:
+            self._ratios.popitem(last=False)
 
     def _keep(self, endpoint: Endpoint, model: str, facts: ModelFacts) -> None:
         key = _key(endpoint, model)
@@ -130,14 +133,3 @@ class Windows:
 
 def _key(endpoint: Endpoint, model: str) -> Key:
     return endpoint.base_url, model, limiting_betas(endpoint.header("anthropic-beta"))
-
-
-def is_plausible(limit: int, tokens: int) -> bool:
-    """Whether a request of so many tokens, by our estimate, can have exceeded a window."""
-    return tokens >= limit * PLAUSIBLE
-
-
-def states_number(text: str, number: int) -> bool:
-    """Whether a text has this number, also with separators, in other digits, or as a part of a longer one."""
-    digits = _OTHER_DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), text)
-    return str(number) in _SEPARATOR.sub("", digits)

@@ -3,7 +3,7 @@
     prompt ─► request in this model's manner ─► client ─► text, or a failure with its reason
 
 A tool call, a refusal, an answer that was cut off or is empty are failures. A
-window that turns out smaller than stated stays smaller.
+window that turns out smaller than stated stays smaller for an hour.
 """
 
 import asyncio
@@ -31,6 +31,7 @@ from plimsoll.providers.auxiliary.traits import thinks
 from plimsoll.providers.client import Client
 from plimsoll.providers.connect import connect
 from plimsoll.providers.spending import estimated_prompt, used_so_far
+from plimsoll.providers.stated_limits import LEARNED_SECONDS, is_plausible, states_number
 
 Arrived: TypeAlias = Callable[[int], None]
 Record: TypeAlias = Callable[[ModelCard, Usage], None]  # told what each request used, and of which model
@@ -44,7 +45,7 @@ class Desk:
     def __init__(self, candidate: Candidate, home: Path, clock: Callable[[], float], **options: Any) -> None:
         """`options` are those of `Client`."""
         self.candidate = candidate
-        self.window = candidate.window
+        self._learned, self._learned_until = candidate.window, float("-inf")
         self.rests_until = float("-inf")
         self._home, self._clock, self._options = home, clock, options
         self._client: Client | None = None
@@ -60,14 +61,29 @@ class Desk:
         """Whether a prompt and its answer fit, by our count."""
         return estimate_tokens(prompt) + max_tokens <= self.window
 
-    def learn(self, error: ContextOverflow, prompt_tokens: int) -> None:
-        """A request of this many tokens, by our count, was too large: remember the provider's numbers."""
-        limit = error.limit or self.window // 2
+    @property
+    def window(self) -> int:
+        """The tokens that this model takes, as far as is known."""
+        return self._learned if self._clock() < self._learned_until else self.candidate.window
+
+    def learn(self, error: ContextOverflow, prompt_tokens: int, prompt: str) -> None:
+        """A request of this many tokens, by our count, was too large: remember the provider's numbers.
+
+        The model serves every conversation, and an error may quote the prompt. A number that the prompt contains, or
+        that is far above its size, is not taken for the window.
+        """
+        stated = error.limit
+        if stated and (states_number(prompt, stated) or not is_plausible(stated, prompt_tokens)):
+            stated = self.window * 3 // 4
+            if not is_plausible(stated, prompt_tokens):
+                return  # so small a request fills no window
+        limit = stated or self.window // 2
         counted = (error.requested or 0) - (error.output or 0)
         # Its tokens may be smaller than ours; the window is kept in ours.
         share = min(1.0, prompt_tokens / counted) if counted > 0 else 1.0
         learned = int(limit * share)
-        self.window = learned if learned < self.window else self.window * 3 // 4
+        self._learned = learned if learned < self.window else self.window * 3 // 4
+        self._learned_until = self._clock() + LEARNED_SECONDS
 
     async def write(
         self, prompt: str, max_tokens: int, seconds: float, record: Record, arrived: Arrived

@@ -28,7 +28,7 @@ from plimsoll.errors import (
     SummaryLate,
     UserError,
 )
-from plimsoll.messages import Message
+from plimsoll.messages import Message, text_of
 from plimsoll.models import ModelCard, estimate_messages_tokens_rough, estimate_tokens
 from plimsoll.providers.auxiliary.bridge import LoopThread
 from plimsoll.providers.auxiliary.desk import Arrived, Desk, Record
@@ -207,7 +207,7 @@ class OneSummary:
                     raise
                 error.pending.cancel()
             except ContextOverflow as error:
-                desk.learn(error, estimate_tokens(prompt))
+                desk.learn(error, estimate_tokens(prompt), prompt)
                 raise SummaryFailed(str(error)) from error
             except (ProviderError, UserError, SummaryFailed) as error:
                 failure = self._service.failed(desk, error)
@@ -236,7 +236,8 @@ class OneSummary:
             self._service.failed(main, error)
             raise
         except ContextOverflow as error:
-            main.learn(error, estimate_messages_tokens_rough(request.messages))
+            said = "\n".join(map(text_of, request.messages))
+            main.learn(error, estimate_messages_tokens_rough(request.messages), said)
             raise SummaryFailed(self._service.failed(main, error)) from error
         except (ProviderError, UserError, SummaryFailed) as error:
             raise SummaryFailed(self._service.failed(main, error)) from error
