@@ -104,3 +104,18 @@ def test_the_documented_clients_are_the_pinned_ones() -> None:
     documented = {client for row in rows for client in row.split(", ")}
     assert documented
     assert documented <= pinned, "run `make test-peers`, then `python tests/peers/write_table.py`"
+
+
+def test_a_skip_fails_the_run_and_the_last_line_sums_it_up(tmp_path: Path) -> None:
+    for path in [*PEERS.glob("*.py"), PEERS / "peers.toml"]:
+        if not path.name.startswith("test_"):
+            (tmp_path / path.name).write_text(path.read_text("utf-8"), "utf-8")
+    text = 'import pytest\n\ndef test_one(): pass\n\n@pytest.mark.skip("no client")\ndef test_two(): pass\n'
+    (tmp_path / "test_pair.py").write_text(text, "utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "skipped, which counts as a failure here" in done.stdout
+    assert done.stdout.splitlines()[-1] == (
+        "peers: 0 clients, 1 passed, 1 failed, 0 skipped; 0 turns, 0 compactions"
+    )
