@@ -11,6 +11,8 @@ python bench/isolation.py --workers 0    compactions in threads of the gateway
 Bars: the p99 of small requests beside compactions is at most 3 times the idle one, and compactions run at no less
 than 0.7 of the rate that they have alone. Both are ratios of one run, whose parts take turns, because machines differ
 and are busy with other work.
+On a machine that is busy with other work, the idle p99 rises too and the first ratio says little: an idle p99 of more
+than 3 ms means that the run was disturbed.
 
 The summary model answers at once, so that compactions are nothing but work of the gateway: with a model that takes
 seconds, the gateway would mostly wait. Clients and upstream stand for other machines. They are processes of their own
