@@ -120,7 +120,7 @@ def test_make_run_ends_in_the_chat(tmp_path):
         os.write(ours, b"What is a load line?\r")
         shown += read_until(ours, "A mark on the hull.")
         os.write(ours, b"\r/quit\r")
-        shown += read_until(ours, "goes on from here")
+        shown += read_until(ours, "continues from here")
         code = running.wait(60)
         os.close(ours)
     assert code == 0

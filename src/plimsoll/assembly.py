@@ -368,13 +368,13 @@ def _notices(settings: Settings, card: ModelCard) -> tuple[str, ...]:
 def _server_notices(problems: Mapping[str, str]) -> Iterator[str]:
     """A sentence for each server that is missing, or one where all are for want of the package."""
     if NEEDS_PACKAGE in problems.values():
-        yield f"{NEEDS_PACKAGE}. The chat goes on without the tools of {', '.join(sorted(problems))}."
+        yield f"{NEEDS_PACKAGE}. The chat continues without the tools of {', '.join(sorted(problems))}."
         return
     for name, why in sorted(problems.items()):
         key = f"mcp_servers.{name}"
         off = f"plimsoll config set {shlex.quote(f'{key}.enabled')} false"
         yield (
-            f"{why.rstrip('.')}. The chat goes on without the tools of {name}; "
+            f"{why.rstrip('.')}. The chat continues without the tools of {name}; "
             f"correct {key} in config.yaml, or leave it out with `{off}`."
         )
 

@@ -49,7 +49,7 @@ def compiled(pattern: str, flags: int = 0) -> "regex.Pattern[str]":
     try:
         return regex.compile(pattern, flags | regex.VERSION0)
     except (regex.error, RecursionError, OverflowError) as error:
-        raise UserError(f"{_shown(pattern)} is no regular expression: {error}.") from error
+        raise UserError(f"{_shown(pattern)} is not a valid regular expression: {error}.") from error
 
 
 def check(pattern: str) -> None:

@@ -159,7 +159,7 @@ def test_an_engine_that_hangs_is_not_used_again_and_that_is_said(tmp_path):
     assert len(asked) == 1
     assert len([event for event in compactions(events) if event.outcome == "compacted"]) >= 2
     assert serving.name == "compressor"
-    assert sum("is not used again until Plimsoll is started anew" in one for one in sentences(events)) == 1
+    assert sum("is disabled until Plimsoll restarts" in one for one in sentences(events)) == 1
 
 
 def test_a_small_method_that_hangs_retires_the_engine():

@@ -263,7 +263,7 @@ def test_a_user_who_may_not_make_tables_is_told(here: Server, tmp_path: Path):
     "url", ["postgresql://me:hunter2/x@host:port/db", "postgresql://me:hunter2@h/db?colour=red"]
 )
 def test_an_address_that_is_none_is_told_without_repeating_it(url: str):
-    with pytest.raises(SettingError, match=r"archive\.url is no address") as error:
+    with pytest.raises(SettingError, match=r"archive\.url is not a PostgreSQL address") as error:
         opened(url)
     assert "hunter2" not in str(error.value)
 

@@ -179,8 +179,8 @@ def test_a_server_cannot_be_set_by_a_variable(tmp_path: Path) -> None:
         (" {}", 2, "mcp_servers.docs is empty; a server needs either command or url."),
         (" {timeout: 5}", 2, "mcp_servers.docs is incomplete; a server needs either command or url."),
         (" docs-server", 2, 'mcp_servers.docs is "docs-server", but it is a section; its keys are command'),
-        ("\n    command: x\n    url: http://x", 4, 'mcp_servers.docs.url is "http://x"; it has no meaning'),
-        ("\n    url: http://x\n    args: [a]", 4, "mcp_servers.docs.args is a list; it has no meaning"),
+        ("\n    command: x\n    url: http://x", 4, 'mcp_servers.docs.url is "http://x"; it has no effect'),
+        ("\n    url: http://x\n    args: [a]", 4, "mcp_servers.docs.args is a list; it has no effect"),
         ("\n    command: x\n    args: [a, 5]", 4, "mcp_servers.docs.args.1 is 5; it must be a list of texts"),
         ("\n    command: x\n    args: -v", 4, 'mcp_servers.docs.args is "-v"; it must be a list of texts'),
         ("\n    command: x\n    env: {A: 5}", 4, "mcp_servers.docs.env.A is (not shown); it must be names"),
@@ -206,7 +206,7 @@ def test_a_server_that_makes_no_sense_is_told_once_with_its_line(
 
 def test_braces_without_quotes_are_told_with_what_helps(tmp_path: Path) -> None:
     sentence = told(tmp_path, "mcp_servers: {a: {command: x, env: {A: ${B}}}}\n")
-    assert 'Put text that holds braces in quotes, such as "${NAME}".' in sentence
+    assert 'Quote text that contains braces, such as "${NAME}".' in sentence
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_every_duplicate_key_is_told_with_both_lines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["- a\n- b\n", "just text\n", "42\n"])
 def test_a_file_that_is_no_mapping_is_a_mistake(tmp_path: Path, text: str) -> None:
-    assert "holds no settings" in told(tmp_path, text)
+    assert "contains no settings" in told(tmp_path, text)
 
 
 @pytest.mark.parametrize(

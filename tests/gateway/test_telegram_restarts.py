@@ -133,7 +133,7 @@ def test_an_answer_that_the_end_of_the_gateway_cuts_off_is_told_once(
             assert asked.wait(20)
         go.set()
         with running(telegram, server, tmp_path):
-            waited(lambda: telegram.said == ["(I was stopped here. Say something, and I go on.)"])
+            waited(lambda: telegram.said == ["(I was stopped here. Send a message and I will continue.)"])
             telegram.say(ADA, "two")
             waited(lambda: telegram.said[1:] == ["going on"])
     (log,) = logs(tmp_path)

@@ -63,7 +63,7 @@ def test_a_node_whose_source_is_missing_is_named(home):
     changed(home, f"DELETE FROM edges WHERE node = '{lost}'", f"DELETE FROM nodes WHERE id = '{lost}'")
     said = doctor(home[1])
     assert said.exit_code == 1
-    assert f"node {top.id} stands on nodes that are not stored" in said.output
+    assert f"node {top.id} is built on nodes that are not stored" in said.output
 
 
 def test_messages_that_search_has_lost_are_found_again(home):

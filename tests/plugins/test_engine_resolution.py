@@ -104,7 +104,7 @@ def test_an_unknown_engine_means_the_built_in_one_and_a_sentence(place):
     found = chosen(place, "mime")
     assert type(found.engine) is ContextCompressor
     assert found.problems == (
-        "context.engine is 'mime', but no engine is called so. Did you mean mine? The built-in compressor serves; "
+        "context.engine is 'mime', but no engine is called so. Did you mean mine? The built-in compressor is used; "
         "`plimsoll plugins use NAME` chooses another.",
     )
 

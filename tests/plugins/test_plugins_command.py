@@ -151,7 +151,7 @@ def test_trust_lets_a_projects_engine_run_and_untrust_ends_it(place, tmp_path):
 
 
 def test_trust_needs_a_plugin(place):
-    for path, sentence in (("nowhere", "is not a folder"), (".", "holds no __init__.py")):
+    for path, sentence in (("nowhere", "is not a folder"), (".", "contains no __init__.py")):
         done = place.run("plugins", "trust", path)
         assert done.returncode == 2
         assert sentence in done.stderr

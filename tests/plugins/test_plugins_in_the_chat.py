@@ -86,7 +86,7 @@ def test_a_broken_engine_is_told_and_the_built_in_serves(place):
     assert (
         "context.engine is 'broken', but plugin 'broken' cannot be loaded: ModuleNotFoundError" in done.stderr
     )
-    assert "The built-in compressor serves" in done.stderr
+    assert "The built-in compressor is used" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -215,7 +215,7 @@ def test_a_session_in_which_nothing_was_said_is_not_kept(home):
         talked(home, config=configured(server))
         done = chat(home, "--continue")
     assert done.returncode == 2
-    assert "no session yet" in done.stderr
+    assert "no session to continue" in done.stderr
 
 
 def test_new_begins_another_session_and_sessions_lists_both(home):

@@ -78,7 +78,7 @@ class TestRepair:
         [
             ([ORPHAN, HI], "1 tool result without a call removed"),
             ([HI, ASKS, HI], "1 missing tool result marked as such"),
-            ([HI, ASKS, HI, ANSWER], "tool results put back behind their calls"),
+            ([HI, ASKS, HI, ANSWER], "tool results moved to their calls"),
             (
                 [HI, {"role": "assistant", "content": None}, HI],
                 "1 message given content that a provider takes",

@@ -117,7 +117,7 @@ def test_a_window_is_understood_as_people_write_it(run: Run, tmp_path: Path, typ
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--window", "big"), "'big' is no number of tokens"),
+        (("--window", "big"), "'big' is not a number of tokens"),
         (("--window", "12"), "1024"),
         (("--window", "0"), "'--window': '0' is too small"),
         (("--threshold", "1.5"), "compression.threshold"),

@@ -182,7 +182,7 @@ def test_a_gap_that_is_no_time_is_refused(run: Run, talk: Path, gap: str):
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
-    [((), "Name one with --model"), (("--model", "no-such-model"), "'no-such-model' is unknown")],
+    [((), "Set one with --model"), (("--model", "no-such-model"), "'no-such-model' is unknown")],
 )
 def test_without_prices_a_sentence_says_what_to_do(
     run: Run, talk: Path, options: tuple[str, ...], sentence: str

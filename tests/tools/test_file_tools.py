@@ -280,7 +280,7 @@ def test_an_edit_outside_of_the_project_needs_approval(here, root):
         ({"path": "a", "old_string": "", "new_string": "y"}, "old_string is empty"),
         ({"path": "a", "old_string": "x", "new_string": "x"}, "are the same"),
         ({"path": "aa", "old_string": "x", "new_string": "y"}, "aa is not there"),
-        ({"path": "bin", "old_string": "x", "new_string": "y"}, "no text file"),
+        ({"path": "bin", "old_string": "x", "new_string": "y"}, "not a text file"),
     ],
 )
 def test_an_edit_that_makes_no_sense_is_explained(here, root, arguments, said):

@@ -102,7 +102,7 @@ def test_nothing_found_is_said(here, box):
 
 
 def test_a_pattern_that_is_no_expression_is_explained(here, box):
-    assert "the pattern is no regular expression" in search(here, box, pattern="(main")[0]
+    assert "the pattern is not a valid regular expression" in search(here, box, pattern="(main")[0]
 
 
 def test_look_around_works_whoever_searches(here, box):

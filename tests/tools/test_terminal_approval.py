@@ -46,7 +46,7 @@ def test_a_command_that_only_reads_runs_where_nobody_can_be_asked(here):
 def test_any_other_command_is_refused_there_and_the_setting_is_named(here):
     told = text(here, "terminal", box=ASKING, command="touch x")
     assert "runs `touch`, which is not known to only read" in told
-    assert "nobody is there to approve it; tools.terminal.allow in config.yaml can allow it" in told
+    assert "no user is present to approve it; tools.terminal.allow in config.yaml can allow it" in told
     assert not (here.workplace.root / "x").exists()
 
 

@@ -161,7 +161,7 @@ def test_results_come_in_the_order_of_the_calls_whoever_is_ready_first(here):
 
 def test_what_needs_approval_is_refused_where_nobody_can_be_asked(here):
     said = run(here, call("pay"), box=ToolBox((Asking(Definition("pay", "", ANY)),)))[0].result.text
-    assert "was not run because it costs money, and that was refused: nobody is there" in said
+    assert "was not run because it costs money, and that was refused: no user is present" in said
 
 
 def test_a_person_is_asked_with_the_reason_and_their_remark_goes_to_the_model(here):

@@ -189,17 +189,17 @@ class TestCodex:
         (b'[{"role": "user", "content": "a"}]\n{"messages": [{"role": "us', "line 2 is not JSON"),
         (b'[{"role": "user", "content": "a"}]\n{"messages": [\n\n', "line 2 is not JSON"),
         (b'{\n "messages": [\n  oops\n ]}', "line 3 is not JSON"),
-        (b"42", "line 1 is no conversation"),
-        (b'{"prompt": "x"}', "line 1 is no conversation"),
+        (b"42", "line 1 is not a conversation"),
+        (b'{"prompt": "x"}', "line 1 is not a conversation"),
         (b'[{"role": "user", "content": "a"}, 7]', "message 2"),
         (b'[{"role": "wizard", "content": "a"}]', "'wizard'"),
         (b'[{"role": ["user"], "content": "a"}]', "message 1 has no role"),
         (b'[{"role": "user", "content": 7}]', "message 1"),
         (
             b'[{"role": "user", "content": "a"}]\n{"role": "user", "content": "a"}',
-            "line 2 is no conversation",
+            "line 2 is not a conversation",
         ),
-        (b'{"role": "user", "content": "a"}\n[]', "line 2 is no message"),
+        (b'{"role": "user", "content": "a"}\n[]', "line 2 is not a message"),
         (b'[{"role": "user", "content": "a", "n": NaN}]', "NaN"),
         (b'[{"role": "user", "content": "a", "n": 1e999}]', "too large"),
         (b"[" * 100_000, "nested"),
@@ -317,7 +317,7 @@ def test_missing_files_and_directories_are_named(tmp_path: Path) -> None:
         read_transcripts(tmp_path / "nothing.json")
     with pytest.raises(TranscriptError, match="is a directory"):
         read_transcripts(tmp_path)
-    with pytest.raises(TranscriptError, match="no file name"):
+    with pytest.raises(TranscriptError, match="not a file name"):
         read_transcripts("a\0b")
 
 

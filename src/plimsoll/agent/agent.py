@@ -285,7 +285,7 @@ class Agent:
         limit = error.limit or self.connection.tokens(self.view)
         if limit < engine.context_length:
             window = f"{'' if error.limit else 'less than '}{limit:,} tokens, not {engine.context_length:,}"
-            emit(Notice(f"The provider's window is {window}; that holds from now on."))
+            emit(Notice(f"The provider's window is {window}; this applies from now on."))
             await self.compactor.host.ask("update_model", None, **self.connection.facts(limit))
 
     def _lower_answer(self, limit: int | None, error: Exception) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, ParamSpec
 
 from plimsoll.archive import UsageRecord
+from plimsoll.caching.pricing import Bill, priced
 from plimsoll.context import CompactionReport
 from plimsoll.context.calibration import calibrate
 from plimsoll.context.gate import refusal
@@ -19,7 +20,6 @@ from plimsoll.models import ModelCard
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 
 P = ParamSpec("P")
-_NO_MODEL = "no model summary"
 
 
 class SummaryAccount:
@@ -80,22 +80,26 @@ def money_of(card: ModelCard, usage: Usage) -> float | None:
     prices = card.prices_for(usage.prompt_tokens)
     if not prices.input and not prices.output:
         return 0.0 if card.known else None
+    return priced(bill_of(usage), card).money
+
+
+def bill_of(usage: Usage) -> Bill:
+    """The tokens that a reply reports, by price class."""
     read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
     hour = usage.cache_write_1h_tokens or 0
     plain = max(0, usage.prompt_tokens - read - written)
-    cost = plain * prices.input + read * prices.cache_read + usage.completion_tokens * prices.output
-    return (cost + (written - hour) * prices.write_5m + hour * prices.write_1h) / 1_000_000
+    return Bill(read, written - hour, hour, plain, usage.completion_tokens)
 
 
 def record_of(card: ModelCard, usage: Usage, purpose: str = "turn") -> UsageRecord:
     """What one request used, for the archive."""
-    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+    bill = bill_of(usage)
     return UsageRecord(
         model=card.name,
-        input=max(0, usage.prompt_tokens - read - written),
-        cache_read=read,
-        cache_write=written,
-        output=usage.completion_tokens,
+        input=bill.plain,
+        cache_read=bill.read,
+        cache_write=bill.written,
+        output=bill.output,
         money=money_of(card, usage),
         purpose=purpose,
     )
@@ -160,7 +164,7 @@ def ledger_of(
 
 def is_degraded(report: CompactionReport | None) -> bool:
     """Whether code wrote a summary that a model should have written."""
-    return report is not None and any(step.startswith(_NO_MODEL) for step in report.steps)
+    return report is not None and bool(report.model_failures)
 
 
 def _words(messages: Sequence[Message]) -> Iterable[str]:

@@ -259,8 +259,8 @@ class EngineHost:
         fallback = self.fallback()
         self.notice(
             "hung",
-            f"Context engine {engine.name} is not used again until Plimsoll is started anew: {why}. "
-            "The built-in compressor serves.",
+            f"Context engine {engine.name} is disabled until Plimsoll restarts: {why}. "
+            "The built-in compressor is used.",
         )
         self.engine = fallback
 

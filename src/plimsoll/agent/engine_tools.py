@@ -32,7 +32,7 @@ class EngineTool(Tool):
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
         if self._host.engine is not self._owner:
-            return _failed(f"{self.name} is not available any more: its context engine stopped working.")
+            return _failed(f"{self.name} is no longer available: its context engine stopped working.")
         try:
             answer = await self._host.answer_call(self.name, arguments, self._view(), CALL_SECONDS)
         except DeadlineExceeded as hung:

@@ -263,6 +263,9 @@ def _joined(
         last,
         summary_source=prepared.summary_source,
         steps=prepared.steps if last is prepared else (*prepared.steps, *last.steps),
+        model_failures=prepared.model_failures
+        if last is prepared
+        else (*prepared.model_failures, *last.model_failures),
         messages_before=len(view),
         messages_after=len(after),
         tokens_before=counted.expected(view),

@@ -83,7 +83,9 @@ def to_json(value: Any) -> str:
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":"))
     except (TypeError, ValueError) as error:
-        raise InvalidConversation(f"A message cannot be stored, because it is no JSON: {error}.") from error
+        raise InvalidConversation(
+            f"A message cannot be stored because it is not valid JSON: {error}."
+        ) from error
     return text
 
 

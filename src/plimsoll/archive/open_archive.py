@@ -40,7 +40,7 @@ async def _on_server(url: str) -> ArchiveStore:
         if not (error.name or "psycopg").startswith("psycopg"):
             raise
         raise UserError(
-            "archive.url names a PostgreSQL database, and its driver is not installed. "
-            "`pip install '.[postgres]'` brings it; or set archive.url to a file."
+            "archive.url names a PostgreSQL database, but its driver is not installed. "
+            "Run `pip install '.[postgres]'`, or set archive.url to a file."
         ) from error
     return await PostgresStore.open(url)

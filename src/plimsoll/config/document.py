@@ -79,7 +79,7 @@ def parse_document(path: Path, text: str) -> Document:
         return Document(path, text, root=root)
     if not isinstance(data, dict):
         where = f"{path}:{root.start_mark.line + 1}"
-        sentence = "holds no settings: expected `section:` with its keys indented below it."
+        sentence = "contains no settings: expected `section:` with its keys indented below it."
         return _broken(path, text, where, sentence)
     entries = list(_entries(root, (), set()))
     lines: dict[KeyPath, int] = {}
@@ -121,9 +121,9 @@ def _sentence(error: MarkedYAMLError) -> str:
     if "'\\t'" in problem:
         advice = "Indent with spaces, not with tabs."
     elif problem.startswith("mapping values are not allowed"):
-        advice = "Put text that holds a colon in quotes, and indent the keys of one section alike."
+        advice = "Quote text that contains a colon, and indent the keys of a section equally."
     elif problem.endswith("but got '{'"):
-        advice = 'Put text that holds braces in quotes, such as "${NAME}".'
+        advice = 'Quote text that contains braces, such as "${NAME}".'
     elif problem.startswith("found undefined alias"):
         # The name is left out: a password that begins with * would be one.
         problem, advice = "found an alias that is not defined", "Put text that begins with * in quotes."

@@ -67,7 +67,7 @@ class GatewaySessions(Section):
         default=200,
         ge=0,
         le=100_000,
-        description="Sessions that stay open while nobody speaks in them, per process.",
+        description="Idle sessions that stay open, per process.",
     )
     patience_seconds: float = Field(
         default=600.0, gt=0, description="Seconds to wait while another process answers in a session."
@@ -76,10 +76,10 @@ class GatewaySessions(Section):
         default=60.0,
         ge=5,
         le=3600,
-        description="Seconds for which a session is held after the process that answered in it was killed.",
+        description="Seconds for which a session stays locked after its process was killed.",
     )
     hygiene_seconds: float = Field(
-        default=90.0, ge=1, description="Seconds that a message may wait while its session is made lighter."
+        default=90.0, ge=1, description="Seconds that a message may wait while its session is compacted."
     )
 
 
@@ -161,7 +161,7 @@ class GatewaySection(Section):
         description="Seconds for a client to take a piece of its answer, before it is cut off.",
     )
     connections: int = Field(
-        default=2_000, ge=1, description="Connections of one process; more are told to come back later."
+        default=2_000, ge=1, description="Connections per process; further ones are asked to retry later."
     )
     shutdown_seconds: float = Field(
         default=30.0, ge=1, description="Seconds for requests under way to finish when the gateway is ended."
@@ -169,7 +169,7 @@ class GatewaySection(Section):
     metrics: bool = Field(default=True, description="Whether /metrics shows figures for Prometheus.")
     log: LogForm = Field(
         default="json",
-        description="How each request is told on standard error: a JSON object a line, a sentence, or not at all.",
+        description="How requests are logged on standard error: one JSON object per line, a sentence, or not at all.",
     )
     log_contents: bool = Field(
         default=False,

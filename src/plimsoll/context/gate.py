@@ -27,7 +27,7 @@ def refusal(
     # A person may have quoted a summary; only our own must be alone.
     quoted = sum(map(is_summary, before)) - (find_summary(before) is not None)
     if sum(map(is_summary, after)) > 1 + quoted:
-        return "two summaries would stand side by side"
+        return "there would be two summaries"
     broken = validate(after, wire)
     if broken and len(broken) > len(validate(before, wire)):
         return f"the result would be invalid: {broken[0]}"

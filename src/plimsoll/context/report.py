@@ -7,6 +7,8 @@ from typing import Literal
 
 from plimsoll.context.budget import FixedPart
 
+NO_MODEL_SUMMARY = "no model summary: {}"  # the step of a summary that code wrote because a model failed
+
 
 @dataclass(frozen=True, slots=True)
 class ClearedResult:
@@ -49,6 +51,7 @@ class CompactionReport:
     evidence: str = ""  # the quotes after them
     summary_source: Literal["model", "deterministic"] = "deterministic"
     steps: tuple[str, ...] = ()
+    model_failures: tuple[str, ...] = ()  # why the summary model did not write all of the summary
     shortened: tuple[ShortenedMessage, ...] = ()  # in the head and the tail
     fixed: FixedPart = field(default_factory=FixedPart)  # what no compaction reduces
     rearm_tokens: int = 0  # the size at which the next compaction is due

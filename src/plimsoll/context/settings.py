@@ -100,7 +100,7 @@ class AuxiliaryCompressionSettings(Section):
         default=None, min_length=1, description="Model that writes summaries. Null: detect."
     )
     provider: str = provider_field(
-        AUXILIARY_PROVIDERS, "Who serves the summary model; main means the main model's provider."
+        AUXILIARY_PROVIDERS, "Provider of the summary model; main means the main model's provider."
     )
     base_url: Endpoint | None = endpoint_field("OpenAI-compatible endpoint of the summary model.")
     idle_timeout: float = Field(

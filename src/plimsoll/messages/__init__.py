@@ -24,7 +24,7 @@ from plimsoll.messages.content import (
     with_block,
     with_text,
 )
-from plimsoll.messages.groups import align_backward, group_end, groups, safe_cuts
+from plimsoll.messages.groups import align_backward, groups, safe_cuts
 from plimsoll.messages.handles import HANDLE_DIGITS, handle_of, original_handle, without_handle
 from plimsoll.messages.harness import is_harness_text, without_harness_text
 from plimsoll.messages.order import (
@@ -58,7 +58,6 @@ __all__ = [
     "excerpt",
     "extends",
     "fitting_role",
-    "group_end",
     "groups",
     "handle_of",
     "is_harness_text",

@@ -42,11 +42,3 @@ def align_backward(messages: Sequence[Message], position: int) -> int:
     while 0 < position < len(messages) and messages[position].get("role") == "tool":
         position -= 1
     return position
-
-
-def group_end(messages: Sequence[Message], start: int) -> int:
-    """Where the unit that starts at `start` ends, in a whole list."""
-    end = start + 1
-    while end < len(messages) and messages[end].get("role") == "tool":
-        end += 1
-    return end

@@ -46,7 +46,7 @@ def require_endpoint(provider: str, base_url: str | None, known: Collection[str]
     if provider not in known and base_url is None:
         raise PydanticCustomError(
             "between_keys",
-            "a provider of another name than {names} needs base_url beside it",
+            "a provider other than {names} needs base_url",
             {"key": "provider", "names": ", ".join(known)},
         )
 
@@ -102,7 +102,7 @@ class ModelSettings(Section):
     name: str | None = Field(
         default=None, min_length=1, description="Name of the main model. Null: none chosen."
     )
-    provider: str = provider_field(PROVIDERS, "Who serves the main model; auto takes it from the name.")
+    provider: str = provider_field(PROVIDERS, "Provider of the main model; auto derives it from the name.")
     base_url: Endpoint | None = endpoint_field("OpenAI-compatible endpoint of the main model.")
     context_length: int | None = Field(
         default=None, ge=1024, description="Context window of the main model in tokens. Null: from its card."

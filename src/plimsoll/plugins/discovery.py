@@ -78,9 +78,9 @@ def find_plugins(locations: PluginLocations) -> tuple[DiscoveredPlugin, ...]:
 def plugin_at(path: Path, environ: Mapping[str, str]) -> DiscoveredPlugin:
     """The plugin in a folder that a person named; nobody else has to trust it."""
     if not path.is_dir():
-        raise PluginError(f"{path} is not a folder. Name the folder that holds the plugin's __init__.py.")
+        raise PluginError(f"{path} is not a folder. Name the folder that contains the plugin's __init__.py.")
     if not (path / "__init__.py").is_file():
-        raise PluginError(f"{path} holds no __init__.py, so it is not a plugin.")
+        raise PluginError(f"{path} contains no __init__.py, so it is not a plugin.")
     manifest = read_manifest(path)
     kind: Literal["engine", "general"] = "engine" if path.resolve().parent.name == ENGINES else "general"
     name = path.resolve().name

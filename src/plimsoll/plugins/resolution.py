@@ -125,7 +125,7 @@ class _Resolver:
         except PluginError as error:
             self.failed[ENGINE_KEY, name] = str(error)
             self.problems.append(
-                f"{ENGINE_KEY} is {name!r}, but {error} The built-in {COMPRESSOR} serves; "
+                f"{ENGINE_KEY} is {name!r}, but {error} The built-in {COMPRESSOR} is used; "
                 f"`plimsoll plugins use NAME` chooses another."
             )
             return built_in.make(self.context), built_in.source

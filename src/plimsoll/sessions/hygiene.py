@@ -95,7 +95,7 @@ async def clean(
     except StaleLease:
         raise  # the turn itself is lost
     except TimeoutError:
-        fault = f"there was no lighter view within {hygiene.deadline:g} s"
+        fault = f"compaction did not finish within {hygiene.deadline:g} s"
     except PlimsollError as error:
         fault = str(error)
     return await _refused(agent, emit, "; ".join(part for part in (why, fault) if part))

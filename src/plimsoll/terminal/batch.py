@@ -85,6 +85,7 @@ class BatchOutcome:
     seconds: float
     window: int
     due_at: int  # tokens where compaction is due
+    model_failures: tuple[str, ...] = ()
     focus_found: bool = True  # whether any word of the focus topic occurs
 
     @property
@@ -149,6 +150,7 @@ def compact_one(job: BatchJob) -> BatchOutcome:
         shortened=report.shortened,
         summary_source=report.summary_source,
         steps=report.steps,
+        model_failures=report.model_failures,
         violations=tuple(str(violation) for violation in validate(result, wire)),
         seconds=seconds,
         window=window,
@@ -205,7 +207,7 @@ def _repairs(before: Sequence[Message], after: Sequence[Message]) -> str:
     if stubs:
         said.append(f"{counted(stubs, 'missing tool result', 'missing tool results')} marked as such")
     if kept != sorted(kept):
-        said.append("tool results put back behind their calls")
+        said.append("tool results moved to their calls")
     if mended:
         said.append(f"{counted(mended, 'message', 'messages')} given content that a provider takes")
     return ", ".join(said)

@@ -25,6 +25,7 @@ from rich.text import Text
 
 from plimsoll.assembly import open_auxiliary, resolve_summaries
 from plimsoll.config import Settings, load_settings, plimsoll_home
+from plimsoll.context.report import NO_MODEL_SUMMARY
 from plimsoll.models import DEFAULT_WINDOW, shipped_cards
 from plimsoll.plugins import COMPRESSOR
 from plimsoll.providers.auxiliary import Auxiliary
@@ -53,7 +54,6 @@ from plimsoll.transcripts import (
 EXAMPLE_WINDOW = 64_000
 STANDARD = "-"
 STANDARD_INPUT = "standard input"
-NO_MODEL_SUMMARY = "no model summary"  # how a report says that the model failed
 PIPED_WIDTH = 160  # a file has no edge to fit into
 
 
@@ -76,13 +76,13 @@ def _complete_model(_ctx: click.Context, _option: click.Parameter, incomplete: s
     "--model",
     metavar="NAME",
     shell_complete=_complete_model,
-    help="Model whose window holds; its card says how large it is.",
+    help="Model whose window applies; its card gives the size.",
 )
 @click.option("--threshold", type=float, help="Share of the window where compaction is due, 0 to 1.")
 @click.option("--focus", metavar="TOPIC", help="What the summary should dwell on.")
 @click.option("--no-model", is_flag=True, help="Write the summary without asking a model; no network.")
 @click.option(
-    "-o", "--output", metavar="OUT", help="Write the lighter conversations here; - is standard output."
+    "-o", "--output", metavar="OUT", help="Write the compacted conversations here; - is standard output."
 )
 @click.option("--summary", "in_full", is_flag=True, help="Print the whole text of the summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each conversation.")
@@ -98,7 +98,7 @@ def compress(
     in_full: bool,
     as_json: bool,
 ) -> None:
-    """Make conversations lighter and show what was kept.
+    """Compact conversations and show what was kept.
 
     FILE is a conversation in OpenAI or Anthropic form (JSON or JSON lines), a Claude Code session, or a Codex
     rollout; - reads standard input.
@@ -167,8 +167,8 @@ def _plan(
     engine = settings.context.engine
     if engine != COMPRESSOR:
         notices.append(
-            f"context.engine is {plain(engine)!r}, which serves in conversations; "
-            "files are made lighter by the built-in compressor."
+            f"context.engine is {plain(engine)!r}, which is used in conversations; "
+            "files are compacted by the built-in compressor."
         )
     if name and given is None and not card.known:
         notices.append(_unknown_model(name, card.window))
@@ -360,14 +360,15 @@ def _warn(outcomes: Sequence[BatchOutcome], auxiliary: Auxiliary | None, focus: 
         for one in outcomes
         if one.violations
     )
-    failures = Counter(step for one in outcomes for step in one.steps if step.startswith(NO_MODEL_SUMMARY))
-    # What failed before another model answered is told too; what ended in no model summary, once.
+    failures = Counter(failure for one in outcomes for failure in one.model_failures)
+    # Failures before another model answered are reported too, but not those that already ended a summary.
     _tell(
         plain(note) for note in (auxiliary.notes if auxiliary else ()) if not any(note in f for f in failures)
     )
-    for step, count in failures.items():
+    for failure, count in failures.items():
         where = f"{count} conversations: " if count > 1 else ""
-        _tell([f"{where}{plain(step).rstrip('.')}; Plimsoll wrote the summary itself."])
+        why = NO_MODEL_SUMMARY.format(plain(failure)).rstrip(".")
+        _tell([f"{where}{why}; Plimsoll wrote the summary itself."])
 
 
 def _tell(notices: Iterable[str]) -> None:

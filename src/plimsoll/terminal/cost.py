@@ -135,7 +135,7 @@ def _with_model(settings: Settings, transcripts: Sequence[Transcript]) -> Settin
             "compared for one. Name it with --model, or give the files of one model at a time."
         )
     if not named:
-        raise UserError("No model is chosen, so there are no prices. Name one with --model or model.name.")
+        raise UserError("No model is set, so there are no prices. Set one with --model or model.name.")
     return settings.model_copy(update={"model": settings.model.model_copy(update={"name": named[0]})})
 
 

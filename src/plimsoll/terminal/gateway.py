@@ -26,7 +26,7 @@ _NEEDED = ("starlette", "uvicorn", "httptools", "msgspec", "prometheus_client")
 )
 @click.pass_context
 def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int | None, demo: bool) -> None:
-    """Serve OpenAI's and Anthropic's APIs, and keep the conversations of whoever uses them small.
+    """Serve OpenAI's and Anthropic's APIs, and keep their clients' conversations small.
 
     Clients keep sending their whole history; the upstream gets a view that fits, cached as well as it can be.
     """

@@ -42,7 +42,7 @@ def add(
     """Make a key and show it, this once."""
     if not _NAME.fullmatch(name):
         raise UserError(
-            f"A key cannot be named {name!r}: letters, digits, and . _ @ - behind the first, 64 at most."
+            f"A key cannot be named {name!r}: use letters, digits and, after the first, . _ @ -; 64 at most."
         )
     limits = KeyLimits(requests_per_minute, tokens_per_day, money_per_day)
     made = new_key()
@@ -60,7 +60,7 @@ def renew(name: str) -> None:
         found = next((key for key in _holding(access.run(store.book())) if key.name == name), None)
         made = new_key(found.id if found else None)
         access.run(store.renew(name, made.digest))
-    _show(made.text, f"Key {name}. The text that it had before opens nothing any more.")
+    _show(made.text, f"Key {name}. The previous key is no longer valid.")
 
 
 @keys.command()

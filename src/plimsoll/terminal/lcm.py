@@ -26,9 +26,7 @@ def lcm() -> None:
 
 @lcm.command()
 @click.argument("session", required=False, shell_complete=session_ids)
-@click.option(
-    "--repair", is_flag=True, help="Write leaves for messages that have none, and mend the search index."
-)
+@click.option("--repair", is_flag=True, help="Write missing leaves and repair the search index.")
 @click.pass_context
 def doctor(ctx: click.Context, session: str | None, repair: bool) -> None:
     """Check the trees of all sessions, or of one: edges, coverage, search, sizes."""

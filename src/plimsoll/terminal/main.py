@@ -50,7 +50,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "compress": (
         "plimsoll.terminal.compress:compress",
-        "Make a conversation lighter and show what was kept.",
+        "Compact a conversation and show what was kept.",
     ),
     "recall": ("plimsoll.terminal.recall:recall", "Bring back what a compaction cleared."),
     "cost": ("plimsoll.terminal.cost:cost", "Say what a conversation costs under each caching strategy."),
@@ -65,7 +65,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "plimsoll.terminal.plugins.command:plugins",
         "Choose the context engine; list, check and trust plugins.",
     ),
-    "lcm": ("plimsoll.terminal.lcm:lcm", "Check and mend what the lossless engine keeps."),
+    "lcm": ("plimsoll.terminal.lcm:lcm", "Check and repair the lossless engine's data."),
 }
 
 

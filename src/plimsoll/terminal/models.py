@@ -68,7 +68,7 @@ def models() -> None:
 @click.argument("pattern", metavar="[FILTER]", default="")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_models(pattern: str, as_json: bool) -> None:
-    """Show the known models whose name or family holds FILTER, and which providers can be asked now."""
+    """Show the known models whose name or family contains FILTER, and which providers are reachable."""
     wanted = pattern.lower()
     cards = [card for card in shipped_cards() if wanted in card.name.lower() or wanted in card.family.lower()]
     states = asyncio.run(_states(os.environ, plimsoll_home()))
@@ -109,7 +109,7 @@ def fetch() -> None:
 
 @models.command()
 @click.argument("model", required=False)
-@click.option("--provider", metavar="NAME", help="Who serves the model.")
+@click.option("--provider", metavar="NAME", help="Provider of the model.")
 @click.option("--base-url", metavar="URL", help="An OpenAI-compatible address.")
 @click.option("--ask", metavar="TEXT", default=QUESTION, help="What is asked.")
 def test(model: str | None, provider: str | None, base_url: str | None, ask: str) -> None:
@@ -188,7 +188,7 @@ async def _state(facts: ProviderFacts, environ: Mapping[str, str], home: Path) -
         address = address_of(facts, environ)
         names = await served_models(address)
         if names is None:
-            return ProviderState(facts, False, f"nobody answers at {address}")
+            return ProviderState(facts, False, f"no server answers at {address}")
         return ProviderState(
             facts, bool(names), f"{len(names)} models at {address}", names[0] if names else None
         )

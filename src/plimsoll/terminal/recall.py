@@ -27,7 +27,7 @@ STANDARD = "-"
 @click.argument("handle", metavar="HANDLE", required=False)
 @click.option("--example", is_flag=True, help="Look in the conversation that comes with Plimsoll.")
 def recall(path: str | None, handle: str | None, example: bool) -> None:
-    """Print the original content that HANDLE stands for, from the original conversation FILE.
+    """Print the original content of HANDLE from the original conversation FILE.
 
     A cleared tool result names its handle, such as h:3f2a9c1b7d; the beginning of one is enough where only one
     fits.
@@ -73,7 +73,9 @@ def _unknown(path: str, wanted: str, fitting: list[str], known: list[str]) -> st
         some = ", ".join(fitting[:NEAREST])
         return f"{wanted} fits {len(fitting)} tool results in {path}: {some}. Type more of it."
     if not known:
-        return f"{path} holds no tool results, so there is nothing to recall. Give the original conversation."
+        return (
+            f"{path} contains no tool results, so there is nothing to recall. Give the original conversation."
+        )
     near = difflib.get_close_matches(wanted, known, n=NEAREST, cutoff=0.5)
     hint = (
         f"Nearest: {', '.join(near)}." if near else "Give the original conversation, not the compacted one."

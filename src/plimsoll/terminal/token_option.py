@@ -14,7 +14,7 @@ def tokens_option(_ctx: click.Context, option: click.Parameter, value: str | Non
         return None
     found = _TOKENS.fullmatch(value.strip())
     if found is None:
-        raise click.BadParameter(f"{value!r} is no number of tokens; write 32000, 200_000, 8K or 1M.")
+        raise click.BadParameter(f"{value!r} is not a number of tokens; write 32000, 200_000, 8K or 1M.")
     number = float(found[1].replace("_", "").replace(",", ""))
     tokens = round(number * {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()])
     if tokens < SMALLEST_WINDOW:

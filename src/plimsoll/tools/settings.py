@@ -112,6 +112,6 @@ class McpServerSettings(Section):
         unused = next((name for name in others if getattr(self, name)), None)
         if unused:
             raise PydanticCustomError(
-                "between_keys", "it has no meaning beside {kind}", {"key": unused, "kind": kind}
+                "between_keys", "it has no effect with {kind}", {"key": unused, "kind": kind}
             )
         return self

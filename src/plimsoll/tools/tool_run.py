@@ -149,7 +149,7 @@ class ToolRun:
             if self._approve is None:
                 setting = job.tool.permission_setting
                 hint = f"; {setting} in config.yaml can allow it" if setting else ""
-                decision = ApprovalAnswer(False, f"nobody is there to approve it{hint}")
+                decision = ApprovalAnswer(False, f"no user is present to approve it{hint}")
             else:
                 question = ApprovalQuestion(
                     str(job.call.get("id", "")), job.tool.name, job.arguments, reason, always

@@ -30,7 +30,7 @@ def conversation(value: Any, source: str, line: int | None) -> Transcript:
     messages = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(messages, list):
         found = f"an object with the keys {_some(value)}" if isinstance(value, dict) else _name(value)
-        raise TranscriptError(f"{where} is no conversation, as the lines before it are: found {found}.")
+        raise TranscriptError(f"{where} is not a conversation like the lines before it: found {found}.")
     if not messages:
         raise TranscriptError(
             f"{where} is a conversation without a single message; there is nothing to work on."
@@ -56,7 +56,7 @@ def one_message_per_line(numbered: Iterable[tuple[int, Any]], source: str) -> Tr
     for line, record in numbered:
         if not isinstance(record, dict) or not isinstance(record.get("role"), str):
             raise TranscriptError(
-                f"{source}: line {line} is no message: the lines before it are messages with a role, "
+                f"{source}: line {line} is not a message: the lines before it are messages with a role, "
                 f"this is {_name(record)} without one."
             )
         messages.append(record)

@@ -94,7 +94,7 @@ def read_session(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript
     for line, record in numbered:
         if not isinstance(record, dict):
             raise TranscriptError(
-                f"{source}: line {line} is no object, as every line of a Claude Code session is."
+                f"{source}: line {line} is not an object; every line of a Claude Code session must be one."
             )
         log.take(record, line)
     entries = log.main or log.side

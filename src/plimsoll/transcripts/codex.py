@@ -122,7 +122,9 @@ def read_rollout(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript
     log = _RolloutLog()
     for line, record in numbered:
         if not isinstance(record, dict):
-            raise TranscriptError(f"{source}: line {line} is no object, as every line of a Codex rollout is.")
+            raise TranscriptError(
+                f"{source}: line {line} is not an object; every line of a Codex rollout must be one."
+            )
         _take(log, record, line)
     if not any(message["role"] != "system" for message in log.messages):
         raise TranscriptError(f"{source} is a Codex rollout without a single message.")

@@ -33,7 +33,7 @@ def iter_transcripts(path: str | os.PathLike[str]) -> Iterator[Transcript]:
     """The conversations of a file, read as they are asked for."""
     source = os.fspath(path)
     if "\0" in source:
-        raise TranscriptError(f"{source!r} is no file name.")
+        raise TranscriptError(f"{source!r} is not a file name.")
     with _readable(source), Path(source).open("rb") as handle:
         yield from read_stream(handle, source)
 
@@ -54,7 +54,7 @@ def read_stream(handle: IO[bytes], source: str) -> Iterator[Transcript]:
     del text
     kind = kind_of(first)
     if kind is None:
-        raise TranscriptError(f"{where} is no conversation and no part of one. {ACCEPTED}")
+        raise TranscriptError(f"{where} is not a conversation or part of one. {ACCEPTED}")
     yield from _of_kind(kind, line, first, reader)
 
 

@@ -204,7 +204,7 @@ def test_a_search_that_makes_no_sense_is_told_why(query: dict, why: str):
 
 def test_a_broken_pattern_is_a_mistake_of_the_person(archive: Driver):
     archive.begin(user("x"))
-    with pytest.raises(UserError, match=r"'\(\[' is no regular expression"):
+    with pytest.raises(UserError, match=r"'\(\[' is not a valid regular expression"):
         found(archive, "([", "regex")
 
 

@@ -53,7 +53,7 @@ def test_a_unique_beginning_is_enough_and_a_wrong_id_is_told_the_nearest(archive
 
 
 def test_an_empty_archive_says_so(archive: Driver):
-    with pytest.raises(UnknownSession, match="holds none yet"):
+    with pytest.raises(UnknownSession, match="is still empty"):
         archive.session("x")
 
 

@@ -36,7 +36,7 @@ _LATER = {
     "53300": "it has no connection left. Try again, or raise its max_connections",
     "25006": "it may only be read. Set archive.url to the server that takes writes",
     "42501": "this user may not do that there. Grant it the right to create and write tables, or correct archive.url",
-    "3F000": "there is no schema in which tables can be made. Correct search_path in archive.url",
+    "3F000": "no schema allows creating tables. Correct search_path in archive.url",
     "55P03": "another process has been writing to the same session for too long. Nothing was stored; try again",
     "57014": "it took too long and was stopped. Nothing was stored; try again",
     "28P01": "the user name or the password is wrong. Correct archive.url",
@@ -70,7 +70,7 @@ def address_of(url: str) -> Address:
     # After an unescaped sign a part of the password would be taken for the port or for the database.
     if "@" in host + database or set(port) - set("0123456789,"):
         raise SettingError(
-            f"archive.url is no address of a PostgreSQL database; one looks like {_EXAMPLE}, "
+            f"archive.url is not a PostgreSQL address; use one like {_EXAMPLE}, "
             "with signs such as @ or / in a password written as %40 or %2F."
         )
     return Address(url, f"postgresql://{host}:{port}/{database}", database, user)

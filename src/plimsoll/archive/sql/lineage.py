@@ -83,7 +83,7 @@ async def _unknown(db: SqlConnection, id: str, fitting: list[str], own: str, who
         (*whose, _COMPARED),
     )
     if not known:
-        return f"There is no session {id!r}; the archive holds none yet."
+        return f"There is no session {id!r}; the archive is still empty."
     ids = [one for (one,) in known]
     # People remember the words of an id, not the moment.
     near = [one for one in ids if id and id.lower() in one] or difflib.get_close_matches(

@@ -74,7 +74,7 @@ def _require_end(row: Row, after: int | None) -> None:
     if after is not None and after != row.session.messages:
         raise Conflict(
             f"Session {row.session.id} was expected to end at message {after}; it ends at "
-            f"{row.session.messages}, because somebody else wrote to it. Read it again."
+            f"{row.session.messages}, because another process wrote to it. Read it again."
         )
 
 
@@ -180,7 +180,7 @@ async def find_by_handle(
     """Messages of an owner whose content has a handle that begins so, one for each handle."""
     wanted = handle.strip().lower().removeprefix("h:")
     if not wanted or len(wanted) > HANDLE_DIGITS or set(wanted) - set("0123456789abcdef"):
-        raise UserError(f"{handle!r} is no handle; one looks like h:3f2a9c1b7d.")
+        raise UserError(f"{handle!r} is not a handle. A handle looks like h:3f2a9c1b7d.")
     scope = await segments(db, await find(db, id, owner)) if id else None
     rows = db.batches(
         f"SELECT m.session, s.id, s.state, {_FIELDS} FROM messages m JOIN sessions s ON s.key = m.session "

@@ -164,8 +164,8 @@ async def _require_pins(db: SqlConnection, row: Row, before: View, draft: ViewDr
             and not await log.shown(db, row, sequence, sequence)
         ):
             raise Conflict(
-                f"Message {sequence} of session {row.session.id} is pinned, and the new view would not hold it "
-                "word for word. Make the compaction anew."
+                f"Message {sequence} of session {row.session.id} is pinned, but the new view does not contain it "
+                "verbatim. Repeat the compaction."
             )
 
 

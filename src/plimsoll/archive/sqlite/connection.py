@@ -224,8 +224,8 @@ _SENTENCES = {
         "be read with `sqlite3 FILE .recover`, and set archive.url to another file meanwhile."
     ),
     sqlite3.SQLITE_NOTADB: (
-        "{path} is no archive: it is not an SQLite file, or its beginning is damaged. It was left as it is. Restore "
-        "it from a backup, or set archive.url to another file."
+        "{path} is not an archive: it is not an SQLite file, or its beginning is damaged. It was left as it is. "
+        "Restore it from a backup, or set archive.url to another file."
     ),
     sqlite3.SQLITE_READONLY: (
         "The archive {path} may not be written: {error}. Correct its permissions, or set archive.url to another file."

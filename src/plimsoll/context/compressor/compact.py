@@ -20,7 +20,7 @@ from plimsoll.context.compressor.prune import clearable, prune_old_tool_results
 from plimsoll.context.compressor.summarise import Summary, SummaryJob, deterministic_summary, summarise
 from plimsoll.context.gate import refusal
 from plimsoll.context.ledger import SummarySource, SummarySources, skimmed_messages
-from plimsoll.context.report import CompactionReport
+from plimsoll.context.report import NO_MODEL_SUMMARY, CompactionReport
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message, is_whole, repair
@@ -250,11 +250,13 @@ def _compacted(
     summary: Summary | None,
 ) -> CompactionReport:
     bounds = plan.bounds
-    steps = plan.steps + ((f"no model summary: {summary.failure}",) if summary and summary.failure else ())
+    failures = (summary.failure,) if summary and summary.failure else ()
+    steps = plan.steps + tuple(map(NO_MODEL_SUMMARY.format, failures))
     if summary and (skimmed := skimmed_messages(sum(map(len, bounds.middle)))):
         steps += (f"of the oldest {skimmed:,} messages code read only what people wrote",)
     return CompactionReport(
         outcome="compacted",
+        model_failures=failures,
         reason=plan.steps[-1] if plan.steps else "",
         messages_before=count,
         messages_after=len(result),

@@ -37,7 +37,7 @@ from plimsoll.context.ledger import (
     render_sections,
     write_sections,
 )
-from plimsoll.context.report import CompactionReport
+from plimsoll.context.report import NO_MODEL_SUMMARY, CompactionReport
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import SYSTEM_ROLES, Message, is_whole, repair
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tokens
@@ -209,15 +209,16 @@ def _only_cleared(
 def _compacted(
     count: int, total: int, result: list[Message], plan: CompactionPlan, text: _Text, writer: NodeWriter
 ) -> CompactionReport:
-    steps = plan.steps + tuple(f"no model summary: {note}" for note in writer.notes)
+    failures = tuple(writer.notes)
     return CompactionReport(
         outcome="compacted",
+        model_failures=failures,
         reason=plan.steps[-1] if plan.steps else "",
         messages_before=count,
         messages_after=len(result),
         summary=text.summary,
         evidence=text.evidence,
         summary_source="model" if writer.answered else "deterministic",
-        steps=steps,
+        steps=plan.steps + tuple(map(NO_MODEL_SUMMARY.format, failures)),
         **sizes_of(plan, result, total),
     )

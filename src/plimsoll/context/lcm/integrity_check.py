@@ -41,7 +41,7 @@ def faults(examined: StoredTree) -> Iterator[str]:
     for node in own:
         yield from (f"node {node.id} {wrong}" for wrong in _broken(node, examined))
         if node.id not in connected:
-            yield f"node {node.id} stands on nodes that are not stored"
+            yield f"node {node.id} is built on nodes that are not stored"
     tree = examined.tree
     counted = {one.id for one in tree.leaves} | set(tree.replaced)
     for node in own:
@@ -90,7 +90,7 @@ def _broken(node: Node, examined: StoredTree) -> Iterator[str]:
             yield f"covers messages {span.first} to {span.last}, and the log has {examined.last}"
     depths = {one.depth for one in examined.nodes if NodeLink(one.id) in node.sources}
     if depths and depths != {node.depth - 1}:
-        yield f"has depth {node.depth} and stands on nodes of depth {', '.join(map(str, sorted(depths)))}"
+        yield f"has depth {node.depth} and is built on nodes of depth {', '.join(map(str, sorted(depths)))}"
     stood_for = int(node.details.get("tokens", 0))
     if node.kind == "leaf" and stood_for > _TINY and node.tokens >= stood_for + _TINY:
-        yield f"has {node.tokens:,} tokens and stands for {stood_for:,}"
+        yield f"has {node.tokens:,} tokens but replaces only {stood_for:,}"

@@ -134,7 +134,7 @@ def _listed() -> str:
 
 _COMMANDS = (
     ChatCommand("/new", "begin a new conversation; the old one is kept", new),
-    ChatCommand("/compress [FOCUS]", "make the conversation lighter now", compress),
+    ChatCommand("/compress [FOCUS]", "compact the conversation now", compress),
     ChatCommand("/undo", "take the last compaction back", undo),
     ChatCommand("/usage", "tokens, cache and money so far", usage),
     ChatCommand("/help", "this list", show_help),

@@ -29,7 +29,7 @@ from plimsoll.sessions import Exchange
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
-_STOPPED = "(I was stopped here. Say something, and I go on.)"
+_STOPPED = "(I was stopped here. Send a message and I will continue.)"
 _FAILED = "I could not answer: the request failed. Say something, and I try again."
 _SILENT = "(The model answered without a word.)"
 _UNREADABLE = {
@@ -69,11 +69,6 @@ class RoomWorker:
             if place not in self._tasks and not self._closing.is_set():
                 task = self._tasks[place] = asyncio.create_task(self._serve(place))
                 task.add_done_callback(partial(self._ended, place))
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing waits and nothing is being answered."""
-        return not self._waiting and not self._tasks
 
     async def close(self, patience: float) -> None:
         """End after the answers that are being written; those that take longer are stopped."""

@@ -50,7 +50,7 @@ async def sessions(talk: ChatSession, _argument: str) -> None:
         title = Text(fitted(plain(session.title), max(8, room)))
         table.add_row(name, f"{session.messages:,}", thousands(session.tokens), title)
     talk.screen.show(table)
-    talk.screen.note("`plimsoll chat --session ID` goes on with one; the beginning of its id is enough.")
+    talk.screen.note("`plimsoll chat --session ID` continues one; the beginning of its id is enough.")
 
 
 async def search(talk: ChatSession, argument: str) -> None:
@@ -139,7 +139,7 @@ async def _last_request(talk: ChatSession) -> int:
 
 def _number(argument: str, usage: str) -> int:
     if not argument.isdecimal():
-        raise UserError(f"{plain(argument)!r} is no number of a message: {usage}")
+        raise UserError(f"{plain(argument)!r} is not a message number: {usage}")
     return int(argument)
 
 

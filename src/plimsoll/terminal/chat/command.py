@@ -81,7 +81,7 @@ async def _chat(
         finally:
             await talk.close()
             if is_person:
-                screen.note(f"`plimsoll chat --session {talk.id}` goes on from here.")
+                screen.note(f"`plimsoll chat --session {talk.id}` continues from here.")
 
 
 async def _piped(talk: ChatSession) -> int:
@@ -99,7 +99,7 @@ async def _piped(talk: ChatSession) -> int:
 async def _newest(archive: Archive) -> str:
     found = await archive.sessions(limit=1)
     if not found:
-        raise UserError("There is no session yet to continue; `plimsoll chat` begins one.")
+        raise UserError("There is no session to continue yet; `plimsoll chat` starts one.")
     return found[0].id
 
 

@@ -169,17 +169,17 @@ async def leave(_talk: ChatSession, _argument: str) -> None:
 
 _COMMANDS = (
     SlashCommand(
-        "/compress [FOCUS]", "make the conversation lighter now; --preview shows what would go", compress
+        "/compress [FOCUS]", "compact the conversation now; --preview shows what would go", compress
     ),
     SlashCommand("/context", "what fills the window", context),
     SlashCommand("/usage", "tokens, cache and money so far", archive_commands.usage),
     SlashCommand("/sessions", "the newest sessions", archive_commands.sessions),
     SlashCommand("/search TEXT", "find words in everything ever said", archive_commands.search),
-    SlashCommand("/recall HANDLE", "show what a handle stands for", archive_commands.recall),
+    SlashCommand("/recall HANDLE", "show the content behind a handle", archive_commands.recall),
     SlashCommand("/undo", "take the last compaction back", undo),
     SlashCommand("/pin [N]", "keep message N (or your last one) word for word", archive_commands.pin),
     SlashCommand("/unpin N", "let message N go its way again", archive_commands.unpin),
-    SlashCommand("/model [NAME]", "go on with another model", model),
+    SlashCommand("/model [NAME]", "continue with another model", model),
     SlashCommand("/engine", "the context engine and its state", engine),
     SlashCommand("/new", "begin a new session", new),
     SlashCommand("/help", "this list", show_help),

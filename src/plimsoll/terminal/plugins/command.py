@@ -134,7 +134,7 @@ def untrust(path: Path) -> None:
     """Take the trust in PATH back."""
     if not TrustFile.under(EngineChoice().home).untrust(path):
         raise PluginError(f"{path.resolve()} was not trusted.")
-    click.echo(f"{path.resolve()} is not trusted any more.")
+    click.echo(f"{path.resolve()} is no longer trusted.")
 
 
 def _folder(path: Path) -> Path:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from plimsoll.assembly import failed_plugins, plugin_locations, plugin_problems
+from plimsoll.assembly import failed_plugins, plugin_locations
 from plimsoll.config import FILE_NAME, LoadedSettings, load_settings, plimsoll_home, set_value
 from plimsoll.errors import PluginError
 from plimsoll.plugins import Catalogue, PluginLocations, catalogue
@@ -53,10 +53,9 @@ class EngineChoice:
         """Name an engine in the file, once it was tried; what to tell the person."""
         settings = self.loaded.settings
         wanted = settings.model_copy(update={"context": settings.context.model_copy(update={"engine": name})})
-        for problem in plugin_problems(wanted, os.environ, self.home, self.project):
-            if problem.startswith(KEY):
-                why = problem.partition(", but ")[2].partition(" The built-in compressor serves")[0]
-                raise PluginError(f"{name!r} was not chosen: {why} Nothing was changed.")
+        why = failed_plugins(wanted, os.environ, self.home, self.project).get((KEY, name))
+        if why:
+            raise PluginError(f"{name!r} was not chosen: {why} Nothing was changed.")
         path = self.home / FILE_NAME
         set_value(path, KEY, name)
         told = [f"{KEY} = {name} in {path}; new conversations use it."]

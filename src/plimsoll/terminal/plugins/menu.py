@@ -93,7 +93,7 @@ class Menu:
         return [
             MenuItem(
                 "Provider Plugins",
-                ("of each kind, one serves",),
+                ("one of each kind is active",),
                 self._open(MenuPage("Provider Plugins", self._providers)),
             ),
             MenuItem(

@@ -62,7 +62,7 @@ def list_sessions(limit: int, as_json: bool) -> None:
 @sessions.command()
 @click.argument("session", shell_complete=session_ids)
 @click.option("--view", "as_view", is_flag=True, help="What the model sees instead of what was said.")
-@click.option("--compactions", "events", is_flag=True, help="Each compaction: what went, what stayed.")
+@click.option("--compactions", "events", is_flag=True, help="Each compaction: what it removed, what it kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print the messages as JSON lines.")
 def show(session: str, as_view: bool, events: bool, as_json: bool) -> None:
     """Show the whole conversation. Nothing ever vanishes from it."""
@@ -82,7 +82,7 @@ def show(session: str, as_view: bool, events: bool, as_json: bool) -> None:
 @sessions.command()
 @click.argument("text")
 @click.option("--regex", "mode", flag_value="regex", help="TEXT is a regular expression.")
-@click.option("--substring", "mode", flag_value="substring", help="TEXT may stand inside of words.")
+@click.option("--substring", "mode", flag_value="substring", help="TEXT may match inside words.")
 @click.option("--session", metavar="ID", shell_complete=session_ids, help="Search one session.")
 @click.option(
     "--owner",

@@ -67,7 +67,7 @@ def seen(item: ViewItem, node: Node | None, pinned: Collection[int]) -> Group:
 def stands_for(node: Node) -> str:
     """What a node was made from, in words."""
     if not node.sources:
-        return "stands for nothing in the log"
+        return "refers to nothing in the log"
     return f"stands for {', '.join(_source(one) for one in node.sources)}"
 
 

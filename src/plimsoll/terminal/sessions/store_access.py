@@ -77,7 +77,7 @@ def has_archive() -> bool:
 def nothing_yet(path: Path | None = None) -> str:
     """What to tell a person who has no sessions."""
     where = f" in {path}" if path else ""
-    return f"There are no sessions yet{where}. `plimsoll sessions import FILE` brings a conversation in."
+    return f"There are no sessions yet{where}. `plimsoll sessions import FILE` imports a conversation."
 
 
 def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

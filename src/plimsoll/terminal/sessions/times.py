@@ -24,7 +24,7 @@ def parse_time(text: str, now: float) -> float:
         return datetime.fromisoformat(text.strip()).timestamp()
     except (ValueError, OverflowError) as error:
         raise UserError(
-            f"{text!r} is no point in time; write 2026-11-15, '2026-11-15 09:30', or 90m, 3h, 2d, 1w for so long ago."
+            f"{text!r} is not a time; write 2026-11-15, '2026-11-15 09:30', or 90m, 3h, 2d, 1w for a time ago."
         ) from error
 
 

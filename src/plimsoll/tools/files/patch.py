@@ -82,7 +82,7 @@ def _edits(arguments: Arguments) -> Iterator[tuple[str, Edit]]:
 
 def _existing(given: str, place: Workspace) -> Path:
     if "\0" in given:
-        raise EditMismatch("the path holds a NUL character")
+        raise EditMismatch("the path contains a NUL character")
     path = place.resolve(given)
     if not path.exists():
         raise EditMismatch(missing(path, place))
@@ -100,7 +100,7 @@ def _read(path: Path, place: Workspace) -> Text:
     except OSError as error:
         raise EditMismatch(f"{place.shown(path)} cannot be read: {error.strerror}") from None
     if text is None:
-        raise EditMismatch(f"{place.shown(path)} is no text file")
+        raise EditMismatch(f"{place.shown(path)} is not a text file")
     return text
 
 

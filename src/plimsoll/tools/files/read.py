@@ -45,7 +45,7 @@ class ReadFile(Tool):
 def _read(arguments: Arguments, context: ToolContext) -> ToolResult:
     place = context.workplace
     if "\0" in arguments["path"]:
-        return failed("the path holds a NUL character")
+        return failed("the path contains a NUL character")
     path = place.resolve(arguments["path"])
     try:
         mode = path.stat().st_mode

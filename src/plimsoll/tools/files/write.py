@@ -27,7 +27,7 @@ class WriteFile(Tool):
 def _write(arguments: Arguments, context: ToolContext) -> ToolResult:
     place, content = context.workplace, arguments["content"]
     if "\0" in arguments["path"]:
-        return failed("the path holds a NUL character")
+        return failed("the path contains a NUL character")
     path = place.resolve(arguments["path"])
     problem = unwritable(path, place)
     if problem:

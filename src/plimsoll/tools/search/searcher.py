@@ -115,7 +115,7 @@ def main() -> None:
         try:
             pattern = re.compile(wanted["pattern"], re.IGNORECASE if wanted["ignore_case"] else 0)
         except (re.error, OverflowError, RecursionError) as error:
-            print(f"the pattern is no regular expression: {error}", file=sys.stderr)
+            print(f"the pattern is not a valid regular expression: {error}", file=sys.stderr)
             sys.exit(2)
     files = [top] if Path(top).is_file() else walk(top, above(top))
     for path in files:

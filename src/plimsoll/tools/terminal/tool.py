@@ -76,7 +76,7 @@ class Terminal(Tool):
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         place = context.workplace
         if "\0" in arguments["command"]:
-            return failed("the command holds a NUL character, which no shell takes")
+            return failed("the command contains a NUL character, which no shell accepts")
         once = arguments.get("workdir")
         directory = place.resolve(once) if once else place.standing()
         if not directory.is_dir():
