@@ -82,16 +82,15 @@ def test_other_bytes_are_left_alone(data: bytes) -> None:
     assert without(data, [KEY.encode()]) == data
 
 
-@pytest.mark.parametrize("end", range(1, 38, 4))
-def test_a_key_in_an_event_that_is_too_long_to_wait_for_is_masked(tmp_path: Path, end: int) -> None:
-    """The gateway passes such an event on in parts; a key must not slip through between two of them."""
-    key = "sk-short-0123456789abcd"  # no half of it is long enough to be recognised by itself
-    text = "x" * (1_000_000 + end) + key + "y" * 70_000
-    upstream = f'data: {{"choices":[{{"delta":{{"content":"{text}"}}}}]}}\n\ndata: [DONE]\n\n'.encode()
-    parts, rest = b"", b""
-    for at in range(0, len(upstream), 65_536 + end):
-        whole, rest = _whole_events(rest + upstream[at : at + 65_536 + end], [key.encode()])
-        parts += without(whole, [key.encode()])
-    parts += without(rest, [key.encode()])
-    assert key.encode() not in parts
-    assert len(parts) == len(upstream)
+@pytest.mark.parametrize("arrived", range(8, 16))
+def test_a_key_in_an_event_that_is_too_long_to_wait_for_is_masked(arrived: int) -> None:
+    """The gateway passes such an event on in parts; a key of which only the start has come must not slip through."""
+    key = b"sk-short-0123456789abcd"  # no half of it is long enough to be recognised by itself
+    event = b'data: {"text":"' + b"x" * 1_000_000 + key + b'"}\n\n'
+    cut = event.index(key) + arrived
+    first, rest = _whole_events(event[:cut], [key])
+    second, rest = _whole_events(rest + event[cut:], [key])
+    assert rest == b""
+    received = without(first, [key]) + without(second, [key])
+    assert key not in received
+    assert len(received) == len(event)
