@@ -140,3 +140,18 @@ def test_elements_and_depth_are_told_exactly(value: object, indent: int | None) 
     if elements:
         assert has_more_elements(raw, elements - 1)
         assert is_deeper(value, depth - 1)
+
+
+@given(
+    st.recursive(
+        st.integers(0, 9) | st.none(),
+        lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+        max_leaves=40,
+    )
+)
+def test_json_has_at_most_two_elements_in_three_bytes(value: object) -> None:
+    """Where a body is too short to reach the limit, nothing is counted."""
+    raw = json.dumps(value, separators=(",", ":")).encode()
+    elements = sum(raw.count(sign) for sign in (b"[", b"{", b","))
+    assert not has_more_elements(raw, elements)
+    assert elements == 0 or has_more_elements(raw, elements - 1)

@@ -229,7 +229,7 @@ def test_a_conversation_of_large_bodies_is_known_again(tmp_path: Path) -> None:
     [
         (b'{"messages": [' + b" " * LARGE_BYTES, 400),
         (b"[" + b" " * LARGE_BYTES + b"]", 400),
-        (b"[" * LARGE_BYTES, 413),
+        (b"[" * 2 * LARGE_BYTES, 413),
         (b'{"messages": ' + b"[" * 200 + b"]" * 200 + b"}" + b" " * LARGE_BYTES, 400),
         (b'{"model": "' + b"m" * LARGE_BYTES + b'"}', 400),
     ],
