@@ -121,3 +121,9 @@ def test_a_message_for_a_reader_without_tools_names_no_handle():
         assert without_handle({"role": "tool", "content": text}) == {"role": "tool", "content": expected}
         parts = [{"type": "text", "text": "first"}, {"type": "text", "text": text}]
         assert without_handle({"role": "tool", "content": parts})["content"][-1]["text"] == expected
+
+
+def test_a_summary_that_quotes_a_shortened_message_names_no_handle():
+    quoted = "- read · ok\nfull text under handle h:3f2a9c1b7d\n- [9 lines; full text under handle h:3f2a9c1b7d] more"
+    summary = {"role": "user", "content": quoted}
+    assert without_handle(summary, is_own=True)["content"] == "- read · ok\n- [9 lines] more"

@@ -19,6 +19,11 @@ _PROMISE = re.compile(
     r"(?:\n?\[full (?:text|content) under handle h:[0-9a-f]{10}\]|\nfull text under handle h:[0-9a-f]{10})\s*\Z"
     r"|; full (?:text|content) under handle h:[0-9a-f]{10}(?=\]\s*\Z)"
 )
+# The same anywhere in a text of our own: a summary may quote a message that was shortened before.
+_QUOTED = re.compile(
+    r"\n?\[full (?:text|content) under handle h:[0-9a-f]{10}\]"
+    r"|(?:; |\n)?full (?:text|content) under handle h:[0-9a-f]{10}"
+)
 
 
 def handle_of(message: Message) -> str:
@@ -35,12 +40,15 @@ def original_handle(message: Message) -> str:
     return named[1] if named else handle_of(message)
 
 
-def without_handle(message: Message) -> Message:
-    """A shortened message for a reader that has no tool to fetch the whole: it does not name the handle."""
-    content = message.get("content")
+def without_handle(message: Message, *, is_own: bool = False) -> Message:
+    """A shortened message for a reader that has no tool to fetch the whole: it does not name the handle.
+
+    A message of our own, such as a summary, names none anywhere; in any other one only the line at the end is ours.
+    """
+    pattern, content = _QUOTED if is_own else _PROMISE, message.get("content")
     if isinstance(content, str):
-        return {**message, "content": _PROMISE.sub("", content)}
+        return {**message, "content": pattern.sub("", content)}
     if not isinstance(content, list) or not content or not isinstance(content[-1].get("text"), str):
         return message
-    last = {**content[-1], "text": _PROMISE.sub("", content[-1]["text"])}
+    last = {**content[-1], "text": pattern.sub("", content[-1]["text"])}
     return {**message, "content": [*content[:-1], last]}

@@ -146,6 +146,8 @@ def _segments(
 
 def _readable(item: ViewItem) -> Message:
     """A message in the words that its reader can follow."""
+    if item.node:
+        return without_handle(item.message, is_own=True)
     return without_handle(item.message) if item.shortened else item.message
 
 
