@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.messages import extends, handle_of, match_messages, repair, with_block
-from plimsoll.messages.alignment import Candidate, best_alignment
+from plimsoll.messages.alignment import AlignmentCandidate, best_alignment
 
 SUMMARY = {"role": "assistant", "content": "what happened before"}
 
@@ -88,7 +88,7 @@ def test_whatever_came_back_places_ascend_and_nothing_is_found_twice(before, aft
     )
 )
 def test_no_other_chain_has_more_fits_or_surer_ones(drawn):
-    fits = [[Candidate(*one) for one in fits] for fits in drawn]
+    fits = [[AlignmentCandidate(*one) for one in fits] for fits in drawn]
     chain = [(n, place) for n, place in enumerate(best_alignment(fits, range(6))) if place is not None]
     every = [(n, fit.place) for n, one in enumerate(fits) for fit in one]
     surety = {(n, fit.place): fit.surety for n, one in enumerate(fits) for fit in one}

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 
-class Candidate(NamedTuple):
+class AlignmentCandidate(NamedTuple):
     """A place where an entry may have stood; 3 is certain, 2 likely, 1 possible."""
 
     place: int
@@ -31,7 +31,7 @@ class _Step(NamedTuple):
 Link: TypeAlias = tuple[int, int]  # an entry and its place
 
 
-def best_alignment(fits: Sequence[Sequence[Candidate]], places: range) -> list[int | None]:
+def best_alignment(fits: Sequence[Sequence[AlignmentCandidate]], places: range) -> list[int | None]:
     """For each entry its place in the best chain; None for those that are not in it."""
     weights = _weights(len(fits))
     tree = _Highest(places)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-from plimsoll.messages.alignment import Candidate, best_alignment
+from plimsoll.messages.alignment import AlignmentCandidate, best_alignment
 from plimsoll.messages.calls import answered_id, call_ids
 from plimsoll.messages.content import Message, media_of, parts_of, text_of, texts_of
 from plimsoll.messages.handles import handle_of
@@ -64,10 +64,10 @@ def _same_objects(before: Sequence[Message], after: Sequence[Message]) -> list[i
     for place, message in enumerate(before):
         places.setdefault(id(message), []).append(place)
     count, met = Counter(map(id, after)), Counter[int]()
-    fits: list[list[Candidate]] = []
+    fits: list[list[AlignmentCandidate]] = []
     for key in map(id, after):
         near = _near(places.get(key, ()), met[key], count[key] - met[key] - 1)
-        fits.append([Candidate(place, _SAME) for place in near])
+        fits.append([AlignmentCandidate(place, _SAME) for place in near])
         met[key] += 1
     return best_alignment(fits, range(len(before)))
 
@@ -102,7 +102,7 @@ class _Known:
     def _is_at(self, place: int, message: Message) -> bool:
         return place not in self.shortened and self.messages[place] == message
 
-    def _fits(self, new: Sequence[Message], places: range) -> list[list[Candidate]]:
+    def _fits(self, new: Sequence[Message], places: range) -> list[list[AlignmentCandidate]]:
         """For each message the places where it may have stood, each with how sure that is."""
         marked: dict[Mark, list[int]] = {}
         for place in places if new else ():
@@ -111,20 +111,20 @@ class _Known:
         marks = [_marks(message) for message in new]
         count, met = Counter(marks), Counter[frozenset[Mark]]()
         there = {own: sorted({place for mark in own for place in marked.get(mark, ())}) for own in count}
-        fits: list[list[Candidate]] = []
+        fits: list[list[AlignmentCandidate]] = []
         for message, own in zip(new, marks, strict=True):
             near = _near(there[own], met[own], count[own] - met[own] - 1)
             fits.append(list(self._compared(message, near)))
             met[own] += 1
         return fits
 
-    def _compared(self, message: Message, places: Sequence[int]) -> Iterator[Candidate]:
+    def _compared(self, message: Message, places: Sequence[int]) -> Iterator[AlignmentCandidate]:
         for place in places:
             earlier = self.messages[place]
             if earlier == message:
-                yield Candidate(place, _IN_OTHER_WORDS if place in self.shortened else _EQUAL)
+                yield AlignmentCandidate(place, _IN_OTHER_WORDS if place in self.shortened else _EQUAL)
             elif place not in self.fixed and _may_be_short_for(earlier, message):
-                yield Candidate(place, _IN_OTHER_WORDS)
+                yield AlignmentCandidate(place, _IN_OTHER_WORDS)
 
 
 def _near(places: Sequence[int], ahead: int, behind: int) -> Sequence[int]:
