@@ -251,7 +251,7 @@ async def _read_archive(store: ArchiveStore, observed: Observed, verdict: Verdic
     for name, id in ids.items():
         archive, counted = store.for_owner(key_owner(id)), Counter[str]()
         logs: dict[str, list[str]] = {}
-        for session in await archive.sessions():
+        for session in await archive.sessions(limit=1_000_000):
             log = [text_of(one.message) for one in await archive.messages(session.id)]
             logs[session.id] = log
             counted.update(text.split(" ", 1)[0] for text in log)
