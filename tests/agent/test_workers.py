@@ -236,3 +236,12 @@ def test_an_engine_of_a_plugin_stays_in_a_thread(workers: Workers) -> None:
     asyncio.run(host.compress(engine, conversation(), 60))
     assert engine.ran_in == os.getpid()
     assert workers.processes == []
+
+
+def test_a_worker_whose_starter_is_gone_ends_without_a_word():
+    command = [sys.executable, "-P", "-c", "from plimsoll.agent.worker import main; main()"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as worker:
+        worker.stdout.close()
+        worker.stdin.close()
+        assert (worker.wait(60), worker.stderr.read()) == (0, b"")

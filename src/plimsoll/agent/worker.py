@@ -218,7 +218,10 @@ def main() -> None:
     os.dup2(2, 1)  # what anybody prints must not get between the values
     for module in sys.argv[1:]:
         importlib.import_module(module)
-    channel.write(Ready())
+    try:
+        channel.write(Ready())
+    except BrokenPipeError:
+        os._exit(0)  # the process that started this one was killed meanwhile
     questions = Questions(channel)
     while True:
         try:
