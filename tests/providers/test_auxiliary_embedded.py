@@ -48,7 +48,7 @@ class Watched:
 
 def compacted(server, window, embedded_home, turns):
     one = Candidate(server.endpoint(), card_for("smollm2"), window, "configured")
-    with Auxiliary([one], home=embedded_home, deadline=300.0) as inner:
+    with Auxiliary([one], home=embedded_home, deadline=300.0, idle=300.0) as inner:
         watched = Watched(inner)
         engine = ContextCompressor(context_length=4_000, protect_last_n=2, summarizer=watched)
         result = engine.compress(ships(turns, 110))
