@@ -87,11 +87,11 @@ def talked(path, rules, writer=Writer, answering=ANSWERING):
 
     async def run():
         loop = asyncio.get_running_loop()
-        line = ModelConnection(
+        connection = ModelConnection(
             Model(answering), card_for(MODEL), caching_policy(MODEL, "anthropic"), loop.time
         )
         events = []
-        options = {"rules": rules, "line": line, "clock": loop.time, "summarizer": writer(loop)}
+        options = {"rules": rules, "connection": connection, "clock": loop.time, "summarizer": writer(loop)}
         by_model = []
         async with conversing(None, path, **options) as conversation:
 
