@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plimsoll import ContextCompressor
 from plimsoll.context.ledger import outcome_of, read_facts
-from plimsoll.context.ledger.outcomes import parsed
+from plimsoll.context.ledger.outcomes import covers, parsed
 from plimsoll.context.ledger.outcomes.rules import rules
 
 
@@ -248,3 +248,39 @@ def test_a_plain_command_with_an_exit_code_failed(code, said):
 def test_quotes_and_substitutions_are_never_taken_apart(command):
     steps = parsed(f"echo '{command.replace(chr(39), '')}'").steps
     assert len(steps) == 1
+
+
+COVERED = {
+    "the same check with another pipe": ("go build ./... | tail -5", "go build ./... 2>&1 | head -50", True),
+    "everything covers a part": ("go test ./...", "go test ./parser -run TestSlice", True),
+    "a folder covers what is in it": ("go test ./cmd/...", "go test ./cmd/app", True),
+    "a part does not cover everything": ("go test ./parser", "go test ./...", False),
+    "a chosen test covers only itself": ("pytest -k slice", "pytest", False),
+    "the same chosen test": ("pytest -q -k slice", "pytest -k slice -x", True),
+    "another check": ("go vet ./...", "go build ./...", False),
+    "another script": ("npm run lint", "npm run build", False),
+    "a chain covers each of its checks": ("make fmt && make lint && make test", "make lint", True),
+    "a check does not cover a chain": ("make lint", "make fmt && make lint && make test", False),
+}
+
+
+@pytest.mark.parametrize(("later", "earlier", "expected"), COVERED.values(), ids=COVERED.keys())
+def test_a_later_run_covers_an_earlier_one_when_it_contains_it(later, earlier, expected):
+    assert covers(later, earlier) is expected
+
+
+def test_a_check_that_passed_again_is_no_longer_reported_as_failed():
+    said = []
+    for number, (command, result) in enumerate(
+        [
+            ("go test ./parser -run TestSlice | head -40", GO_FAILED),
+            ("go vet ./...", "vet: broken\nexit code: 1"),
+            ("go test ./... 2>&1 | tail -5", GO_PASSED),
+        ]
+    ):
+        said += [
+            {"role": "assistant", "tool_calls": [{**ran(command), "id": f"c{number}"}]},
+            {"role": "tool", "tool_call_id": f"c{number}", "content": result},
+        ]
+    failed = [line for line, event in read_facts(said).commands.items() if event.outcome.failed]
+    assert failed == ["go vet ./..."]

@@ -16,7 +16,7 @@ from typing import Any
 
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, Evidence, argument_texts, lines_of
 from plimsoll.context.ledger.outcome import call_line, error_lines, one_line
-from plimsoll.context.ledger.outcomes import Outcome, command_of, outcome_of, parsed, process_asked
+from plimsoll.context.ledger.outcomes import Outcome, command_of, covers, outcome_of, parsed, process_asked
 from plimsoll.context.ledger.quoted import own_words, rules_in
 from plimsoll.context.ledger.statements import SENTENCE, constraints_in, decisions_in, ticked_in
 from plimsoll.context.ledger.terms import plain_words
@@ -280,6 +280,8 @@ def _read_result(facts: ConversationFacts, made: _Called, result: str, position:
     if command is not None:
         called = one_line(_first_text(arguments, ("description",)) or "", _LONGEST_NOTE)
         line, looks = command_line(command), parsed(command).only_looks
+        if outcome.status not in ("ran", "running") and not looks:
+            _drop_covered_failures(facts.commands, command)
         _record(facts.commands, Event(position, line, outcome, errors, note=called, looks=looks))
         return
     touched = _files_touched(call_name(call), arguments)
@@ -295,6 +297,12 @@ def _read_result(facts: ConversationFacts, made: _Called, result: str, position:
         # What failed on this file before has been overcome.
         for line in [line for line, event in facts.actions.items() if path in event.paths]:
             del facts.actions[line]
+
+
+def _drop_covered_failures(events: dict[str, Event], command: str) -> None:
+    """A check that was run again says what is true now; how it failed before is over."""
+    for line in [line for line, event in events.items() if event.outcome.failed and covers(command, line)]:
+        del events[line]
 
 
 def _record(events: dict[str, Event], event: Event) -> None:

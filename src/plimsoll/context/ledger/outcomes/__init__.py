@@ -11,6 +11,7 @@ Which programs and lines are known stands in rules.toml.
 
 from plimsoll.context.ledger.outcomes.commands import command_of, parsed
 from plimsoll.context.ledger.outcomes.reading import Outcome, outcome_of
+from plimsoll.context.ledger.outcomes.repeats import covers
 from plimsoll.context.ledger.outcomes.wrapping import process_asked, unwrapped
 
-__all__ = ["Outcome", "command_of", "outcome_of", "parsed", "process_asked", "unwrapped"]
+__all__ = ["Outcome", "command_of", "covers", "outcome_of", "parsed", "process_asked", "unwrapped"]
