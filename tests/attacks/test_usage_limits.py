@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 from clients import http
-from doors import ASK, MODELS, PATHS, add_key, answering, ask, gateway_program, used_today
+from doors import ASK, MODELS, PATHS, add_key, answering, ask, gateway_program, used_so_far
 from gateway_server import RunningGateway, settings_for
 from postgres_server import server as postgres
 from postgres_server import stop
@@ -59,7 +59,7 @@ def test_a_stream_without_include_usage_counts_all_that_it_used(tmp_path: Path) 
             reply = http().post(gateway.url + PATHS["openai"], json=streamed("openai"), headers=bearer(key))
         (usage,) = [one.usage for one in server.requests if one.usage]
     assert usage.completion_tokens > 10_000
-    assert used_today(tmp_path)["laptop"].tokens == usage.prompt_tokens + usage.completion_tokens
+    assert used_so_far(tmp_path)["laptop"].tokens == usage.prompt_tokens + usage.completion_tokens
     events = [json.loads(line[6:]) for line in reply.text.splitlines() if line.startswith("data: {")]
     assert "".join(choice["delta"].get("content") or "" for e in events for choice in e["choices"]) == LONG
     assert not any("usage" in event or event["choices"] == [] for event in events)
@@ -96,7 +96,7 @@ def test_an_upstream_that_refuses_to_tell_usage_is_asked_without_it(tmp_path: Pa
         ]
     assert [reply.status_code for reply in replies] == [200, 200]
     assert [one.status for one in server.requests] == [422, 200, 200]
-    assert used_today(tmp_path)["laptop"].tokens > 2 * 0.8 * estimate_tokens(LONG)
+    assert used_so_far(tmp_path)["laptop"].tokens > 2 * 0.8 * estimate_tokens(LONG)
 
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic"])
@@ -118,7 +118,7 @@ def test_leaving_a_stream_early_counts_what_had_arrived(tmp_path: Path, dialect:
                 if received > 100:
                     break
     # Each event that speaks of the harbour has at least that word.
-    assert used_today(tmp_path)["laptop"].tokens >= 200
+    assert used_so_far(tmp_path)["laptop"].tokens >= 200
 
 
 def test_leaving_before_a_whole_reply_counts_the_prompt_and_the_time_that_the_upstream_had(
@@ -132,7 +132,7 @@ def test_leaving_before_a_whole_reply_counts_the_prompt_and_the_time_that_the_up
         pytest.raises(httpx.ReadTimeout),
     ):
         http().post(gateway.url + PATHS["openai"], json=body, headers=bearer(key), timeout=1.0)
-    used = used_today(tmp_path)["laptop"].tokens
+    used = used_so_far(tmp_path)["laptop"].tokens
     assert used > 0.8 * estimate_tokens(LONG) + 50
 
 
@@ -149,7 +149,7 @@ def test_a_cancelled_turn_of_a_session_counts_what_it_used(tmp_path: Path) -> No
                 pieces += "harbour" in line
                 if pieces > 50:
                     break
-    assert used_today(tmp_path)["laptop"].tokens >= 100
+    assert used_so_far(tmp_path)["laptop"].tokens >= 100
 
 
 def test_usage_that_is_being_written_counts(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_two_hundred_requests_at_once_on_two_processes_keep_a_limit(
     with ScriptedServer(lambda _request: slow) as server, ExitStack() as stack:
         urls = [stack.enter_context(gateway_program(home, server, config=config))[0] for _ in range(2)]
         statuses = asyncio.run(together(urls, key))
-    used = used_today(home, url)["laptop"].tokens
+    used = used_so_far(home, url)["laptop"].tokens
     assert set(statuses) <= {200, 429}
     assert used == statuses[200] * each
     assert used <= limit + each

@@ -16,7 +16,7 @@ from clients import http
 
 from plimsoll.archive import Owner, Session
 from plimsoll.archive.key_format import new_key
-from plimsoll.archive.keys import AccessKey, KeyLimits, KeyUsage
+from plimsoll.archive.keys import DAY, AccessKey, KeyLimits, KeyUsage
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.testing.scripted_server import ScriptedServer, say
 from ports import free_port
@@ -61,13 +61,21 @@ def owned(home: Path, owner: str | None) -> list[Session]:
     return asyncio.run(work())
 
 
-def used_today(home: Path, url: str | None = None) -> dict[str, KeyUsage]:
-    """What each key has used, by its name."""
+def used_so_far(home: Path, url: str | None = None) -> dict[str, KeyUsage]:
+    """What each key has used, by its name, on this day and those before it: a test may run past midnight."""
 
     async def work() -> dict[str, KeyUsage]:
         async with await open_archive(url, home) as store:
-            book = await store.keys.book()
-            return {key.name: book.today.get(key.id, KeyUsage()) for key in book.keys}
+            rows = await store._database.read(
+                lambda db: db.rows(
+                    "SELECT name, coalesce(sum(requests), 0), coalesce(sum(tokens), 0), coalesce(sum(money), 0.0) "
+                    "FROM access_keys LEFT JOIN access_usage ON key = id AND seconds = ? GROUP BY name",
+                    (DAY,),
+                )
+            )
+            return {
+                name: KeyUsage(int(asked), int(tokens), float(money)) for name, asked, tokens, money in rows
+            }
 
     return asyncio.run(work())
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from clients import http
-from doors import add_key, answering, used_today
+from doors import add_key, answering, used_so_far
 from gateway_server import RunningGateway, settings_for
 
 
@@ -41,7 +41,7 @@ def test_a_turn_of_the_agent_counts_for_the_key_and_is_in_the_figures(tmp_path: 
     assert refused.headers["content-type"] == "application/problem+json"
     assert "may use 10 tokens a day" in refused.json()["detail"]
     (usage,) = [seen.usage for seen in server.requests if seen.usage]
-    assert used_today(tmp_path)["one"].tokens == usage.prompt_tokens + usage.completion_tokens
+    assert used_so_far(tmp_path)["one"].tokens == usage.prompt_tokens + usage.completion_tokens
 
 
 def test_without_a_key_sessions_are_refused_as_problems(tmp_path: Path) -> None:

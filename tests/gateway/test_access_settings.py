@@ -25,7 +25,7 @@ from doors import (
     environment,
     error_of,
     gateway_program,
-    used_today,
+    used_so_far,
     wait_until_healthy,
 )
 from gateway_server import RunningGateway, settings_for
@@ -209,7 +209,7 @@ def test_on_disconnect_finish_charges_what_the_provider_billed_for_a_reply_that_
     (asked,) = server.requests
     assert asked.usage is not None
     assert not asked.is_abandoned
-    assert used_today(tmp_path)["laptop"].tokens == asked.usage.total_tokens
+    assert used_so_far(tmp_path)["laptop"].tokens == asked.usage.total_tokens
 
 
 @pytest.mark.parametrize("workers", [0, 1])

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 from clients import FILLER, OpenAIClient, http, sent
-from doors import add_key, used_today
+from doors import add_key, used_so_far
 from gateway_server import RunningGateway, settings_for
 
 from plimsoll.archive import UsageRecord
@@ -106,7 +106,7 @@ def test_a_summary_in_the_background_is_charged_to_the_key_whose_conversation_it
         for number in range(20):
             other.say(f"boat{number}: {FILLER * 8}")
     own = sum(one.usage.total_tokens for one in writer.requests if one.usage and "ship" in _said(one.request))
-    used = used_today(tmp_path)
+    used = used_so_far(tmp_path)
     assert own > 0
     assert used["busy"].tokens == spent + own
     assert used["quiet"].tokens == billed(server) - spent + billed(writer) - own
@@ -131,7 +131,7 @@ def test_a_client_that_leaves_during_its_compaction_pays_for_the_summary(tmp_pat
         summaries.may_write.set()
         assert writer.wait_until(lambda: all(one.is_done for one in writer.requests))
     assert not server.requests
-    assert used_today(tmp_path)["laptop"].tokens == billed(writer) > 0
+    assert used_so_far(tmp_path)["laptop"].tokens == billed(writer) > 0
 
 
 def test_every_attempt_at_a_summary_is_stored_with_its_conversation(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_every_attempt_at_a_summary_is_stored_with_its_conversation(tmp_path: Pa
     ]
     assert len(stored) == len(writer.requests) + len(stand_in) >= 3
     assert tokens == billed(writer) + sum(usage.total_tokens for usage in stand_in)
-    assert used_today(tmp_path)["laptop"].tokens == billed(server) + billed(writer)
+    assert used_so_far(tmp_path)["laptop"].tokens == billed(server) + billed(writer)
 
 
 def test_a_summary_that_arrives_after_its_turn_is_charged_and_stored(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_summary_that_arrives_after_its_turn_is_charged_and_stored(tmp_path: P
             assert writer.wait_until(lambda: all(one.is_done for one in writer.requests))
     stored = [one for one in _usage(tmp_path) if one.purpose == "summary"]
     assert sum(one.input + one.output for one in stored) == billed(writer) > 0
-    assert used_today(tmp_path)["laptop"].tokens == billed(server) + billed(writer)
+    assert used_so_far(tmp_path)["laptop"].tokens == billed(server) + billed(writer)
 
 
 def test_a_session_over_http_pays_for_a_summary_that_was_prepared_and_never_used(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_session_over_http_pays_for_a_summary_that_was_prepared_and_never_used
         assert writer.wait_until(lambda: bool(writer.requests) and writer.requests[0].is_done)
     stored = [one for one in _usage(tmp_path) if one.purpose == "summary"]
     assert sum(one.input + one.output for one in stored) == billed(writer) > 0
-    assert used_today(tmp_path)["laptop"].tokens == billed(server) + billed(writer)
+    assert used_so_far(tmp_path)["laptop"].tokens == billed(server) + billed(writer)
 
 
 def _said(request: ChatRequest | None) -> str:

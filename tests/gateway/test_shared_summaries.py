@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from clients import FILLER, http
-from doors import add_key, owned, used_today
+from doors import add_key, owned, used_so_far
 from gateway_server import RunningGateway, settings_for
 
 from plimsoll.archive.open_archive import open_archive
@@ -136,7 +136,7 @@ def test_two_branches_that_need_the_same_prefix_at_the_same_time_wait_for_one_su
     assert views == ["compacted", "compacted"]
     assert len(writer.requests) == 1
     bill = sum(one.usage.total_tokens for one in [*server.requests, *writer.requests] if one.usage)
-    assert used_today(tmp_path)["laptop"].tokens == bill, "one of them paid, once"
+    assert used_so_far(tmp_path)["laptop"].tokens == bill, "one of them paid, once"
 
 
 @pytest.mark.rewrites_history("two keys send the same conversation")
@@ -150,6 +150,6 @@ def test_two_keys_with_the_same_words_each_pay_for_a_summary_of_their_own(tmp_pa
         for key in (one, other):
             ask(gateway.url, [*history(16), {"role": "user", "content": "Go on."}], key)
     assert len(writer.requests) == 2
-    used = used_today(tmp_path)
+    used = used_so_far(tmp_path)
     assert used["one"].tokens == used["other"].tokens > 0
     assert len(owned(tmp_path, None)) == 2

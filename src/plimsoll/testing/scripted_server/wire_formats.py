@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plimsoll.dialects import ChatRequest, Reply, SseEvent, anthropic, openai
+from plimsoll.dialects.sse import json_event
 from plimsoll.models import card_for
 from plimsoll.testing.scripted_server.replies import steps_of
 from plimsoll.testing.scripted_server.rules.refusal import Dialect
@@ -52,9 +53,10 @@ def events_of(dialect: Dialect, reply: Reply, request: ChatRequest) -> list[SseE
 
 
 def failure_event(dialect: Dialect, kind: str, message: str) -> SseEvent:
-    """The event with which a provider breaks a stream off."""
-    encoder = anthropic.StreamEncoder() if dialect == "anthropic" else openai.StreamEncoder()
-    return encoder.fail(kind, message)[0]
+    """The event with which a provider breaks a stream off; `kind` may be a type that no provider has."""
+    if dialect == "anthropic":
+        return json_event(anthropic.encode_error(kind, message), "error")
+    return json_event(openai.encode_error(kind, message))
 
 
 def models_body(dialect: Dialect, names: Sequence[str]) -> dict[str, Any]:
