@@ -35,7 +35,8 @@ def test_no_path_or_model_forges_a_line_of_the_log(tmp_path: Path, form: str) ->
             http().post(f"{url}/v1/messages", json={"model": model, **ASK})
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
-        lines = process.stderr.read().split("\n")[:-1]
+        banner, *lines = process.stderr.read().split("\n")[:-1]
+    assert banner.startswith("  upstream: ")
     requests = [line for line in lines if "/healthz" not in line]
     assert len(requests) == len(PATHS) + 5
     assert not [line for line in lines if line.startswith("2030-")]

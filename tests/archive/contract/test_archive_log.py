@@ -127,7 +127,7 @@ def test_counted_tokens_take_the_place_of_the_estimate(archive: Driver):
 
 def test_what_is_no_json_is_refused_before_anything_is_written(archive: Driver):
     id = archive.begin()
-    with pytest.raises(InvalidConversation, match="no JSON"):
+    with pytest.raises(InvalidConversation, match="not valid JSON"):
         archive.append(id, [user("fine"), {"role": "user", "content": object()}], turn="t")
     assert archive.said(id) == []
 
@@ -157,7 +157,7 @@ def test_a_handle_brings_back_the_message_it_was_made_from(archive: Driver):
         assert (found.session, found.sequence, found.message) == (id, 2, result)
     assert len(archive.find_by_handle(handle, id=id)) == 1
     assert archive.find_by_handle(handle, id=other) == []
-    with pytest.raises(UserError, match="no handle"):
+    with pytest.raises(UserError, match="is not a handle"):
         archive.find_by_handle("h:xyz")
 
 

@@ -61,7 +61,7 @@ def test_a_deleted_session_is_gone_from_everywhere(archive: Driver):
     kept = archive.begin(user("a heron"))
     id = archive.begin(*talk(5), user("a kingfisher"))
     archive.compact(id, [summary("S"), user("a kingfisher")])
-    archive.pin(id, 2)
+    archive.pin(id, 6)
     handle = archive.messages(id)[5].handle
     assert archive.delete(id) == 0
     assert [one.id for one in archive.sessions()] == [kept]
