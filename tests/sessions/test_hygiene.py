@@ -19,7 +19,7 @@ from plimsoll.testing.scripted_server import ScriptedServer, say
 
 MODEL = "claude-sonnet-5"
 HYGIENE = Hygiene()
-WORDS = "The harbour master wrote down every ship, its draught, its cargo and its connection. "
+WORDS = "The harbour master wrote down every ship, its draught, its cargo and its line. "
 
 
 def user(text):
