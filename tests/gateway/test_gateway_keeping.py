@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.archive import OPERATOR, CompactionEvent, UsageRecord
+from plimsoll.archive import OPERATOR, ArchiveStore, CompactionEvent, UsageRecord
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.context.markers import OwnSummary
 from plimsoll.gateway.dropin.chain import chain_of, root_of
@@ -71,7 +71,7 @@ def test_another_process_finds_a_compaction_though_the_next_request_came_while_i
         async with keepers(tmp_path) as (one, two):
             thread = new_thread(FIRST)
             await compact(one, thread)
-            extends_during(monkeypatch, ArchiveJournal, "used", thread)
+            extends_during(monkeypatch, Keeper, "store", thread)
             await one.used(thread, UsageRecord(MODEL))
             other = new_thread(NEXT)
             await two.recall(other, MODEL)
@@ -111,3 +111,68 @@ def test_a_compaction_keeps_what_a_person_has_pinned(tmp_path: Path) -> None:
             ]  # fmt: skip
 
     asyncio.run(run())
+
+
+def test_messages_that_wait_for_an_answer_are_stored_when_the_answer_comes_back(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with keepers(tmp_path) as (one, _), await open_archive(None, tmp_path) as store:
+            thread = new_thread(FIRST)
+            await compact(one, thread)
+            assert await _contents(store, thread) == [f"message {n}" for n in range(8)]
+            seen(thread, NEXT)
+            await one.used(thread, UsageRecord(MODEL))
+            assert await _contents(store, thread) == [f"message {n}" for n in range(10)]
+
+    asyncio.run(run())
+
+
+def test_messages_that_a_compaction_shortened_are_stored_with_it(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with keepers(tmp_path) as (one, _), await open_archive(None, tmp_path) as store:
+            thread = new_thread(FIRST)
+            lighter = [*thread.view()[:8], {"role": "user", "content": "mess…"}]
+            await one.commit(thread, lighter, CompactionEvent("overflow", "compressor"), MODEL)
+            assert await _contents(store, thread) == [f"message {n}" for n in range(9)]
+            assert thread.view()[-1]["content"] == "mess…"
+
+    asyncio.run(run())
+
+
+def test_of_two_branches_that_are_compacted_at_the_same_time_the_second_sees_the_first_compaction(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with keepers(tmp_path) as (one, _), await open_archive(None, tmp_path) as store:
+            thread = new_thread(FIRST)
+            await one.store(thread, MODEL)
+            branch = seen(thread.fork(8), [*SAID[:8], {"role": "user", "content": "instead"}])
+            await compact(one, thread)
+            await compact(one, branch)
+            assert (branch.stored_name, len(await store.sessions())) == (thread.stored_name, 1)
+            assert branch.view() == [*thread.view()[:-1], {"role": "user", "content": "instead"}]
+
+    asyncio.run(run())
+
+
+def test_a_branch_whose_session_went_on_differently_is_compacted_in_a_session_of_its_own(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with keepers(tmp_path) as (one, _), await open_archive(None, tmp_path) as store:
+            thread = new_thread(FIRST)
+            await one.store(thread, MODEL)
+            other = [*SAID[:8], *({"role": role, "content": role} for role in ("user", "assistant", "user"))]
+            branch = seen(thread.fork(8), other)
+            await one.store(seen(thread, NEXT), MODEL)
+            await compact(one, branch)
+            assert branch.stored_name != thread.stored_name
+            assert await _contents(store, thread) == [f"message {n}" for n in range(10)]
+            assert await _contents(store, branch) == [one["content"] for one in other[:-1]]
+            assert len(branch.view()) < len(other)
+
+    asyncio.run(run())
+
+
+async def _contents(store: ArchiveStore, thread: Thread) -> list[Any]:
+    stored = await store.for_owner(OPERATOR).messages(thread.stored_name)
+    return [one.message["content"] for one in stored]

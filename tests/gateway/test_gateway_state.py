@@ -108,7 +108,7 @@ def test_another_caller_with_the_same_words_has_a_conversation_of_its_own(tmp_pa
     assert all("x-session-id" not in seen.headers for seen in server.requests)
 
 
-def test_the_archive_holds_every_word_that_the_client_sent(tmp_path: Path) -> None:
+def test_the_archive_holds_every_word_up_to_the_last_answer_that_came_back(tmp_path: Path) -> None:
     with (
         ScriptedServer(model, window=WINDOW) as server,
         RunningGateway(settings_for(server, "openai", **SMALL), tmp_path) as gateway,
@@ -116,7 +116,7 @@ def test_the_archive_holds_every_word_that_the_client_sent(tmp_path: Path) -> No
         client = OpenAIClient(gateway.url)
         converse(client, 20)
         session = client.last.headers["x-plimsoll-session"] if client.last else ""
-    sent = client.history[:-1]  # the last answer comes back with the next question
+    sent = client.history[:-2]  # the last answer comes back with the next question, and the result before it
 
     async def stored() -> list[Any]:
         async with await open_archive(None, tmp_path) as store:

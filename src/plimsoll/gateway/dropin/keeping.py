@@ -6,14 +6,21 @@
 The index is written before the view, and both before the request is sent. A process that is killed at any moment
 leaves no view that nobody finds, so everything that a client has an answer to is found again.
 
-The log is what the client sent, the view is by reference. A conversation that forked from a stored one shares
-its past without copying it.
+The log is what the client sends again, the view is by reference. The messages that wait for an answer are stored with
+the request that brings the answer back, because many clients change them until then.
+
+    turn 1   u1 a1 u2+files                stored: u1 a1
+    turn 2   u1 a1 u2 a2 u3+files          stored: u1 a1 u2 a2, in the same session
+
+A conversation is a session of its own only where another continuation of its past is stored. It shares that past
+without copying it.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import islice, takewhile
 
 from plimsoll.archive import Archive, CompactionEvent, Owner, UsageRecord, ViewItem, title_of
-from plimsoll.errors import UnknownSession
+from plimsoll.errors import Conflict, UnknownSession
 from plimsoll.gateway.dropin.index import ChainIndex, Known
 from plimsoll.gateway.dropin.sight import Sight, make_sight
 from plimsoll.gateway.dropin.thread import Thread
@@ -53,34 +60,42 @@ class Keeper:
 
     async def commit(
         self, thread: Thread, lighter: Sequence[Message], event: CompactionEvent, model: str
-    ) -> CompactionEvent:
-        """Store a compaction of a conversation, and let it see that."""
-        before = thread.view()
-        journal = await self.store(thread, model, event.engine)
-        await self.note(thread)
-        stored = await journal.compacted(before, await self._with_pins(journal, before, lighter), event)
-        # The client's next request may have extended the conversation meanwhile; the view ends before it.
-        thread.sight = await self._sight(thread, journal.session, _stored(thread, journal.last), model)
-        return stored
+    ) -> None:
+        """Store a compaction of a conversation, and let it see that.
 
-    async def store(self, thread: Thread, model: str, engine: str = "") -> ArchiveJournal:
-        """The conversation in the archive, all that the client has sent so far."""
-        # What the client sends from here on is stored with its own request: a compaction is checked against this.
-        journal, known = thread.journal, [*thread.lead, *thread.log]
-        if journal is None:
-            journal = await self._begun(thread, model, engine)
-        missing = known[journal.last :]
-        if missing:
-            await journal.add(missing)
-        thread.journal, thread.parent = journal, None
+        Branches share a session as long as nothing tells them apart. If another one has compacted it meanwhile, its
+        compaction holds; if it has gone on, this one becomes a session of its own.
+        """
+        made, seen = _Compaction(thread, lighter, event), _number(thread.sight)
+        try:
+            await self._commit(thread, made, model)
+        except Conflict:
+            journal = thread.journal
+            if journal is None:
+                raise
+            await self._refresh(thread, journal, model)
+            if _number(thread.sight) > seen:
+                return
+            if _number(thread.sight) < seen or not thread.is_stored:
+                raise  # a person has taken a compaction back, or deleted the session
+            if thread.journal is not None and (await journal.archive.session(journal.session)).view != seen:
+                thread.journal, thread.parent = None, (journal.session, journal.last)
+            await self._commit(thread, made, model)
+
+    async def store(self, thread: Thread, model: str) -> ArchiveJournal:
+        """The conversation in the archive, as far as its client sends it again."""
+        # What the client sends from here on is stored with its own request.
+        known = [*thread.lead, *thread.log[: thread.settled()]]
+        journal = thread.journal or await self._begun(thread, model, "")
+        await self._add(thread, journal, known)
         return journal
 
     async def used(self, thread: Thread, usage: UsageRecord) -> None:
         """Note what a request of a stored conversation used, and where it stands now."""
         if thread.journal is None:
             return
-        await self.store(thread, usage.model)
         await thread.journal.used(usage)
+        await self.store(thread, usage.model)
         await self.note(thread)
 
     async def summarised(self, thread: Thread) -> None:
@@ -114,6 +129,25 @@ class Keeper:
         """Let go of the index; the archive belongs to whoever opened it."""
         await self._index.close()
 
+    async def _commit(self, thread: Thread, made: "_Compaction", model: str) -> None:
+        """Store, then index, then change the view: in this order, nothing is lost when the process is killed."""
+        journal = thread.journal or await self._begun(thread, model, made.event.engine)
+        waiting = made.waiting(journal.last)
+        await self._add(thread, journal, made.known[: len(made.known) - waiting])
+        await self.note(thread)
+        before, lighter = (one[: len(one) - waiting] for one in (made.before, made.lighter))
+        await journal.compacted(before, await self._with_pins(journal, before, lighter), made.event)
+        # The client's next request may have extended the conversation meanwhile; the view ends before it.
+        thread.sight = await self._sight(thread, journal.session, _stored(thread, journal.last), model)
+
+    async def _add(self, thread: Thread, journal: ArchiveJournal, known: Sequence[Message]) -> None:
+        missing = known[journal.last :]
+        if missing:
+            await journal.add(missing)
+            # A branch may have stored the same messages and more of its own.
+            journal.last = min(journal.last, len(known))
+        thread.journal, thread.parent = journal, None
+
     async def _with_pins(
         self, journal: ArchiveJournal, before: Sequence[Message], lighter: Sequence[Message]
     ) -> Sequence[Message]:
@@ -128,7 +162,7 @@ class Keeper:
         archive = self._archive_of(thread.owner)
         if thread.parent is not None:
             session, at = thread.parent
-            forked = await archive.fork(session, at=at, view=thread.sight.number if thread.sight else 0)
+            forked = await archive.fork(session, at=at, view=_number(thread.sight))
             return ArchiveJournal(archive, forked.id, self._holder, forked.messages)
         made = await archive.create_session(title=title_of(thread.log), model=model, engine=engine)
         return ArchiveJournal(archive, made.id, self._holder, 0)
@@ -184,7 +218,7 @@ class Keeper:
                 journal.last = stored
             else:
                 thread.journal, thread.parent = None, (session.id, journal.last)
-        if session.view != (thread.sight.number if thread.sight else 0):
+        if session.view != _number(thread.sight):
             thread.sight = await self._sight(thread, session.id, _stored(thread, journal.last), model)
             thread.past = await archive.compactions(session.id, limit=1)
 
@@ -219,6 +253,29 @@ class Keeper:
                     return sight
             view = await archive.view(session, view.previous or 0)
         return None
+
+
+class _Compaction:
+    """A compaction of a conversation as it stands now, whatever its client sends meanwhile."""
+
+    def __init__(self, thread: Thread, lighter: Sequence[Message], event: CompactionEvent) -> None:
+        self.before, self.lighter, self.event = thread.view(), lighter, event
+        self.known = [*thread.lead, *thread.log]
+        self._settled = len(thread.lead) + thread.settled()
+
+    def waiting(self, stored: int) -> int:
+        """How many messages at the end are not stored yet; 0 where the compaction has changed one of them."""
+        count = max(0, len(self.known) - max(stored, self._settled))
+        ends = zip(reversed(self.before), reversed(self.lighter), strict=False)
+        return count if sum(1 for _ in takewhile(_is_same, islice(ends, count))) == count else 0
+
+
+def _is_same(pair: tuple[Message, Message]) -> bool:
+    return pair[0] == pair[1]
+
+
+def _number(sight: Sight | None) -> int:
+    return sight.number if sight else 0
 
 
 def _up_to(items: Sequence[ViewItem], at: int) -> list[ViewItem]:

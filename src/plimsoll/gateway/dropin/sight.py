@@ -55,9 +55,10 @@ class Sight:
         """Whether a request with exactly these messages may be sent with it."""
         if len(log) < self.through:
             return False
-        asked = _unanswered_from(log, len(log))
-        if 0 < self.made_at <= len(log) and _unanswered_from(log, self.made_at) == asked:
-            return True  # made for these very messages; of those, only results that cannot fit are shortened
+        asked = unanswered_from(log, len(log))
+        if 0 < self.made_at <= len(log) and asked in (self.made_at, unanswered_from(log, self.made_at)):
+            # Made for these very messages, or for those before them; only results that cannot fit are shortened.
+            return True
         request = next((n for n in range(len(log) - 1, -1, -1) if log[n].get("role") == "user"), None)
         is_whole = request is None or request >= self.through or request in self.whole
         return self.through <= asked and is_whole
@@ -118,7 +119,7 @@ def system_with_note(system: Any) -> list[dict[str, Any]]:
     return blocks if has_note({"content": blocks}) else [*blocks, {"type": "text", "text": NOTE}]
 
 
-def _unanswered_from(log: Sequence[Message], end: int) -> int:
+def unanswered_from(log: Sequence[Message], end: int) -> int:
     """The first of the messages, up to `end`, that wait for an answer; a reply that is to be continued is one."""
     first = end
     while first and log[first - 1].get("role") != "assistant":

@@ -21,7 +21,7 @@ from plimsoll.context.markers import as_said
 from plimsoll.gateway.dropin.inquiry import Analysis
 from plimsoll.gateway.dropin.reading import canonical_of
 from plimsoll.gateway.dropin.rendering import Beginning
-from plimsoll.gateway.dropin.sight import Sight
+from plimsoll.gateway.dropin.sight import Sight, unanswered_from
 from plimsoll.messages import Message
 from plimsoll.models import UsageAnchor, estimate_message_tokens
 from plimsoll.providers.catalogue import Dialect
@@ -109,15 +109,27 @@ class Thread:
         """The number in a stored log of the last message up to a place in the client's list."""
         return len(self.lead) + (self.ends[wire - 1] if wire else 0)
 
+    def settled(self) -> int:
+        """How many messages of the log its client sends again as they are: all before those that wait for an answer.
+
+        The whole log if nothing comes before them, or if no message of the client's list ends there.
+        """
+        place = unanswered_from(self.log, len(self.log))
+        return place if place in self.ends else len(self.log)
+
     def fork(self, wire: int) -> "Thread":
         """A conversation that shares the first messages with this one and goes its own way.
 
-        Its view may not serve it before `extend` has looked.
+        It goes on in the same session if nothing is stored beyond those messages. Its view may not serve it before
+        `extend` has looked.
         """
         shared = self.ends[wire - 1] if wire else 0
-        at, parent = self.sequence_at(wire), self.parent
-        if self.journal is not None:
-            parent = (self.journal.session, min(at, self.journal.last))
+        at, parent, journal = self.sequence_at(wire), self.parent, self.journal
+        if journal is not None and journal.last <= at:
+            journal = ArchiveJournal(journal.archive, journal.session, journal.holder, journal.last)
+        elif journal is not None:
+            parent = (journal.session, at)
+            journal = None
         elif parent is not None:
             parent = (parent[0], min(at, parent[1]))
         return Thread(
@@ -132,6 +144,7 @@ class Thread:
             anchor=self.anchor,
             tools=self.tools,
             beginning=self.beginning.fork() if self.beginning else None,
+            journal=journal,
             parent=parent,
             branches=self.branches,
             looked_up=self.looked_up,
