@@ -169,6 +169,10 @@ class ArchiveMachine(RuleBasedStateMachine):
         model = self.model[id]
         if model.said:
             sequence = which % len(model.said) + 1
+            if on and sequence not in {item.sequence for item in self.archive.items(id)}:
+                with pytest.raises(Conflict, match="summarised"):
+                    self.archive.pin(id, sequence)
+                return
             (self.archive.pin if on else self.archive.unpin)(id, sequence)
             (model.pins.add if on else model.pins.discard)(sequence)
 
