@@ -4,6 +4,7 @@ import types
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, NotRequired, Required, Union, get_args, get_origin
 
 from anthropic.types import message_create_params
@@ -22,6 +23,7 @@ SCALARS: dict[Any, tuple[Any, ...]] = {
     bool: (True, False),
 }
 Wrap = Callable[[Any], Any]
+_hints = cache(typing.get_type_hints)  # the same few classes are asked for thousands of times
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Field:
 def fields_of(dialect: str) -> list[Field]:
     """The fields of a request, nested ones included, each place once."""
     found: dict[str, Field] = {}
-    for name, declared in typing.get_type_hints(REQUESTS[dialect]).items():
+    for name, declared in _hints(REQUESTS[dialect]).items():
         for path, kind, wrap in _inside(name, declared, lambda value: value, frozenset()):
             values = values_of(kind)
             made = Field(path, values, lambda value, name=name, wrap=wrap: {name: wrap(value)})
@@ -56,7 +58,7 @@ def _inside(path: str, kind: Any, wrap: Wrap, seen: frozenset[Any]) -> Iterator[
         place = f"{path}[{tag}]" if tag else path
         if tag:
             yield place, member, inner
-        for key, declared in typing.get_type_hints(member).items():
+        for key, declared in _hints(member).items():
             if tag and key in ("role", "type"):
                 continue
 
@@ -98,7 +100,7 @@ def values_of(kind: Any) -> tuple[Any, ...]:
     if origin is dict:
         return ({"alpha": minimal(get_args(kind)[1])},)
     if _is_object(kind) and not minimal(kind):
-        key, declared = next(iter(typing.get_type_hints(kind).items()))
+        key, declared = next(iter(_hints(kind).items()))
         return ({key: minimal(declared)},)  # an empty object asks for nothing
     return (minimal(kind),)
 
@@ -113,7 +115,7 @@ def minimal(kind: Any) -> Any:
     if kind is ChatCompletionAllowedToolsParam:
         return {"mode": "auto", "tools": [{"type": "function", "function": {"name": "look"}}]}
     if _is_object(kind):
-        hints = typing.get_type_hints(kind)
+        hints = _hints(kind)
         return {key: minimal(hints[key]) for key in sorted(_required(kind))}
     origin = get_origin(kind)
     if origin is Literal:
@@ -147,12 +149,12 @@ def _is_object(kind: Any) -> bool:
 
 def _required(kind: Any) -> set[str]:
     """The keys that must be there; the class itself does not know them, as its annotations are texts."""
-    hints = typing.get_type_hints(kind, include_extras=True)
+    hints = _hints(kind, include_extras=True)
     return {key for key, declared in hints.items() if get_origin(declared) is Required}
 
 
 def _tag(kind: Any) -> str:
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     for key in ("role", "type"):
         declared = _bare(hints.get(key))
         if key in _required(kind) and get_origin(declared) is Literal:
