@@ -146,7 +146,7 @@ def test_a_message_and_a_handle_are_described_and_expanded(host):
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("lcm_grep", {"pattern": "(", "mode": "regex"}, "no regular expression"),
+        ("lcm_grep", {"pattern": "(", "mode": "regex"}, "not a valid regular expression"),
         ("lcm_grep", {"pattern": ""}, "`pattern` must be a text"),
         ("lcm_grep", {"pattern": "x", "limit": 0}, "from 1 on"),
         ("lcm_grep", {"pattern": "x", "since": "yesterday"}, "2026-11-15T09:00"),

@@ -239,7 +239,7 @@ def test_search_goes_on_page_by_page(session: str):
 
 
 def test_a_mistake_in_a_search_is_a_sentence(session: str):
-    assert "no regular expression" in str(run("search", "([", "--regex").exception)
+    assert "is not a valid regular expression" in str(run("search", "([", "--regex").exception)
     assert "not a time" in str(run("search", "x", "--since", "yesterday-ish").exception)
     assert isinstance(run("search", "x", "--session", "nobody").exception, UnknownSession)
 
