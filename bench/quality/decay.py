@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus import conversations, generic_terms
-from ours import Knobs, engine
+from ours import SizeSettings, engine
 from rows import rounded
 
 from plimsoll.messages import safe_cuts
@@ -73,7 +73,7 @@ def _followed(job: tuple[list[Message], frozenset[str]]) -> dict[int, tuple[Meas
         if number in SHOWN:
             history = messages[:place]
             facts = prepare(history, messages[place : place + CONTINUATION], generic)
-            single = engine(Knobs()).compress(history)
+            single = engine(SizeSettings()).compress(history)
             found[number] = measure(facts, history, view), measure(facts, history, single)
     return found
 

@@ -13,7 +13,7 @@ from statistics import mean
 from typing import Any
 
 from corpus import Cut
-from ours import Knobs, Recorded, engine
+from ours import Recorded, SizeSettings, engine
 
 from plimsoll.caching import Compaction, SummaryCall, replay
 from plimsoll.models import card_for
@@ -56,7 +56,7 @@ def run(cuts: Sequence[Cut], pool: Executor, stage: Stage) -> dict[str, Any]:
 
 def _ways(cut: Cut) -> dict[str, float]:
     writer = Recorded(cut.summary or "")
-    given = engine(Knobs(), writer).compress(cut.history)
+    given = engine(SizeSettings(), writer).compress(cut.history)
     without = engine().compress(cut.history)
     return {
         "not compacted": after(cut, None),

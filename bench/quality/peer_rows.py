@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from corpus import Cut
-from ours import Knobs
+from ours import SizeSettings
 from peer_runs import BUDGETS, kept
 from pins import PINS, SUMMARISERS
 from rows import Job, Taken, measured_rows, summed, taken
@@ -21,8 +21,8 @@ import money
 from plimsoll.quality import MeasurementCase, joined, terms_in
 
 RUNGS = (
-    *(Knobs(size, 0.10) for size in (6_000, 7_500, 9_000, 12_000, 15_500, 19_000, 24_000, 32_000)),
-    Knobs(),
+    *(SizeSettings(size, 0.10) for size in (6_000, 7_500, 9_000, 12_000, 15_500, 19_000, 24_000, 32_000)),
+    SizeSettings(),
 )
 # Words of a peer's own, around a summary or as the address of what it took out: not said of the conversation.
 OWN_WORDS = {

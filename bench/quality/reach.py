@@ -20,7 +20,7 @@ from statistics import mean
 from typing import Any
 
 from corpus import Cut
-from ours import Knobs, compacted
+from ours import SizeSettings, compacted
 
 from plimsoll.archive import OPERATOR, Archive, SearchQuery
 from plimsoll.archive.sqlite import SqliteStore
@@ -89,7 +89,7 @@ async def _searched(cuts: Sequence[tuple[Cut, MeasurementCase]]) -> list[Found]:
                 far = [fact for fact in prepared.needed if fact.is_far]
                 # Evenly over the alphabet, so that the bound does not prefer one kind of name.
                 some = far[:: -(-len(far) // MOST_FACTS)]
-                context = Reading(joined(compacted(Knobs(), cut.history)))
+                context = Reading(joined(compacted(SizeSettings(), cut.history)))
                 look = _Look(archive, session.id, cut)
                 found += [await look.for_fact(one.fact, one.is_present) for one in grade(some, context)]
     return found

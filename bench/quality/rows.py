@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from corpus import Cut
-from ours import Knobs, Recorded, engine
+from ours import Recorded, SizeSettings, engine
 
 from plimsoll.quality import (
     Measurement,
@@ -37,7 +37,7 @@ class Job:
 
     cut: Cut
     prepared: MeasurementCase
-    knobs: Mapping[str, Knobs]
+    knobs: Mapping[str, SizeSettings]
     windows: bool = True
 
 
@@ -77,7 +77,7 @@ def measured_rows(job: Job) -> dict[str, Taken]:
     return found
 
 
-def _compact(job: Job, knobs: Knobs) -> Taken:
+def _compact(job: Job, knobs: SizeSettings) -> Taken:
     writer = Recorded(job.cut.summary) if job.cut.summary else None
     compressor = engine(knobs, writer)
     started = time.perf_counter()

@@ -87,7 +87,7 @@ def measure_all(given: argparse.Namespace, peers: list[str], pool: Executor, sta
     every["code"] = telling
     most = CALIBRATION_QUICK if given.quick else CALIBRATION
     knobs = ours.calibrated(telling, most, pool, stage("settings for budgets", len(ours.BUDGETS)))
-    labels = {str(budget): found for budget, found in knobs.items()} | {rows.OWN: ours.Knobs()}
+    labels = {str(budget): found for budget, found in knobs.items()} | {rows.OWN: ours.SizeSettings()}
     results = _heading(given, knobs)
     results["sets"] = {
         name: rows.run([rows.Job(cut, facts[cut.name], labels) for cut in part], pool, stage(name, len(part)))
@@ -123,7 +123,11 @@ def _carry_over(results: dict[str, Any], path: Path) -> None:
 
 
 def _recorded(
-    recorded: list[Cut], facts: dict[str, Any], labels: dict[str, ours.Knobs], pool: Executor, stage: Stage
+    recorded: list[Cut],
+    facts: dict[str, Any],
+    labels: dict[str, ours.SizeSettings],
+    pool: Executor,
+    stage: Stage,
 ) -> dict[str, Any]:
     """The same cuts with the recorded summaries and without a model."""
     some = {key: labels[key] for key in ("11000", rows.OWN)}
@@ -134,7 +138,7 @@ def _recorded(
     return given | {f"{name}, no model": row for name, row in without.items()}
 
 
-def _heading(given: argparse.Namespace, knobs: dict[int, ours.Knobs]) -> dict[str, Any]:
+def _heading(given: argparse.Namespace, knobs: dict[int, ours.SizeSettings]) -> dict[str, Any]:
     return {
         "date": datetime.date.today().isoformat(),
         "version": __version__,

@@ -60,7 +60,7 @@ def test_the_engine_takes_a_recorded_summary_as_a_models(ours):
     history = [{"role": "system", "content": "You are careful."}]
     for number in range(60):
         history += [user(f"Step {number} of the importer"), said("Working on the invoices. " * 60)]
-    compressor = ours.engine(ours.Knobs(), ours.Recorded(SUMMARY))
+    compressor = ours.engine(ours.SizeSettings(), ours.Recorded(SUMMARY))
     compressor.compress([*history, user("And now?")])
     assert compressor.last_report.summary_source == "model"
     assert "Testing old invoices" in compressor.last_report.summary
