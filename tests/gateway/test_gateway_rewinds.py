@@ -74,7 +74,22 @@ def conversations(draw: st.DrawFn) -> Conversation:
             ]
         if draw(st.integers(0, 5)):
             messages.append({"role": "assistant", "content": f"Answer {turn}: {texts(60)}"})
+    # The simplest conversations, which come first, would never be compacted.
+    for more in range(40):
+        if estimate_messages_tokens_rough(messages) > 3 * WINDOW:
+            break
+        messages += _long_turn(f"more_{more}")
     return Conversation(messages)
+
+
+def _long_turn(name: str) -> list[Message]:
+    call = {"id": name, "type": "function", "function": {"name": "read_file", "arguments": _path(name)}}
+    return [
+        {"role": "user", "content": f"Read {name}."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": name, "content": f"{name}: {' '.join(_WORDS * 20)}"},
+        {"role": "assistant", "content": f"Read: {name}."},
+    ]
 
 
 # A client that asks for another answer and goes on from there.

@@ -56,9 +56,8 @@ class Sight:
         if len(log) < self.through:
             return False
         asked = unanswered_from(log, len(log))
-        if 0 < self.made_at <= len(log) and asked in (self.made_at, unanswered_from(log, self.made_at)):
-            # Made for these very messages, or for those before them; only results that cannot fit are shortened.
-            return True
+        if 0 < self.made_at <= len(log) and unanswered_from(log, self.made_at) == asked:
+            return True  # made for these very messages; of those, only results that cannot fit are shortened
         request = next((n for n in range(len(log) - 1, -1, -1) if log[n].get("role") == "user"), None)
         is_whole = request is None or request >= self.through or request in self.whole
         return self.through <= asked and is_whole
