@@ -4,13 +4,13 @@
         timeout: float = Field(default=120.0, gt=0, description="…")
 
 A section is closed (an unknown key is an error), frozen, and strict (the text "0.5" is not
-the number 0.5). What its fields say about themselves is all that messages, `plimsoll config`
-and the documentation know; beside pydantic's own words these stand in `json_schema_extra`:
+the number 0.5). Error messages, `plimsoll config` and the documentation are generated from the
+fields. Besides pydantic's own attributes they use these keys of `json_schema_extra`:
 
-    allowed    the range in words, where types and limits do not say it
-    names      what the keys of a map are called: `<server>` in a path
-    private    true where the values of a map are never shown
-    example    what stands in the example file where the default would not be valid
+    allowed    the range in words, if types and limits do not state it
+    names      the placeholder for the keys of a map: `<server>` in a path
+    private    true if the values of a map are never shown
+    example    the value in the example file, if the default would not be valid
 """
 
 from pydantic import BaseModel, ConfigDict

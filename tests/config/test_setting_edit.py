@@ -175,8 +175,8 @@ def test_the_file_keeps_its_mode_its_link_and_its_byte_order_mark(tmp_path: Path
             "mcp_servers.docs is incomplete; a server needs either command or url",
         ),
         ("mcp_servers.docs.env.WORD", "hunter2", "mcp_servers.docs.env is one setting"),
-        ("mcp_servers.docs.env", "hunter2", r"env is \(not shown\); it must be names with texts"),
-        ("mcp_servers.docs.url", "http://x?token=hunter2", "carries a secret"),
+        ("mcp_servers.docs.env", "hunter2", r"env is \(not shown\); it must be names and strings"),
+        ("mcp_servers.docs.url", "http://x?token=hunter2", "contains a secret"),
     ],
 )
 def test_a_wrong_value_is_refused_and_the_file_left_alone(

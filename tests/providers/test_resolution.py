@@ -218,7 +218,7 @@ def test_the_explanation_names_the_variable_whose_key_is_sent(settings: ModelSet
 def test_a_secret_in_an_address_variable_is_refused_without_being_shown(
     variable: str, settings: ModelSettings, address: str
 ):
-    with pytest.raises(SettingError, match=f"{variable}.*carries a secret") as raised:
+    with pytest.raises(SettingError, match=f"{variable}.*contains a secret") as raised:
         found(settings, {"OPENAI_API_KEY": SECRET, variable: address})
     assert "hunter2" not in str(raised.value)
 

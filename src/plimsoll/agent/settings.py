@@ -5,7 +5,7 @@
       max_seconds: null
       max_money: 0.50        US dollars
 
-A limit ends the turn with a sentence; the session goes on.
+A limit ends the turn with a message; the session continues.
 """
 
 from pydantic import Field
@@ -15,18 +15,18 @@ from plimsoll.sections import Section
 
 
 class AgentSettings(Section):
-    """How far one turn may go. A limit ends the turn, never the session; null is no limit."""
+    """Limits of one turn. Reaching a limit ends the turn, not the session; null means no limit."""
 
     max_requests: int | None = Field(
-        default=100, ge=1, description="Requests to the model that one turn may make."
+        default=100, ge=1, description="Maximum number of model requests per turn."
     )
     max_seconds: float | None = Field(
-        default=None, gt=0, description="Seconds after which a turn makes no further request."
+        default=None, gt=0, description="Seconds after which a turn sends no further request."
     )
     max_money: float | None = Field(
         default=None,
         gt=0,
-        description="USD after which a turn makes no further request, where prices are known.",
+        description="USD after which a turn sends no further request, for models with known prices.",
     )
 
     def limits(self) -> TurnLimits:

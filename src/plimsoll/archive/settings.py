@@ -1,8 +1,8 @@
 """Settings of this package: the location of the archive.
 
 archive:
-  url: null                                     archive.db in the home of Plimsoll
-  url: sqlite:///srv/plimsoll.db                a file of its own
+  url: null                                     archive.db in PLIMSOLL_HOME
+  url: sqlite:///srv/plimsoll.db                another file
   url: postgresql://me:secret@host/plimsoll     a database that many machines share
 """
 
@@ -20,11 +20,15 @@ FORMS = "sqlite:///path/to/archive.db or postgresql://user:password@host/databas
 
 
 def fault_of(url: str) -> str | None:
-    """What is wrong with an address, without the address: it may hold a password."""
+    """What is wrong with an address. The text never quotes the address, which may contain a password."""
     parts = urlsplit(url)
     if parts.scheme in SERVER_SCHEMES:
-        # A password anywhere else is not recognised as one where settings are shown.
-        return "it must have the password in front of the host" if "password=" in parts.query else None
+        # `plimsoll config` masks a password only in front of the host.
+        return (
+            "it must have the password before the host: postgresql://user:password@host/database"
+            if "password=" in parts.query
+            else None
+        )
     if parts.scheme != FILE_SCHEME or parts.netloc or len(parts.path) < 2:
         return f"it must be written as {FORMS}"
     return None
@@ -38,12 +42,12 @@ def _address(url: str) -> str:
 
 
 class ArchiveSettings(Section):
-    """Where conversations are kept."""
+    """Where conversations are stored."""
 
     url: Annotated[str, AfterValidator(_address)] | None = Field(
         default=None,
         description=(
-            "The archive: a file, or a PostgreSQL database that many machines share. "
+            "The archive: an SQLite file, or a PostgreSQL database that several machines can share. "
             "Null: archive.db in PLIMSOLL_HOME."
         ),
         json_schema_extra={

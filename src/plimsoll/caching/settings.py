@@ -2,7 +2,7 @@
 
     [ tools ][ system ]●[ ... ][ message ]●[ message ]●[ message ]●     system_and_3
 
-Nothing here knows a provider; whether a model caches at all is on its card.
+Nothing here depends on a provider; the model card says whether a model caches.
 """
 
 from typing import Literal
@@ -13,13 +13,14 @@ from plimsoll.sections import Section
 
 
 class PromptCachingSettings(Section):
-    """How the provider's prompt cache is used."""
+    """How Plimsoll uses the provider's prompt cache."""
 
     cache_ttl: Literal["5m", "1h"] = Field(
         default="5m",
-        description="How long a cached prompt lives. 1h costs more to write and survives a break.",
+        description="Lifetime of cache entries. 1h costs more to write but survives breaks.",
     )
     strategy: Literal["auto", "system_and_3", "planned", "none"] = Field(
         default="auto",
-        description="Where cache breakpoints go: system prompt and last 3 messages, planned, none, or auto.",
+        description="Where cache breakpoints go. system_and_3: on the system prompt and the last 3 messages. "
+        "planned: by the provider's cache rules. none: nowhere. auto: planned.",
     )

@@ -9,8 +9,8 @@
         token: "${TELEGRAM_TOKEN}"
         allowed_users: ["112233", "@ada"]
 
-A token is the name of an environment variable and never the secret itself. Nobody is answered
-who is not named: tools work on this machine for whoever is.
+A token names an environment variable and is never the secret itself. Only listed people get
+answers, because everyone who gets answers can use the tools.
 """
 
 import re
@@ -34,7 +34,7 @@ _CHAT = re.compile(r"-?\d+")
 def _token(value: str) -> str:
     if not _VARIABLE.fullmatch(value):
         raise PydanticCustomError(
-            "endpoint", "it must be written as ${NAME}; set that environment variable to the secret"
+            "endpoint", "it must be ${NAME}, with the secret in that environment variable"
         )
     return value
 
@@ -49,7 +49,7 @@ def _server(value: str) -> str:
 def _like(pattern: re.Pattern[str], form: str) -> AfterValidator:
     def check(value: str) -> str:
         if not pattern.fullmatch(value):
-            raise PydanticCustomError("endpoint", "it must be written as {form}", {"form": form})
+            raise PydanticCustomError("endpoint", "it must be {form}", {"form": form})
         return value
 
     return AfterValidator(check)
@@ -61,42 +61,42 @@ _TOKEN: dict[str, JsonValue] = {"allowed": "${NAME}, or null", "private": True}
 
 
 def _answered(people: Sequence[str], places: Sequence[str], place: str) -> str:
-    """Who is answered, for a person."""
+    """Who gets answers, as a phrase for the startup notice."""
     parts = []
     if people:
         parts.append(f"{len(people)} {'people' if len(people) > 1 else 'person'}")
     if places:
-        parts.append(f"everybody in {len(places)} {place}{'s' if len(places) > 1 else ''}")
+        parts.append(f"everyone in {len(places)} {place}{'s' if len(places) > 1 else ''}")
     return " and ".join(parts)
 
 
 class MatrixSection(Section):
-    """Matrix: Plimsoll as an account on a homeserver (extra `matrix`), once homeserver and token are set."""
+    """Matrix (extra `matrix`). Plimsoll answers as an account on a homeserver once homeserver and token are set."""
 
     homeserver: Server | None = Field(
         default=None,
-        description="The address of the account's homeserver.",
+        description="Address of the account's homeserver.",
         json_schema_extra={"allowed": "an http:// or https:// address, or null"},
     )
     token: Token = Field(
         default=None,
-        description="The environment variable with the account's access token.",
+        description="Environment variable with the account's access token.",
         json_schema_extra=_TOKEN,
     )
     allowed_users: Sequence[Annotated[str, _like(_USER, "@name:server")]] = Field(
         default=[],
-        description="Who is answered, in any room; their invitations are accepted.",
+        description="People who get answers in any room. Plimsoll accepts their invitations.",
         json_schema_extra={"allowed": "a list of accounts such as @ada:example.org"},
     )
     allowed_rooms: Sequence[Annotated[str, _like(_ROOM, "!id:server")]] = Field(
         default=[],
-        description="Rooms in which everybody is answered.",
+        description="Rooms in which everyone gets answers.",
         json_schema_extra={"allowed": "a list of room ids such as !abc:example.org"},
     )
 
     @property
     def notice(self) -> str:
-        """Who is answered, or that nobody is; empty where Matrix is not set up."""
+        """Who gets answers, or that nobody does; empty if Matrix is not configured."""
         if self.homeserver is None or self.token is None:
             return ""
         answered = _answered(self.allowed_users, self.allowed_rooms, "room")
@@ -104,32 +104,32 @@ class MatrixSection(Section):
 
 
 class TelegramSection(Section):
-    """Telegram: Plimsoll as a bot, once token is set."""
+    """Telegram. Plimsoll answers as a bot once token is set."""
 
     base_url: Server = Field(
         default="https://api.telegram.org",
-        description="The address of the Bot API.",
+        description="Address of the Bot API.",
         json_schema_extra={"allowed": "an http:// or https:// address"},
     )
     token: Token = Field(
         default=None,
-        description="The environment variable with the bot's token.",
+        description="Environment variable with the bot's token.",
         json_schema_extra=_TOKEN,
     )
-    allowed_users: Sequence[Annotated[str, _like(_PERSON, 'a number in quotes or as "@name"')]] = Field(
+    allowed_users: Sequence[Annotated[str, _like(_PERSON, 'a number in quotes or "@name"')]] = Field(
         default=[],
-        description="Who is answered, in any chat. A number is safer: names change hands.",
+        description="People who get answers in any chat. Prefer numbers: names can change owners.",
         json_schema_extra={"allowed": 'a list of numbers in quotes, or names such as "@ada"'},
     )
     allowed_chats: Sequence[Annotated[str, _like(_CHAT, "a number in quotes")]] = Field(
         default=[],
-        description="Chats in which everybody is answered.",
+        description="Chats in which everyone gets answers.",
         json_schema_extra={"allowed": "a list of numbers in quotes"},
     )
 
     @property
     def notice(self) -> str:
-        """Who is answered, or that nobody is; empty where Telegram is not set up."""
+        """Who gets answers, or that nobody does; empty if Telegram is not configured."""
         if self.token is None:
             return ""
         answered = _answered(self.allowed_users, self.allowed_chats, "chat")

@@ -12,8 +12,8 @@
               ├─ gateway         config/gateway.py
               └─ mcp_servers     tools/settings.py
 
-`all_keys()` is what messages, completion and the documentation are made from, so
-a setting added to its package appears everywhere by itself.
+Error messages, completion and the documentation are generated from `all_keys()`, so a new
+setting appears everywhere.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +66,7 @@ class Settings(Section):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One key: what it is, what it may be, what it is when nobody sets it."""
+    """One key with its range, default and description."""
 
     path: KeyPath
     allowed: str
@@ -74,7 +74,7 @@ class Setting:
     description: str
     choices: tuple[str, ...]
     is_text: bool
-    is_many: bool  # a list or a map, which is one setting all the same
+    is_many: bool  # a list or a map
     is_private: bool  # a map whose values are never shown
     nullable: bool
     example: Any
@@ -85,12 +85,12 @@ class Setting:
 
     @property
     def variable(self) -> str | None:
-        """The environment variable; None where the key holds a name that a variable cannot spell."""
+        """The environment variable; None if the key contains a user-chosen name."""
         return None if any(map(is_any_name, self.path)) else PREFIX + "__".join(self.path).upper()
 
 
 def is_any_name(name: str) -> bool:
-    """Whether a part of a setting's path, such as `<model>`, stands for a name that the user chooses."""
+    """Whether a part of a path, such as `<model>`, is a placeholder for a name that the user chooses."""
     return name.startswith("<")
 
 
@@ -102,24 +102,24 @@ def all_keys() -> tuple[Setting, ...]:
 
 @cache
 def sections() -> Mapping[KeyPath, type[Section]]:
-    """Every group of settings by its path, the tree itself left out."""
+    """Every section by its path, without the root."""
     return dict(_groups(Settings, ()))
 
 
 def setting_at(path: KeyPath) -> Setting | None:
-    """The setting that a path names, with `<model>` standing for any name."""
+    """The setting at a path; `<model>` matches any name."""
     return next((setting for setting in all_keys() if fits(path, setting.path)), None)
 
 
 def is_section(path: KeyPath) -> bool:
-    """Whether settings lie below this path."""
+    """Whether the path is a section."""
     return any(
         len(path) < len(setting.path) and fits(path, setting.path[: len(path)]) for setting in all_keys()
     )
 
 
 def path_of(key: str) -> KeyPath:
-    """A dotted key as a path. A chosen name may hold dots: what follows it is known, so it is found."""
+    """A dotted key as a path. User-chosen names may contain dots; the known parts around them delimit them."""
     for setting in all_keys():
         place = next((n for n, name in enumerate(setting.path) if is_any_name(name)), None)
         if place is None:
@@ -132,14 +132,14 @@ def path_of(key: str) -> KeyPath:
 
 
 def fits(path: KeyPath, pattern: KeyPath) -> bool:
-    """Whether a path is the pattern with a name in place of each `<model>`."""
+    """Whether a path matches a pattern in which `<model>` stands for any name."""
     return len(path) == len(pattern) and all(
         want == have or is_any_name(want) for have, want in zip(path, pattern, strict=True)
     )
 
 
 def _below(field: FieldInfo, path: KeyPath) -> tuple[type[Section], KeyPath] | None:
-    """The section that a field opens and its path; None for a field that holds a value."""
+    """The section of a field and its path; None for a field with a value."""
     kind = field.annotation
     if get_origin(kind) is Mapping:
         return get_args(kind)[1], (*path, f"<{_extra(field)['names']}>")
@@ -149,7 +149,7 @@ def _below(field: FieldInfo, path: KeyPath) -> tuple[type[Section], KeyPath] | N
 
 
 def _extra(field: FieldInfo) -> Mapping[str, Any]:
-    """What a field says about itself beyond types and limits."""
+    """The field's `json_schema_extra`."""
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 

@@ -4,7 +4,7 @@
     [ head ][ ------------- middle ------------- ][ tail ]│
                                      target_ratio ─┘      └─ threshold
 
-Only ranges and defaults are here; what a value does is in the file of its phase.
+Only ranges and defaults are here; the compaction phases implement the settings.
 """
 
 from collections.abc import Sequence
@@ -30,17 +30,17 @@ class ContextSettings(Section):
     engine: str = Field(
         default="compressor",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$",
-        description="The context engine: compressor, lcm (lossless), or the name of an installed engine.",
+        description="The context engine: compressor, lcm (lossless), or the name of a plugin engine.",
         json_schema_extra={"allowed": "an engine's name (letters, digits, - and _)"},
     )
 
 
 class PluginSettings(Section):
-    """Which plugins are used. The code of any other plugin never runs, unless `context.engine` names it."""
+    """Which plugins are loaded. The code of other plugins never runs, unless `context.engine` names one."""
 
     enabled: Sequence[Annotated[str, StringConstraints(min_length=1)]] = Field(
         default=[],
-        description="Plugins that are loaded: their engines can be chosen, their tools and commands are offered.",
+        description="Plugins to load. Their engines become selectable, and their tools and commands available.",
         json_schema_extra={"allowed": "a list of plugin names"},
     )
 
@@ -53,7 +53,7 @@ class CompressionSettings(Section):
 
     enabled: bool = Field(
         default=True,
-        description="Compact automatically. When false, only compressing by hand makes it smaller.",
+        description="Compact automatically. If false, only `/compress` and `plimsoll compress` compact.",
     )
     threshold: float = Field(
         default=0.50,
@@ -65,21 +65,19 @@ class CompressionSettings(Section):
         default=0.20,
         ge=0.10,
         le=0.80,
-        description="Share of the threshold's tokens that the newest messages keep.",
+        description="Token budget of the newest messages, as a share of the threshold's tokens.",
     )
-    protect_last_n: int = Field(
-        default=20, ge=1, description="At least this many of the newest messages stay."
-    )
+    protect_last_n: int = Field(default=20, ge=1, description="Minimum number of newest messages to keep.")
     target_tokens: int | None = Field(
         default=None,
         ge=1,
-        description="Tokens of the compacted messages, tool schemas not counted. Null: a third of what the "
-        "system prompt, the first exchange and the tool schemas leave of the threshold; under policy cost about "
-        "10 000.",
+        description="Target size of the compacted messages in tokens, without tool schemas. Null: a third of the "
+        "room that the system prompt, the first exchange and the tool schemas leave below the threshold; about "
+        "10,000 with policy cost.",
     )
     evidence: bool = Field(
         default=True,
-        description="Append exact quotes (ids, paths, values, errors) after the summary, within the target size.",
+        description="Append exact quotes (ids, paths, values, errors) to the summary, within the target size.",
     )
     background: bool = Field(
         default=True,
@@ -87,17 +85,16 @@ class CompressionSettings(Section):
     )
     policy: Literal["threshold", "cost"] = Field(
         default="threshold",
-        description="When to act, and how deep: at the threshold; or cost, which summarises earlier, or only clears "
-        "old tool results, where prices say that it pays, and leaves a lighter view. It spends least and remembers "
-        "a little less.",
+        description="When and how far to compact. threshold: at the threshold. cost: as soon as it saves money, "
+        "to a smaller result, or by only clearing old tool results. cost is cheapest and keeps slightly fewer facts.",
     )
 
 
 class AuxiliaryCompressionSettings(Section):
-    """The model that writes the summaries."""
+    """The summary model."""
 
     model: str | None = Field(
-        default=None, min_length=1, description="Model that writes summaries. Null: detect."
+        default=None, min_length=1, description="The summary model. Null: chosen automatically."
     )
     provider: str = provider_field(
         AUXILIARY_PROVIDERS, "Provider of the summary model; main means the main model's provider."
@@ -107,7 +104,7 @@ class AuxiliaryCompressionSettings(Section):
         default=10.0,
         gt=0,
         description="Seconds without a new token after which a turn stops waiting for the summary model "
-        "and continues with a summary written by code. Raise it for a slow model on your own machine.",
+        "and uses a summary written by code. Raise it for a slow local model.",
     )
 
     @model_validator(mode="after")
@@ -117,6 +114,6 @@ class AuxiliaryCompressionSettings(Section):
 
 
 class AuxiliarySettings(Section):
-    """Models that do side work."""
+    """Models for auxiliary tasks."""
 
     compression: AuxiliaryCompressionSettings = Field(default_factory=AuxiliaryCompressionSettings)

@@ -8,20 +8,21 @@ _TITLES = {
 }
 _INTRODUCTION = """# Translation between the dialects
 
-A client of either dialect works with an upstream of the other one: requests, answers, streams and errors are
-translated. Each field of a request has one of three fates.
+A client of either dialect works with an upstream of the other one. The gateway translates requests, replies, streams
+and errors. It handles each request field in one of three ways:
 
-- **mapped**: it has an equivalent.
-- **dropped**: it has none. It is left out, and the response header `x-plimsoll-dropped` names it. So is a field that
-  is not in these tables, and one that the model does not take (`temperature` for a model that thinks).
-- **refused**: the answer would be wrong without it. The gateway answers 400 in the client's dialect and names the
-  field.
+- **mapped**: the field has an equivalent.
+- **dropped**: the field has no equivalent. It is omitted and listed in the response header `x-plimsoll-dropped`.
+  Fields that are not in these tables are dropped too, and so are fields that the model does not accept
+  (`temperature` for a reasoning model).
+- **refused**: the answer would be wrong without the field. The gateway returns 400 in the client's dialect and names
+  the field.
 
-`a.b` is a field of a field. `a[x]` is an object in `a` whose role or type is x, and `*` stands for any. A row also
-holds for the fields below it. Values under "no effect" count as if the field was not there.
+`a.b` is field `b` of `a`. `a[x]` is an object in `a` whose role or type is `x`; `*` matches any. A row also applies
+to nested fields. A value under "no effect" is treated as if the field were missing.
 
 Effort and budget: `minimal` 1,024 tokens, `low` 2,048, `medium` 8,192, `high` 24,576, `xhigh` 32,768, `max` 65,536.
-A budget becomes the largest effort that it pays for.
+A budget becomes the largest effort that fits it.
 
 """
 

@@ -3,9 +3,9 @@
     model:
       name: claude-sonnet-4.5
       cards:
-        claude-sonnet-4.5: {window: 1000000}     overrides one fact of the shipped card
+        claude-sonnet-4.5: {window: 1000000}     overrides one value of the shipped card
 
-A card that is not named here is taken as it was shipped.
+Models that are not listed use the shipped card.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -33,7 +33,7 @@ def _endpoint(address: str) -> str:
         raise PydanticCustomError("endpoint", "it must be an http:// or https:// address")
     if password_or_user or any(is_secret_parameter(name) for name, _ in parse_qsl(parts.query)):
         raise PydanticCustomError(
-            "endpoint", "it carries a secret; leave that out and set the provider's environment variable"
+            "endpoint", "it contains a secret; remove it and set the provider's environment variable"
         )
     return address
 
@@ -42,7 +42,7 @@ Endpoint = Annotated[str, AfterValidator(_endpoint)]
 
 
 def require_endpoint(provider: str, base_url: str | None, known: Collection[str]) -> None:
-    """Refuse a provider that Plimsoll does not know by name unless an address comes with it."""
+    """Reject an unknown provider that has no `base_url`."""
     if provider not in known and base_url is None:
         raise PydanticCustomError(
             "between_keys",
@@ -52,7 +52,7 @@ def require_endpoint(provider: str, base_url: str | None, known: Collection[str]
 
 
 def provider_field(known: Collection[str], description: str) -> Any:
-    """The field for a provider's name: one of `known`, or any name that comes with a base_url."""
+    """The field for a provider's name: one of `known`, or any name with a `base_url`."""
     allowed = f"one of {', '.join(known)}, or any name together with base_url"
     return Field(
         default="auto", min_length=1, description=description, json_schema_extra={"allowed": allowed}
@@ -60,47 +60,50 @@ def provider_field(known: Collection[str], description: str) -> Any:
 
 
 def endpoint_field(description: str) -> Any:
-    """The field for an OpenAI-compatible address."""
+    """The field for an OpenAI-compatible endpoint."""
     extra: dict[str, Any] = {"allowed": "an http:// or https:// address, or null"}
     return Field(default=None, description=description, json_schema_extra=extra)
 
 
 class PriceOverrides(Section):
-    """Prices in USD per million tokens that replace those of the shipped card."""
+    """Prices in USD per million tokens that override the shipped card."""
 
-    input: float | None = Field(default=None, ge=0, description="Price of a million input tokens in USD.")
-    output: float | None = Field(default=None, ge=0, description="Price of a million output tokens in USD.")
+    input: float | None = Field(default=None, ge=0, description="USD per million input tokens.")
+    output: float | None = Field(default=None, ge=0, description="USD per million output tokens.")
     cache_read: float | None = Field(
-        default=None, ge=0, description="Price of a million tokens read from the cache."
+        default=None, ge=0, description="USD per million tokens read from the cache."
     )
     write_5m: float | None = Field(
-        default=None, ge=0, description="Price of a million tokens cached for 5 minutes."
+        default=None, ge=0, description="USD per million tokens written to the cache for 5 minutes."
     )
     write_1h: float | None = Field(
-        default=None, ge=0, description="Price of a million tokens cached for 1 hour."
+        default=None, ge=0, description="USD per million tokens written to the cache for 1 hour."
     )
 
 
 class CardOverrides(Section):
-    """Facts about one model that replace those of the shipped card; null keeps the shipped one."""
+    """Facts about one model that override the shipped card; null keeps the shipped value."""
 
     window: int | None = Field(default=None, ge=1024, description="Context window in tokens.")
-    output_cap: int | None = Field(default=None, ge=1, description="Most tokens that one reply may have.")
+    output_cap: int | None = Field(default=None, ge=1, description="Maximum tokens of one reply.")
     prices: PriceOverrides = Field(default_factory=PriceOverrides)
     cache_minimum: int | None = Field(
         default=None, ge=0, description="Prefixes shorter than this many tokens are never cached."
     )
     efforts: Sequence[str] | None = Field(
         default=None,
-        description="Values of OpenAI's reasoning_effort that the model accepts. Empty: it refuses the field.",
+        description="Values of OpenAI's reasoning_effort that the model accepts. Empty: it accepts none.",
+        json_schema_extra={"allowed": "a list of effort names such as low, or null"},
     )
 
 
 class ModelSettings(Section):
-    """The model that answers, and what Plimsoll takes as true about it."""
+    """The main model and what Plimsoll knows about it."""
 
     name: str | None = Field(
-        default=None, min_length=1, description="Name of the main model. Null: none chosen."
+        default=None,
+        min_length=1,
+        description="Name of the main model. Null: use the first available provider's default.",
     )
     provider: str = provider_field(PROVIDERS, "Provider of the main model; auto derives it from the name.")
     base_url: Endpoint | None = endpoint_field("OpenAI-compatible endpoint of the main model.")
@@ -110,11 +113,11 @@ class ModelSettings(Section):
     max_output_tokens: int | None = Field(
         default=None,
         ge=1,
-        description="Most tokens that one reply may have. Null: from its card. Clients of the gateway get no more.",
+        description="Maximum tokens of one reply, also for clients of the gateway. Null: from its card.",
     )
     cards: Mapping[str, CardOverrides] = Field(
         default_factory=dict,
-        description="Facts that replace those of the shipped model cards, by model name.",
+        description="Overrides of the shipped model cards, by model name.",
         json_schema_extra={"names": "model"},
     )
 
@@ -130,12 +133,12 @@ class ModelSettings(Section):
         return self
 
     def card(self, betas: Collection[str] = ()) -> ModelCard:
-        """The card of the main model, with the facts that the configuration changes."""
+        """The card of the main model with the configured overrides."""
         changed = {name: c.model_dump(exclude_none=True) for name, c in self.cards.items()}
         return card_for(self.name or "", changed, betas)
 
     def prompt_limit(self) -> int:
-        """The most tokens that a prompt may have: the stated window, within what the card allows."""
+        """Maximum tokens of a prompt: the configured window, limited by the card."""
         card = self.card()
         if self.context_length is None:
             return card.prompt_limit

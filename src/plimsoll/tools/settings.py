@@ -6,8 +6,8 @@
       docs:    {command: docs-server, args: [--fast], env: {TOKEN: "${DOCS_TOKEN}"}}
       search:  {url: "https://mcp.example.com/mcp", headers: {Authorization: "Bearer ${SEARCH_TOKEN}"}}
 
-`${NAME}` stands for an environment variable and is read when a server is started, so that
-no key has to be in the file. The values of `env` and `headers` are never shown.
+`${NAME}` refers to an environment variable and is read when a server starts, so no secret
+needs to be in the file. The values of `env` and `headers` are never shown.
 """
 
 import re
@@ -28,7 +28,7 @@ _SECRET = re.compile(
 def _address(url: str) -> str:
     if _SECRET.search(url):
         raise PydanticCustomError(
-            "endpoint", "it carries a secret; write ${NAME} in its place and set that environment variable"
+            "endpoint", "it contains a secret; replace it with ${NAME} and set that environment variable"
         )
     if not _ADDRESS.fullmatch(url):
         raise PydanticCustomError("endpoint", "it must be an http:// or https:// address")
@@ -36,73 +36,75 @@ def _address(url: str) -> str:
 
 
 class TerminalSettings(Section):
-    """What the terminal may do without asking, and where."""
+    """Which commands run without asking, and where."""
 
     allow: Sequence[str] = Field(
         default=[],
-        description="Programs that run without asking, such as `pytest` or `git commit`; `*` is every command.",
+        description="Programs that run without asking, such as `pytest` or `git commit`; `*` allows every command.",
         json_schema_extra={
-            "allowed": "a list of programs, with a subcommand where you like",
+            "allowed": "a list of programs, optionally with a subcommand",
             "example": ["pytest"],
         },
     )
     sandbox: bool = Field(
         default=False,
-        description="Whether commands run in bubblewrap, where they can change only the project's files.",
+        description="Run commands in bubblewrap, where they can change only the project's files.",
     )
-    network: bool = Field(default=False, description="Whether commands in the sandbox reach the network.")
+    network: bool = Field(default=False, description="Allow network access in the sandbox.")
 
 
 class ToolSettings(Section):
-    """What holds for all tools."""
+    """Limits for all tools."""
 
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)
 
     timeout: float = Field(
-        default=120.0, gt=0, le=3600, description="Seconds after which a command or a search is ended."
+        default=120.0, gt=0, le=3600, description="Seconds after which a command or a search is terminated."
     )
     output_limit: int = Field(
         default=30_000,
         ge=1_000,
-        description="Characters of one tool result that the model sees; longer ones keep beginning and end.",
+        description="Maximum characters of a tool result for the model; longer results keep their beginning and end.",
     )
 
 
 class McpServerSettings(Section):
-    """One MCP server: a command that is started, or an address that is called."""
+    """One MCP server: a program to start or an address to connect to."""
 
     command: str | None = Field(
         default=None,
         min_length=1,
-        description="Program that is the server, spoken to over its input and output.",
+        description="Program to start; it communicates over standard input and output.",
         json_schema_extra={"example": "docs-server"},
     )
     args: Sequence[str] = Field(
         default=[],
-        description="Arguments of the program.",
-        json_schema_extra={"allowed": "a list of texts, numbers in quotes"},
+        description="Arguments for the program.",
+        json_schema_extra={"allowed": "a list of strings; quote numbers"},
     )
     env: dict[str, str] = Field(
         default={},
-        description="Variables of the program; ${NAME} is one of yours. Values are never shown.",
+        description="Environment variables for the program; ${NAME} inserts one of yours. Values are never shown.",
         json_schema_extra={
-            "allowed": "names with texts, numbers in quotes",
+            "allowed": "names and strings; quote numbers",
             "private": True,
             "example": {"DOCS_TOKEN": "${DOCS_TOKEN}"},
         },
     )
     url: Annotated[str, AfterValidator(_address)] | None = Field(
         default=None,
-        description="Address of a server over HTTP; ${NAME} is a variable of yours.",
+        description="Address of an HTTP server; ${NAME} inserts an environment variable.",
         json_schema_extra={"allowed": "an http:// or https:// address, or null"},
     )
     headers: dict[str, str] = Field(
         default={},
-        description="Headers of every request; ${NAME} is a variable of yours. Values are never shown.",
-        json_schema_extra={"allowed": "names with texts, numbers in quotes", "private": True},
+        description="Headers for every request; ${NAME} inserts an environment variable. Values are never shown.",
+        json_schema_extra={"allowed": "names and strings; quote numbers", "private": True},
     )
-    timeout: float = Field(default=60.0, gt=0, description="Seconds that connecting and each call may take.")
-    enabled: bool = Field(default=True, description="Whether the server is used.")
+    timeout: float = Field(
+        default=60.0, gt=0, description="Timeout in seconds for connecting and for each call."
+    )
+    enabled: bool = Field(default=True, description="Use this server.")
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> "McpServerSettings":
