@@ -132,7 +132,7 @@ def chatted(home, config, tool, **arguments):
 
 def test_tools_timeout_ends_a_command(home):
     given, _ = chatted(home, "tools:\n  timeout: 0.5\n", "terminal", command="sleep 60")
-    assert "[timed out after 0.5 s; the command and its children were ended]" in given
+    assert "[timed out after 0.5 s; the command and its child processes were terminated]" in given
 
 
 def test_tools_output_limit_shortens_what_the_model_sees(home):

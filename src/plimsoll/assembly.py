@@ -286,7 +286,7 @@ async def join_conversation(
         conversation = await Conversation.open(archive, found.id, holder, parts)
         await conversation.begin(system_prompt)
         stack.pop_all()  # from here on everything is closed with the conversation
-    taken = "The tool {} of a plugin is left out, because another tool has that name."
+    taken = "The plugin tool {} was skipped, because another tool has that name."
     notices = [*resolved.problems, *(taken.format(tool.name) for tool in added if tool not in box)]
     notices += [*_notices(settings, card), *_server_notices(shared.servers.problems)]
     return OpenConversation(
@@ -375,7 +375,7 @@ def _server_notices(problems: Mapping[str, str]) -> Iterator[str]:
         off = f"plimsoll config set {shlex.quote(f'{key}.enabled')} false"
         yield (
             f"{why.rstrip('.')}. The chat continues without the tools of {name}; "
-            f"correct {key} in config.yaml, or leave it out with `{off}`."
+            f"correct {key} in config.yaml, or disable it with `{off}`."
         )
 
 

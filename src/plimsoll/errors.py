@@ -88,7 +88,7 @@ class ArchiveError(UserError):
     @property
     def public(self) -> str:
         """Without the path or the address, which say where the conversations of all owners are."""
-        return "The archive does not answer. Try again in a moment; the log of the gateway says why."
+        return "The archive does not answer. Try again in a moment; the gateway's log states the reason."
 
 
 class UnknownSession(UserError):
@@ -242,9 +242,9 @@ class SummaryLate(SummaryFailed):
 def advice_on(error: OSError) -> str:
     """What a person can do about a write that failed, as one sentence."""
     if error.errno in _FULL:
-        return "Free some space there."
+        return "Free some disk space."
     if error.errno in _FORBIDDEN:
         return "Check its permissions."
     if error.errno == errno.EROFS:
-        return "That place is read-only; name another one."
+        return "That location is read-only; choose another one."
     return "Check the path."

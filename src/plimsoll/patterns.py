@@ -102,7 +102,7 @@ def _refuse_too_large(pattern: str, groups: int, expanded: int) -> None:
         raise UserError(f"{_shown(pattern)} has more than {MOST_GROUPS} groups.")
     if expanded > MOST_EXPANDED:
         raise UserError(
-            f"{_shown(pattern)} stands for more than {MOST_EXPANDED:,} items once its repeats are multiplied. "
+            f"{_shown(pattern)} expands to more than {MOST_EXPANDED:,} items. "
             "Use * or + instead of the inner ones."
         )
 

@@ -72,7 +72,7 @@ def test_the_agents_tool_keeps_its_name_and_that_is_said(tmp_path):
     with ScriptedServer([call("grep_past"), say("Found.")], model="claude-sonnet-5") as server:
         events, view, _ = talk(server, tmp_path, WithTool(), tools=[mine])
     assert text_of(view[3]) == "mine"
-    assert sum("grep_past was left out" in one for one in sentences(events)) == 1
+    assert sum("grep_past was skipped" in one for one in sentences(events)) == 1
 
 
 def test_an_engines_tool_that_crashes_is_a_result(tmp_path):

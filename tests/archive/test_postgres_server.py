@@ -174,7 +174,7 @@ def test_a_write_that_was_cut_off_at_its_commit_is_done_again_only_where_that_is
             await _cut_off(db, here)
         return len(tries)
 
-    with pytest.raises(ArchiveError, match="not known whether what was being saved is stored"):
+    with pytest.raises(ArchiveError, match="unknown whether the last change was stored"):
         driver.run(lambda archive: archive._database.write(work))
     assert len(tries) == 1
     tries.clear()
@@ -236,12 +236,12 @@ def test_a_password_that_is_wrong_is_told_and_never_shown(here: Server):
     said = refusal(here.url(user="locked", password="hunter2"))
     assert "the user name or the password is wrong. Correct archive.url" in said
     assert "hunter2" not in said
-    assert "wants a password" in refusal(here.url(user="locked"))
+    assert "needs a password" in refusal(here.url(user="locked"))
 
 
 def test_a_database_or_user_that_is_missing_is_named(here: Server):
-    assert "no database 'nowhere'. Make it with `createdb nowhere`" in refusal(here.url(database="nowhere"))
-    assert "knows no user 'nobody'" in refusal(here.url(user="nobody"))
+    assert "no database 'nowhere'. Create it with `createdb nowhere`" in refusal(here.url(database="nowhere"))
+    assert "there is no user 'nobody'" in refusal(here.url(user="nobody"))
 
 
 def test_a_server_that_cannot_be_reached_is_told_with_the_setting(tmp_path: Path):

@@ -298,7 +298,7 @@ def test_the_archive_is_where_the_setting_says(tmp_path: Path):
     assert archive_file("sqlite:///srv/a%20b.db", tmp_path) == Path("/srv/a b.db")
     assert archive_file("postgresql://me:secret@host/db", tmp_path) is None
     for wrong in ("mysql://me:secret@host/db", "postgresql://host/db?password=secret", "archive.db"):
-        with pytest.raises(SettingError, match=r"archive\.url is refused") as refused:
+        with pytest.raises(SettingError, match=r"archive\.url is invalid") as refused:
             archive_file(wrong, tmp_path)
         assert "secret" not in str(refused.value)
 

@@ -27,5 +27,5 @@ def test_a_damaged_archive_is_told_without_its_path(tmp_path: Path) -> None:
         assert "archive.db" not in one.text
         assert "sqlite" not in one.text.lower()
     assert answers[0].json()["detail"] == (
-        "The archive does not answer. Try again in a moment; the log of the gateway says why."
+        "The archive does not answer. Try again in a moment; the gateway's log states the reason."
     )

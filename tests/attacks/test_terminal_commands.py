@@ -167,13 +167,13 @@ def test_a_program_that_the_project_could_replace_is_asked_about(tmp_path: Path)
     (place.root / "bin" / "ls").symlink_to("../canary")
     for first in (f"{place.root}/bin", ".", ""):
         place.environment = {**place.environment, "PATH": f"{first}:{os.environ['PATH']}"}
-        assert "project itself" in (asks("ls", place) or "")
+        assert "that the project could replace" in (asks("ls", place) or "")
 
 
 def test_outside_of_the_project_everything_is_asked_about(tmp_path: Path) -> None:
     place = project_with_traps(tmp_path)
     place.directory = place.root.parent
-    assert "outside of" in (asks("ls", place) or "")
+    assert "outside" in (asks("ls", place) or "")
 
 
 def test_what_follows_cd_must_be_harmless_in_both_directories(tmp_path: Path) -> None:

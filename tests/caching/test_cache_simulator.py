@@ -169,13 +169,13 @@ def test_the_automatic_marker_stands_on_the_last_block():
 def test_the_automatic_marker_has_a_lifetime_and_a_place_in_the_order():
     bill = CacheSimulator().request(0, prompt_of(10), CLAUDE, automatic="1h")
     assert (bill.write_1h, bill.write_5m) == (10_000, 0)
-    assert "behind a 5m" in refused([Breakpoint(3)], automatic="1h")
+    assert "after a 5m" in refused([Breakpoint(3)], automatic="1h")
     mixed = CacheSimulator().request(0, prompt_of(10), CLAUDE, [Breakpoint(3, "1h")], automatic="5m")
     assert (mixed.write_1h, mixed.write_5m) == (4_000, 6_000)
 
 
 def test_a_1h_entry_behind_a_5m_entry_is_refused():
-    assert "behind a 5m" in refused([Breakpoint(1), Breakpoint(2, "1h")])
+    assert "after a 5m" in refused([Breakpoint(1), Breakpoint(2, "1h")])
 
 
 @pytest.mark.parametrize("part", [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": ""}])

@@ -55,9 +55,9 @@ def test_the_host_says_where_requests_go_and_the_provider_where_the_host_is_unkn
 @pytest.mark.parametrize(
     ("model", "provider", "reason"),
     [
-        ("gpt-5", "openai", "gpt-5 takes no cache markers"),
-        ("qwen3", "openrouter", "qwen3 takes no cache markers"),
-        (SONNET, "local", "this provider takes no cache markers"),
+        ("gpt-5", "openai", "gpt-5 accepts no cache breakpoints"),
+        ("qwen3", "openrouter", "qwen3 accepts no cache breakpoints"),
+        (SONNET, "local", "this provider accepts no cache breakpoints"),
     ],
 )
 def test_anything_else_is_off_and_says_why(model, provider, reason):

@@ -293,9 +293,9 @@ def test_a_value_reads_back_as_the_same_value_of_the_same_type(value: Any) -> No
 @pytest.mark.parametrize(
     ("number", "reason", "advice"),
     [
-        (errno.EROFS, "Read-only file system", "That place is read-only; name another one."),
+        (errno.EROFS, "Read-only file system", "That location is read-only; choose another one."),
         (errno.EACCES, "Permission denied", "Check its permissions."),
-        (errno.ENOSPC, "No space left on device", "Free some space there."),
+        (errno.ENOSPC, "No space left on device", "Free some disk space."),
     ],
 )
 def test_a_home_that_cannot_be_written_is_a_sentence_with_what_helps(

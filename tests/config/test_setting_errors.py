@@ -168,7 +168,7 @@ def test_a_model_card_cannot_be_set_by_a_variable(tmp_path: Path) -> None:
 def test_a_server_cannot_be_set_by_a_variable(tmp_path: Path) -> None:
     sentence = told(tmp_path, PLIMSOLL_MCP_SERVERS__X__ENV__TOKEN="hunter2")
     assert sentence.endswith(
-        "mcp_servers is set in config.yaml; a variable cannot spell the name of a server."
+        "mcp_servers is set in config.yaml; a variable name cannot contain the name of a server."
     )
 
 
@@ -181,7 +181,11 @@ def test_a_server_cannot_be_set_by_a_variable(tmp_path: Path) -> None:
         (" docs-server", 2, 'mcp_servers.docs is "docs-server", but it is a section; its keys are command'),
         ("\n    command: x\n    url: http://x", 4, 'mcp_servers.docs.url is "http://x"; it has no effect'),
         ("\n    url: http://x\n    args: [a]", 4, "mcp_servers.docs.args is a list; it has no effect"),
-        ("\n    command: x\n    args: [a, 5]", 4, "mcp_servers.docs.args.1 is 5; it must be a list of strings"),
+        (
+            "\n    command: x\n    args: [a, 5]",
+            4,
+            "mcp_servers.docs.args.1 is 5; it must be a list of strings",
+        ),
         ("\n    command: x\n    args: -v", 4, 'mcp_servers.docs.args is "-v"; it must be a list of strings'),
         ("\n    command: x\n    env: {A: 5}", 4, "mcp_servers.docs.env.A is (not shown); it must be names"),
         (
@@ -213,7 +217,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
     text = "compression:\n  treshold: 1\n  threshold: 2\nmodel:\n  context_length: x\n"
     problems = checked(tmp_path, text, PLIMSOLL_COMPRESSION__TARGET_RATIO="5").problems
     assert [str(problem).rpartition("config.yaml:")[2][:1] for problem in problems] == ["2", "3", "5", "P"]
-    with pytest.raises(SettingError, match="3 settings need correcting"):
+    with pytest.raises(SettingError, match="3 settings are invalid"):
         load_settings(tmp_path, {})
 
 
@@ -317,7 +321,7 @@ def test_a_reply_cannot_be_as_long_as_the_window(tmp_path: Path) -> None:
 
 
 def test_an_unknown_engine_fails_the_check_but_not_the_loading(tmp_path: Path) -> None:
-    assert "no such engine is installed. Did you mean compressor?" in told(
+    assert "there is no engine with that name. Did you mean compressor?" in told(
         tmp_path, "context: {engine: compresor}"
     )
     assert load_settings(tmp_path, {}).settings.context.engine == "compresor"

@@ -59,7 +59,7 @@ def test_renew_gives_another_text_and_the_same_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("add", "a b"), "A key cannot be named 'a b'"),
+        (("add", "a b"), "'a b' is not a valid key name"),
         (("add", "laptop"), "There is a key 'laptop' already"),
         (("revoke", "desk"), "No key has the name 'desk'. There are laptop."),
         (("renew", "desk"), "No key has the name 'desk'"),

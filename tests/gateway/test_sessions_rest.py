@@ -238,7 +238,7 @@ def test_a_model_that_fails_is_told_and_the_message_is_kept(tmp_path: Path, stre
         assert again.status_code == 502
         assert "another Idempotency-Key" in again.json()["detail"]
         assert sessions.say(id, "Hello?", "k2").json()["text"] == "Back."
-        assert texts(sessions.log(id))[1:3] == ["Hello?", "[no answer came: the request failed]"]
+        assert texts(sessions.log(id))[1:3] == ["Hello?", "[no answer: the request failed]"]
 
 
 def test_without_a_model_everything_else_works_and_the_sentence_says_what_is_missing(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_command_that_does_not_only_read_is_refused_with_the_setting_and_waits
             assert sessions.say(id, "Tidy up.").json()["text"] == "I left it alone."
         told = result_of(sessions, id)
     assert (project / "build").is_dir()
-    assert "runs `rm`, which is not known to only read" in told
+    assert "runs `rm`, which is not known to be read-only" in told
     assert "tools.terminal.allow" in told
 
 

@@ -104,8 +104,8 @@ def test_an_unknown_engine_means_the_built_in_one_and_a_sentence(place):
     found = chosen(place, "mime")
     assert type(found.engine) is ContextCompressor
     assert found.problems == (
-        "context.engine is 'mime', but no engine is called so. Did you mean mine? The built-in compressor is used; "
-        "`plimsoll plugins use NAME` chooses another.",
+        "context.engine is 'mime', but there is no engine with that name. Did you mean mine? "
+        "The built-in compressor is used; `plimsoll plugins use NAME` chooses another.",
     )
 
 
@@ -211,7 +211,9 @@ def test_a_secret_in_a_plugins_error_is_not_shown(place):
 
 
 def test_an_enabled_plugin_that_is_not_there_is_told(place):
-    assert "plugins.enabled: no plugin is called 'nope'" in chosen(place, "compressor", "nope").problems[0]
+    assert (
+        "plugins.enabled: there is no plugin called 'nope'" in chosen(place, "compressor", "nope").problems[0]
+    )
 
 
 def test_an_engine_that_is_enabled_instead_of_named_is_told(place):
@@ -260,7 +262,7 @@ def test_config_check_fails_for_an_unknown_or_broken_engine_and_says_where(place
     unknown = place.run("config", "check")
     assert unknown.returncode == 2
     assert (
-        "config.yaml:3: context.engine is 'mime', but no engine is called so. Did you mean mine?"
+        "config.yaml:3: context.engine is 'mime', but there is no engine with that name. Did you mean mine?"
         in unknown.stderr
     )
     place.config("# mine\ncontext:\n  engine: broken\n")

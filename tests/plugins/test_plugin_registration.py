@@ -73,7 +73,7 @@ def test_of_two_tools_with_one_name_the_first_stays_and_that_is_said(place):
     place.general("more", NOTES)
     found = resolved(place, "notes", "more")
     assert [tool.name for tool in found.tools] == ["note", "shout"]
-    assert "plugin 'more' brings a second tool 'note'; it is left out." in found.problems
+    assert "plugin 'more' registers another tool called 'note'; it was skipped." in found.problems
 
 
 def test_a_tool_without_a_handler_is_a_broken_plugin(place):
@@ -99,4 +99,4 @@ def test_a_manifest_that_cannot_be_read_is_told(place):
     place.general("notes", NOTES, manifest="name: [\n")
     assert "plugin.yaml cannot be read" in resolved(place, "notes").problems[0]
     place.general("other", NOTES, manifest="- a list\n")
-    assert "holds no keys" in resolved(place, "other").problems[0]
+    assert "contains no keys" in resolved(place, "other").problems[0]

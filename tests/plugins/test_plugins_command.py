@@ -44,7 +44,7 @@ def test_list_as_json(place):
 
 def test_an_engine_that_is_named_and_missing_is_seen_in_the_list(place):
     place.config("context:\n  engine: gone\n")
-    assert "× gone is named in context.engine and not there" in place.run("plugins", "list").stdout
+    assert "× gone is set in context.engine but does not exist" in place.run("plugins", "list").stdout
 
 
 @pytest.mark.parametrize("code", ["raise RuntimeError('no disk')\n", "def register(ctx: broken\n", "x = 1\n"])
@@ -93,7 +93,7 @@ def test_use_writes_the_file_where_there_is_none(place):
         ("mime", "Did you mean mine?"),
         ("broken", "No module named 'nowhere'"),
         ("theirs", "not trusted"),
-        ("../x", "no engine is called so"),
+        ("../x", "there is no engine with that name"),
     ],
 )
 def test_use_refuses_what_does_not_work_and_changes_nothing(place, name, sentence):
@@ -164,7 +164,7 @@ def test_check_names_every_property_and_shows_what_breaks_one(place):
     assert "kept    input is untouched" in done.stdout
     assert "BROKEN  newest request stays word for word" in done.stdout
     assert "messages: " in done.stdout
-    assert " of 12 properties kept in 10 conversations" in done.stdout
+    assert " of 12 properties hold in 10 conversations" in done.stdout
     assert sorted(path.name for path in place.home.iterdir()) == ["plugins"]
 
 
@@ -182,7 +182,7 @@ def test_new_writes_an_engine_that_serves_as_it_is(place):
     checked = place.run("plugins", "check", "keep-ends", "--examples", "10")
     assert checked.returncode == 0, checked.stdout
     for name, sentence in (
-        ("keep-ends", "is there already"),
+        ("keep-ends", "exists already"),
         ("compressor", "cannot be called"),
         ("a/b", "cannot"),
     ):

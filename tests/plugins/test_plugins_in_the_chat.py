@@ -137,7 +137,7 @@ def test_tools_commands_and_hooks_of_a_plugin_work_in_the_chat(place, tmp_path):
     assert "/fails failed: ValueError: no here" in done.stderr
     assert "/tide" in done.stdout
     assert "nobody leaves" not in done.stdout
-    assert "The tool terminal of a plugin is left out" in done.stderr
+    assert "The plugin tool terminal was skipped" in done.stderr
     seen = [json.loads(line) for line in trace.read_text().splitlines()]
     assert {"after": "compacted"} in seen
     assert any(entry.get("before") == "threshold" for entry in seen)

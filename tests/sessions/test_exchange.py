@@ -87,7 +87,7 @@ def test_whoever_sends_a_message_learns_its_number_before_the_model_is_asked(tmp
 
     heard, stored, _ = run_with(tmp_path, work, [fault(401)])
     assert heard == [2]
-    assert [text_of(one) for one in stored[1:]] == ["Which ships?", "[no answer came: the request failed]"]
+    assert [text_of(one) for one in stored[1:]] == ["Which ships?", "[no answer: the request failed]"]
 
 
 async def left_by_another(conversation, messages, key="k1"):

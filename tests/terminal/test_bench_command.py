@@ -109,7 +109,7 @@ def test_short_conversations_among_long_ones_are_left_out_with_a_note(run: Run, 
     short, long = written(tmp_path / "short.json", 3), written(tmp_path / "long.json", 60)
     result = run(short, long, "--window", "16K", "--json")
     assert [Path(one["source"]).name for one in lines(result)] == ["long.json"]
-    assert "short.json: too short to measure, left out" in result.stderr
+    assert "short.json: too short to measure, skipped" in result.stderr
 
 
 def test_no_file_and_no_example_says_what_to_name(run: Run):

@@ -234,7 +234,7 @@ def test_search_and_recall_bring_back_what_was_said(home):
         done = chat(home, said=said, config=configured(server))
     assert "this session · message 5 · assistant" in done.stdout
     assert KEEPER["content"] in done.stdout
-    assert "Nothing in this session has the handle h:0000000000." in done.stderr
+    assert "No content in this session has the handle h:0000000000." in done.stderr
     assert done.returncode == 1
 
 
@@ -361,4 +361,4 @@ def test_a_session_goes_on_with_the_model_that_it_was_last_with(home):
         assert server.requests[-1].body["model"] == "gpt-5-mini", first.stderr
         done = talked(home, "--continue", "-q", "again", **at)
         assert server.requests[-1].body["model"] == "gpt-5-mini"
-    assert "🧭 Model: gpt-5-mini. This session was last with gpt-5-mini." in done.stderr
+    assert "🧭 Model: gpt-5-mini. This session last used gpt-5-mini." in done.stderr

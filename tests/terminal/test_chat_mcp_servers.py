@@ -69,7 +69,7 @@ def test_servers_that_do_not_start_are_told_with_what_to_change_and_the_others_s
     assert done.stdout == "It gave 3.\n"
     assert "the MCP server 'absent' does not start (FileNotFoundError" in absent
     assert "without the tools of absent; correct mcp_servers.absent in config.yaml" in absent
-    assert absent.endswith("or leave it out with `plimsoll config set mcp_servers.absent.enabled false`.")
+    assert absent.endswith("or disable it with `plimsoll config set mcp_servers.absent.enabled false`.")
     assert "it says: no licence [key]. The chat continues without the tools of ends" in ends
     assert "hunter2" not in done.stderr
 
@@ -97,7 +97,7 @@ def test_without_the_package_one_note_says_what_to_install(home, tmp_path):
         config = servers(server, WORKING, ABSENT)
         done = talked(home, "-q", "Hello?", config=config, PYTHONPATH=str(tmp_path))
     assert notes(done) == [
-        "note: MCP servers need one package more: pip install '.[mcp]'. "
+        "note: MCP servers need another package: pip install '.[mcp]'. "
         "The chat continues without the tools of absent, demo."
     ]
 

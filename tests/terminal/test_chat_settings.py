@@ -54,7 +54,7 @@ def test_agent_max_requests_ends_the_turn(home):
     with ScriptedServer(lambda request: call("terminal", command="true")) as server:
         done = talked(home, "-q", "Loop.", config=configured(server, "agent:\n  max_requests: 3\n"))
         assert len(server.requests) == 3
-    assert "This turn has made 3 requests, its limit." in done.stderr
+    assert "This turn has reached its limit of 3 requests" in done.stderr
 
 
 def test_agent_max_seconds_ends_the_turn(home):

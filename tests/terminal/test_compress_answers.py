@@ -81,7 +81,7 @@ class TestRepair:
             ([HI, ASKS, HI, ANSWER], "tool results moved to their calls"),
             (
                 [HI, {"role": "assistant", "content": None}, HI],
-                "1 message given content that a provider takes",
+                "1 message given content that providers accept",
             ),
         ],
     )
@@ -119,14 +119,14 @@ class TestRepair:
 def test_an_empty_conversation_is_refused_and_nothing_is_written(run: Run, tmp_path: Path) -> None:
     result = run("compress", saved(tmp_path, []), "-o", tmp_path / "out.json")
     assert result.exit_code == 2
-    assert "without a single message" in result.stderr
+    assert "without messages" in result.stderr
     assert not (tmp_path / "out.json").exists()
 
 
 class TestTheWindow:
     def test_what_was_not_due_is_compacted_because_the_person_asked(self, run: Run, tmp_path: Path) -> None:
         result = compress(run, saved(tmp_path, long_talk()), "--window", "100K")
-        assert "compaction due at 50,000: not due; compacted because you asked" in result.stdout
+        assert "compaction due at 50,000: not due; compacted on request" in result.stdout
 
     def test_what_was_due_is_not_explained(self, run: Run, tmp_path: Path) -> None:
         result = compress(run, saved(tmp_path, long_talk()), "--window", "8K")
@@ -138,7 +138,7 @@ class TestTheWindow:
         path = saved(tmp_path, [HI, HELLO])
         result = compress(run, path)
         assert ": not due" in result.stdout
-        assert "because you asked" not in result.stdout
+        assert "on request" not in result.stdout
         assert "Unchanged: everything fits the first exchange and the protected tail" in result.stdout
         assert "protected tail" in facts(compress(run, path, "--json"))["reason"]
 

@@ -121,7 +121,7 @@ def test_a_window_is_understood_as_people_write_it(run: Run, tmp_path: Path, typ
         (("--window", "12"), "1024"),
         (("--window", "0"), "'--window': '0' is too small"),
         (("--threshold", "1.5"), "compression.threshold"),
-        (("--output", "-", "--json"), "both want standard output"),
+        (("--output", "-", "--json"), "both write to standard output"),
     ],
 )
 def test_a_bad_option_is_a_sentence_and_exit_code_2(
@@ -333,7 +333,7 @@ def test_what_was_cleared_is_listed_with_its_handle_and_found_in_the_original(ru
     handles = [one["handle"] for one in facts["cleared"]]
     assert handles
     told = run("compress", original, *options, "--summary").stdout
-    assert f"`plimsoll recall {original} HANDLE` brings one back" in told
+    assert f"`plimsoll recall {original} HANDLE` restores one" in told
     assert all(handle in told for handle in handles)
     for one in facts["cleared"]:
         assert len(run("recall", original, one["handle"]).stdout) == one["characters"]

@@ -95,7 +95,7 @@ def test_a_model_that_fails_is_told_and_plimsoll_writes_itself(run, anthropic, t
     (one,) = facts(result)
     assert one["summary_source"] == "deterministic"
     assert "note: no model summary: " in result.stderr
-    assert "Plimsoll wrote the summary itself." in result.stderr
+    assert "code wrote the summary." in result.stderr
     assert KEY not in result.output
     assert validate(json.loads(out.read_text())) == []
 

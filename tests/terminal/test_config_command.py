@@ -121,7 +121,9 @@ def test_explaining_a_key_of_a_server_that_is_not_there_gives_the_default(home: 
 
 
 def test_check_says_in_one_line_that_all_is_good(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run("config", "check").output == f"{home / 'config.yaml'}: no such file, defaults hold, all good\n"
+    assert (
+        run("config", "check").output == f"{home / 'config.yaml'}: no such file, using defaults, no errors\n"
+    )
     (home / "config.yaml").write_text("compression:\n  threshold: 0.4\n  enabled: true\n")
     assert run("config", "check").output == f"{home / 'config.yaml'}: 2 settings, all good\n"
     monkeypatch.setenv("PLIMSOLL_MODEL__NAME", "m")

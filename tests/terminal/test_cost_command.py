@@ -153,14 +153,14 @@ def test_an_hour_through_openrouter_is_billed_as_an_hour_and_says_so(run: Run, t
 
 def test_requests_that_the_model_cannot_take_are_counted_and_said(run: Run, talk: Path, tmp_path: Path):
     assert facts(run(talk, "--model", SONNET, "--json"))["over_window"] == 0
-    assert "as if it took them" not in run(talk, "--model", SONNET).stderr
+    assert "as if they fitted" not in run(talk, "--model", SONNET).stderr
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.yaml").write_text("model: {cards: {claude-sonnet-4.5: {window: 8000}}}")
     result = run(talk, "--model", SONNET, "--json")
     over = facts(result)["over_window"]
     assert 0 < over < 12
-    assert f"talk.json: {over} of 12 requests have more tokens than the 8,000" in result.stderr
+    assert f"talk.json: {over} of 12 requests exceed" in result.stderr
 
 
 def test_where_no_markers_are_sent_no_savings_are_shown(run: Run, talk: Path, tmp_path: Path):
@@ -169,7 +169,7 @@ def test_where_no_markers_are_sent_no_savings_are_shown(run: Run, talk: Path, tm
     (home / "config.yaml").write_text("model: {base_url: 'http://127.0.0.1:8000/v1'}")
     result = run(talk, "--model", SONNET, "--json")
     assert list(facts(result)["strategies"]) == ["none"]
-    assert "takes no cache markers" in result.stderr
+    assert "accepts no cache breakpoints" in result.stderr
     assert "TTL" not in run(talk, "--model", SONNET).stdout
 
 
@@ -182,7 +182,7 @@ def test_a_gap_that_is_no_time_is_refused(run: Run, talk: Path, gap: str):
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
-    [((), "Set one with --model"), (("--model", "no-such-model"), "'no-such-model' is unknown")],
+    [((), "Set --model"), (("--model", "no-such-model"), "'no-such-model' is unknown")],
 )
 def test_without_prices_a_sentence_says_what_to_do(
     run: Run, talk: Path, options: tuple[str, ...], sentence: str
@@ -208,7 +208,7 @@ def test_the_picture_is_a_png(run: Run, talk: Path, tmp_path: Path):
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
     error = run(talk, "--model", SONNET, "--plot", tmp_path / "absent" / "out.png").exception
     assert isinstance(error, UserError)
-    assert "Give --plot another file" in str(error)
+    assert "Pass another file to --plot" in str(error)
 
 
 def test_a_conversation_without_an_answer_costs_nothing(run: Run, tmp_path: Path):

@@ -57,7 +57,7 @@ def test_list_can_be_filtered(run: Run):
     table = run("list", "claude-sonnet").stdout
     assert "claude-sonnet-4.5" in table
     assert "gpt" not in table.split("provider")[0]
-    assert "No known model is called 'zebra'" in run("list", "zebra").stdout
+    assert "No known model matches 'zebra'" in run("list", "zebra").stdout
 
 
 @pytest.mark.parametrize("columns", [60, 80])

@@ -153,7 +153,7 @@ def test_show_prints_the_whole_conversation_also_after_a_compaction(compacted: s
 def test_show_view_prints_what_the_model_sees_and_what_it_stands_for(compacted: str):
     shown = out("show", compacted, "--view")
     assert "CONTEXT COMPACTION" in shown
-    assert "stands for messages 3–5" in shown
+    assert "covers messages 3–5" in shown
     assert "It is the loader." not in shown
     assert [json.loads(line)["role"] for line in out("show", compacted, "--view", "--json").splitlines()] == [
         "system", "user", "assistant", "user",
@@ -204,7 +204,7 @@ def test_delete_asks_first_and_keeps_what_forks_share(session: str):
     child = out("fork", session, "--at", "2").strip()
     assert f"Kept {session}" in out("delete", session, input="n\n")
     assert run("delete", session, input="").exit_code != 0
-    assert "for ever?" in run("delete", session, input="n\n").output
+    assert "permanently?" in run("delete", session, input="n\n").output
     assert "2 of its messages stay" in out("delete", session, "--yes")
     assert "Fix parse_config" in out("show", child)
     assert f"Deleted {child}" in out("delete", child, input="y\n")
@@ -215,7 +215,7 @@ def test_search_shows_where_and_marks_what(session: str):
     shown = out("search", "pytest")
     assert session in shown
     assert "3  assistant" in shown
-    assert "inside of others" in out("search", "arse_conf")
+    assert "inside words" in out("search", "arse_conf")
     assert json.loads(out("search", r"par\w+_config", "--regex", "--json"))["hits"][0]["sequence"] == 2
     assert "Nothing holds 'zebra'" in out("search", "zebra")
     assert "Nothing holds" in out("search", "loader", "--role", "user")

@@ -107,7 +107,7 @@ def test_a_missing_file_is_told_with_the_names_near_it(here, root):
     (root / "lib").mkdir()
     (root / "lib" / "modle.py").touch()
     shown = text(here, "read_file", path="src/modle.py")
-    assert "src/modle.py is not there" in shown
+    assert "src/modle.py does not exist" in shown
     assert "Near it: src/model.py, lib/modle.py" in shown
 
 
@@ -198,7 +198,7 @@ def test_what_cannot_be_written_is_told(here, root):
     (root / "d").mkdir()
     (root / "f").touch()
     assert "d is a directory" in text(here, "write_file", path="d", content="x")
-    assert "f is a file, so nothing can be below it" in text(here, "write_file", path="f/x", content="x")
+    assert "f is a file, not a directory" in text(here, "write_file", path="f/x", content="x")
     assert "half a character" in text(here, "write_file", path="x", content="\ud800")
     assert "cannot" not in text(here, "write_file", path="ok", content="x")
 
@@ -279,7 +279,7 @@ def test_an_edit_outside_of_the_project_needs_approval(here, root):
         ({"old_string": "x", "new_string": "y"}, "path is missing"),
         ({"path": "a", "old_string": "", "new_string": "y"}, "old_string is empty"),
         ({"path": "a", "old_string": "x", "new_string": "x"}, "are the same"),
-        ({"path": "aa", "old_string": "x", "new_string": "y"}, "aa is not there"),
+        ({"path": "aa", "old_string": "x", "new_string": "y"}, "aa does not exist"),
         ({"path": "bin", "old_string": "x", "new_string": "y"}, "not a text file"),
     ],
 )

@@ -73,7 +73,7 @@ def test_tools_of_a_program_are_listed_called_and_mapped(tmp_path):
 def test_a_server_inherits_no_keys_and_destructive_tools_ask(tmp_path):
     async def talk(ask, servers, box):
         assert (await ask("mcp_demo_odd_name_with_spaces", token="OPENAI_API_KEY")).text == "unset"
-        assert "was not run because it may destroy something" in (await ask("mcp_demo_wipe")).text
+        assert "was not run because it is marked as destructive" in (await ask("mcp_demo_wipe")).text
         assert (await ask("mcp_demo_wipe", approve=yes)).text == "wiped"
 
     os.environ["OPENAI_API_KEY"] = "sk-not-for-servers"
@@ -88,7 +88,7 @@ def test_a_server_that_dies_in_a_call_is_an_error_and_the_next_call_starts_it_ag
         died = await ask("mcp_demo_die")
         assert died.is_error
         assert "the MCP server 'demo' ended during the call" in died.text
-        assert "Whether the call had an effect is not known" in died.text
+        assert "The effect of the call is unknown" in died.text
         assert "goodbye with [key]" in died.text
         assert (await ask("mcp_demo_add", a=1, b=1)).text == "2"
         # Killed while nobody looks: the next call does not even notice.

@@ -45,7 +45,7 @@ def test_a_command_that_only_reads_runs_where_nobody_can_be_asked(here):
 
 def test_any_other_command_is_refused_there_and_the_setting_is_named(here):
     told = text(here, "terminal", box=ASKING, command="touch x")
-    assert "runs `touch`, which is not known to only read" in told
+    assert "runs `touch`, which is not known to be read-only" in told
     assert "no user is present to approve it; tools.terminal.allow in config.yaml can allow it" in told
     assert not (here.workplace.root / "x").exists()
 
@@ -221,7 +221,7 @@ def test_the_sandbox_sees_no_other_processes_and_remembers_the_directory(here):
 def test_a_command_in_the_sandbox_that_takes_too_long_is_ended(here):
     bubblewrap()
     result = run(here, call("terminal", command="echo a; sleep 300", timeout=3), box=sandbox())[0].result
-    assert result.text == "a\n[timed out after 3 s; the command and its children were ended]"
+    assert result.text == "a\n[timed out after 3 s; the command and its child processes were terminated]"
 
 
 def test_commands_are_asked_about_in_the_sandbox_too(here):

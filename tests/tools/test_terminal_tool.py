@@ -84,7 +84,7 @@ def test_a_command_that_takes_too_long_is_ended_with_its_children_and_keeps_its_
     command = "echo before; sleep 300 & echo $! > one; sh -c 'echo $$ > two; sleep 301'; echo never"
     result = run(here, call("terminal", command=command, timeout=3))[0].result
     assert result.is_error
-    assert result.text == "before\n[timed out after 3 s; the command and its children were ended]"
+    assert result.text == "before\n[timed out after 3 s; the command and its child processes were terminated]"
     until(lambda: not any(is_running(pid) for pid in pids(here, "one", "two")))
 
 

@@ -111,7 +111,7 @@ class TestClaudeCode:
 
     def test_side_chains_are_left_out_with_a_notice(self) -> None:
         assert "sub-agent" not in self.texts()
-        assert "1 message of side chains (sub-agents) left out" in self.found.notices
+        assert "1 message of side chains (sub-agents) skipped" in self.found.notices
 
     def test_a_branch_that_the_person_left_is_left_out_with_a_notice(self) -> None:
         assert "harbor." not in self.texts()
@@ -146,7 +146,7 @@ class TestClaudeCode:
         assert any("put back in order" in notice for notice in found.notices)
 
     def test_a_session_without_messages_is_refused(self) -> None:
-        assert "without a single message" in refusal('{"type": "summary", "summary": "x", "leafUuid": "y"}')
+        assert "without messages" in refusal('{"type": "summary", "summary": "x", "leafUuid": "y"}')
 
 
 class TestCodex:
@@ -219,13 +219,13 @@ def test_bad_input_is_refused_with_the_place_and_what_was_found(data: bytes, wor
     "empty", ["[]", "[\n]", '{"messages": []}', '{"system": "Be kind.", "messages": [], "model": "m"}']
 )
 def test_a_conversation_without_a_message_is_refused(empty: str) -> None:
-    assert refusal(empty).startswith("it.json is a conversation without a single message")
+    assert refusal(empty).startswith("it.json is a conversation without messages")
 
 
 def test_an_empty_conversation_among_others_is_refused_with_its_line() -> None:
     good = json.dumps(HELLO)
     said = refusal(f'{good}\n\n{{"messages": []}}\n{good}')
-    assert said.startswith("it.json: line 3 is a conversation without a single message")
+    assert said.startswith("it.json: line 3 is a conversation without messages")
 
 
 @pytest.mark.parametrize(

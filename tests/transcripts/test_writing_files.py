@@ -85,7 +85,7 @@ def test_a_device_is_written_to_and_not_replaced() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_a_sentence() -> None:
-    with pytest.raises(UserError, match=r"No space left on device\. Free some space there\."):
+    with pytest.raises(UserError, match=r"No space left on device\. Free some disk space\."):
         write_transcripts("/dev/full", read_transcripts(GOLDEN / "openai_list.json") * 200)
 
 

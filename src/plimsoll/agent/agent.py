@@ -42,9 +42,9 @@ from plimsoll.messages import Message, call_name, text_of, tool_calls
 from plimsoll.tools import Approve, CallOutcome, ToolBox, ToolContext, failed
 
 INTERRUPTED = "[interrupted by the user]"
-UNANSWERED = "[no answer came: the request failed]"
-LEFT = "[no answer came: the process that answered has ended]"
-LOST = "the process that ran it has ended; whether it took effect is not known."
+UNANSWERED = "[no answer: the request failed]"
+LEFT = "[no answer: the process ended]"
+LOST = "the process that ran it has ended; its effect is unknown."
 _MOST_CURES = 6  # of one request: each makes it smaller, so more would not help
 _SMALLEST_ANSWER = 16
 _ENGINE_SHARE = 0.6  # of a deadline
@@ -248,7 +248,7 @@ class Agent:
             except PayloadTooLarge as error:
                 await self._drop_images(error, emit)
         raise UserError(
-            "The request stays too large for the model. Choose one with a larger window, or /new."
+            "The request is still too large for the model. Use a model with a larger window or start a new session."
         )
 
     async def _request(self, turn: Turn, emit: Emit) -> Reply:
@@ -272,8 +272,8 @@ class Agent:
             return
         if not self.compactor.rules.enabled:
             raise UserError(
-                f"{error} Automatic compaction is off (compression.enabled: false): compress by hand, "
-                "or set compression.enabled to true."
+                f"{error} Automatic compaction is off (compression.enabled: false). Compact manually "
+                "(/compress), or set compression.enabled to true."
             ) from error
         event = await self.compact(emit, "overflow")
         if event.outcome != "compacted":

@@ -45,7 +45,7 @@ from plimsoll.context.budget import Budget
 from plimsoll.messages import Message, Wire
 from plimsoll.providers.auxiliary.watch import SummaryWatch
 
-HANGING = "The summary model fell silent (auxiliary.compression.idle_timeout), so code wrote the summary."
+HANGING = "The summary model stopped sending tokens (auxiliary.compression.idle_timeout), so code wrote the summary."
 _MOST_SOURCES = 3
 
 

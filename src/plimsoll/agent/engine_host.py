@@ -30,7 +30,7 @@ T = TypeVar("T")
 HEAVY_TOKENS = 20_000  # takes 25 ms to compact; less is done before it has reached another process
 SMALL_DEADLINE = 10.0  # seconds for everything but `compress`
 SUMMARY_SHARE = 0.9  # of the seconds for a compaction, for its summary model; code needs the rest
-TOO_LONG = "the summary model took longer than the compaction may"
+TOO_LONG = "the summary model exceeded the compaction's time limit"
 _MORE = 0.05  # share of the window by which a view must grow until a wish that came to nothing counts again
 
 
@@ -176,7 +176,7 @@ class EngineHost:
         try:
             return await call_in_thread(work, seconds)
         except DeadlineExceeded:
-            self.retire(engine, f"its tool {name} did not come back within {seconds:.3g} s")
+            self.retire(engine, f"its tool {name} did not return within {seconds:.3g} s")
             raise
 
     async def compress(
@@ -217,7 +217,7 @@ class EngineHost:
             return await call_in_thread(work, seconds)
         except DeadlineExceeded:
             if not own:
-                self.retire(engine, f"compress() did not come back within {seconds:.3g} s")
+                self.retire(engine, f"compress() did not return within {seconds:.3g} s")
             raise
         finally:
             timer.cancel()

@@ -53,11 +53,11 @@ async def engine_tools(
         definition = _definition(schema)
         engine = host.engine.name
         if definition is None:
-            host.notice("schema", f"Context engine {engine}: a tool without a usable schema was left out.")
+            host.notice("schema", f"Context engine {engine}: a tool without a usable schema was skipped.")
         elif definition.name in names:
             host.notice(
                 f"tool {definition.name}",
-                f"Context engine {engine}: its tool {definition.name} was left out, because another tool has "
+                f"Context engine {engine}: its tool {definition.name} was skipped, because another tool has "
                 "that name.",
             )
         else:

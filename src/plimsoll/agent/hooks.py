@@ -74,7 +74,7 @@ def _read(answer: Any) -> tuple[str, str]:
     if answer is None:
         return "", ""
     if not isinstance(answer, Mapping):
-        raise TypeError(f"the answer is a {type(answer).__name__}, not a mapping with context or veto")
+        raise TypeError(f"it returned {type(answer).__name__}, not a mapping with context or veto")
     return str(answer.get("context") or "").strip(), str(answer.get("veto") or "").strip()
 
 

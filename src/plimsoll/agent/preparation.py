@@ -176,12 +176,12 @@ async def prepared_for(
         prepared.watch.skip(TOO_LONG)
         await asyncio.wait({prepared.task})
     if prepared.task.cancelled():  # by another branch, whose client has gone
-        raise PreparationLost("what was prepared was given up")
+        raise PreparationLost("the prepared summary was discarded")
     found = prepared.task.result()
     if not prepared.fits(view):
-        raise PreparationLost("what was prepared stands for messages that have changed")
+        raise PreparationLost("the prepared summary covers messages that have changed")
     if prepared.engine is not host.engine and is_degraded(found.report):
-        raise PreparationLost("no model wrote what another branch prepared")
+        raise PreparationLost("the summary that another branch prepared was not written by a model")
     if prepared.engine is not host.engine and can_draft(host.engine) and can_draft(prepared.engine):
         # The engine reads on from the facts behind the summary that it takes over.
         host.engine.remembered = prepared.engine.remembered.copied()

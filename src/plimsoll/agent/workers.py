@@ -49,7 +49,7 @@ class _Running:
     objects: Sequence[Any]
     context: contextvars.Context  # the summary model finds there who watches it
     parts: list[Any] = field(default_factory=list)
-    done: WorkerResult | None = None  # None at the end: the process is gone
+    done: WorkerResult | None = None  # None at the end: the process has ended
     ended: threading.Event = field(default_factory=threading.Event)
 
 
@@ -81,19 +81,19 @@ class _Worker:
         return not self._is_gone and self.process.poll() is None
 
     def run(self, job: WorkerJob, objects: Sequence[Any] = ()) -> tuple[Any, list[Any]]:
-        """The result of a job and what it yielded; `EOFError` or `OSError` where the process is gone."""
+        """The result of a job and what it yielded; `EOFError` or `OSError` where the process has ended."""
         running = _Running(objects, contextvars.copy_context())
         self._jobs[job.number] = running
         try:
             if self._is_gone:
-                raise EOFError("the process is gone")
+                raise EOFError("the process has ended")
             self.channel.write(job)
             running.ended.wait()
         finally:
             del self._jobs[job.number]
         done = running.done
         if done is None:
-            raise EOFError("the process is gone")
+            raise EOFError("the process has ended")
         if done.error is not None:
             raise done.error
         return done.result, running.parts
@@ -128,7 +128,7 @@ class _Worker:
         except (EOFError, OSError, ValueError):
             pass  # it has ended
         except Exception:  # nobody can tell for which job it was
-            log.exception("a worker process is ended: what it said cannot be read")
+            log.exception("a worker process sent unreadable output and was terminated")
         self.process.kill()
         self._is_gone = True
         for running in list(self._jobs.values()):
@@ -220,7 +220,7 @@ class Workers:
                 self._drop(worker)
                 if late.finished.is_set():
                     raise WorkerDied(f"{function.__name__} took more than {self._longest:g} s.") from None
-                log.warning("a worker process died (%s); its job is tried again", worker.process.returncode)
+                log.warning("a worker process died (%s); its job runs again", worker.process.returncode)
             finally:
                 late.cancel()
                 worker.leave()

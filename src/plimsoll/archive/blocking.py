@@ -37,13 +37,15 @@ class BlockingArchive:
         """The result of the work; `ArchiveError` where it takes too long or the loop has ended."""
         if _running() is self._loop or not self._loop.is_running():
             work.close()
-            raise ArchiveError("The archive was asked from its own loop, or after that had ended.")
+            raise ArchiveError(
+                "The archive was called from its own event loop, or after that loop had ended."
+            )
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result(self._deadline)
         except TimeoutError as error:
             future.cancel()
-            raise ArchiveError(f"The archive gave no answer within {self._deadline:.3g} s.") from error
+            raise ArchiveError(f"The archive did not answer within {self._deadline:.3g} s.") from error
 
 
 def _running() -> asyncio.AbstractEventLoop | None:

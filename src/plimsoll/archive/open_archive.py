@@ -21,7 +21,7 @@ def archive_file(url: str | None, home: Path) -> Path | None:
         return home / FILE_NAME
     fault = fault_of(url)
     if fault:
-        raise SettingError(f"archive.url is refused: {fault}.")
+        raise SettingError(f"archive.url is invalid: {fault}.")
     parts = urlsplit(url)
     return None if parts.scheme in SERVER_SCHEMES else Path(unquote(parts.path))
 

@@ -46,15 +46,19 @@ class SearchQuery:
 
     def __post_init__(self) -> None:
         if not (self.text if self.mode == "regex" else self.text.strip()):
-            raise UserError("There is nothing to search for: the text is empty.")
+            raise UserError("The search text is empty.")
         if len(self.text) > LONGEST:
-            raise UserError(f"A search may have {LONGEST:,} characters; this one has {len(self.text):,}.")
+            raise UserError(
+                f"A search text may have at most {LONGEST:,} characters; this one has {len(self.text):,}."
+            )
         if self.limit < 1:
-            raise UserError(f"A search must be allowed at least 1 hit, not {self.limit}.")
+            raise UserError(f"limit must be at least 1, not {self.limit}.")
         if self.session is None and (self.first is not None or self.last is not None):
-            raise UserError("A range of messages needs the session that they belong to.")
+            raise UserError("A range of messages needs a session.")
         if self.order == "relevance" and self.mode != "words":
-            raise UserError("Only words can be ordered by relevance; use newest for substrings and patterns.")
+            raise UserError(
+                "Only word searches can be ordered by relevance; use newest for substrings and patterns."
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def fault_of(url: str) -> str | None:
             else None
         )
     if parts.scheme != FILE_SCHEME or parts.netloc or len(parts.path) < 2:
-        return f"it must be written as {FORMS}"
+        return f"it must be {FORMS}"
     return None
 
 

@@ -72,7 +72,7 @@ def refusals(
         elif not prompt[mark.block].markable:
             reasons.append(f"block {mark.block} ({prompt[mark.block].kind}) cannot carry cache_control")
         if mark.ttl == "1h" and seen_short:
-            reasons.append(f"a 1h breakpoint on block {mark.block} stands behind a 5m breakpoint")
+            reasons.append(f"a 1h breakpoint on block {mark.block} comes after a 5m breakpoint")
         seen_short = seen_short or mark.ttl == "5m"
     return tuple(reasons)
 

@@ -85,9 +85,9 @@ def caching_policy(
             False, route, "none", cache_ttl, "prompt_caching.strategy is none", unwanted=True
         )
     if "claude" not in model.lower():
-        return CachingPolicy(False, route, "none", cache_ttl, f"{model} takes no cache markers")
+        return CachingPolicy(False, route, "none", cache_ttl, f"{model} accepts no cache breakpoints")
     if route not in ("anthropic", "openrouter"):
-        return CachingPolicy(False, route, "none", cache_ttl, f"{_NAMES[route]} takes no cache markers")
+        return CachingPolicy(False, route, "none", cache_ttl, f"{_NAMES[route]} accepts no cache breakpoints")
     notices = (OPENROUTER_HOUR,) if route == "openrouter" and cache_ttl == "1h" else ()
     placed: Strategy = "system_and_3" if strategy == "system_and_3" else "planned"
     return CachingPolicy(True, route, placed, cache_ttl, notices=notices)

@@ -57,13 +57,11 @@ def set_value(path: Path, key: str, value: Any) -> tuple[str, ...]:
         line = before.line_of(target)
         where = path if line is None else f"{path}:{line}"
         wish = f"{'.'.join(target)} = {scalar_text(without_secrets(setting, value))}"
-        raise SettingError(
-            f"{where}: this file is written in a way that cannot be edited; set {wish} by hand."
-        )
+        raise SettingError(f"{where}: this file cannot be edited automatically; set {wish} by hand.")
     _write(path, after.text)
     if target == asked:
         return ()
-    return (f"{key} is now called {'.'.join(target)}; that was set.",)
+    return (f"{key} is now called {'.'.join(target)}; Plimsoll set that key.",)
 
 
 def _expected(data: Any, path: KeyPath, value: Any) -> dict[Any, Any]:

@@ -82,7 +82,7 @@ def unknown_key(path: KeyPath) -> str:
     if path[-1] == "protect_first_n":
         return (
             f"{key} is not a setting: it is 3 and hard-coded (system prompt and first exchange). "
-            "Remove it; compression.protect_last_n is the one that can be set."
+            "Remove it, or set compression.protect_last_n."
         )
     whole = _whole(path)
     if whole is not None:
@@ -171,7 +171,7 @@ def _unknown_variable(name: str, path: KeyPath, variables: list[str]) -> str:
         place = len(group) - 1
         if is_any_name(group[-1]) and path[:place] == group[:place]:
             above, what = ".".join(group[:place]), group[-1].strip("<>")
-            return f"{above} is set in config.yaml; a variable cannot spell the name of a {what}."
+            return f"{above} is set in config.yaml; a variable name cannot contain the name of a {what}."
     if path[-1] == "protect_first_n" or is_secret_name(path[-1]):
         return unknown_key(path)
     near = difflib.get_close_matches(name, variables, n=1, cutoff=0.6)

@@ -113,7 +113,7 @@ def check_settings(
         return report
     engine = loaded.settings.context.engine
     near = difflib.get_close_matches(engine, known_engines, n=1)
-    sentence = f"context.engine is {display_value(engine)}; no such engine is installed. " + (
+    sentence = f"context.engine is {display_value(engine)}; there is no engine with that name. " + (
         f"Did you mean {near[0]}?" if near else f"Installed: {', '.join(sorted(known_engines))}."
     )
     problem = ConfigProblem(str(loaded.source("context.engine")), ("context", "engine"), sentence)

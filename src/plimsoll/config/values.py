@@ -64,4 +64,4 @@ def setting_error(problems: Sequence[ConfigProblem]) -> SettingError:
     if len(problems) == 1:
         return SettingError(str(problems[0]))
     lines = "".join(f"\n  {problem}" for problem in problems)
-    return SettingError(f"{len(problems)} settings need correcting:{lines}")
+    return SettingError(f"{len(problems)} settings are invalid:{lines}")

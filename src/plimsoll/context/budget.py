@@ -72,9 +72,9 @@ class Budget:
         if self.window < 1:
             raise SettingError(f"context_length must be at least 1 token, not {self.window!r}")
         if not 0.0 <= self.threshold <= 1.0:
-            raise SettingError(f"threshold must lie between 0.0 and 1.0, not {self.threshold!r}")
+            raise SettingError(f"threshold must be between 0.0 and 1.0, not {self.threshold!r}")
         if not 0.10 <= self.target_ratio <= 0.80:
-            raise SettingError(f"target_ratio must lie between 0.10 and 0.80, not {self.target_ratio!r}")
+            raise SettingError(f"target_ratio must be between 0.10 and 0.80, not {self.target_ratio!r}")
 
     @property
     def threshold_tokens(self) -> int:

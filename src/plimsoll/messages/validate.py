@@ -57,13 +57,13 @@ def _shape(index: int, message: Any) -> Iterator[Violation]:
         return
     role = message.get("role")
     if not isinstance(role, str) or role not in ROLES:
-        yield Violation(index, "unknown_role", f"role {role!r} is none of {', '.join(sorted(ROLES))}")
+        yield Violation(index, "unknown_role", f"role {role!r} is not one of {', '.join(sorted(ROLES))}")
     yield from _content_shape(index, message)
     calls = message.get("tool_calls")
     if calls is None:
         return
     if role != "assistant":
-        yield Violation(index, "calls_outside_assistant", f"a {role} message cannot carry tool_calls")
+        yield Violation(index, "calls_outside_assistant", f"a {role} message cannot have tool_calls")
     elif not isinstance(calls, list) or not calls:
         yield Violation(index, "bad_tool_calls", "tool_calls must be a list with at least one call")
     else:
@@ -88,7 +88,7 @@ def _content_shape(index: int, message: Message) -> Iterator[Violation]:
     else:
         for part in content:
             if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-                yield Violation(index, "bad_part", "every content part is an object with a type")
+                yield Violation(index, "bad_part", "every content part must be an object with a type")
             elif part["type"] == "text" and not isinstance(part.get("text"), str):
                 yield Violation(index, "bad_part", "a text part needs its text")
 
@@ -111,9 +111,7 @@ def _pairs(messages: Sequence[Message]) -> Iterator[Violation]:
         if message.get("role") == "tool":
             answered = message.get("tool_call_id")
             if not isinstance(answered, str) or waiting.pop(answered, None) is None:
-                yield Violation(
-                    index, "orphan_result", f"no call {answered!r} right before it waits for this"
-                )
+                yield Violation(index, "orphan_result", f"no preceding call has the id {answered!r}")
             continue
         yield from _unanswered(waiting)
         waiting = {}
@@ -134,7 +132,7 @@ def _unanswered(waiting: dict[str, int]) -> Iterator[Violation]:
 def _anthropic(messages: Sequence[Message]) -> Iterator[Violation]:
     first = next((i for i, m in enumerate(messages) if m.get("role") not in SYSTEM_ROLES), None)
     if first is not None and messages[first].get("role") != "user":
-        yield Violation(first, "opens_with_assistant", "the first message must be the user's")
+        yield Violation(first, "opens_with_assistant", "the first message must be a user message")
     for index, message in enumerate(messages):
         if message.get("role") == "user" and message.get("content") in ("", []):
             yield Violation(index, "empty_text", "a user message must not be empty")
@@ -145,13 +143,13 @@ def _anthropic(messages: Sequence[Message]) -> Iterator[Violation]:
 def _anthropic_call(index: int, call: dict[str, Any]) -> Iterator[Violation]:
     if not _ANTHROPIC_ID.fullmatch(str(call.get("id"))):
         yield Violation(
-            index, "bad_call_id", f"call id {call.get('id')!r} has other than letters, digits, _ -"
+            index,
+            "bad_call_id",
+            f"call id {call.get('id')!r} contains characters other than letters, digits, _ and -",
         )
     name = call_function(call).get("name")
     if not _ANTHROPIC_NAME.fullmatch(str(name)):
-        yield Violation(
-            index, "bad_tool_name", f"tool name {name!r} has other than 1-128 letters, digits, _ -"
-        )
+        yield Violation(index, "bad_tool_name", f"tool name {name!r} must have 1-128 letters, digits, _ or -")
     arguments = call_function(call).get("arguments")
     try:
         is_object = isinstance(json.loads(arguments or "{}"), dict) if isinstance(arguments, str) else False

@@ -80,6 +80,6 @@ def unknown_model_notice(card: ModelCard) -> str:
         return ""
     name = card.name if len(card.name) <= _NAME_SHOWN else card.name[: _NAME_SHOWN - 1] + "…"
     return (
-        f"Model {name!r} is not among the model cards, so a context window of {card.window:,} tokens "
-        f"is assumed; set model.context_length if it takes a different number."
+        f"Model {name!r} is unknown, so Plimsoll assumes a context window of {card.window:,} tokens"
+        "; set model.context_length if its window differs."
     )

@@ -106,7 +106,7 @@ def _changed(card: ModelCard, key: str, changes: Mapping[str, Any]) -> ModelCard
     if unknown:
         known = ", ".join(sorted(_OVERRIDABLE))
         raise SettingError(
-            f"{unknown[0]!r} in the override of model {key!r} is not a fact of a card; use {known}."
+            f"{unknown[0]!r} in the override of model {key!r} is not a field of a model card; use {known}."
         )
     checked: dict[str, Any] = {"known": card.known or "window" in changes}
     if "window" in changes:

@@ -104,7 +104,7 @@ def _folder(
     if kind == "engine" and path.name == COMPRESSOR:
         obstacle = f"the name {COMPRESSOR} always means the built-in engine. Rename the folder {path}."
     elif not re.fullmatch(NAME, path.name):
-        obstacle = f"{path.name!r} cannot be a name: use letters, digits, - and _."
+        obstacle = f"{path.name!r} is not a valid plugin name; use letters, digits, - and _."
     obstacle = obstacle or _missing(path.name, manifest, locations.environ)
     return DiscoveredPlugin(path.name, kind, where, manifest, path, obstacle=obstacle)
 

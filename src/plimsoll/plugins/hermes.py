@@ -117,7 +117,7 @@ def _within(seconds: float | None, work: Callable[[], str]) -> str:
 
 
 def _module(name: str, **contents: Any) -> ModuleType:
-    module = ModuleType(name, "Lent to a plugin by Plimsoll.")
+    module = ModuleType(name, "Provided to a plugin by Plimsoll.")
     vars(module).update(contents)
     return module
 

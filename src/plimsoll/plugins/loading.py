@@ -91,7 +91,7 @@ def engine_offer(
             return _hosted(inner, one.name, services, context, as_text)
         except (Exception, SystemExit) as error:  # a plugin is foreign code: whatever it raises is told
             reason = f"{_words(error)}{_place(error, found.path if found else None)}"
-            raise PluginError(f"engine {one.name!r} cannot be made: {reason}.") from None
+            raise PluginError(f"engine {one.name!r} cannot be created: {reason}.") from None
 
     return EngineOffer(one.name, one.description, source, make)
 
@@ -152,7 +152,7 @@ def _made(given: Any, context: EngineContext) -> Any:
     if not isinstance(given, type) and callable(getattr(given, "compress", None)):
         return given
     if not callable(given):
-        raise PluginError(f"{type(given).__name__} is neither an engine nor something that makes one")
+        raise PluginError(f"{type(given).__name__} is neither an engine nor an engine factory")
     return given(context) if _wants_context(given) else given()
 
 

@@ -53,13 +53,11 @@ def read_manifest(directory: Path) -> Manifest:
         read = _read(path)
     except (OSError, UnicodeDecodeError, YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise PluginError(
-            f"{path} cannot be read: {reason}. Correct it; every key may be left out."
-        ) from None
+        raise PluginError(f"{path} cannot be read: {reason}. Correct it; every key is optional.") from None
     if read is None:
         return Manifest()
     if not isinstance(read, dict):
-        raise PluginError(f"{path} holds no keys. Write `name:`, `version:` and so on, one a line.")
+        raise PluginError(f"{path} contains no keys. Write `name:`, `version:` and so on, one per line.")
     return Manifest(
         **{key: _text(read.get(key)) for key in ("name", "version", "description", "author", "kind")},
         requires_env=_names(path, "requires_env", read.get("requires_env")),

@@ -98,7 +98,7 @@ class PluginEngine(ContextEngine):
         result = self._call(self.inner.compress, given, **options)
         if not isinstance(result, list | tuple) or not all(isinstance(one, dict) for one in result):
             kind = type(result).__name__
-            raise PluginError(f"engine {self.name!r} gave back {kind}, not a list of messages.")
+            raise PluginError(f"engine {self.name!r} returned {kind}, not a list of messages.")
         return repair(_restored(result, keys, messages))
 
     def on_session_start(self, session_id: str, **kwargs: Any) -> None:

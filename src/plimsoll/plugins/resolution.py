@@ -113,8 +113,8 @@ class _Resolver:
         if general:
             return general[0].obstacle
         if named:
-            return f"{name!r} is an engine. Name it in context.engine instead: `plimsoll plugins use {name}`."
-        return f"no plugin is called {name!r}. {self._near(name)}"
+            return f"{name!r} is an engine. Set it in context.engine instead: `plimsoll plugins use {name}`."
+        return f"there is no plugin called {name!r}. {self._near(name)}"
 
     def engine(self, name: str) -> tuple[ContextEngine, str]:
         """The engine of this name, or the built-in one and a problem that says why."""
@@ -137,7 +137,7 @@ class _Resolver:
             for tool in plugin.registered.tools:
                 if tool.name in seen:
                     self.problems.append(
-                        f"plugin {plugin.found.name!r} brings a second tool {tool.name!r}; it is left out."
+                        f"plugin {plugin.found.name!r} registers another tool called {tool.name!r}; it was skipped."
                     )
                 else:
                     seen.add(tool.name)
@@ -162,7 +162,9 @@ class _Resolver:
         for offer in (*_from_program(), *built_in_engines()):
             if offer.name == name:
                 return offer
-        raise PluginError(obstacles[0] if obstacles else f"no engine is called so. {self._near(name)}")
+        raise PluginError(
+            obstacles[0] if obstacles else f"there is no engine with that name. {self._near(name)}"
+        )
 
     def _own_engine(self, plugin: Plugin, name: str) -> EngineOffer:
         """The engine of a plugin that is called by the plugin's name."""

@@ -62,7 +62,9 @@ class TrustFile:
         real = directory.resolve()
         state, files = self._state_of(real)
         if state != "trusted":
-            raise PluginError(f"{directory} is not trusted as it is now. Read it, then trust it again.")
+            raise PluginError(
+                f"{directory} has changed since it was trusted. Review it, then trust it again."
+            )
         return {str(real / name): digest for name, digest in files.items()}
 
     def _state_of(self, real: Path) -> tuple[State, dict[str, str]]:

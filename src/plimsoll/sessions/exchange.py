@@ -48,8 +48,8 @@ async def exchange_at(archive: Archive, id: str, first: int, said: Message) -> E
     page = await archive.messages(id, first, first)
     if not page or page[0].message != said:
         raise UserError(
-            f"The key of this message belongs to message {first} of session {id}, which says something else. "
-            "Send it with a key of its own."
+            f"This Idempotency-Key belongs to message {first} of session {id}, which has different content. "
+            "Use a new key."
         )
     last = page[0]
     while page := await archive.messages(id, last.sequence + 1, last.sequence + _PAGE):

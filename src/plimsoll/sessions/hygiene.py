@@ -109,7 +109,7 @@ async def _refused(agent: Agent, emit: Emit, reason: str) -> CompactionEvent:
     except StaleLease:
         raise
     except PlimsollError as error:  # what cannot be noted is told all the same, and the message goes its way
-        event = replace(event, reason=f"{reason}; not noted: {error}")
+        event = replace(event, reason=f"{reason}; not recorded: {error}")
     emit(Compacted(event))
     return event
 

@@ -82,7 +82,7 @@ def _drafted(
     author: Author,
 ) -> ViewDraft:
     if [item.message for item in items] != list(before):
-        raise Conflict("The session changed meanwhile, so this compaction does not hold for it.")
+        raise Conflict("The session changed during the compaction, so the result was discarded.")
     # What the engine passed on is known by being the same object, however many are equal to it.
     same = [replace(item, message=one) for item, one in zip(items, before, strict=True)]
     return draft_of(session, view, same, after, author)

@@ -41,7 +41,7 @@ def recall_tool(journal: Journal, most_tokens: Callable[[], int]) -> FunctionToo
         except UserError as error:
             return failed(str(error))
         if message is None:
-            return failed(f"nothing in this conversation has the handle {handle!r}.")
+            return failed(f"no content in this conversation has the handle {handle!r}.")
         return ToolResult(page_of(text_of(message), offset, most_tokens(), context.output_limit))
 
     return FunctionTool(Definition("recall", _DESCRIPTION, _PARAMETERS), recall, is_safe_in_parallel=True)

@@ -209,7 +209,7 @@ def _repairs(before: Sequence[Message], after: Sequence[Message]) -> str:
     if kept != sorted(kept):
         said.append("tool results moved to their calls")
     if mended:
-        said.append(f"{counted(mended, 'message', 'messages')} given content that a provider takes")
+        said.append(f"{counted(mended, 'message', 'messages')} given content that providers accept")
     return ", ".join(said)
 
 
@@ -245,8 +245,8 @@ def compact_all(
         raise
     except BrokenProcessPool as error:
         raise UserError(
-            f"A worker process died while compacting {len(jobs)} conversations, most likely for want of memory. "
-            "Give fewer files at a time."
+            f"A worker process died while compacting {len(jobs)} conversations, probably because memory ran out. "
+            "Pass fewer files at a time."
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

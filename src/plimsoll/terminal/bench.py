@@ -83,15 +83,18 @@ class PairedResult:
 
 @click.command()
 @click.argument("paths", metavar="FILE...", nargs=-1, type=click.Path(path_type=str))
-@click.option("--example", is_flag=True, help="Measure on the conversation that comes with Plimsoll.")
+@click.option("--example", is_flag=True, help="Measure the bundled conversation.")
 @click.option(
-    "--budget", metavar="TOKENS", callback=tokens_option, help="Mean size of the results: 11000, 8K."
+    "--budget",
+    metavar="TOKENS",
+    callback=tokens_option,
+    help="Mean size of the results, such as 11000 or 8K.",
 )
 @click.option(
     "--window",
     metavar="TOKENS",
     callback=tokens_option,
-    help=f"Context window; {WINDOW:,} where none is given.",
+    help=f"Context window; default {WINDOW:,}.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each conversation.")
 def bench(
@@ -99,19 +102,19 @@ def bench(
 ) -> None:
     """Measure what a compaction keeps of your own sessions.
 
-    FILE is a conversation as `plimsoll compress` reads it. Each is cut behind up to four of your turns, the part
-    before is compacted without a model, and what the agent typed from memory in the 40 messages after is looked for.
+    FILE is a conversation as for `plimsoll compress`. It is cut after up to four of your turns. The part before the
+    cut is compacted without a model and searched for facts that the agent typed from memory in the next 40 messages.
 
     \b
-    far facts   names, paths, ids it needed that the last 20 messages before the cut do not hold
-    present     those that still stand in the compacted context
-    grounded    those with words around them that say what they are
+    far facts   names, paths, ids that the agent needed and that are not in the last 20 messages before the cut
+    present     far facts that are in the compacted context
+    grounded    far facts with words around them that explain them
     recency     grounded in the newest messages of the same size
     stated      files, commands, errors, requests, … kept, weighted by kind
     invented    identifiers in the result that were never in the conversation
     """
     if bool(paths) == example:
-        raise click.UsageError("Name conversation files, or --example for the one that comes with Plimsoll.")
+        raise click.UsageError("Pass conversation files, or --example for the bundled conversation.")
     loaded = load_settings()
     transcripts = read_example() if example else [one for path in paths for one in read_transcripts(path)]
     window = window or WINDOW
@@ -144,11 +147,11 @@ def _cuts(transcripts: Sequence[Transcript], window: int, threshold: float) -> l
     if size < due:
         raise UserError(
             f"No conversation is long enough to measure: the longest, {longest.place}, has {size:,} tokens, and with "
-            f"a window of {window:,} compaction is due at {due:,}. Give a longer session, or a smaller --window."
+            f"a window of {window:,} compaction is due at {due:,}. Pass a longer session or a smaller --window."
         )
     raise UserError(
-        f"Nothing can be measured: from {due:,} tokens on, no person's turn with an answer behind it follows in "
-        f"{longest.place}. Give a smaller --window, or a session that went on."
+        f"Nothing can be measured: {longest.place} has no user turn with an answer after the first {due:,} tokens. "
+        "Pass a smaller --window or a longer session."
     )
 
 
@@ -204,7 +207,7 @@ def _short(transcripts: Sequence[Transcript], cuts: Sequence[MeasuredCut]) -> It
     left = [one.place for one in transcripts if id(one) not in measured]
     if left:
         named = left[0] if len(left) == 1 else f"{len(left)} conversations"
-        yield f"{plain(named)}: too short to measure, left out."
+        yield f"{plain(named)}: too short to measure, skipped."
 
 
 def _over(pairs: Sequence[PairedResult], budget: int | None) -> Iterator[str]:
@@ -270,9 +273,7 @@ def _show(pairs: Sequence[PairedResult], knobs: SizeSettings, window: int) -> No
     console.print(Text(f"window {window:,}, {setting}, no model; tokens are characters / 4", "dim"))
     if not figures([pair.compacted for pair in pairs]).far_facts:
         console.print(
-            Text(
-                "The agent needed nothing from further back than 20 messages, so far facts say nothing here."
-            )
+            Text("The agent needed nothing from further back than 20 messages, so there are no far facts.")
         )
 
 

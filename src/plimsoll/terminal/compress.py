@@ -68,23 +68,24 @@ def _complete_model(_ctx: click.Context, _option: click.Parameter, incomplete: s
 
 @click.command()
 @click.argument("paths", metavar="FILE...", nargs=-1, type=click.Path(path_type=str, allow_dash=True))
-@click.option("--example", is_flag=True, help="Compact the conversation that comes with Plimsoll.")
+@click.option("--example", is_flag=True, help="Compact the bundled conversation.")
 @click.option(
-    "--window", metavar="TOKENS", callback=tokens_option, help="Context window: 32000, 200_000, 8K, 1M."
+    "--window",
+    metavar="TOKENS",
+    callback=tokens_option,
+    help="Context window, such as 32000, 200_000, 8K or 1M.",
 )
 @click.option(
     "--model",
     metavar="NAME",
     shell_complete=_complete_model,
-    help="Model whose window applies; its card gives the size.",
+    help="Model whose window to use.",
 )
-@click.option("--threshold", type=float, help="Share of the window where compaction is due, 0 to 1.")
-@click.option("--focus", metavar="TOPIC", help="What the summary should dwell on.")
-@click.option("--no-model", is_flag=True, help="Write the summary without asking a model; no network.")
-@click.option(
-    "-o", "--output", metavar="OUT", help="Write the compacted conversations here; - is standard output."
-)
-@click.option("--summary", "in_full", is_flag=True, help="Print the whole text of the summary.")
+@click.option("--threshold", type=float, help="Share of the window at which to compact, 0 to 1.")
+@click.option("--focus", metavar="TOPIC", help="Topic that gets most of the summary.")
+@click.option("--no-model", is_flag=True, help="Write the summary without a model or network.")
+@click.option("-o", "--output", metavar="OUT", help="Output file; - is standard output.")
+@click.option("--summary", "in_full", is_flag=True, help="Print the full summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each conversation.")
 def compress(
     paths: tuple[str, ...],
@@ -104,11 +105,13 @@ def compress(
     rollout; - reads standard input.
     """
     if paths and example:
-        raise click.UsageError("Name conversation files or --example, not both.")
+        raise click.UsageError("Pass conversation files or --example, not both.")
     if not paths and not example:
-        raise click.UsageError("Name conversation files, or --example for the one that comes with Plimsoll.")
+        raise click.UsageError("Pass conversation files, or --example for the bundled conversation.")
     if as_json and output == STANDARD:
-        raise click.UsageError("--json and --output - both want standard output; give --output a file.")
+        raise click.UsageError(
+            "--json and --output - both write to standard output; pass a file to --output."
+        )
     flags = {"model.name": model, "model.context_length": window, "compression.threshold": threshold}
     loaded = load_settings(flags=flags)
     stated = loaded.settings.model
@@ -167,8 +170,8 @@ def _plan(
     engine = settings.context.engine
     if engine != COMPRESSOR:
         notices.append(
-            f"context.engine is {plain(engine)!r}, which is used in conversations; "
-            "files are compacted by the built-in compressor."
+            f"context.engine is {plain(engine)!r}, which works in conversations only; "
+            "the built-in compressor compacts files."
         )
     if name and given is None and not card.known:
         notices.append(_unknown_model(name, card.window))
@@ -196,9 +199,7 @@ def _recorded(settings: Settings, transcripts: Sequence[Transcript]) -> tuple[di
     cards = {name: settings.model.model_copy(update={"name": name}).card() for name in names}
     notices = [_unknown_model(name, card.window) for name, card in cards.items() if not card.known]
     if any(not one.model for one in transcripts):
-        notices.append(
-            f"no model named, {DEFAULT_WINDOW:,} tokens assumed. Name one with --model, or say --window."
-        )
+        notices.append(f"no model named, {DEFAULT_WINDOW:,} tokens assumed. Set --model or --window.")
     return {name: card.prompt_limit for name, card in cards.items()}, notices
 
 
@@ -207,7 +208,7 @@ def _unknown_model(name: str, window: int) -> str:
     return (
         f"model {plain(name)!r} is unknown; a window of {window:,} tokens is assumed. "
         + (f"Did you mean {near}? " if near else "")
-        + "Say its window with --window or model.context_length."
+        + "Set its window with --window or model.context_length."
     )
 
 
@@ -299,7 +300,7 @@ def _window(outcomes: Sequence[BatchOutcome]) -> str:
     if not early:
         return said
     count = "" if len(outcomes) == 1 else f"{len(early)} "
-    return f"{said}: {count}not due{'; compacted because you asked' if asked else ''}"
+    return f"{said}: {count}not due{'; compacted on request' if asked else ''}"
 
 
 def _details(console: Console, outcome: BatchOutcome, in_full: bool, example: bool) -> None:
@@ -368,7 +369,7 @@ def _warn(outcomes: Sequence[BatchOutcome], auxiliary: Auxiliary | None, focus: 
     for failure, count in failures.items():
         where = f"{count} conversations: " if count > 1 else ""
         why = NO_MODEL_SUMMARY.format(plain(failure)).rstrip(".")
-        _tell([f"{where}{why}; Plimsoll wrote the summary itself."])
+        _tell([f"{where}{why}; code wrote the summary."])
 
 
 def _tell(notices: Iterable[str]) -> None:

@@ -54,7 +54,7 @@ def config() -> None:
 @config.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of YAML.")
 def show(as_json: bool) -> None:
-    """Print the settings that hold, with the source of every value that is not a default."""
+    """Print the effective settings, with the source of every value that is not a default."""
     loaded = load_settings()
     _tell(loaded.notices)
     values = _visible(loaded.settings.model_dump(mode="json"), ())
@@ -67,7 +67,7 @@ def show(as_json: bool) -> None:
 @config.command()
 @click.pass_context
 def check(ctx: click.Context) -> None:
-    """Check the file and the environment, the engine and the plugins that they name; exit 2 with every mistake."""
+    """Check the file, the environment, the engine and the plugins. Lists every error and exits with 2."""
     report = check_settings(plugin_problems=_plugin_problems)
     _tell(report.notices)
     if report.loaded is None:
@@ -78,16 +78,16 @@ def check(ctx: click.Context) -> None:
     in_file = sum(any(one.source.kind == "file" for one in given) for given in report.loaded.given.values())
     found = f"{in_file} setting{'' if in_file == 1 else 's'}"
     if not report.path.exists():
-        found = "no such file, defaults hold"
+        found = "no such file, using defaults"
     elsewhere = kinds.count("variable")
     extra = f", {elsewhere} from the environment" if elsewhere else ""
-    click.echo(f"{report.path}: {found}{extra}, all good")
+    click.echo(f"{report.path}: {found}{extra}, no errors")
 
 
 @config.command()
 @click.argument("key", shell_complete=complete_key)
 def explain(key: str) -> None:
-    """Say what KEY does, what it may be, what it is and who set it; of a model's name, who answers now and why."""
+    """Show the description, range, value and source of KEY. For model.name, also show which model answers and why."""
     today = current_key(key)
     setting = find_setting(today)
     if today != key:
@@ -106,7 +106,7 @@ def explain(key: str) -> None:
 @click.argument("key", shell_complete=complete_key)
 @click.argument("value")
 def set_command(key: str, value: str) -> None:
-    """Set KEY to VALUE in config.yaml; everything else in the file stays as it is."""
+    """Set KEY to VALUE in config.yaml. Everything else in the file stays unchanged."""
     today = current_key(key)
     setting = find_setting(today)
     path = plimsoll_home() / FILE_NAME
@@ -122,7 +122,7 @@ def set_command(key: str, value: str) -> None:
 
 @config.command()
 def path() -> None:
-    """Print where the file is, or would be."""
+    """Print the path of the file, even if it does not exist."""
     click.echo(str(plimsoll_home() / FILE_NAME))
 
 

@@ -78,12 +78,14 @@ def _finite(context: click.Context, parameter: click.Parameter, value: float) ->
 
 @click.command()
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=str))
-@click.option("--model", metavar="NAME", help="Model whose prices and cache rules hold.")
-@click.option("--strategy", type=click.Choice(STRATEGIES), help="Where cache markers go.")
-@click.option("--ttl", type=click.Choice(["5m", "1h"]), help="How long a cached prompt lives.")
+@click.option("--model", metavar="NAME", help="Model whose prices and cache rules to use.")
+@click.option("--strategy", type=click.Choice(STRATEGIES), help="Where to place cache breakpoints.")
+@click.option("--ttl", type=click.Choice(["5m", "1h"]), help="Lifetime of cache entries.")
 @click.option("--gap", metavar="SECONDS", type=click.FloatRange(min=0), default=30.0, show_default=True,
-              callback=_finite, help="Time between two requests.")  # fmt: skip
-@click.option("--plot", metavar="PNG", type=click.Path(path_type=Path), help="Draw tokens and money here.")
+              callback=_finite, help="Seconds between two requests.")  # fmt: skip
+@click.option(
+    "--plot", metavar="PNG", type=click.Path(path_type=Path), help="Draw tokens and cost into this file."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each conversation.")
 def cost(
     paths: tuple[str, ...],
@@ -96,8 +98,8 @@ def cost(
 ) -> None:
     """Show what conversations cost, with and without prompt caching.
 
-    FILE is a conversation as `plimsoll compress` reads it. Each assistant message counts as the answer to one
-    request that sent everything before it.
+    FILE is a conversation as for `plimsoll compress`. Each assistant message counts as the reply to a request with
+    all earlier messages.
     """
     flags = {"model.name": model, "prompt_caching.strategy": strategy, "prompt_caching.cache_ttl": ttl}
     loaded = load_settings(flags=flags)
@@ -135,7 +137,7 @@ def _with_model(settings: Settings, transcripts: Sequence[Transcript]) -> Settin
             "compared for one. Name it with --model, or give the files of one model at a time."
         )
     if not named:
-        raise UserError("No model is set, so there are no prices. Set one with --model or model.name.")
+        raise UserError("No model is set, so there are no prices. Set --model or model.name.")
     return settings.model_copy(update={"model": settings.model.model_copy(update={"name": named[0]})})
 
 
@@ -145,9 +147,9 @@ def _card(settings: Settings) -> ModelCard:
     if not card.known and name not in settings.model.cards:
         near = nearest_model(name)
         raise UserError(
-            f"Model {plain(name)!r} is unknown, so its prices are too. "
+            f"Model {plain(name)!r} is unknown, so it has no prices. "
             + (f"Did you mean {near}? " if near else "Check the name. ")
-            + f"Name another with --model, or give its prices under model.cards.{plain(name)}.prices."
+            + f"Set another with --model, or add its prices under model.cards.{plain(name)}.prices."
         )
     return card
 
@@ -157,12 +159,12 @@ def _takes_markers(card: ModelCard) -> bool:
 
 
 def _too_long(priced: Sequence[PricedReplay], card: ModelCard) -> Iterator[str]:
-    """What to know of conversations with requests that the model would refuse."""
+    """Notices about conversations with requests that the model would reject."""
     for one in priced:
         if over := one.over_window(card):
             yield (
-                f"{one.transcript.place}: {over:,} of {len(one.chosen.steps):,} requests have more tokens than the "
-                f"{card.prompt_limit:,} that {card.name} takes; they are priced as if it took them."
+                f"{one.transcript.place}: {over:,} of {len(one.chosen.steps):,} requests exceed {card.name}'s "
+                f"limit of {card.prompt_limit:,} tokens; they are priced as if they fitted."
             )
 
 
@@ -314,7 +316,9 @@ def draw(priced: Sequence[PricedReplay], card: ModelCard, target: Path) -> None:
     try:
         figure.savefig(target, format="png")
     except OSError as error:
-        raise UserError(f"{target} cannot be written: {error.strerror}. Give --plot another file.") from error
+        raise UserError(
+            f"{target} cannot be written: {error.strerror}. Pass another file to --plot."
+        ) from error
 
 
 def _draw_tokens(axes: "Axes", priced: Sequence[PricedReplay]) -> None:

@@ -18,17 +18,21 @@ _NEEDED = ("starlette", "uvicorn", "httptools", "msgspec", "prometheus_client")
 
 
 @click.group(invoke_without_command=True)
-@click.option("--host", metavar="ADDRESS", help="Where to listen.  [default: gateway.host, 127.0.0.1]")
-@click.option("--port", type=click.IntRange(1, 65_535), help="On which port.  [default: gateway.port, 8787]")
-@click.option("--workers", type=click.IntRange(1, 64), help="Processes.  [default: gateway.workers, 1]")
+@click.option("--host", metavar="ADDRESS", help="Address to listen on.  [default: gateway.host, 127.0.0.1]")
 @click.option(
-    "--demo", is_flag=True, help="Let the small embedded model answer where no upstream is configured."
+    "--port", type=click.IntRange(1, 65_535), help="Port to listen on.  [default: gateway.port, 8787]"
+)
+@click.option(
+    "--workers", type=click.IntRange(1, 64), help="Number of processes.  [default: gateway.workers, 1]"
+)
+@click.option(
+    "--demo", is_flag=True, help="Answer with the small embedded model if no upstream is configured."
 )
 @click.pass_context
 def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int | None, demo: bool) -> None:
     """Serve OpenAI's and Anthropic's APIs, and keep their clients' conversations small.
 
-    Clients keep sending their whole history; the upstream gets a view that fits, cached as well as it can be.
+    Clients keep sending their whole history; the upstream receives a cached view that fits the window.
     """
     if ctx.invoked_subcommand is not None:
         return

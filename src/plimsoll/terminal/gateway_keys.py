@@ -26,23 +26,25 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 @click.group()
 def keys() -> None:
-    """Make, list, renew and revoke the keys of the gateway."""
+    """Create, list, renew and revoke the gateway's keys."""
 
 
 @keys.command()
 @click.argument("name")
-@click.option("--requests-per-minute", type=click.IntRange(min=1), help="Requests in one minute.")
+@click.option("--requests-per-minute", type=click.IntRange(min=1), help="Limit of requests per minute.")
 @click.option(
-    "--tokens-per-day", type=click.IntRange(min=1), help="Tokens in one day (UTC), input and output."
+    "--tokens-per-day", type=click.IntRange(min=1), help="Limit of tokens per day (UTC), input and output."
 )
-@click.option("--money-per-day", type=click.FloatRange(min=0, min_open=True), help="USD in one day (UTC).")
+@click.option(
+    "--money-per-day", type=click.FloatRange(min=0, min_open=True), help="Limit of USD per day (UTC)."
+)
 def add(
     name: str, requests_per_minute: int | None, tokens_per_day: int | None, money_per_day: float | None
 ) -> None:
-    """Make a key and show it, this once."""
+    """Create a key and show it once."""
     if not _NAME.fullmatch(name):
         raise UserError(
-            f"A key cannot be named {name!r}: use letters, digits and, after the first, . _ @ -; 64 at most."
+            f"{name!r} is not a valid key name. Use up to 64 letters, digits and . _ @ -; start with a letter."
         )
     limits = KeyLimits(requests_per_minute, tokens_per_day, money_per_day)
     made = new_key()
@@ -54,7 +56,7 @@ def add(
 @keys.command()
 @click.argument("name")
 def renew(name: str) -> None:
-    """Give a key another text; what it owns and its limits stay."""
+    """Replace a key's secret. Its sessions and limits stay."""
     with open_store() as access:
         store = access.store.keys
         found = next((key for key in _holding(access.run(store.book())) if key.name == name), None)
@@ -66,7 +68,7 @@ def renew(name: str) -> None:
 @keys.command()
 @click.argument("name")
 def revoke(name: str) -> None:
-    """End a key. A gateway that runs refuses it within two seconds."""
+    """Revoke a key. A running gateway rejects it within two seconds."""
     with open_store() as access:
         ended = access.run(access.store.keys.revoke(name))
     click.echo(f"Key {name} ({ended.id}) is revoked. Its sessions stay in the archive.")
@@ -75,7 +77,7 @@ def revoke(name: str) -> None:
 @keys.command("list")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def list_keys(as_json: bool) -> None:
-    """Show the keys that hold, their limits, and what each has used today."""
+    """List the valid keys with their limits and today's usage."""
     with open_store(create=True) as access:
         book = access.run(access.store.keys.book())
     holding = _holding(book)
@@ -84,7 +86,7 @@ def list_keys(as_json: bool) -> None:
             json.dumps([_as_json(key, book.today.get(key.id, KeyUsage())) for key in holding], indent=2)
         )
     elif not holding:
-        click.echo("No keys. `plimsoll gateway keys add NAME` makes one.")
+        click.echo("No keys. `plimsoll gateway keys add NAME` creates one.")
     else:
         Console().print(_table(book, holding))
 

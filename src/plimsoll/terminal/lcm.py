@@ -21,7 +21,7 @@ _PAGE = 200  # sessions that are read at once
 
 @click.group()
 def lcm() -> None:
-    """Look after what the lossless engine keeps."""
+    """Check and repair the lossless engine's data."""
 
 
 @lcm.command()
@@ -47,7 +47,7 @@ def doctor(ctx: click.Context, session: str | None, repair: bool) -> None:
     )
     if wrong:
         if not repair:
-            click.echo("`plimsoll lcm doctor --repair` mends what can be mended; nothing is deleted.")
+            click.echo("`plimsoll lcm doctor --repair` repairs what it can and deletes nothing.")
         ctx.exit(UNSOUND)
 
 
@@ -94,7 +94,7 @@ def _of_store(access: StoreAccess, repair: bool) -> Iterator[str]:
     """What is wrong with the archive itself; with `repair`, what still is."""
     mended = access.run(access.store.mend_search()) if repair else 0
     if mended:
-        click.echo(f"search finds {mended:,} messages again")
+        click.echo(f"search index repaired for {mended:,} messages")
     yield from access.run(access.store.check())
 
 
@@ -104,6 +104,6 @@ def _of_session(access: StoreAccess, session: Session, found: _SessionCheck, rep
         for run in uncovered(found.examined):
             said = access.run(access.archive_of(session).messages(session.id, run.first, run.last))
             access.run(access.archive_of(session).add_nodes(session.id, replacement_leaves(session.id, said)))
-            click.echo(f"  messages {run.first} to {run.last} are under leaves again")
+            click.echo(f"  messages {run.first} to {run.last} are covered by leaves again")
         found = access.run(_examined(access.archive_of(session), session))
     yield from faults(found.examined)

@@ -42,20 +42,23 @@ _OUTPUT_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, e
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "chat": (
         "plimsoll.terminal.chat.command:chat",
-        "Talk to a model, for days if you like; nothing is lost.",
+        "Chat with a model that has tools.",
     ),
     "sessions": (
         "plimsoll.terminal.sessions.command:sessions",
-        "Look at, search, export and undo what was said.",
+        "Show, search, export and manage stored conversations.",
     ),
     "compress": (
         "plimsoll.terminal.compress:compress",
         "Compact a conversation and show what was kept.",
     ),
-    "recall": ("plimsoll.terminal.recall:recall", "Bring back what a compaction cleared."),
-    "cost": ("plimsoll.terminal.cost:cost", "Say what a conversation costs under each caching strategy."),
+    "recall": ("plimsoll.terminal.recall:recall", "Restore a cleared tool result."),
+    "cost": ("plimsoll.terminal.cost:cost", "Show what a conversation costs under each caching strategy."),
     "bench": ("plimsoll.terminal.bench:bench", "Measure what a compaction keeps of your own sessions."),
-    "models": ("plimsoll.terminal.models:models", "List known models, fetch the embedded one, ask one."),
+    "models": (
+        "plimsoll.terminal.models:models",
+        "List known models, fetch the embedded model, test a model.",
+    ),
     "gateway": (
         "plimsoll.terminal.gateway:gateway",
         "Serve OpenAI's and Anthropic's APIs to other programs.",
@@ -133,7 +136,7 @@ def plimsoll() -> None:
 @plimsoll.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the script that completes commands and keys in your shell.
+    """Print the completion script for your shell.
 
     \b
     bash   eval "$(plimsoll completion bash)"       in ~/.bashrc
@@ -142,7 +145,7 @@ def completion(shell: str) -> None:
     """
     complete = get_completion_class(shell)
     if complete is None:
-        raise click.UsageError(f"No completion is known for {shell}.")
+        raise click.UsageError(f"There is no completion for {shell}.")
     click.echo(complete(plimsoll, {}, "plimsoll", "_PLIMSOLL_COMPLETE").source())
 
 

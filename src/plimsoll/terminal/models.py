@@ -61,7 +61,7 @@ class ProviderState:
 
 @click.group()
 def models() -> None:
-    """List known models, fetch the embedded one, ask one."""
+    """List known models, fetch the embedded model, test a model."""
 
 
 @models.command("list")
@@ -85,7 +85,7 @@ def list_models(pattern: str, as_json: bool) -> None:
         console.print(Text("tokens; USD per million tokens", "dim"))
     else:
         console.print(
-            f"No known model is called {plain(pattern)!r}; `plimsoll models list` shows all.", markup=False
+            f"No known model matches {plain(pattern)!r}; `plimsoll models list` lists all.", markup=False
         )
     console.print()
     console.print(_provider_table(states, console.width))
@@ -93,15 +93,15 @@ def list_models(pattern: str, as_json: bool) -> None:
 
 @models.command()
 def fetch() -> None:
-    """Fetch the embedded model, unless it is here."""
+    """Download the embedded model if it is missing."""
     home, model = plimsoll_home(), embedded_model()
     if is_fetched(home):
-        click.echo(f"{model.name} is here: {model_path(home)}")
+        click.echo(f"{model.name} is installed: {model_path(home)}")
         return
     started = time.monotonic()
     path = asyncio.run(_fetch(home))
     click.echo(
-        f"{model.name} is here: {path} ({model.bytes / 1e6:.0f} MB, {time.monotonic() - started:.1f} s)"
+        f"{model.name} is installed: {path} ({model.bytes / 1e6:.0f} MB, {time.monotonic() - started:.1f} s)"
     )
     if not can_serve():
         click.echo("note: to run it, install xllamacpp: pip install '.[local]'", err=True)
@@ -113,7 +113,7 @@ def fetch() -> None:
 @click.option("--base-url", metavar="URL", help="An OpenAI-compatible address.")
 @click.option("--ask", metavar="TEXT", default=QUESTION, help="What is asked.")
 def test(model: str | None, provider: str | None, base_url: str | None, ask: str) -> None:
-    """Ask MODEL (or the one that the settings choose) one short question, and show what it cost."""
+    """Send MODEL (default: the configured model) one short question and show the cost."""
     flags = {"model.name": model, "model.provider": provider, "model.base_url": base_url}
     loaded = load_settings(flags=flags)
     for notice in loaded.notices:
@@ -196,7 +196,7 @@ async def _state(facts: ProviderFacts, environ: Mapping[str, str], home: Path) -
     if not can_serve():
         return ProviderState(facts, False, "pip install '.[local]'", model.name)
     fetched = is_fetched(home)
-    why = f"fetched: {model_path(home)}" if fetched else "not fetched; `plimsoll models fetch`"
+    why = f"fetched: {model_path(home)}" if fetched else "not installed; run `plimsoll models fetch`"
     return ProviderState(facts, fetched, why, model.name)
 
 

@@ -25,16 +25,15 @@ STANDARD = "-"
 @click.command()
 @click.argument("path", metavar="FILE", required=False, type=click.Path(path_type=str, allow_dash=True))
 @click.argument("handle", metavar="HANDLE", required=False)
-@click.option("--example", is_flag=True, help="Look in the conversation that comes with Plimsoll.")
+@click.option("--example", is_flag=True, help="Use the bundled conversation.")
 def recall(path: str | None, handle: str | None, example: bool) -> None:
     """Print the original content of HANDLE from the original conversation FILE.
 
-    A cleared tool result names its handle, such as h:3f2a9c1b7d; the beginning of one is enough where only one
-    fits.
+    A cleared tool result states its handle, such as h:3f2a9c1b7d. A unique prefix is enough.
     """
     if example:
         if handle is not None:
-            raise click.UsageError("Give a FILE or --example, not both.")
+            raise click.UsageError("Pass a FILE or --example, not both.")
         path, handle = EXAMPLE, path
     if path is None:
         raise click.UsageError("Missing FILE, the original conversation, and the HANDLE.")
@@ -71,16 +70,16 @@ def _recall(path: str, handle: str, results: Iterable[Message]) -> None:
 def _unknown(path: str, wanted: str, fitting: list[str], known: list[str]) -> str:
     if fitting:
         some = ", ".join(fitting[:NEAREST])
-        return f"{wanted} fits {len(fitting)} tool results in {path}: {some}. Type more of it."
+        return f"{wanted} matches {len(fitting)} tool results in {path}: {some}. Type more of it."
     if not known:
         return (
-            f"{path} contains no tool results, so there is nothing to recall. Give the original conversation."
+            f"{path} contains no tool results, so there is nothing to recall. Pass the original conversation."
         )
     near = difflib.get_close_matches(wanted, known, n=NEAREST, cutoff=0.5)
     hint = (
-        f"Nearest: {', '.join(near)}." if near else "Give the original conversation, not the compacted one."
+        f"Nearest: {', '.join(near)}." if near else "Pass the original conversation, not the compacted one."
     )
-    return f"No tool result in {path} has the handle {wanted}; it holds {len(known)} others. {hint}"
+    return f"No tool result in {path} has the handle {wanted}; it contains {len(known)} others. {hint}"
 
 
 def _print(message: Message) -> None:

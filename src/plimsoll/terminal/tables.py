@@ -116,7 +116,7 @@ def cleared_list(
         table.add_row(handle, size, status(item.status), Text(what))
     parts: list[RenderableType] = [title, table]
     rest = f"and {len(cleared) - shown} smaller ones; " if len(cleared) > shown else ""
-    parts.append(Text(f"{rest}`plimsoll recall {original} HANDLE` brings one back", "dim"))
+    parts.append(Text(f"{rest}`plimsoll recall {original} HANDLE` restores one", "dim"))
     return Group(*parts)
 
 
@@ -126,7 +126,7 @@ def cleared_lines(cleared: Sequence[ClearedResult], original: str) -> str:
         f"- {one.handle}  {one.characters:,} characters  {one.line.split(chr(10))[0].split(' · ')[0]} · {one.status}"
         for one in cleared
     ]
-    return plain("\n".join((f"Cleared (`plimsoll recall {original} HANDLE` brings one back):", *lines)))
+    return plain("\n".join((f"Cleared (`plimsoll recall {original} HANDLE` restores one):", *lines)))
 
 
 def shortened_lines(shortened: Sequence[ShortenedMessage]) -> str:

@@ -19,6 +19,6 @@ def tokens_option(_ctx: click.Context, option: click.Parameter, value: str | Non
     tokens = round(number * {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()])
     if tokens < SMALLEST_WINDOW:
         raise click.BadParameter(
-            f"{value!r} is too small a {option.name}; it takes at least {SMALLEST_WINDOW} tokens."
+            f"{value!r} is too small for {option.name}; it must be at least {SMALLEST_WINDOW} tokens."
         )
     return tokens

@@ -165,7 +165,9 @@ class ToolRun:
         if not decision.allowed:
             remark = f": {decision.remark}" if decision.remark else ""
             text = f"{job.tool.name} was not run because it {reason}, and that was refused{remark}"
-            self._finish(job, failed(f"{text}. Do not try the same in another way; ask or go on without it."))
+            self._finish(
+                job, failed(f"{text}. Do not try to work around this; ask the user or continue without it.")
+            )
 
     async def _run(self, job: _PendingCall) -> None:
         assert job.tool is not None
@@ -177,7 +179,7 @@ class ToolRun:
             result = interrupted.so_far
         except asyncio.CancelledError as error:
             crash = None if self._stopping else error
-            text = CANCELLED if self._stopping else "Error: the tool was stopped from inside"
+            text = CANCELLED if self._stopping else "Error: the tool cancelled itself"
             result = ToolResult(text, is_error=True)
         except (Exception, SystemExit) as error:  # whatever a tool does, the conversation goes on
             result, crash = failed(f"{job.tool.name} failed: {_said(error)}"), error

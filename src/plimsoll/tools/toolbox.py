@@ -28,7 +28,7 @@ class ToolBox:
         names = [tool.name for tool in self.tools]
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
-            raise ValueError(f"two tools are called {doubled[0]!r}; every tool needs a name of its own")
+            raise ValueError(f"two tools are called {doubled[0]!r}; every tool needs a unique name")
 
     def __len__(self) -> int:
         return len(self.tools)

@@ -32,9 +32,7 @@ def conversation(value: Any, source: str, line: int | None) -> Transcript:
         found = f"an object with the keys {_some(value)}" if isinstance(value, dict) else _name(value)
         raise TranscriptError(f"{where} is not a conversation like the lines before it: found {found}.")
     if not messages:
-        raise TranscriptError(
-            f"{where} is a conversation without a single message; there is nothing to work on."
-        )
+        raise TranscriptError(f"{where} is a conversation without messages.")
     wrapper = {**value, "messages": None} if isinstance(value, dict) else {}
     anthropic = is_anthropic(messages, wrapper)
     readable = _from_anthropic(wrapper.get("system"), messages, where) if anthropic else messages
@@ -110,7 +108,7 @@ def anthropic_problem(message: Any) -> str | None:
         return f"expected an object, found {_name(message)}"
     if message.get("role") not in ("user", "assistant", "system"):
         role = json.dumps(message.get("role"), ensure_ascii=False)[:60]
-        return f"role {role} is none of user, assistant, system"
+        return f"role {role} is not one of user, assistant, system"
     content = message.get("content")
     if not isinstance(content, str) and not _are_blocks(content):
         return f"content is {_name(content)}, not text or a list of blocks"

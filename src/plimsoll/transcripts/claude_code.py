@@ -94,12 +94,12 @@ def read_session(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript
     for line, record in numbered:
         if not isinstance(record, dict):
             raise TranscriptError(
-                f"{source}: line {line} is not an object; every line of a Claude Code session must be one."
+                f"{source}: line {line} is not an object; every line of a Claude Code session must be an object."
             )
         log.take(record, line)
     entries = log.main or log.side
     if not entries:
-        raise TranscriptError(f"{source} is a Claude Code session without a single message.")
+        raise TranscriptError(f"{source} is a Claude Code session without messages.")
     active = _active(entries, log)
     notices = _notices(log, left=len(entries) - len(active))
     messages = _decoded(active)
@@ -124,12 +124,12 @@ def _slim(message: dict[str, Any]) -> dict[str, Any]:
 def _notices(log: _SessionLog, left: int) -> list[str]:
     said = []
     if log.main and log.side:
-        said.append(f"{counted(len(log.side), 'message', 'messages')} of side chains (sub-agents) left out")
+        said.append(f"{counted(len(log.side), 'message', 'messages')} of side chains (sub-agents) skipped")
     if left:
-        said.append(f"{counted(left, 'message', 'messages')} left out: on a branch that the person left")
+        said.append(f"{counted(left, 'message', 'messages')} skipped: on an abandoned branch")
     if log.summaries:
         said.append(
-            f"{counted(log.summaries, 'summary', 'summaries')} by Claude Code left out: its turns are here"
+            f"{counted(log.summaries, 'summary', 'summaries')} by Claude Code skipped: the original turns are read"
         )
     return said
 

@@ -21,7 +21,7 @@ from plimsoll.transcripts.transcript import Transcript, counted
 
 _PART_KINDS = {"input_text": "text", "output_text": "text", "text": "text", "summary_text": "text"}
 _INJECTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md", "<INSTRUCTIONS>")
-_SEARCHED = "[The provider ran this search itself; its result is not in the log]"
+_SEARCHED = "[The provider ran this search; its result is not in the log]"
 
 
 class _RolloutLog:
@@ -105,14 +105,14 @@ class _RolloutLog:
     def notices(self) -> list[str]:
         said = []
         if count := self.passed_over["compaction"]:
-            said.append(f"{counted(count, 'summary', 'summaries')} by Codex left out: its turns are here")
-        if count := self.passed_over["reasoning"]:
             said.append(
-                f"{counted(count, 'reasoning item', 'reasoning items')} left out: sealed for its model"
+                f"{counted(count, 'summary', 'summaries')} by Codex skipped: the original turns are read"
             )
+        if count := self.passed_over["reasoning"]:
+            said.append(f"{counted(count, 'reasoning item', 'reasoning items')} skipped: encrypted")
         if self.rolled_back:
             said.append(
-                f"{counted(self.rolled_back, 'message', 'messages')} left out: rolled back by the person"
+                f"{counted(self.rolled_back, 'message', 'messages')} skipped: rolled back by the user"
             )
         return said
 
@@ -123,11 +123,11 @@ def read_rollout(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript
     for line, record in numbered:
         if not isinstance(record, dict):
             raise TranscriptError(
-                f"{source}: line {line} is not an object; every line of a Codex rollout must be one."
+                f"{source}: line {line} is not an object; every line of a Codex rollout must be an object."
             )
         _take(log, record, line)
     if not any(message["role"] != "system" for message in log.messages):
-        raise TranscriptError(f"{source} is a Codex rollout without a single message.")
+        raise TranscriptError(f"{source} is a Codex rollout without messages.")
     notices = log.notices()
     messages = log.messages
     if not is_whole(messages):

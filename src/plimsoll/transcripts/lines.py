@@ -70,7 +70,7 @@ class LineReader:
             self._handle = io.BytesIO(text.encode("utf-8"))
         except UnicodeError as error:
             raise TranscriptError(
-                f"{self.source} begins like {encoding.upper()} text but cannot be decoded ({error}). "
+                f"{self.source} starts like {encoding.upper()} text but cannot be decoded ({error}). "
                 f"Save it as UTF-8. {ACCEPTED}"
             ) from error
         return self._handle.readline()
@@ -95,15 +95,13 @@ def parse(text: str, source: str, line: int, hint: str = "") -> Any:
         # What is missing at the end is missing from the last line that is there, not from the one after it.
         at = min(error.pos, len(text.rstrip()))
         unfinished = at == len(text.rstrip()) or error.msg.startswith("Unterminated")
-        advice = "It ends in the middle, as a file does that was cut off." if unfinished else hint
+        advice = "The file seems to be cut off." if unfinished else hint
         raise TranscriptError(
             f"{source}: line {line + text.count(chr(10), 0, at)} is not JSON ({error.msg}, "
             f"column {at - text.rfind(chr(10), 0, at)}).{_behind(advice)}"
         ) from error
     except ValueError as error:
-        raise TranscriptError(
-            f"{_place(text, source, line)} holds what JSON does not have ({error})."
-        ) from error
+        raise TranscriptError(f"{_place(text, source, line)} contains invalid JSON ({error}).") from error
     except RecursionError as error:
         raise TranscriptError(f"{_place(text, source, line)} is nested too deeply.") from error
     if too_deep:

@@ -81,8 +81,8 @@ def _readable(source: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise TranscriptError(f"{source} does not exist.") from error
     except IsADirectoryError as error:
-        raise TranscriptError(f"{source} is a directory; name the conversation files in it.") from error
+        raise TranscriptError(f"{source} is a directory; pass the conversation files in it.") from error
     except PermissionError as error:
-        raise TranscriptError(f"{source} may not be read by this user; check its permissions.") from error
+        raise TranscriptError(f"{source} cannot be read: permission denied.") from error
     except OSError as error:
         raise TranscriptError(f"{source} cannot be read: {error.strerror or error}.") from error

@@ -40,7 +40,7 @@ def write_transcripts(path: str | os.PathLike[str], transcripts: Sequence[Transc
     except OSError as error:
         raise UserError(
             f"{os.fspath(path)} cannot be written: {error.strerror or error}. "
-            f"{advice_on(error)} Nothing was changed there."
+            f"{advice_on(error)} Nothing was changed."
         ) from error
 
 

@@ -192,9 +192,9 @@ def test_a_pattern_that_never_ends_stops_at_the_deadline_and_says_so(archive: Dr
         ({"text": ""}, "empty"),
         ({"text": "  "}, "empty"),
         ({"text": "x" * 2_000}, "1,000 characters"),
-        ({"text": "x", "limit": 0}, "at least 1 hit"),
-        ({"text": "x", "first": 3}, "needs the session"),
-        ({"text": "x", "mode": "regex", "order": "relevance"}, "Only words"),
+        ({"text": "x", "limit": 0}, "limit must be at least 1"),
+        ({"text": "x", "first": 3}, "needs a session"),
+        ({"text": "x", "mode": "regex", "order": "relevance"}, "Only word searches"),
     ],
 )
 def test_a_search_that_makes_no_sense_is_told_why(query: dict, why: str):

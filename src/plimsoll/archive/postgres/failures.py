@@ -21,28 +21,28 @@ _EXAMPLE = "postgresql://user:password@host:5432/database"
 # libpq has no codes for a connection that failed; these are its words and the server's, in English.
 _REFUSALS = (
     ("password authentication failed", "the user name or the password is wrong. Correct archive.url"),
-    ("no password supplied", "it wants a password. Put it into archive.url, or into ~/.pgpass"),
+    ("no password supplied", "it needs a password. Set it in archive.url or in ~/.pgpass"),
     (
         "no pg_hba.conf entry",
-        "it does not let this user in from here. Correct its pg_hba.conf, or archive.url",
+        "it rejects this user from this host. Correct its pg_hba.conf or archive.url",
     ),
-    ("Peer authentication failed", "it does not let this user in. Correct the user in archive.url"),
-    ("too many clients", "it has no connection left. Try again, or raise its max_connections"),
-    ("remaining connection slots", "it has no connection left. Try again, or raise its max_connections"),
+    ("Peer authentication failed", "it rejects this user. Correct the user in archive.url"),
+    ("too many clients", "it has no free connections. Try again, or raise its max_connections"),
+    ("remaining connection slots", "it has no free connections. Try again, or raise its max_connections"),
 )
 _LATER = {
-    "53100": "its disk is full. What was being saved was not stored; everything before it is. Free some space there",
-    "53200": "it has no memory left. What was being saved was not stored. Try again",
-    "53300": "it has no connection left. Try again, or raise its max_connections",
-    "25006": "it may only be read. Set archive.url to the server that takes writes",
-    "42501": "this user may not do that there. Grant it the right to create and write tables, or correct archive.url",
+    "53100": "its disk is full. The last change was not stored; all earlier ones are. Free some disk space",
+    "53200": "it is out of memory. The last change was not stored. Try again",
+    "53300": "it has no free connections. Try again, or raise its max_connections",
+    "25006": "it is read-only. Set archive.url to a server that accepts writes",
+    "42501": "this user lacks permission. Grant it the right to create and write tables, or correct archive.url",
     "3F000": "no schema allows creating tables. Correct search_path in archive.url",
     "55P03": "another process has been writing to the same session for too long. Nothing was stored; try again",
-    "57014": "it took too long and was stopped. Nothing was stored; try again",
+    "57014": "the statement took too long and was cancelled. Nothing was stored; try again",
     "28P01": "the user name or the password is wrong. Correct archive.url",
-    "28000": "it does not let this user in. Correct archive.url",
+    "28000": "it rejects this user. Correct archive.url",
     "XX001": "its files are damaged. Restore the database from a backup",
-    "XX002": "an index of it is damaged. Let its administrator run REINDEX",
+    "XX002": "one of its indexes is damaged. Ask its administrator to run REINDEX",
 }
 
 
@@ -71,7 +71,7 @@ def address_of(url: str) -> Address:
     if "@" in host + database or set(port) - set("0123456789,"):
         raise SettingError(
             f"archive.url is not a PostgreSQL address; use one like {_EXAMPLE}, "
-            "with signs such as @ or / in a password written as %40 or %2F."
+            "with characters such as @ or / in a password written as %40 or %2F."
         )
     return Address(url, f"postgresql://{host}:{port}/{database}", database, user)
 
@@ -81,11 +81,11 @@ def refused(address: Address, error: psycopg.Error) -> ArchiveError:
     said = str(error)
     if "does not exist" in said and "database" in said:
         what = (
-            f"there is no database {address.database!r}. Make it with `createdb {address.database}`, "
+            f"there is no database {address.database!r}. Create it with `createdb {address.database}`, "
             "or correct archive.url"
         )
     elif "does not exist" in said and "role" in said:
-        what = f"it knows no user {address.user!r}. Correct archive.url"
+        what = f"there is no user {address.user!r}. Correct archive.url"
     else:
         known = (what for words, what in _REFUSALS if words in said)
         what = next(known, f"{_reason(said)}. Start the server, or correct host and port in archive.url")
@@ -102,12 +102,12 @@ def _reason(said: str) -> str:
 def lost(address: Address, *, unsure: bool = False) -> ArchiveError:
     """The connection broke, and doing it again did not help or would not be safe."""
     became = (
-        "It is not known whether what was being saved is stored: look before saving it again"
+        "It is unknown whether the last change was stored; check before you repeat it"
         if unsure
         else "Nothing was stored; try again"
     )
     return ArchiveError(
-        f"The connection to the archive {address.shown} was lost. {became}. If it happens again, see to the server, "
+        f"The connection to the archive {address.shown} was lost. {became}. If it happens again, check the server, "
         "or correct archive.url."
     )
 
@@ -147,6 +147,6 @@ def require_server(address: Address, version: int, encoding: str) -> None:
         )
     if encoding != "UTF8":
         raise ArchiveError(
-            f"The database of the archive {address.shown} is encoded as {encoding}, which cannot hold every "
-            "conversation. Make one with `createdb --encoding=UTF8 --template=template0`, and set archive.url to it."
+            f"The database of the archive {address.shown} is encoded as {encoding}, which cannot store all "
+            "text. Create one with `createdb --encoding=UTF8 --template=template0`, and set archive.url to it."
         )

@@ -46,8 +46,8 @@ async def _version(db: Db, address: Address) -> int:
         return 0
     if "plimsoll_archive" not in tables:
         raise ArchiveError(
-            f"The database {address.shown} has tables of another program under names that Plimsoll needs. They "
-            "were left as they are; set archive.url to another database, or to another schema with "
+            f"The database {address.shown} contains tables of another program with names that Plimsoll needs. "
+            "They were not changed; set archive.url to another database, or to another schema with "
             "?options=-csearch_path%3Dplimsoll."
         )
     version = int(str(await _one(db, "SELECT max(version) FROM plimsoll_archive")))

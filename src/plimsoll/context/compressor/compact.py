@@ -59,7 +59,7 @@ def compact(
     """
     strange = next((n for n, message in enumerate(messages) if not isinstance(message, dict)), None)
     if strange is not None:
-        raise InvalidConversation(f"compress() takes a list of message objects; item {strange} is none.")
+        raise InvalidConversation(f"compress() takes a list of message objects; item {strange} is not one.")
     plan = start = _planned(messages, rules, current_tokens, overhead_tokens)
     whole, total = plan.messages, sum(plan.tokens)
     if not _can_shrink(plan):

@@ -89,7 +89,7 @@ def compact_into_tree(
     """
     strange = next((n for n, message in enumerate(messages) if not isinstance(message, dict)), None)
     if strange is not None:
-        raise InvalidConversation(f"compress() takes a list of message objects; item {strange} is none.")
+        raise InvalidConversation(f"compress() takes a list of message objects; item {strange} is not one.")
     given, given_positions = list(messages), store.positions(messages)
     whole = given if is_whole(given) else repair(given)
     positions = carry_positions(given, given_positions, whole)

@@ -41,14 +41,14 @@ def faults(examined: StoredTree) -> Iterator[str]:
     for node in own:
         yield from (f"node {node.id} {wrong}" for wrong in _broken(node, examined))
         if node.id not in connected:
-            yield f"node {node.id} is built on nodes that are not stored"
+            yield f"node {node.id} refers to nodes that are not stored"
     tree = examined.tree
     counted = {one.id for one in tree.leaves} | set(tree.replaced)
     for node in own:
         if node.kind == "leaf" and node.id in connected and node.id not in counted:
-            yield f"leaf {node.id} covers messages that an earlier leaf covers too; it does not count"
+            yield f"leaf {node.id} covers messages that an earlier leaf covers; it is ignored"
     for run in uncovered(examined):
-        yield f"messages {run.first} to {run.last} left the view and are under no leaf"
+        yield f"messages {run.first} to {run.last} left the view but have no leaf"
 
 
 def uncovered(examined: StoredTree) -> list[Span]:
@@ -81,16 +81,16 @@ def _broken(node: Node, examined: StoredTree) -> Iterator[str]:
         yield "has no sources"
     if (node.kind == "leaf") != (len(spans) == len(node.sources) == 1):
         yield (
-            "is a leaf over something else than one run of messages"
+            "is a leaf that does not cover exactly one range of messages"
             if node.kind == "leaf"
             else "mixes sources"
         )
     for span in spans:
         if not 1 <= span.first <= span.last <= examined.last:
-            yield f"covers messages {span.first} to {span.last}, and the log has {examined.last}"
+            yield f"covers messages {span.first} to {span.last}, but the log has {examined.last}"
     depths = {one.depth for one in examined.nodes if NodeLink(one.id) in node.sources}
     if depths and depths != {node.depth - 1}:
-        yield f"has depth {node.depth} and is built on nodes of depth {', '.join(map(str, sorted(depths)))}"
+        yield f"has depth {node.depth} but refers to nodes of depth {', '.join(map(str, sorted(depths)))}"
     stood_for = int(node.details.get("tokens", 0))
     if node.kind == "leaf" and stood_for > _TINY and node.tokens >= stood_for + _TINY:
         yield f"has {node.tokens:,} tokens but replaces only {stood_for:,}"

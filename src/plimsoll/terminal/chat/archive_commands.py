@@ -50,7 +50,7 @@ async def sessions(talk: ChatSession, _argument: str) -> None:
         title = Text(fitted(plain(session.title), max(8, room)))
         table.add_row(name, f"{session.messages:,}", thousands(session.tokens), title)
     talk.screen.show(table)
-    talk.screen.note("`plimsoll chat --session ID` continues one; the beginning of its id is enough.")
+    talk.screen.note("`plimsoll chat --session ID` continues one; a unique prefix of the id is enough.")
 
 
 async def search(talk: ChatSession, argument: str) -> None:
@@ -62,9 +62,9 @@ async def search(talk: ChatSession, argument: str) -> None:
         talk.screen.show(Text(f"{where} · message {hit.sequence} · {hit.role} · {day}", "dim"))
         talk.screen.show(_marked(hit))
     if not page.hits:
-        talk.screen.note(f"Nothing was found for {argument!r}.")
+        talk.screen.note(f"No messages match {argument!r}.")
     elif page.next is not None:
-        talk.screen.note(f"There may be more; `plimsoll sessions search {argument}` shows all.")
+        talk.screen.note(f"There may be more matches; `plimsoll sessions search {argument}` shows all.")
 
 
 async def recall(talk: ChatSession, argument: str) -> None:
@@ -76,22 +76,22 @@ async def recall(talk: ChatSession, argument: str) -> None:
     wanted = handle if handle.startswith("h:") else f"h:{handle}"
     found = await talk.archive.find_by_handle(wanted, id=talk.id, limit=2)
     if not found:
-        raise UserError(f"Nothing in this session has the handle {plain(wanted)}.")
+        raise UserError(f"No content in this session has the handle {plain(wanted)}.")
     if len(found) > 1:
-        raise UserError(f"More than one handle begins with {plain(wanted)}; write more of it.")
+        raise UserError(f"More than one handle starts with {plain(wanted)}; type more of it.")
     talk.screen.note(f"message {found[0].sequence}, {found[0].role}")
     talk.screen.show(Text(plain(text_of(found[0].message))))
 
 
 async def _recall_node(talk: ChatSession, id: str) -> None:
-    """What a node of this session says, and what it stands for."""
+    """Show a node of this session and the messages that it covers."""
     found = [one for one in await talk.archive.nodes(talk.id, inherited=True) if one.id.startswith(id)]
     if len(found) != 1:
-        many = "More than one node begins with" if found else "There is no node"
+        many = "More than one node starts with" if found else "There is no node"
         raise UserError(f"{many} {plain(id)} in this session.")
     for source in found[0].sources:
         below = source.node if isinstance(source, NodeLink) else f"messages {source.first} to {source.last}"
-        talk.screen.note(f"{found[0].id} stands for {below}")
+        talk.screen.note(f"{found[0].id} covers {below}")
     talk.screen.show(Text(plain(text_of(found[0].message))))
 
 
@@ -134,7 +134,7 @@ async def _last_request(talk: ChatSession) -> int:
     for stored in reversed(page):
         if stored.role == "user":
             return stored.sequence
-    raise UserError("You have not said anything yet that could be pinned.")
+    raise UserError("There is no message of yours to pin yet.")
 
 
 def _number(argument: str, usage: str) -> int:

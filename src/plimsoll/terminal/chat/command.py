@@ -31,11 +31,13 @@ PIPED_WIDTH = 160  # a file has no edge to fit into
 
 
 @click.command()
-@click.option("--model", metavar="NAME", help="The model that answers.")
+@click.option("--model", metavar="NAME", help="The model to use.")
 @click.option("--provider", metavar="NAME", help="Who serves it.")
-@click.option("--session", metavar="ID", help="Go on with this session; the beginning of its id is enough.")
-@click.option("--continue", "go_on", is_flag=True, help="Go on with the session that was last used.")
-@click.option("-q", "--question", metavar="TEXT", help="Answer this and exit; - reads standard input.")
+@click.option("--session", metavar="ID", help="Continue this session; a unique prefix of its id is enough.")
+@click.option("--continue", "go_on", is_flag=True, help="Continue the most recent session.")
+@click.option(
+    "-q", "--question", metavar="TEXT", help="Answer this question and exit; - reads standard input."
+)
 @click.option("--yes", is_flag=True, help="Run every tool call without asking.")
 def chat(
     model: str | None,
@@ -45,12 +47,12 @@ def chat(
     question: str | None,
     yes: bool,
 ) -> int:
-    """Talk with a model that has tools. Every word is kept, and the conversation compacts itself.
+    """Chat with a model that has tools. Every message is kept, and long conversations are compacted.
 
-    Without a key the embedded model answers. /help shows what can be done beside talking.
+    Without an API key, the embedded model answers. /help lists the commands.
     """
     if session and go_on:
-        raise click.UsageError("--session and --continue both name a session; give one of them.")
+        raise click.UsageError("--session and --continue both name a session; use only one of them.")
     if question == STANDARD:
         question = sys.stdin.read().strip()
     if question is not None and not question.strip():

@@ -97,7 +97,7 @@ async def preview(talk: ChatSession, focus: str | None) -> None:
         talk.screen.show(cleared_list(report.pruned))
     talk.screen.show(summary_panel(report.whole_summary, report.summary_source))
     writer = talk.opened.summaries.candidates
-    who = f" `/compress` has {plain(writer[0].title)} write the summary." if writer else ""
+    who = f" With `/compress`, {plain(writer[0].title)} writes the summary." if writer else ""
     name = agent.compactor.engine.name
     if not can_draft(agent.compactor.engine):
         who = f" The engine {plain(name)} has no preview; this is what the built-in compressor would do."
@@ -135,7 +135,7 @@ async def model(talk: ChatSession, argument: str) -> None:
 
 async def engine(talk: ChatSession, argument: str) -> None:
     if argument:
-        raise UserError("The engine is chosen by `plimsoll plugins use NAME`, for new sessions.")
+        raise UserError("`plimsoll plugins use NAME` sets the engine of new sessions.")
     host = talk.opened.conversation.agent.compactor.host
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     status: dict[str, Any] = await host.ask("get_status", {})
@@ -160,7 +160,7 @@ async def show_help(talk: ChatSession, _argument: str) -> None:
     for command in available(talk).values():
         table.add_row(Text(command.usage, "cyan"), command.about)
     talk.screen.show(table)
-    talk.screen.note("Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter begins a new line.")
+    talk.screen.note("Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter inserts a new line.")
 
 
 async def leave(_talk: ChatSession, _argument: str) -> None:
@@ -168,21 +168,19 @@ async def leave(_talk: ChatSession, _argument: str) -> None:
 
 
 _COMMANDS = (
-    SlashCommand(
-        "/compress [FOCUS]", "compact the conversation now; --preview shows what would go", compress
-    ),
-    SlashCommand("/context", "what fills the window", context),
-    SlashCommand("/usage", "tokens, cache and money so far", archive_commands.usage),
+    SlashCommand("/compress [FOCUS]", "compact the conversation now; --preview shows the effect", compress),
+    SlashCommand("/context", "show what fills the window", context),
+    SlashCommand("/usage", "show tokens, cache use and cost", archive_commands.usage),
     SlashCommand("/sessions", "the newest sessions", archive_commands.sessions),
-    SlashCommand("/search TEXT", "find words in everything ever said", archive_commands.search),
-    SlashCommand("/recall HANDLE", "show the content behind a handle", archive_commands.recall),
-    SlashCommand("/undo", "take the last compaction back", undo),
+    SlashCommand("/search TEXT", "search all messages of all sessions", archive_commands.search),
+    SlashCommand("/recall HANDLE", "show the content of a handle", archive_commands.recall),
+    SlashCommand("/undo", "undo the last compaction", undo),
     SlashCommand("/pin [N]", "keep message N (or your last one) word for word", archive_commands.pin),
-    SlashCommand("/unpin N", "let message N go its way again", archive_commands.unpin),
-    SlashCommand("/model [NAME]", "continue with another model", model),
-    SlashCommand("/engine", "the context engine and its state", engine),
-    SlashCommand("/new", "begin a new session", new),
+    SlashCommand("/unpin N", "unpin message N", archive_commands.unpin),
+    SlashCommand("/model [NAME]", "switch to another model", model),
+    SlashCommand("/engine", "show the context engine and its state", engine),
+    SlashCommand("/new", "start a new session", new),
     SlashCommand("/help", "this list", show_help),
-    SlashCommand("/quit", "leave; the session stays", leave),
+    SlashCommand("/quit", "leave; the session is kept", leave),
 )
 ALL = {command.name: command for command in _COMMANDS}

@@ -40,7 +40,7 @@ def complete_engine(
 @click.group(invoke_without_command=True)
 @click.pass_context
 def plugins(ctx: click.Context) -> None:
-    """Look at plugins and choose the context engine. Without a subcommand: a screen, or the list in a pipe."""
+    """Manage plugins and choose the context engine. Without a subcommand, opens a screen or prints the list."""
     if ctx.invoked_subcommand is not None:
         return
     if sys.stdin.isatty() and sys.stdout.isatty():
@@ -52,7 +52,7 @@ def plugins(ctx: click.Context) -> None:
 @plugins.command("list")
 @click.option("--json", "in_json", is_flag=True, help="Print JSON.")
 def list_command(in_json: bool) -> None:
-    """List engines and plugins: ● in use, ○ can be used, × cannot. Only what the settings name is loaded."""
+    """List engines and plugins: ● in use, ○ available, × unusable. Loads only plugins that the settings name."""
     choice = EngineChoice()
     if in_json:
         click.echo(json.dumps(as_json(choice.tried, choice.active), indent=2, ensure_ascii=False))
@@ -63,7 +63,7 @@ def list_command(in_json: bool) -> None:
 @plugins.command()
 @click.argument("name", shell_complete=complete_engine)
 def use(name: str) -> None:
-    """Make NAME the context engine: it is tried, then named in config.yaml."""
+    """Make NAME the context engine. Loads it first, then sets context.engine in config.yaml."""
     for sentence in EngineChoice().use(name):
         click.echo(plain(sentence))
 
@@ -71,12 +71,12 @@ def use(name: str) -> None:
 @plugins.command()
 @click.argument("name", shell_complete=complete_engine)
 def info(name: str) -> None:
-    """Say what is known about a plugin or an engine; its code is run only where the settings name it."""
+    """Show details of a plugin or an engine. Its code runs only if the settings name it."""
     choice = EngineChoice()
     found = choice.tried
     named = [one for one in (*found.engines, *found.general) if one.name == name]
     if not named:
-        raise PluginError(f"Nothing is called {name!r}. `plimsoll plugins list` shows what there is.")
+        raise PluginError(f"There is no engine or plugin called {name!r}. `plimsoll plugins list` shows all.")
     using = found.serving(choice.active)
     for one in dict.fromkeys(named):
         click.echo(plain(one.name))
@@ -87,10 +87,10 @@ def info(name: str) -> None:
 @plugins.command()
 @click.argument("name")
 def new(name: str) -> None:
-    """Write a small engine called NAME to begin with; it works as it is."""
+    """Create a small, working engine called NAME to start from."""
     folder = write_plugin(name, EngineChoice().home)
-    click.echo(f"{folder / '__init__.py'} is yours to change.")
-    click.echo(f"`plimsoll plugins check {name}` tries it, `plimsoll plugins use {name}` makes it serve.")
+    click.echo(f"{folder / '__init__.py'} was created; edit it.")
+    click.echo(f"`plimsoll plugins check {name}` tests it, `plimsoll plugins use {name}` activates it.")
 
 
 @plugins.command()
@@ -99,7 +99,7 @@ def new(name: str) -> None:
     "--examples", default=100, show_default=True, type=click.IntRange(1), help="Conversations to try."
 )
 def check(path: Path, examples: int) -> int:
-    """Run the engine contract on the plugin in PATH, which runs its code; exit 1 where a property is broken.
+    """Run the engine contract on the plugin in PATH. This runs its code. Exits with 1 if a property fails.
 
     PATH is a folder, or the name of an engine.
     """
@@ -114,14 +114,14 @@ def check(path: Path, examples: int) -> int:
     for verdict in found:
         click.echo(plain(str(verdict)))
     kept = sum(verdict.kept for verdict in found)
-    click.echo(f"{kept} of {len(found)} properties kept in {examples} conversations")
+    click.echo(f"{kept} of {len(found)} properties hold in {examples} conversations")
     return 0 if kept == len(found) else BROKEN
 
 
 @plugins.command()
 @click.argument("path", type=click.Path(path_type=Path))
 def trust(path: Path) -> None:
-    """Let the plugin of a project in PATH run, as long as none of its files changes."""
+    """Trust the project plugin in PATH until one of its files changes."""
     choice = EngineChoice()
     plugin_at(path, {})
     TrustFile.under(choice.home).trust(path)
@@ -131,7 +131,7 @@ def trust(path: Path) -> None:
 @plugins.command()
 @click.argument("path", type=click.Path(path_type=Path))
 def untrust(path: Path) -> None:
-    """Take the trust in PATH back."""
+    """Revoke the trust in PATH."""
     if not TrustFile.under(EngineChoice().home).untrust(path):
         raise PluginError(f"{path.resolve()} was not trusted.")
     click.echo(f"{path.resolve()} is no longer trusted.")

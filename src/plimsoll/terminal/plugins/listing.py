@@ -18,7 +18,7 @@ def lists(found: Catalogue, active: str) -> Group:
     using = found.serving(active)
     parts: list[RenderableType] = [Text("Context engines", "bold"), _table(found.engines, using)]
     if found.find(active) is None:
-        parts.append(Text(f"{BARRED} {plain(active)} is named in context.engine and not there", "yellow"))
+        parts.append(Text(f"{BARRED} {plain(active)} is set in context.engine but does not exist", "yellow"))
     parts += [Text(""), Text("General plugins", "bold")]
     parts.append(_table(found.general, None) if found.general else Text("none", "dim"))
     return Group(*parts)

@@ -16,7 +16,7 @@ from plimsoll.terminal.plugins.listing import mark_of
 from plimsoll.terminal.tables import plain
 
 HOW = "↑ ↓ move · Enter choose · Esc back"
-HOW_TO_READ = "↑ ↓ move · Esc back · plugins.enabled in config.yaml names those that are used"
+HOW_TO_READ = "↑ ↓ move · Esc back · set plugins.enabled in config.yaml to enable plugins"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""`plimsoll plugins new NAME`: creates a folder with a small engine that keeps the contract.
+"""`plimsoll plugins new NAME`: creates a folder with a small engine that passes the contract.
 
 $PLIMSOLL_HOME/plugins/context_engine/NAME/__init__.py      the engine, about 30 lines
-                                           plugin.yaml      what it says about itself
+                                           plugin.yaml      its description
 """
 
 import re
@@ -24,7 +24,7 @@ def write_plugin(name: str, home: Path) -> Path:
     """The folder of a new engine; nothing that is there already is touched."""
     if name == COMPRESSOR or not re.fullmatch(NAME, name):
         raise PluginError(
-            f"An engine cannot be called {name!r}: use letters, digits, - and _, and not {COMPRESSOR}."
+            f"{name!r} is not a valid engine name. Use letters, digits, - and _; {COMPRESSOR} is reserved."
         )
     folder = home / "plugins" / ENGINES / name
     code = files("plimsoll.terminal.plugins").joinpath("engine.template").read_text("utf-8")
@@ -33,7 +33,7 @@ def write_plugin(name: str, home: Path) -> Path:
         (folder / "__init__.py").write_text(code.replace("NAME", name), "utf-8")
         (folder / "plugin.yaml").write_text(_MANIFEST.format(name=name), "utf-8")
     except FileExistsError:
-        raise PluginError(f"{folder} is there already. Choose another name, or remove it.") from None
+        raise PluginError(f"{folder} exists already. Choose another name or remove the folder.") from None
     except OSError as error:
         raise PluginError(f"{folder} cannot be written: {error.strerror}. {advice_on(error)}") from None
     return folder

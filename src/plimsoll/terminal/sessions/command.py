@@ -36,14 +36,14 @@ ROLES = ("system", "developer", "user", "assistant", "tool")
 
 @click.group()
 def sessions() -> None:
-    """Look at stored conversations, and work on them."""
+    """Show, search, export and manage stored conversations."""
 
 
 @sessions.command("list")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Most sessions shown.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_sessions(limit: int, as_json: bool) -> None:
-    """List sessions, the one that was last written to first."""
+    """List sessions, most recently used first."""
     found: list[Session] = []
     if has_archive():
         with open_store() as access:
@@ -61,13 +61,17 @@ def list_sessions(limit: int, as_json: bool) -> None:
 
 @sessions.command()
 @click.argument("session", shell_complete=session_ids)
-@click.option("--view", "as_view", is_flag=True, help="What the model sees instead of what was said.")
-@click.option("--compactions", "events", is_flag=True, help="Each compaction: what it removed, what it kept.")
+@click.option(
+    "--view", "as_view", is_flag=True, help="Use the model's view instead of the whole conversation."
+)
+@click.option(
+    "--compactions", "events", is_flag=True, help="Show each compaction with removed and kept messages."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the messages as JSON lines.")
 def show(session: str, as_view: bool, events: bool, as_json: bool) -> None:
-    """Show the whole conversation. Nothing ever vanishes from it."""
+    """Show the whole conversation, including messages that left the model's view."""
     if as_view and events:
-        raise click.UsageError("--view and --compactions are two different looks; choose one.")
+        raise click.UsageError("--view and --compactions cannot be combined; choose one.")
     with open_store() as access:
         found = access.run(access.store.session(session))
         if events:
@@ -88,16 +92,16 @@ def show(session: str, as_view: bool, events: bool, as_json: bool) -> None:
     "--owner",
     default=OPERATOR,
     show_default=True,
-    help="Search the sessions of this owner, as `sessions list --json` names it.",
+    help="Search the sessions of this owner (see `sessions list --json`).",
 )
-@click.option("--role", type=click.Choice(ROLES), help="Only what this role said.")
+@click.option("--role", type=click.Choice(ROLES), help="Only messages of this role.")
 @click.option("--since", metavar="WHEN", help="A date, a date and time, or 90m, 3h, 2d, 1w ago.")
 @click.option("--before", metavar="WHEN", help="Likewise.")
 @click.option(
     "--order", type=click.Choice(["newest", "oldest", "relevance"]), default="newest", show_default=True
 )
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Most hits shown.")
-@click.option("--cursor", type=int, help="Continue where an earlier search ended.")
+@click.option("--cursor", type=int, help="Continue an earlier search.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def search(
     text: str,
@@ -112,10 +116,10 @@ def search(
     cursor: int | None,
     as_json: bool,
 ) -> None:
-    """Find TEXT in what was said and in the arguments of tool calls.
+    """Search messages and the arguments of tool calls for TEXT.
 
-    All words of TEXT must be in a message; "quotes" keep a phrase together, and a star stands for the rest of a
-    word. Where no word fits, TEXT is looked for inside of words.
+    A message must contain all words of TEXT. "Quotes" match a phrase, and conf* matches words with that prefix. If no
+    word matches, TEXT is searched inside words.
     """
     now = time.time()
     with open_store() as access:
@@ -152,10 +156,12 @@ def search(
     default="openai",
     show_default=True,
 )
-@click.option("--view", "as_view", is_flag=True, help="What the model sees instead of what was said.")
-@click.option("-o", "--output", metavar="FILE", help="Write here instead of to standard output.")
+@click.option(
+    "--view", "as_view", is_flag=True, help="Use the model's view instead of the whole conversation."
+)
+@click.option("-o", "--output", metavar="FILE", help="Output file.  [standard output]")
 def export(session: str, form: str, as_view: bool, output: str | None) -> None:
-    """Write a conversation as OpenAI JSON, Anthropic JSON or Markdown."""
+    """Export a conversation as OpenAI JSON, Anthropic JSON or Markdown."""
     with open_store() as access:
         found = access.run(access.store.session(session))
         messages = _view(access, found) if as_view else transfer.said(access, found)
@@ -169,7 +175,7 @@ def export(session: str, form: str, as_view: bool, output: str | None) -> None:
 @click.option("--at", metavar="MESSAGE", type=click.IntRange(0), help="The last message to share.  [newest]")
 @click.option("--title", help="Another title.")
 def fork(session: str, at: int | None, title: str | None) -> None:
-    """Go on from a point of a session without changing it; prints the id of the new one."""
+    """Create a session that continues from a message of another one. Prints the new id."""
     with open_store() as access:
         found = access.run(access.store.session(session))
         child = access.run(access.archive_of(found).fork(found.id, at=at, title=title))
@@ -179,7 +185,7 @@ def fork(session: str, at: int | None, title: str | None) -> None:
 @sessions.command()
 @click.argument("session", shell_complete=session_ids)
 def undo(session: str) -> None:
-    """Restore the view before the last compaction. What was said since stays."""
+    """Restore the view before the last compaction. Later messages stay."""
     with open_store() as access:
         found = access.run(access.store.session(session))
         archive = access.archive_of(found)
@@ -206,7 +212,7 @@ def pin(session: str, message: int) -> None:
 @click.argument("session", shell_complete=session_ids)
 @click.argument("message", type=int)
 def unpin(session: str, message: int) -> None:
-    """Let MESSAGE (its number) be compacted like any other."""
+    """Unpin MESSAGE (its number)."""
     with open_store() as access:
         found = access.run(access.store.session(session))
         access.run(access.archive_of(found).unpin(found.id, message))
@@ -217,16 +223,16 @@ def unpin(session: str, message: int) -> None:
 @click.argument("session", nargs=-1, required=True, shell_complete=session_ids)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def delete(session: tuple[str, ...], yes: bool) -> None:
-    """Delete sessions with everything in them. This cannot be undone."""
+    """Delete sessions and all their messages. This cannot be undone."""
     with open_store() as access:
         found = [access.run(access.store.session(one)) for one in dict.fromkeys(session)]
         for one in found:
             name = f"{one.id} ({plain(one.title) or 'no title'}, {one.messages:,} messages)"
-            if not yes and not click.confirm(f"Delete {name} for ever?"):
+            if not yes and not click.confirm(f"Delete {name} permanently?"):
                 click.echo(f"Kept {one.id}.")
                 continue
             shared = access.run(access.archive_of(one).delete(one.id))
-            kept = f" {shared:,} of its messages stay for the forks that share them." if shared else ""
+            kept = f" {shared:,} of its messages stay, because forks share them." if shared else ""
             click.echo(f"Deleted {one.id}.{kept}")
 
 
@@ -236,7 +242,7 @@ def delete(session: tuple[str, ...], yes: bool) -> None:
 )
 @click.option("--title", help="The title.  [the first request]")
 def import_files(paths: tuple[str, ...], title: str | None) -> None:
-    """Store the conversations of FILE as sessions; prints their ids.
+    """Import the conversations in FILE as sessions. Prints their ids.
 
     FILE is a conversation in OpenAI or Anthropic form (JSON or JSON lines), a Claude Code session, or a Codex
     rollout; - reads standard input.
@@ -325,13 +331,13 @@ def _heading(session: Session) -> Text:
 def _show_hits(page: SearchPage, text: str, inside: bool) -> None:
     console = _console()
     if inside and page.hits:
-        console.print(Text("No such word; these hold it inside of others.", "dim"))
+        console.print(Text("No word matches; these messages contain the text inside words.", "dim"))
     for line in hits.shown(page):
         console.print(line)
     if not page.hits and page.complete:
         console.print(Text(f"Nothing holds {plain(text)!r}."))
     if not page.complete:
-        console.print(Text("Stopped after some seconds, before everything was looked at.", "yellow"))
+        console.print(Text("Stopped at the time limit; the search is incomplete.", "yellow"))
     if page.next is not None:
         flag = "--substring " if inside else ""
         console.print(Text(f"more with {flag}--cursor {page.next}", "dim"))

@@ -55,20 +55,20 @@ def stored(one: StoredMessage, pinned: Collection[int]) -> Group:
 
 
 def seen(item: ViewItem, node: Node | None, pinned: Collection[int]) -> Group:
-    """A message as the model sees it, with what it stands for."""
+    """A message as the model sees it, with the messages that it covers."""
     role = str(item.message.get("role", ""))
     if node is not None:
         return _block(f"{role} · {node.kind} {node.id} · {stands_for(node)}", item.message)
-    mark = f" · not as it was said, that is {item.handle}" if item.shortened else ""
+    mark = f" · shortened, original: {item.handle}" if item.shortened else ""
     mark += " · pinned" if item.sequence in pinned else ""
     return _block(f"{item.sequence} · {role} · {item.tokens:,} tokens{mark}", item.message)
 
 
 def stands_for(node: Node) -> str:
-    """What a node was made from, in words."""
+    """The sources of a node as a phrase."""
     if not node.sources:
-        return "refers to nothing in the log"
-    return f"stands for {', '.join(_source(one) for one in node.sources)}"
+        return "covers no messages in the log"
+    return f"covers {', '.join(_source(one) for one in node.sources)}"
 
 
 def _source(source: Span | NodeLink) -> str:

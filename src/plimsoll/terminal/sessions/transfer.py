@@ -94,5 +94,5 @@ def _write(target: Path, pieces: Iterable[bytes]) -> None:
         with suppress(OSError):
             Path(name).unlink()
         raise UserError(
-            f"{target} cannot be written: {error.strerror or error}. Name another place."
+            f"{target} cannot be written: {error.strerror or error}. Choose another file."
         ) from error

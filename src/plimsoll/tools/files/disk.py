@@ -28,13 +28,13 @@ def unwritable(path: Path, place: Workspace) -> str | None:
             return f"{shown} is read-only"
     above = next((folder for folder in path.parents if folder.exists()), None)
     if above is not None and not above.is_dir():
-        return f"{place.shown(above)} is a file, so nothing can be below it"
+        return f"{place.shown(above)} is a file, not a directory"
     return None
 
 
 def outside_reason(path: Path, place: Workspace) -> str | None:
     """Why writing to a path needs approval."""
-    return None if place.is_inside(path) else f"writes to {path}, outside of {place.root}"
+    return None if place.is_inside(path) else f"writes to {path}, outside {place.root}"
 
 
 def write_all(contents: Mapping[Path, bytes]) -> None:

@@ -19,8 +19,8 @@ def missing(path: Path, place: Workspace) -> str:
     if path.is_file():
         return f"{place.shown(path)} is a file, not a directory"
     near = nearest(path, place)
-    hint = f" Near it: {', '.join(near)}." if near else ""
-    return f"{place.shown(path)} is not there (working directory {place.directory}).{hint}"
+    hint = f" Similar names: {', '.join(near)}." if near else ""
+    return f"{place.shown(path)} does not exist (working directory {place.directory}).{hint}"
 
 
 def nearest(path: Path, place: Workspace) -> list[str]:

@@ -20,7 +20,7 @@ from plimsoll.tools.mcp.results import result_of
 from plimsoll.tools.settings import McpServerSettings
 from plimsoll.tools.tool import Approval, Arguments, Definition, Tool, ToolContext, ToolResult, failed
 
-NEEDS_PACKAGE = "MCP servers need one package more: pip install '.[mcp]'"
+NEEDS_PACKAGE = "MCP servers need another package: pip install '.[mcp]'"
 
 
 class McpTool(Tool):
@@ -44,16 +44,14 @@ class McpTool(Tool):
 
     async def needs_approval(self, arguments: Arguments, context: ToolContext) -> Approval | None:
         if self._is_destructive:
-            return Approval(f"may destroy something, says the MCP server {self._connection.name!r}")
+            return Approval(f"is marked as destructive by the MCP server {self._connection.name!r}")
         return None
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         try:
             answer = await self._connection.call(self._offered.name, arguments, self._may_repeat)
         except ServerDisconnected as error:
-            return failed(
-                f"{error}. Whether the call had an effect is not known; the next call starts it again."
-            )
+            return failed(f"{error}. The effect of the call is unknown; the next call restarts the server.")
         except (ServerUnreachable, SettingError) as error:
             return failed(str(error))
         return result_of(answer)
@@ -96,7 +94,7 @@ class McpServers:
             self.problems[connection.name] = str(error)
         except Exception as error:  # a server that breaks the protocol in a way of its own
             self.problems[connection.name] = (
-                f"the MCP server {connection.name!r} misbehaves: {type(error).__name__}"
+                f"the MCP server {connection.name!r} failed: {type(error).__name__}"
             )
         await connection.close()
         return []

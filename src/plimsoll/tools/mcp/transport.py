@@ -73,7 +73,7 @@ class ExpandedSettings:
             if variable not in self._environ:
                 raise SettingError(
                     f"mcp_servers.{self._name}.{key} names ${{{variable}}}, "
-                    f"which is not set in the environment: set it, or write the value."
+                    f"which is not set in the environment: set the variable, or write the value."
                 )
             self._secrets.add(self._environ[variable])
             return self._environ[variable]

@@ -37,7 +37,7 @@ class SearchFiles(Tool):
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         place = context.workplace
         if "\0" in arguments.get("path", "") or "\0" in arguments["pattern"]:
-            return failed("path and pattern must not hold a NUL character")
+            return failed("path and pattern must not contain a NUL character")
         try:
             _check(arguments)
         except UserError as error:
@@ -118,7 +118,7 @@ def _shown(found: SearchResults, offset: int, limit: int, place: Workspace, argu
     hits = found.hits[offset : offset + limit]
     lines = [_line(hit, place) for hit in hits]
     if found.timed_out:
-        lines.append("[the search took too long and was ended; search in a smaller directory or for less]")
+        lines.append("[the search timed out; search a smaller directory or use a narrower pattern]")
     elif not found.is_all:
         lines.append(f"[{len(hits)} results shown; next: offset={offset + limit}]")
     elif not hits and offset:

@@ -57,7 +57,7 @@ def approval_for(
         commands = commands_in(text)
         _judge(commands, verdict, _Rules(place, allow, granted), [directory])
     except UnsupportedSyntax as error:
-        verdict.doubts = [ApprovalReason(f"uses {error}, so what it does is known only when it runs")]
+        verdict.doubts = [ApprovalReason(f"uses {error}, so its effect cannot be checked in advance")]
     return verdict
 
 
@@ -83,7 +83,7 @@ def _judge(
     for command in commands:
         for directory in list(directories):
             if not paths.is_inside(directory):
-                verdict.doubts.append(ApprovalReason(f"runs in {directory}, outside of {paths.root}"))
+                verdict.doubts.append(ApprovalReason(f"runs in {directory}, outside {paths.root}"))
                 return
             words = command.expanded(directory, home)
             doubt = approval_reason(command, words, directory, paths, rules.environment)

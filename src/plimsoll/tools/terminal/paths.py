@@ -34,11 +34,11 @@ class Paths:
                 continue
             path = directory / candidate
             if not self.is_inside(path):
-                return f"uses {candidate}, outside of {self.root}"
+                return f"uses {candidate}, outside {self.root}"
             if not names_only and (
                 self._is_credential(path) or self._is_credential(Path(os.path.realpath(path)))
             ):
-                return f"reads {candidate}, which may hold credentials"
+                return f"reads {candidate}, which may contain credentials"
         return None
 
     def tree_problem(self, words: Sequence[str], directory: Path) -> str | None:
@@ -50,9 +50,9 @@ class Paths:
                     seen += 1
                     path = Path(folder, name)
                     if self._is_credential(path):
-                        return f"reads {path}, which may hold credentials"
+                        return f"reads {path}, which may contain credentials"
                     if path.is_symlink() and not self.is_inside(path):
-                        return f"reads {path}, a link that leads outside of {self.root}"
+                        return f"reads {path}, a link that points outside {self.root}"
                 if seen > _MOST_FILES:
                     return f"reads more than {_MOST_FILES:,} files below {word}"
         return None

@@ -73,23 +73,23 @@ def approval_reason(
     key = grantable(words)
     label = f"runs `{words[0]}`"
     if program is None:
-        return ApprovalReason(f"runs `{name}`, which is not known to only read", key)
+        return ApprovalReason(f"runs `{name}`, which is not known to be read-only", key)
     if _is_replaceable(words[0], paths, environment):
-        return ApprovalReason(f"{label}, a program that the project itself could bring", key)
+        return ApprovalReason(f"{label}, a program that the project could replace", key)
     if program.is_free:
         return _path_doubt(words[1:], directory, paths, names=True) if _has_pattern(command) else None
     call = _read(program, arguments)
     if call.unknown:
-        return ApprovalReason(f"runs `{name}` with {call.unknown!r}, which is not known to only read", key)
+        return ApprovalReason(f"runs `{name}` with {call.unknown!r}, which is not known to be read-only", key)
     paths_given = call.operands
     if program.first and not call.options & set(program.no_first.split()):
         if not call.operands or not re.fullmatch(program.first, call.operands[0]):
-            return ApprovalReason(f"runs `{name}` in a way that is not known to only read", key)
+            return ApprovalReason(f"runs `{name}` in a way that is not known to be read-only", key)
         paths_given = call.operands[1:]
     is_other = program.operands and not all(re.fullmatch(program.operands, word) for word in paths_given)
     is_short = program.needs and not call.options & set(program.needs.split())
     if is_other or is_short or len(call.operands) > program.most:
-        return ApprovalReason(f"runs `{name}` in a way that is not known to only read", key)
+        return ApprovalReason(f"runs `{name}` in a way that is not known to be read-only", key)
     for folder in moved:
         if found := _path_doubt([folder], directory, paths, names=True):
             return found

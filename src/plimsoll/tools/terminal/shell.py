@@ -87,7 +87,7 @@ def commands_in(text: str) -> list[ShellCommand]:
                 found.append(current)
                 current, needs_more = ShellCommand(), token not in (";", "\n")
             elif token != "\n":
-                raise UnsupportedSyntax(f"{token!r} without a command in front of it")
+                raise UnsupportedSyntax(f"{token!r} without a command before it")
     if current.words:
         found.append(current)
     elif needs_more:
@@ -109,7 +109,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         if before == "word" and kind == "redirection" and text[at - 1].isdigit():
             raise UnsupportedSyntax("a redirection")  # the digits would be the number of the stream
         if before == "word" and kind == "comment":
-            raise UnsupportedSyntax("'#' behind an escaped blank")  # which is no comment
+            raise UnsupportedSyntax("'#' after an escaped blank")  # which is no comment
         at, before = match.end(), kind
         yield kind, token
 
@@ -136,7 +136,7 @@ def _word(token: str) -> ShellWord:
         pieces.append(text)
         pattern.append(text if bare in ("*", "?") else glob.escape(text))
     if _OTHER_TILDE.search(token):
-        raise UnsupportedSyntax("'~' in another way than '~/'")
+        raise UnsupportedSyntax("'~' other than '~/'")
     text = "".join(pieces)
     return ShellWord(text, "".join(pattern) if is_pattern else None, token.startswith("~"))
 
@@ -150,8 +150,8 @@ def _expanded(word: ShellWord, directory: Path, home: str | None) -> list[str]:
     if pattern is None:
         return [text]
     if any(part.startswith(".") and fnmatchcase("..", part) for part in pattern.split("/")):
-        raise UnsupportedSyntax("a pattern that fits '..'")  # in bash before 5.2
+        raise UnsupportedSyntax("a pattern that matches '..'")  # in bash before 5.2
     matches = list(islice(glob.iglob(pattern, root_dir=directory), _MOST_MATCHES + 1))  # noqa: PTH207, bash's rules
     if len(matches) > _MOST_MATCHES:
-        raise UnsupportedSyntax(f"a pattern that fits more than {_MOST_MATCHES:,} files")
+        raise UnsupportedSyntax(f"a pattern that matches more than {_MOST_MATCHES:,} files")
     return matches or [text]

@@ -91,7 +91,7 @@ class Terminal(Tool):
         except asyncio.CancelledError:
             raise Interrupted(_result("[cancelled by the user]", kept, context, is_error=True)) from None
         if code is None:
-            note = f"[timed out after {seconds:g} s; the command and its children were ended]"
+            note = f"[timed out after {seconds:g} s; the command and its child processes were terminated]"
             return _result(note, kept, context, is_error=True)
         moved = ended_in is not None and ended_in != directory
         if ended_in is not None and not once:
@@ -166,7 +166,7 @@ def _exit_line(code: int) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
-    return f"exit code: {128 - code} (ended by {name})"
+    return f"exit code: {128 - code} (killed by {name})"
 
 
 def _result(last: str, kept: BoundedBytes, context: ToolContext, is_error: bool = False) -> ToolResult:
