@@ -15,7 +15,7 @@ from plimsoll.secrets.assigned import MARK
 from plimsoll.secrets.value_checks import is_no_value, is_placeholder, is_plain, is_random, is_very_random
 
 Found: TypeAlias = re.Match[str]
-# A text is read for a step where it has the step's gate, which several share, and one of its needles.
+# A step runs only if the text contains the step's gate, which several steps share, and one of its needles.
 Step: TypeAlias = tuple[str, tuple[str, ...], re.Pattern[str], Callable[[Found], str]]
 
 _FLAGS = re.IGNORECASE
@@ -57,7 +57,7 @@ def _url(found: Found) -> str:
 
 
 def _hook(found: Found) -> str:
-    """The address of a webhook is its secret: the last part of the path goes where it is random."""
+    """A webhook's URL is its secret: redact the last path segment if it is random."""
     address, question, query = found[0].partition("?")
     above, slash, last = address.rstrip(".,;:").rpartition("/")
     if not _HOOK_PATH.search(above) or not is_very_random(last):

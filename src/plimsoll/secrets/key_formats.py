@@ -1,7 +1,7 @@
 """Finds keys by their format.
 
-Every word of 20 characters or more is looked at once: its first three characters say which patterns of `shapes.toml`
-can match it. What no pattern knows is a key where a short prefix is followed by a long random part
+Every word of 20 characters or more is checked once: its first three characters select the patterns of `shapes.toml`
+that can match. A word that matches no pattern is a key if a short prefix is followed by a long random part
 (`acme_live_9fK2…`), unless the prefix is one of an identifier (`toolu_`, `call_`, `msg_`).
 """
 

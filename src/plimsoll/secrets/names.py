@@ -1,4 +1,4 @@
-"""Whether a setting, an environment variable or a URL parameter holds a secret."""
+"""Whether a setting, an environment variable or a URL parameter contains a secret."""
 
 import re
 
@@ -30,7 +30,7 @@ def is_secret_variable(name: str) -> bool:
 
 
 def is_secret_parameter(name: str) -> bool:
-    """Whether a parameter of an address carries a secret."""
+    """Whether a URL parameter contains a secret."""
     return name.lower() in _SECRET_PARAMETERS
 
 

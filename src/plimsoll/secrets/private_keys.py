@@ -31,7 +31,7 @@ _BODY = re.compile(r"[A-Za-z0-9+/]{1,100}={0,2}|(?:Proc-Type|DEK-Info|Version|Co
 
 
 def without_private_keys(text: str) -> str:
-    """The text without what stands between the markers of private keys."""
+    """The text with the bodies of private keys redacted."""
     if "\n" in text:
         lines = text.splitlines(keepends=True)
         gone = _key_lines(lines)
@@ -51,7 +51,7 @@ def _whole(found: re.Match[str]) -> str:
 
 
 def _key_lines(lines: list[str]) -> set[int]:
-    """The numbers of the lines that hold parts of a key, behind something that a tool put before them."""
+    """The numbers of the lines with parts of a key, after any prefix that a tool added."""
     gone: set[int] = set()
     for number, line in enumerate(lines):
         if _BEGIN.search(line) and not _END.search(line):
@@ -70,7 +70,7 @@ def _starts_bare(line: str) -> bool:
 
 
 def _run(lines: list[str], numbers: range) -> set[int]:
-    """The lines with parts of a key, from a marker on; none where the first ones have none."""
+    """The lines with parts of a key, starting at a marker; empty if the first lines have none."""
     found: set[int] = set()
     for number in numbers:
         line = lines[number].rstrip("\r\n")

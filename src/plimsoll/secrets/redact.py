@@ -4,9 +4,9 @@
     postgres://app:hunter2@db/main    ->  postgres://[redacted]@db/main
     "password": "hunter2"             ->  "password": "[redacted]"
 
-The name of a thing stays, its value goes. What merely looks long (a hash, an id, a path, a number) stays, and so
-does a name whose value is a placeholder, a type or an expression. Doing it twice changes nothing, and the work grows
-with the text: every repetition is bounded or gives nothing back, and none starts inside what it matched.
+Names stay, values are redacted. Hashes, ids, paths and numbers stay, and so do values that are placeholders, types
+or expressions. Redacting twice changes nothing. Running time is linear in the text: every repetition is bounded or
+possessive, and no match starts inside another.
 """
 
 from functools import cache
@@ -18,7 +18,7 @@ from plimsoll.secrets.private_keys import PEM, without_private_keys
 
 
 def redact(text: str) -> str:
-    """The text with every secret replaced by `[redacted]`; the text itself where there is none."""
+    """The text with every secret replaced by `[redacted]`; the same object if there is none."""
     lowered = _lowered(text)
     if "private key" in lowered:
         text = without_private_keys(text)
@@ -44,5 +44,5 @@ def all_patterns() -> tuple[object, ...]:
 
 
 def _lowered(text: str) -> str:
-    """The text in lower case, of the same length whatever it holds."""
+    """The text in lower case, with the same length."""
     return text.encode("ascii", "replace").decode("ascii").lower()

@@ -61,7 +61,7 @@ def is_no_value(value: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value only stands for one: `${NAME}`, `<token>`, `********`, `your-key`."""
+    """Whether a value is a placeholder: `${NAME}`, `<token>`, `********`, `your-key`."""
     if value.startswith("$") and not value.startswith(("${", "$(", "$$")):
         return bool(_CASED.fullmatch(value)) or (len(value) == 2 and value[1].isdigit())
     return bool(_PLACEHOLDER.fullmatch(value))

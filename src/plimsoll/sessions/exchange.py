@@ -1,10 +1,10 @@
-"""A user message and its answer, as the log has them.
+"""A user message and its answer, read from the log.
 
     first                                    last
     user ─ [ calls ─ results ─ … ] ─ assistant │ user …
 
-What was answered is read from the log and from nowhere else, so whoever asks again for the
-answer to a message gets the one that was given, from any process and after any restart.
+The log is the only source, so a repeated message gets the original answer from any process
+and after any restart.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Exchange:
 
 
 async def exchange_at(archive: Archive, id: str, first: int, said: Message) -> Exchange:
-    """The turn that began with message `first`, which must be the one that is `said` now."""
+    """The turn that started with message `first`, which must equal `said`."""
     page = await archive.messages(id, first, first)
     if not page or page[0].message != said:
         raise UserError(

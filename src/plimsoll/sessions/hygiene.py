@@ -1,12 +1,12 @@
 """Session hygiene: compacts a session that grew too large before the agent handles the next message.
 
     message ─► stored ─► 85 % of the window? ─┬─ no ──────────────────────────► agent
-                                              └─ yes ─► lighter view, or not ─► agent
+                                              └─ yes ─► compacted view ───────► agent
 
-The line is fixed and far above the agent's own (`compression.threshold`): it is a net for a
-session that grew between turns, and at the agent's line it would compact on every turn.
-The message is stored before anything else is done and reaches the agent in any case: a
-compaction that is late, refused or fails leaves the view as it is and says why.
+The threshold is fixed and far above the agent's (`compression.threshold`): hygiene is a safety net
+for sessions that grew between turns; at the agent's threshold it would compact on every turn.
+The message is stored first and always reaches the agent: a compaction that times out, is
+rejected or fails leaves the view unchanged and reports why.
 """
 
 from dataclasses import dataclass, replace
@@ -28,12 +28,12 @@ _RECENT = 50  # events and requests that are looked at
 class Hygiene:
     """What the host says about it."""
 
-    deadline: float = 90.0  # seconds that a person's message may wait for it
+    deadline: float = 90.0  # seconds that a message may wait for hygiene
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSize:
-    """How heavy a session is when a message has come in."""
+    """The size of a session with its incoming message."""
 
     tokens: int
     window: int
@@ -43,12 +43,12 @@ class SessionSize:
 
     @property
     def is_due(self) -> bool:
-        """Whether the session is made lighter first."""
+        """Whether the session must be compacted first."""
         return self.enabled and self.stored >= FEWEST and self.tokens * 100 >= self.window * PERCENT
 
     @property
     def sentence(self) -> str:
-        """The numbers, for a person."""
+        """The sizes as a sentence."""
         counted = "estimated" if self.reported is None else f"{self.reported:,} of them reported"
         share = 100 * self.tokens / self.window
         return f"{self.tokens:,} of {self.window:,} tokens ({share:.1f} %, {counted}) before the turn"
@@ -84,7 +84,7 @@ async def weigh(archive: Archive, id: str, agent: Agent, incoming: int) -> Sessi
 async def clean(
     archive: Archive, id: str, agent: Agent, emit: Emit, incoming: int, hygiene: Hygiene
 ) -> CompactionEvent | None:
-    """Make the session lighter where that is due; the event that says what came of it."""
+    """Compact the session if that is due. Returns the event with the outcome."""
     why = ""
     try:
         weight = await weigh(archive, id, agent, incoming)
@@ -108,14 +108,14 @@ async def _refused(agent: Agent, emit: Emit, reason: str) -> CompactionEvent:
         event = await agent.journal.refused(event)
     except StaleLease:
         raise
-    except PlimsollError as error:  # what cannot be noted is told all the same, and the message goes its way
+    except PlimsollError as error:  # report what cannot be recorded; the message is processed anyway
         event = replace(event, reason=f"{reason}; not recorded: {error}")
     emit(Compacted(event))
     return event
 
 
 async def _stored(archive: Archive, id: str, last: int) -> int:
-    """Messages up to `last` that are no system prompt; counting ends where there are enough."""
+    """The number of messages up to `last` without system prompts; stops counting at the minimum."""
     count, first = 0, 1
     while first <= last and count < FEWEST:
         page = await archive.messages(id, first, min(last, first + _PAGE - 1))
@@ -125,7 +125,7 @@ async def _stored(archive: Archive, id: str, last: int) -> int:
 
 
 async def _last_report(archive: Archive, id: str, model: str) -> UsageRecord | None:
-    """What the API reported for the last turn; None where the view is another one since, or the model."""
+    """The API's count for the last turn; None if the view or the model has changed since."""
     requests = [one for one in await archive.usage(id, limit=_RECENT) if one.purpose == "turn"]
     if not requests or requests[-1].model != model:
         return None

@@ -44,8 +44,8 @@ class ArchiveJournal:
         self.last = stored.last
 
     async def place_of(self, key: str) -> int | None:
-        """The number of the message that was stored under a key; None where there is none."""
-        # Adding nothing to a turn tells where it is.
+        """The number of the message stored under a key; None if there is none."""
+        # Appending nothing to a turn returns its position.
         found = await self.archive.append(self.session, [], turn=_name(key), lease=self.lease)
         return found.first if found.first <= found.last else None
 

@@ -1,10 +1,10 @@
 """Restores pinned messages verbatim in every compacted view, whichever engine made it.
 
-    view     1 2 3 [4 pinned] 5 6 7 8          lighter   1 2 [summary] 7 8
+    view     1 2 3 [4 pinned] 5 6 7 8        compacted   1 2 [summary] 7 8
                                                with pin  1 2 [summary] [4] 7 8
 
-A pinned message returns at its place in the order of the conversation, with the calls
-or results that belong to it, so that the list stays valid.
+A pinned message returns at its original position, with the calls or results that belong
+to it, so that the list stays valid.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,9 +13,9 @@ from plimsoll.messages import Message, extends, groups, match_messages
 
 
 def with_pins(before: Sequence[Message], after: Sequence[Message], pinned: Collection[int]) -> list[Message]:
-    """The lighter list with the messages at these positions of the list before.
+    """The compacted list with the messages at these positions of the original list.
 
-    One that has all its words and more behind them, such as the note behind the system prompt, is there.
+    A message that is a prefix of one in the list, such as a system prompt before its note, counts as present.
     """
     kept = list(after)
     for unit in groups(before):
@@ -35,7 +35,7 @@ def _with_unit(
     others: list[tuple[Message, int | None]] = []
     is_inside = False
     for message, place in zip(after, places, strict=True):
-        # A stub that a repair put behind a call of the unit goes with it.
+        # A stub that `repair` added after a call of the unit is removed with it.
         is_inside = place in unit if place is not None else is_inside and message.get("role") == "tool"
         if not is_inside:
             others.append((message, place))

@@ -3,9 +3,8 @@
     A  ── turn ──────────────┐                    ┌── turn ──
     B       waits · · · · · ·└─ reads what A said ┴── turn ──┘
 
-A turn holds a lease and renews it while it lasts. Whoever is killed in the middle loses
-it when it runs out, after a minute unless told otherwise, and what he then still wants to
-write is refused.
+A turn holds a lease and renews it. If its process is killed, the lease expires, by default
+after a minute, and later writes of that process are rejected.
 """
 
 import asyncio
@@ -55,7 +54,7 @@ async def _acquired(journal: ArchiveJournal, patience: float, seconds: float) ->
 
 
 async def _asked(journal: ArchiveJournal, seconds: float) -> Lease | None:
-    """The lease, if it is free; whoever is cancelled while he asks does not keep it."""
+    """Acquire the lease if it is free. A cancelled caller releases it."""
     archive = journal.archive
     asking = asyncio.ensure_future(archive.acquire(journal.session, journal.holder, seconds, purpose=PURPOSE))
     try:

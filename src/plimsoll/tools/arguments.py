@@ -50,7 +50,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _problem(arguments: dict[str, Any], schema: Mapping[str, Any]) -> str | None:
-    """The most telling violation in words; None where there is none."""
+    """The most specific violation as text; None if there is none."""
     from jsonschema.exceptions import SchemaError, best_match  # type: ignore[import-untyped, unused-ignore]
     from jsonschema.validators import (  # type: ignore[import-untyped, unused-ignore]
         Draft202012Validator,
@@ -63,7 +63,7 @@ def _problem(arguments: dict[str, Any], schema: Mapping[str, Any]) -> str | None
     kind = validator_for(plain, default=Draft202012Validator)
     try:
         kind.check_schema(plain)
-        # The registry holds the drafts alone: a reference to the network is never followed.
+        # The registry contains only the drafts: references to the network are never followed.
         error = best_match(kind(plain, registry=REGISTRY).iter_errors(arguments))
     except (SchemaError, Unresolvable, re.error, RecursionError):
         return None

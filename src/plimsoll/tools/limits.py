@@ -2,7 +2,7 @@
 
     [ head ........ ][ … 1,204,331 characters left out … ][ ........ tail ]
 
-How a command failed stands at its end, what it was about at its beginning.
+The end shows how a command failed, the beginning what it was about.
 """
 
 from plimsoll.messages import excerpt
@@ -41,7 +41,7 @@ class BoundedBytes:
 
     @property
     def tail(self) -> bytes:
-        """The end, where it is not part of the head."""
+        """The end, unless it is part of the head."""
         return bytes(self._tail[-self._half :])
 
     @property

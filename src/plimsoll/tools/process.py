@@ -1,13 +1,12 @@
 """Runs a program in its own process session and ends it with all its descendants.
 
     start ──► bytes ──► take(chunk) ──┬── it exits            exit code
-                                      ├── time is up          the whole group is ended, None
+                                      ├── time is up          the whole group is terminated, None
                                       ├── take() says enough  the same
-                                      └── cancelled           the same, then the cancellation goes on
+                                      └── cancelled           the same, then the cancellation continues
 
-A child in the background that keeps the output open does not keep anybody waiting:
-what counts is the program that was started. Its input is closed and it has no
-terminal, so nothing can stop to ask.
+A background child that keeps the output open delays nothing: only the started program
+counts. Its input is closed and it has no terminal, so it cannot wait for input.
 """
 
 import asyncio
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 _CHUNK = 65_536
-_DRAIN = 1_048_576  # the most that a pipe holds: what the program wrote before it exited
+_DRAIN = 1_048_576  # the capacity of a pipe: what the program wrote before it exited
 _GENTLE = 0.5  # seconds between the request to end and the order
 
 
@@ -40,7 +39,7 @@ async def run_process(
     errors: IO[bytes] | None = None,
     keep_open: Sequence[int] = (),
 ) -> int | None:
-    """The exit code; None where the program was ended because of the time or because `take` returned true.
+    """The exit code; None if the program was terminated at the timeout or because `take` returned true.
 
     stdout goes to `take` as it comes, stderr to `errors`, or into stdout in its order.
     """
@@ -103,7 +102,7 @@ class _Watch:
         return len(chunk)
 
     def _drain(self) -> None:
-        """Take what the program wrote before it exited; a child that goes on writing is not waited for."""
+        """Read what the program wrote before it exited, without waiting for children that still write."""
         drained = 0
         while drained < _DRAIN and (size := self._read()):
             drained += size
@@ -134,7 +133,7 @@ async def undisturbed(work: Coroutine[Any, Any, None]) -> None:
 
 
 def descendants(parent: int) -> set[Pid]:
-    """All children of a process and theirs, where the system tells (Linux)."""
+    """All descendants of a process (Linux only)."""
     below: dict[int, list[Pid]] = {}
     for number in _numbers():
         fields = _stat(number)
@@ -170,7 +169,7 @@ def _numbers() -> list[int]:
 
 
 def _stat(number: int) -> list[str] | None:
-    """The fields of /proc/N/stat behind the name: state, parent, …, start time at 19."""
+    """The fields of /proc/N/stat after the name: state, parent, …, start time at 19."""
     try:
         text = Path(f"/proc/{number}/stat").read_text("utf-8", "replace")
     except OSError:

@@ -14,7 +14,7 @@ def standard_tools(
 ) -> ToolBox:
     """terminal, read_file, write_file, patch, search_files.
 
-    `approvals` is the file of what a person allowed for good; without it, nobody can.
+    `approvals` is the file of permanent approvals; without it, permanent approval is not offered.
     """
     return ToolBox(
         (

@@ -1,11 +1,11 @@
 """The interface of a tool, and its result.
 
     Definition   name, description, JSON schema: what the model sees
-    Tool         a definition that can be run, and that may want to ask a person first
-    ToolResult   text, images beside it, and the whole text where it was shortened
+    Tool         a runnable definition that may ask for approval
+    ToolResult   text, images, and the full text if it was shortened
 
-A result speaks about the work and nothing else: it never tells the model how full
-its window is. Tools are asynchronous; what blocks goes to a thread or a process.
+A result never states how full the model's window is. Tools are asynchronous; blocking code
+runs in a thread or a process.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class ToolResult:
 
     text: str
     is_error: bool = False
-    parts: tuple[Part, ...] = ()  # images and the like, behind the text
+    parts: tuple[Part, ...] = ()  # images and other parts after the text
     full: str | None = None  # the whole text, where `text` is only its beginning and end
 
     @property
@@ -63,7 +63,7 @@ class ToolContext:
 
 
 class Interrupted(asyncio.CancelledError):
-    """A cancellation that brings along what the tool had so far."""
+    """A cancellation with the tool's partial result."""
 
     def __init__(self, so_far: ToolResult) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Tool(ABC):
     """Something that the agent can do."""
 
     is_safe_in_parallel: bool = False  # true where two calls at once cannot get into each other's way
-    permission_setting: str = ""  # the setting that allows calls where nobody can be asked
+    permission_setting: str = ""  # the setting that allows calls if no one can approve them
 
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
@@ -87,11 +87,11 @@ class Tool(ABC):
         return f"<{type(self).__name__} {self.name}>"
 
     async def needs_approval(self, arguments: Arguments, context: ToolContext) -> "Approval | None":
-        """What a person should approve before this call; None where nobody has to be asked."""
+        """What the user must approve before this call; None if nothing."""
         return None
 
     def grant(self, names: Sequence[str], context: ToolContext) -> None:
-        """Remember that a person allowed these for good."""
+        """Store the user's permanent approval."""
 
     @abstractmethod
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
@@ -100,7 +100,7 @@ class Tool(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Why a person should be asked before a call, and what they can allow for good."""
+    """Why a call needs approval, and what the user can allow permanently."""
 
     reason: str
     always: tuple[str, ...] = ()
@@ -108,18 +108,18 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalQuestion:
-    """What a person is asked before a call is run."""
+    """The approval question for a call."""
 
     call_id: str
     tool: str
     arguments: Arguments = field(repr=False)
     reason: str
-    always: tuple[str, ...] = ()  # what can be allowed for good; nothing where that is not offered
+    always: tuple[str, ...] = ()  # what can be allowed permanently; empty if that is not offered
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswer:
-    """A person's answer; the remark goes to the model with a refusal, `always` allows it for good."""
+    """The user's answer; the model gets the remark with a refusal, `always` allows the call permanently."""
 
     allowed: bool
     remark: str = ""

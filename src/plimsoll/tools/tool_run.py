@@ -138,7 +138,7 @@ class ToolRun:
             self._finish(job, failed(f"{name} was not run: {error}"))
 
     async def _ask(self, job: _PendingCall) -> None:
-        """Have a person decide where the tool wants that; a refusal is an outcome."""
+        """Ask the user if the tool needs approval; a refusal is an outcome."""
         if not job.waits or job.tool is None:
             return
         try:
@@ -181,7 +181,7 @@ class ToolRun:
             crash = None if self._stopping else error
             text = CANCELLED if self._stopping else "Error: the tool cancelled itself"
             result = ToolResult(text, is_error=True)
-        except (Exception, SystemExit) as error:  # whatever a tool does, the conversation goes on
+        except (Exception, SystemExit) as error:  # a tool error never ends the conversation
             result, crash = failed(f"{job.tool.name} failed: {_said(error)}"), error
         self._finish(job, result, time.monotonic() - began, crash)
 
@@ -220,7 +220,7 @@ def _said(error: BaseException) -> str:
 
 
 async def _gone(tasks: set[asyncio.Task[None]]) -> None:
-    """Wait until cancelled tasks have ended, whoever else cancels meanwhile; a deaf one is left behind."""
+    """Wait for cancelled tasks to end, even if this task is cancelled again; abandon those that ignore it."""
     end = time.monotonic() + _GRACE
     while any(not task.done() for task in tasks) and time.monotonic() < end:
         try:

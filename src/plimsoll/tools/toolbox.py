@@ -41,7 +41,7 @@ class ToolBox:
         return next((tool for tool in self.tools if tool.name == name), None)
 
     def with_tools(self, more: Iterable[Tool]) -> "ToolBox":
-        """A box with more tools behind those of this one."""
+        """A toolbox with these tools appended."""
         return ToolBox((*self.tools, *more))
 
     def schemas(self) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ class ToolBox:
         ]
 
     def unknown(self, name: str) -> str:
-        """What to tell a model that called a tool that is not there."""
+        """The error for a model that called an unknown tool."""
         names = [tool.name for tool in self.tools]
         near = get_close_matches(name, names, 1, 0.6)
         known = f"The tools are: {', '.join(names)}." if names else "There are no tools."
@@ -75,9 +75,9 @@ class ToolBox:
     ) -> FinishedCalls:
         """Run the calls of one assistant message: one outcome each, in their order.
 
-        Without `approve`, what needs approval is refused. When the task is cancelled, running tools are stopped,
-        every call that has no result gets one that says so, and the result says `cancelled`; the caller decides
-        whether to go on raising.
+        Without `approve`, calls that need approval are refused. If the task is cancelled, running tools are stopped,
+        calls without a result get one that says so, and the result is marked `cancelled`; the caller decides
+        whether to raise.
         """
         return await ToolRun(self.get, self.unknown, approve, context, on_finished).all_of(calls)
 

@@ -1,10 +1,9 @@
 """The agent's workspace: the project directory and the current directory.
 
-    root        what the person gave; writing outside of it needs approval
+    root        the user's project; writing outside it needs approval
     directory   follows `cd`; relative paths start here
 
-Paths are resolved with their symbolic links followed, so that a link out of the
-project counts as outside.
+Symbolic links are resolved, so a link out of the project counts as outside.
 """
 
 import os
@@ -19,7 +18,9 @@ class Workspace:
 
     root: Path
     directory: Path = field(default_factory=Path)
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # of commands; may hold keys
+    environment: Mapping[str, str] = field(
+        default_factory=dict, repr=False
+    )  # for commands; may contain secrets
 
     def __post_init__(self) -> None:
         self.root = Path(os.path.realpath(self.root))
@@ -31,7 +32,7 @@ class Workspace:
         return Path(os.path.realpath(self.directory / given))
 
     def is_inside(self, path: Path) -> bool:
-        """Whether a resolved path lies in the project."""
+        """Whether a resolved path is in the project."""
         return path == self.root or self.root in path.parents
 
     def shown(self, path: Path) -> str:
@@ -43,7 +44,7 @@ class Workspace:
         return str(path)
 
     def standing(self) -> Path:
-        """The directory to work in: the remembered one, or the root where that is gone."""
+        """The current directory, or the root if it no longer exists."""
         if not self.directory.is_dir():
             self.directory = self.root
         return self.directory

@@ -2,8 +2,8 @@
 
     .plimsoll-3f2a…  ── written, flushed ──►  rename  ──►  app.py
 
-A link keeps pointing where it did, a mode stays as it was, and several files are all
-prepared before the first is renamed. Blocking: for a thread.
+Links keep their target, files keep their mode, and several files are all prepared before
+the first rename. Blocking: call it in a thread.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from plimsoll.tools.workspace import Workspace
 
 
 def unwritable(path: Path, place: Workspace) -> str | None:
-    """Why nothing can be written to a path; None where it can."""
+    """Why a path cannot be written; None if it can."""
     shown = place.shown(path)
     if path.is_dir():
         return f"{shown} is a directory"
@@ -54,7 +54,7 @@ def write_all(contents: Mapping[Path, bytes]) -> None:
 
 
 def _write_new(temporary: Path, data: bytes, like: Path) -> None:
-    # Opened by mode, not by a library for temporary files: a new file gets the rights that the person's umask says.
+    # Not opened with `tempfile`, so that a new file gets the permissions of the user's umask.
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     with os.fdopen(handle, "wb") as file:
         file.write(data)

@@ -50,7 +50,7 @@ def apply(text: str, edit: Edit) -> str:
 
 
 def difference(name: str, before: str, after: str) -> str:
-    """A small unified diff; only its beginning and end where it is long."""
+    """A small unified diff; if it is long, only its beginning and end."""
     old, new = _LINE.findall(before), _LINE.findall(after)
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
@@ -133,7 +133,7 @@ def _ignoring_space(lines: list[str], wanted: list[str]) -> int | None:
 
 
 def _most_similar(lines: list[str], wanted: list[str]) -> int | None:
-    """The line at which a text like the wanted one begins, told by its longest line."""
+    """The line at which the most similar text starts, found by its longest line."""
     key = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
     told = wanted[key].strip()[:300]
     stripped = {line.strip()[:300] for line in lines if line.strip()}

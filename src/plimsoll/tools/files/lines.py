@@ -3,7 +3,7 @@
     1 ┐
     2 ┘ counted only
     3 ┐
-    4 ┘ shown, each from `column` on, cut where it is long
+    4 ┘ shown from `column` on, shortened if long
     5 … counted only
 
 Lines end at \\n alone, as editors and compilers count them. Blocking: for a thread.
@@ -74,7 +74,7 @@ class _Wanted:
         self.number, self.length, self.returns = self.number + 1, 0, False
 
     def skip(self, ends: int, rest: int) -> None:
-        """Count lines that nobody wants to see."""
+        """Skip lines, counting them."""
         self.number += ends
         self.length = rest if ends else self.length + rest
 

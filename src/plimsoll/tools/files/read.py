@@ -52,7 +52,7 @@ def _read(arguments: Arguments, context: ToolContext) -> ToolResult:
         if stat.S_ISDIR(mode):
             return ToolResult(_listing(path, place))
         if not stat.S_ISREG(mode):
-            # Opening a pipe or a device could wait for ever.
+            # Opening a pipe or a device could block forever.
             return failed(f"{place.shown(path)} is not a regular file")
         with path.open("rb") as file:
             sample = file.read(SAMPLE)
@@ -101,7 +101,7 @@ def _cut(text: str, length: int, column: int) -> str:
 
 
 def _next(page: FilePage, first: int, last: int, column: int) -> list[str]:
-    """How to go on, where there is more."""
+    """The hint for the next page, if there is one."""
     hints = []
     cut = next((n for n, line in enumerate(page.lines) if _cut(line.text, line.length, column)), None)
     if cut is not None:

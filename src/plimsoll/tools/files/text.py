@@ -2,7 +2,7 @@
 
     b"\\xef\\xbb\\xbfa\\r\\nb"   ⇄   Text("a\\nb", encoding="utf-8", mark=b"\\xef\\xbb\\xbf", line_end="\\r\\n")
 
-`decoded` refuses what is no text: nobody should patch an image.
+`decoded` rejects binary files, so that nobody patches an image.
 """
 
 import codecs
@@ -41,7 +41,7 @@ class Text:
 
 
 def encoding_of(sample: bytes) -> Encoding | None:
-    """The encoding that the first bytes of a file tell; None for what is no text."""
+    """The encoding of a file by its first bytes; None for binary files."""
     for mark, name in _MARKS:
         if sample.startswith(mark):
             return Encoding(name, mark)
@@ -57,7 +57,7 @@ def encoding_of(sample: bytes) -> Encoding | None:
 
 
 def decoded(data: bytes) -> Text | None:
-    """The text of a whole file; None where it is none, or would not come back as it was."""
+    """The text of a whole file; None if it is binary or cannot be written back unchanged."""
     encoding = encoding_of(data)
     if encoding is None:
         return None
@@ -66,7 +66,7 @@ def decoded(data: bytes) -> Text | None:
         text = body.decode(encoding.name)
     except UnicodeDecodeError:
         return None
-    # Only where every line ends alike can they be told apart from a \r that means itself.
+    # Only with uniform line endings can a \r that is part of the text be distinguished.
     if "\r\n" in text and text.count("\r") == text.count("\n") == text.count("\r\n"):
         return Text(text.replace("\r\n", "\n"), encoding, "\r\n")
     return Text(text, encoding)

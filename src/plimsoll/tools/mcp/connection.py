@@ -1,11 +1,11 @@
 """The connection to one MCP server: opened on first use, reopened after a failure, closed.
 
-    call ──► is it there? ──no──► connect ──► call ──► answer
-                                    └── in a task of its own, which owns the connection to its end
+    call ──► connected? ────no──► connect ──► call ──► answer
+                                    └── in a separate task, which owns the connection
 
-The protocol's client must be entered and left by one task, and a broken connection
-cancels that task: so it is one that nobody else runs in. A call that was under way when
-the server died is repeated only where that can do no harm.
+The protocol's client must be entered and left by the same task, and a broken connection
+cancels that task, so nothing else runs in it. A call that was running when the server died
+is repeated only if it is read-only.
 """
 
 import asyncio
@@ -84,7 +84,7 @@ class McpConnection:
                 owner.cancel()
                 await asyncio.wait({owner}, timeout=_CLOSING)
             if owner.done() and not owner.cancelled():
-                owner.exception()  # seen: whoever called was told
+                owner.exception()  # the caller has received the error
         if self._log is not None:
             self._log.close()
             self._log = None
@@ -128,7 +128,7 @@ class McpConnection:
         started: asyncio.Future[None],
         ready: asyncio.Future[Any],
     ) -> None:
-        """Enter the connection, hold it until it ends or is to be closed, and leave it."""
+        """Open the connection, keep it until it ends or is closed, and leave it."""
         from mcp import Client
 
         quiet = logging.getLogger("mcp")
@@ -145,7 +145,7 @@ class McpConnection:
                     wait.cancel()
 
     async def _ask(self, question: Any) -> Any:
-        """An answer within the time; whoever asks is told when the connection breaks."""
+        """The answer within the timeout; raises if the connection breaks."""
         from mcp import MCPError
         from mcp.types import CONNECTION_CLOSED
 
@@ -178,7 +178,7 @@ class McpConnection:
                 await asyncio.wait({asked}, timeout=_CLOSING)
 
     def _told(self, what: str, quotes: bool = True) -> str:
-        """A sentence about this server, without keys, with what its program said last where that may explain it."""
+        """An error message about this server, with the last output of its program and without secrets."""
         said = self._log.last() if quotes and self._log is not None else ""
         text = f"the MCP server {self.name!r} {what}" + (f"; it says: {said}" if said else "")
         return self._filled.masked(text) if self._filled is not None else text

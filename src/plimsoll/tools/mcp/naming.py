@@ -16,7 +16,7 @@ _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def tool_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """A name of its own for each (server, tool)."""
+    """A unique name for each (server, tool)."""
     originals = list(dict.fromkeys(tools))
     plain = {original: _FORBIDDEN.sub("_", f"mcp_{original[0]}_{original[1]}") for original in originals}
     shared = Counter(plain.values())

@@ -39,7 +39,7 @@ class McpTool(Tool):
 
     @property
     def is_connected(self) -> bool:
-        """Whether the server is there at the moment; a call connects where it is not."""
+        """Whether the server is connected; a call connects it if not."""
         return self._connection.is_open
 
     async def needs_approval(self, arguments: Arguments, context: ToolContext) -> Approval | None:
@@ -92,7 +92,7 @@ class McpServers:
             return await connection.list_tools()
         except (ServerUnreachable, SettingError) as error:
             self.problems[connection.name] = str(error)
-        except Exception as error:  # a server that breaks the protocol in a way of its own
+        except Exception as error:  # a server that violates the protocol
             self.problems[connection.name] = (
                 f"the MCP server {connection.name!r} failed: {type(error).__name__}"
             )

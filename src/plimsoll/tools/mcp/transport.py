@@ -1,9 +1,9 @@
 """MCP transports: standard input and output, or HTTP.
 
-    command, args, env   ──► a program in a process group of its own; what it complains about is kept for errors
+    command, args, env   ──► a program in its own process group; its error output is kept for error messages
     url, headers         ──► streamable HTTP
 
-The values of `env` and `headers` may hold keys: they are filled in here and appear in no text.
+The values of `env` and `headers` may be secrets: they are expanded here and appear in no message.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ class ServerLog:
     """What a server program writes to stderr: its last lines, on disk and bounded."""
 
     def __init__(self) -> None:
-        # Opened for appending: the program goes on at the new end when the file is cut.
+        # Opened for appending, so the program continues at the new end after a truncation.
         self.file: IO[str] = tempfile.TemporaryFile("a+", encoding="utf-8", errors="replace")  # noqa: SIM115 - lives as long as the connection
 
     def last(self, most: int = 300) -> str:
@@ -39,7 +39,7 @@ class ServerLog:
         return flat if len(flat) <= most else "…" + flat[-most:]
 
     def cut(self) -> None:
-        """Empty it where it became long."""
+        """Truncate the file if it is too long."""
         if os.fstat(self.file.fileno()).st_size > _LONGEST_LOG:
             os.ftruncate(self.file.fileno(), 0)
 
@@ -110,7 +110,7 @@ async def reach(
 
 
 class _MonitoredStream:
-    """A stream that tells when it has come to its end."""
+    """A stream that signals its end."""
 
     def __init__(self, stream: Any, ended: asyncio.Event) -> None:
         self._stream, self._ended = stream, ended

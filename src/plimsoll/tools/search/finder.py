@@ -1,10 +1,10 @@
-"""The two search programs behind one stream of results.
+"""Runs ripgrep or the built-in searcher and streams the results.
 
-    ripgrep, where it is installed ──┐
-                                     ├──► Hit(path, line, text) … up to a number, then the program is ended
-    searcher.py, where it is not  ───┘
+    ripgrep, if installed ───────────┐
+                                     ├──► Hit(path, line, text) … up to the limit, then the program is terminated
+    searcher.py, otherwise ──────────┘
 
-A pattern that ripgrep's expressions do not know (look-around, back-references) goes to the other.
+Patterns that ripgrep does not support (look-around, back-references) go to searcher.py.
 """
 
 import json
@@ -112,7 +112,7 @@ class _Lines:
 
 
 async def find(wanted: SearchRequest, ripgrep: str | None, environment: Mapping[str, str]) -> SearchResults:
-    """Search with ripgrep where there is one, and without it otherwise."""
+    """Search with ripgrep if it is installed, otherwise without."""
     if ripgrep is not None:
         try:
             return await _run(_ripgrep(wanted, ripgrep), wanted, environment)
@@ -139,14 +139,14 @@ async def _run(argv: list[str], wanted: SearchRequest, environment: Mapping[str,
         said = errors.read(2_000).decode("utf-8", "replace").strip()
     if code is None:
         return SearchResults(tuple(lines.hits[: wanted.most]), is_all=False, timed_out=not lines.is_full)
-    # 1 means "nothing found". ripgrep gives 2 also for one file that it may not read.
+    # 1 means "nothing found". ripgrep also returns 2 for a single unreadable file.
     if code not in (0, 1) and not lines.hits:
         raise SearchFailed(said.splitlines()[-1][:500] if said else f"the search ended with exit code {code}")
     return SearchResults(tuple(lines.hits[: wanted.most]), is_all=not lines.is_full)
 
 
 def _ripgrep(wanted: SearchRequest, program: str) -> list[str]:
-    # Nothing of a person's own ripgrep settings: the same question has the same answer everywhere.
+    # Ignore the user's ripgrep settings, so the same query has the same result everywhere.
     common = [
         program, "--no-config", "--hidden", "--glob=!.git", "--sort=path", "--no-messages", "--no-ignore-global",
         "--no-ignore-dot", "--no-require-git", "--no-ignore-exclude", "--color=never",
@@ -168,7 +168,7 @@ def _python(wanted: SearchRequest, script: Path) -> list[str]:
 
 
 def _text(value: dict[str, Any]) -> str:
-    """ripgrep's text, or its base64 where the bytes are not UTF-8."""
+    """ripgrep's text, or its base64 if the bytes are not UTF-8."""
     if "text" in value:
         return str(value["text"])
     import base64

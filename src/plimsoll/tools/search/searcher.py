@@ -26,7 +26,7 @@ class IgnoreRules:
         self._rules = rules
 
     def below(self, directory: str) -> "IgnoreRules":
-        """The rules that hold inside a directory."""
+        """The rules that apply inside a directory."""
         import pathspec
 
         try:
@@ -47,7 +47,7 @@ class IgnoreRules:
 
 
 def above(directory: str) -> IgnoreRules:
-    """The rules that hold in a directory because of the repository around it."""
+    """The rules that apply to a directory from its enclosing repository."""
     chain = [directory]
     while not Path(chain[-1], ".git").exists():
         parent = str(Path(chain[-1]).parent)
@@ -87,7 +87,7 @@ def fits(path: str, top: str, glob: re.Pattern[str] | None) -> bool:
 
 
 def matches(path: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, str, int]]:
-    """The lines of a file in which the pattern is: number, text around the match, where it starts there."""
+    """The matching lines of a file: number, text around the match, offset of the match."""
     try:
         with Path(path).open("rb") as file:
             if b"\0" in file.read(8_192):

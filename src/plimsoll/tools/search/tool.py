@@ -31,7 +31,7 @@ class SearchFiles(Tool):
 
     @classmethod
     def with_the_fastest(cls, seconds: float = 60.0) -> "SearchFiles":
-        """With ripgrep where it is installed."""
+        """With ripgrep if it is installed."""
         return cls(seconds, shutil.which("rg"))
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
@@ -66,7 +66,7 @@ class SearchFiles(Tool):
 
 
 def _check(arguments: Arguments) -> None:
-    """`UserError` where a pattern or a glob exceeds its limits."""
+    """Raise `UserError` if a pattern or a glob exceeds its limits."""
     names = arguments.get("target") == "names"
     if not names:
         check(arguments["pattern"])

@@ -40,7 +40,7 @@ class ApprovalDecision:
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """What has to be allowed for this line to run; empty where that is not enough."""
+        """The programs that must be allowed for this line; empty if allowing them is not enough."""
         named = {doubt.program: None for doubt in self.doubts}
         return () if "" in named else tuple(named)
 
@@ -48,7 +48,7 @@ class ApprovalDecision:
 def approval_for(
     text: str, directory: Path, place: Workspace, allow: Collection[str] = (), granted: Collection[str] = ()
 ) -> ApprovalDecision:
-    """`allow` comes from the settings and may name anything, `granted` from a person's answers."""
+    """`allow` comes from the settings and may name any program; `granted` from the user's answers."""
     verdict = ApprovalDecision()
     if EVERYTHING in allow:
         verdict.used.add(EVERYTHING)

@@ -17,7 +17,7 @@ from plimsoll.tools.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """The file; None where nobody may allow anything for good."""
+    """The file; None if permanent approval is not available."""
 
     file: Path | None = None
 
@@ -36,7 +36,7 @@ class Grants:
         write_all({self.file: f"{json.dumps(known, indent=2, sort_keys=True)}\n".encode()})
 
     def _read(self) -> dict[str, list[str]]:
-        """What the file says; nothing where it is missing or damaged: then a person is asked again."""
+        """The file's contents; empty if it is missing or damaged, so the user is asked again."""
         assert self.file is not None
         try:
             found = json.loads(self.file.read_text("utf-8"))

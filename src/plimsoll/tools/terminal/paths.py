@@ -1,7 +1,7 @@
 """Whether the words of a command refer to paths outside the project or to credential files.
 
-Symbolic links are followed. A word counts as every path that it could be: the word, what stands
-behind `=` or `:` (`--file=x`, `HEAD:x`), and what follows a one-letter option (`-fx`).
+Symbolic links are followed. A word counts as every path that it could be: the word itself, the part
+after `=` or `:` (`--file=x`, `HEAD:x`), and the part after a one-letter option (`-fx`).
 """
 
 import os

@@ -21,7 +21,7 @@ _RESOLVER = "/run/systemd/resolve"  # where /etc/resolv.conf often points to
 
 
 def require_bubblewrap() -> str:
-    """The path of `bwrap`; an error that says what to do where it is missing."""
+    """The path of `bwrap`; raises an error with instructions if it is missing."""
     found = shutil.which("bwrap")
     if found is None:
         raise UserError(

@@ -19,7 +19,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 
-_MOST_MATCHES = 2_000  # files that one pattern may stand for; more are not worth reading one by one
+_MOST_MATCHES = 2_000  # files that one pattern may match; more are not checked one by one
 _ENDS = r"(?=[\s;|&]|$)"
 _TOKEN = re.compile(
     rf"""
@@ -41,7 +41,7 @@ _PIECE = re.compile(
     r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<bare>\$\?|.)""", re.S
 )
 _IN_QUOTES = re.compile(r'\\([$`"\\])|\$\?')
-_STATUS = "0"  # stands for any number that $? may be
+_STATUS = "0"  # any exit status
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _ASSIGNMENT = re.compile(r"\w+\+?=")
 _OTHER_TILDE = re.compile(r"[=:]~|^~[^/]")  # a word that looks like an assignment; another user
@@ -56,7 +56,7 @@ class UnsupportedSyntax(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ShellWord:
-    """A word without its quotes; `pattern` is the glob that it is, where it is one."""
+    """A word without its quotes; `pattern` is its glob, if it is one."""
 
     text: str
     pattern: str | None = None
@@ -109,7 +109,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         if before == "word" and kind == "redirection" and text[at - 1].isdigit():
             raise UnsupportedSyntax("a redirection")  # the digits would be the number of the stream
         if before == "word" and kind == "comment":
-            raise UnsupportedSyntax("'#' after an escaped blank")  # which is no comment
+            raise UnsupportedSyntax("'#' after an escaped blank")  # not a comment
         at, before = match.end(), kind
         yield kind, token
 

@@ -1,9 +1,9 @@
 """The shell as a tool.
 
-    command ─► only reads? else ask ─► bash, own session, no input ─► output, cut to its ends ─► exit code: N
+    command ─► read-only? else ask ─► bash, own session, no input ─► output, cut to its ends ─► exit code: N
 
-The directory in which a command ends is where the next one starts. A command that
-takes too long is ended with all its children, and what it wrote until then is kept.
+The next command starts in the directory in which the last one ended. A command that times
+out is terminated with all its children, and its output so far is kept.
 """
 
 import asyncio
@@ -116,7 +116,7 @@ class Terminal(Tool):
         seconds: float,
         kept: BoundedBytes,
     ) -> tuple[int | None, Path | None]:
-        """The exit code and the directory in which the shell ended, where it says so."""
+        """The exit code and the shell's last directory, if known."""
         shell = shutil.which("bash") or "/bin/sh"
         told, telling = os.pipe()
         try:
