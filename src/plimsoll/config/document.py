@@ -22,7 +22,7 @@ from plimsoll.config.values import ConfigProblem, KeyPath
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What was read: `data` is empty where there are problems that hide it."""
+    """The parsed file; `data` is empty if the file cannot be parsed."""
 
     path: Path
     text: str = ""
@@ -58,7 +58,7 @@ def read_document(path: Path) -> Document:
 
 
 def parse_document(path: Path, text: str) -> Document:
-    """Parse text that stands, or is about to stand, in the file."""
+    """Parse the current or future text of the file."""
     try:
         root = YAML(typ="safe", pure=True).compose(text)
         reader = YAML(typ="safe", pure=True)
@@ -95,7 +95,7 @@ def parse_document(path: Path, text: str) -> Document:
 
 
 def _entries(node: Node, path: KeyPath, seen: set[int]) -> Iterator[tuple[KeyPath, int]]:
-    # An alias is the same node again: without `seen`, one that holds itself would never end.
+    # An alias is the same node again; without `seen`, a recursive one would never end.
     if not isinstance(node, MappingNode) or id(node) in seen:
         return
     seen.add(id(node))

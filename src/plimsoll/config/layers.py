@@ -4,8 +4,7 @@
     environment    PLIMSOLL_COMPRESSION__THRESHOLD=0.4    ─┼─►  Given(path, 0.4, source)
     flags          {"compression.threshold": 0.4}         ─┘
 
-An unknown key is answered with the nearest one; its value is never repeated,
-because nobody knows what it is.
+An unknown key gets a suggestion. Its value is never repeated, because it may be a secret.
 """
 
 import difflib
@@ -35,13 +34,13 @@ Found = Iterator[GivenValue | ConfigProblem]
 
 
 def from_file(document: Document) -> Found:
-    """Everything that the file gives, in its order."""
+    """All values of the file, in order."""
     yield from document.problems
     yield from _from_mapping(document, document.data, ())
 
 
 def from_environment(environ: Mapping[str, str]) -> Found:
-    """Everything that variables of the form PLIMSOLL_SECTION__KEY give. An empty variable is not set."""
+    """All values of variables of the form PLIMSOLL_SECTION__KEY. An empty variable counts as unset."""
     by_variable = {setting.variable: setting for setting in all_keys() if setting.variable}
     for name in sorted(environ):
         if not name.startswith(PREFIX) or "__" not in name or not environ[name]:
@@ -56,7 +55,7 @@ def from_environment(environ: Mapping[str, str]) -> Found:
 
 
 def from_flags(flags: Mapping[str, Any]) -> Found:
-    """Everything that a command was told. None means that the flag was not given."""
+    """All values of a command's flags. None means that the flag was not given."""
     for key, value in flags.items():
         path = path_of(key)
         if value is None:

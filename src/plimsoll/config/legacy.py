@@ -22,7 +22,7 @@ def renamed(path: KeyPath) -> KeyPath:
 
 
 def settle(given: Sequence[GivenValue]) -> tuple[list[GivenValue], list[str]]:
-    """The values that count, lowest source first, and a notice for every older spelling."""
+    """The effective values, lowest source first, and a notice for every older spelling."""
     spelled_today = {one.path for one in given if one.spelled == one.key}
     kept: list[GivenValue] = []
     notices: list[str] = []

@@ -1,10 +1,10 @@
 """Loads and validates settings from all sources; each value knows its source.
 
     defaults ◄─ config.yaml ◄─ environment ◄─ flags      later wins
-                     └──────── every value checked, all problems told at once
+                     └──────── every value checked, all problems reported at once
 
-A value that is overridden is checked too: a mistake in the file does not wait
-for the day on which the variable is gone.
+Overridden values are checked too, so a mistake in the file shows up before the variable is
+removed.
 """
 
 import difflib
@@ -32,15 +32,15 @@ _SWITCHES = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "fa
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """Checked settings, what to tell the person about them, and where each came from."""
+    """Validated settings with notices and the source of each value."""
 
     settings: Settings
     path: Path
     notices: tuple[str, ...]
-    given: Mapping[str, tuple[GivenValue, ...]]  # by key, the one that holds first
+    given: Mapping[str, tuple[GivenValue, ...]]  # by key, the effective one first
 
     def source(self, key: str) -> ValueSource:
-        """Who set the value that holds."""
+        """The source of the effective value."""
         find_setting(key)
         return self.given[key][0].source if key in self.given else DEFAULT
 
@@ -50,7 +50,7 @@ class LoadedSettings:
         return self.given.get(key, ())[1:]
 
     def value(self, key: str) -> Any:
-        """The value that holds; of a name that nobody has set up, the default."""
+        """The effective value; the default for a name that is not configured."""
         setting = find_setting(key)
         found: Any = self.settings
         for name in path_of(key):
@@ -62,7 +62,7 @@ class LoadedSettings:
 
 @dataclass(frozen=True, slots=True)
 class ConfigReport:
-    """The outcome of a check; `loaded` is None where there is a problem."""
+    """The outcome of a check; `loaded` is None if there is a problem."""
 
     path: Path
     problems: tuple[ConfigProblem, ...]
@@ -71,7 +71,7 @@ class ConfigReport:
 
 
 def plimsoll_home(environ: Mapping[str, str] | None = None) -> Path:
-    """The directory that holds the configuration: $PLIMSOLL_HOME, or ~/.plimsoll."""
+    """The configuration directory: $PLIMSOLL_HOME, or ~/.plimsoll."""
     variables = os.environ if environ is None else environ
     if variables.get("PLIMSOLL_HOME"):
         return Path(variables["PLIMSOLL_HOME"]).expanduser()
@@ -83,7 +83,7 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> LoadedSettings:
-    """The settings that hold; a `SettingError` that tells every problem where there is one."""
+    """The effective settings; raises a `SettingError` that lists every problem."""
     variables = os.environ if environ is None else environ
     path = (home or plimsoll_home(variables)) / FILE_NAME
     report = examine(read_document(path), variables, flags or {})
@@ -130,7 +130,7 @@ def _with_plugins(report: ConfigReport, loaded: LoadedSettings, sentences: Seque
 
 
 def find_setting(key: str) -> Setting:
-    """The setting of a dotted key; a `SettingError` with the nearest one where there is none."""
+    """The setting of a dotted key; raises a `SettingError` with a suggestion if there is none."""
     setting = setting_at(path_of(key))
     if setting is None:
         raise SettingError(unknown_key(path_of(key)))
@@ -162,9 +162,9 @@ def examine(document: Document, environ: Mapping[str, str], flags: Mapping[str, 
 
 
 def _complaint(one: GivenValue) -> ConfigProblem | None:
-    """What is wrong with one value by itself."""
+    """What is wrong with a single value."""
     setting = setting_at(one.path)
-    assert setting is not None  # the layers give known keys only
+    assert setting is not None  # the layers yield only known keys
     try:
         Settings.model_validate(_tree([one]))
     except ValidationError as error:
@@ -215,7 +215,7 @@ def _compose(
         disagreements = []
         for one in error.errors(include_url=False):
             section: KeyPath = tuple(str(name) for name in one["loc"])
-            # A key of this section that is wrong by itself may be all there is to it.
+            # An invalid key of this section may explain the error.
             if not any(p.path[: len(section)] == section for p in problems):
                 key = one.get("ctx", {}).get("key")
                 disagreements.append(_disagreement(winners, section, key, one["msg"]))
@@ -225,7 +225,7 @@ def _compose(
 def _disagreement(
     winners: Mapping[KeyPath, GivenValue], section: KeyPath, key: str | None, why: str
 ) -> ConfigProblem:
-    """How a section does not fit together, told about one key of it or, where none is to blame, about all."""
+    """Why the keys of a section conflict, reported for one key or, if no single key is the cause, for the section."""
     if key is None:
         first = next(given for path, given in winners.items() if path[: len(section)] == section)
         return ConfigProblem(str(first.source), section, f"{'.'.join(section)} is incomplete; {why}.")

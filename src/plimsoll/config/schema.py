@@ -132,7 +132,7 @@ def path_of(key: str) -> KeyPath:
 
 
 def fits(path: KeyPath, pattern: KeyPath) -> bool:
-    """Whether a path matches a pattern in which `<model>` stands for any name."""
+    """Whether a path matches a pattern in which `<model>` matches any name."""
     return len(path) == len(pattern) and all(
         want == have or is_any_name(want) for have, want in zip(path, pattern, strict=True)
     )

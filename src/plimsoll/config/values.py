@@ -35,7 +35,7 @@ COMMAND_LINE = ValueSource("flag")
 
 @dataclass(frozen=True, slots=True)
 class GivenValue:
-    """One value that one source gave for one key; `spelled` is the key as the person wrote it."""
+    """One source's value for a key; `spelled` is the key as the user wrote it."""
 
     path: KeyPath
     value: Any
@@ -49,7 +49,7 @@ class GivenValue:
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """One thing to correct: where it stands, which key, and a sentence."""
+    """One problem: its location, key and message."""
 
     where: str
     path: KeyPath
@@ -60,7 +60,7 @@ class ConfigProblem:
 
 
 def setting_error(problems: Sequence[ConfigProblem]) -> SettingError:
-    """One error that tells all problems, a line each."""
+    """One error that lists all problems, one per line."""
     if len(problems) == 1:
         return SettingError(str(problems[0]))
     lines = "".join(f"\n  {problem}" for problem in problems)

@@ -69,7 +69,7 @@ def _weights(entries: int) -> tuple[int, int, int, int]:
 
 
 class _Highest:
-    """The best step behind a place, whichever steps were added: a tree of maxima over the places from the end."""
+    """The best step after a place: a tree of maxima over the places from the end."""
 
     def __init__(self, places: range) -> None:
         self._stop = places.stop

@@ -14,7 +14,7 @@ from plimsoll.messages.content import Message
 
 
 def tool_calls(message: Message) -> list[dict[str, Any]]:
-    """The well-formed tool calls of an assistant message; empty for every other message."""
+    """The well-formed tool calls of an assistant message; empty for other messages."""
     calls = message.get("tool_calls")
     if not calls or message.get("role") != "assistant" or not isinstance(calls, list):
         return []
@@ -27,7 +27,7 @@ def call_ids(message: Message) -> list[str]:
 
 
 def answered_id(message: Message) -> str | None:
-    """The call id that a tool message answers; None for every other message."""
+    """The call id that a tool message answers; None for other messages."""
     answered = message.get("tool_call_id")
     return answered if message.get("role") == "tool" and isinstance(answered, str) else None
 
@@ -39,7 +39,7 @@ def call_function(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def call_name(call: dict[str, Any]) -> str:
-    """The tool's name, or `tool` where the call does not say."""
+    """The tool's name, or `tool` if the call has none."""
     name = call_function(call).get("name")
     return name if isinstance(name, str) and name else "tool"
 

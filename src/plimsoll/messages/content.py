@@ -65,7 +65,7 @@ def with_text(message: Message, text: str) -> Message:
 
 
 def with_block(message: Message, text: str) -> Message:
-    """The message with `text` appended as a content block of its own, earlier blocks byte for byte as before."""
+    """The message with `text` appended as a separate block; earlier blocks stay byte for byte the same."""
     return {**message, "content": [*parts_of(message), {"type": "text", "text": text}]}
 
 

@@ -2,9 +2,9 @@
 
     user │ assistant(calls a, b) · tool a · tool b │ assistant │ user
          ^                                         ^           ^
-         legal cuts: never between a call and a result that answers it
+         legal cuts: never between a call and its result
 
-Providers refuse a transcript that was cut inside such a unit.
+Providers reject a transcript that is cut inside such a group.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from plimsoll.messages.content import Message
 
 
 def safe_cuts(messages: Sequence[Message]) -> list[int]:
-    """Positions where the conversation may be split, ascending; 0 and the length are always among them."""
+    """Positions where the conversation may be split, ascending; always including 0 and the length."""
     opened = [0] * (len(messages) + 1)
     for answer in answers(messages):
         opened[answer.call_at + 1] += 1

@@ -1,14 +1,13 @@
 """Matches the messages of a list with the list it was made from.
 
-    before   1  2  2  2  3  2  4  5        equal messages occur: the same call, the same "go on", again and again
+    before   1  2  2  2  3  2  4  5        equal messages occur: the same call, the same "go on"
     after    1' 2  S  2  4' 5
     places   0  1  -  5  6  7              ascending, no place twice; S is new
 
-The same object is the same message: what an engine passed on says so itself. What it
-rewrote or copied is known by its call ids, by the handle that it names, or by its words.
-Where several places fit, that order counts which takes the most messages for known, then
-leaves the most of them word for word, then parts the fewest neighbours: a head stays a
-head, and a tail a tail.
+Messages match by object identity or, if the engine copied or rewrote them, by their call ids,
+their handle or their text. If several alignments are possible, the best one matches the most
+messages, then leaves the most of them word for word, then separates the fewest neighbours: a
+head stays a head, and a tail a tail.
 """
 
 import re
@@ -39,10 +38,10 @@ def match_messages(
     fixed: Collection[int] = (),
     shortened: Collection[int] = (),
 ) -> list[int | None]:
-    """For each message after, its place before; ascending, None for what is new.
+    """For each message of the new list, its position in the old list; ascending, None for new messages.
 
-    `fixed` are places of texts that are never rewritten, so only an equal one is the same. `shortened` are places
-    of messages that stand there in other words already: two equal results become equal stubs, which proves little.
+    `fixed` are positions of messages that are never rewritten, so only an equal message matches. `shortened` are
+    positions of messages that are already rewritten: equal results become equal stubs, so equal stubs prove little.
     """
     found = _same_objects(before, after)
     known = _Known(before, frozenset(fixed), frozenset(shortened))
@@ -52,7 +51,7 @@ def match_messages(
 
 
 def extends(original: Message, changed: Message) -> bool:
-    """Whether a message has every word of another, with nothing else than more behind them."""
+    """Whether a message equals another one with text appended."""
     parts = parts_of(original)
     same_keys = {**original, "content": None} == {**changed, "content": None}
     return same_keys and parts_of(changed)[: len(parts)] == parts
@@ -103,7 +102,7 @@ class _Known:
         return place not in self.shortened and self.messages[place] == message
 
     def _fits(self, new: Sequence[Message], places: range) -> list[list[AlignmentCandidate]]:
-        """For each message the places where it may have stood, each with how sure that is."""
+        """For each message, its possible positions with their confidence."""
         marked: dict[Mark, list[int]] = {}
         for place in places if new else ():
             for mark in _marks(self.messages[place]):
@@ -128,7 +127,7 @@ class _Known:
 
 
 def _near(places: Sequence[int], ahead: int, behind: int) -> Sequence[int]:
-    """Of very many places those that a message can take that has so many like it ahead of it and behind it."""
+    """The possible positions of a message, given how many equal ones precede and follow it."""
     if len(places) <= 2 * _NEAR:
         return places
     end = len(places) - behind
@@ -160,7 +159,7 @@ def _handles(message: Message) -> Iterator[str]:
 
 
 def _may_be_short_for(earlier: Message, message: Message) -> bool:
-    """Whether a message is no longer than the one that it may be: a summary may end with the words of a stub."""
+    """Whether a message is not longer than its candidate: a summary may end with a stub's text."""
     if call_ids(earlier) or answered_id(earlier) or earlier.get("role") in SYSTEM_ROLES or media_of(earlier):
         return True
     return len(text_of(message)) <= len(text_of(earlier))

@@ -1,9 +1,8 @@
 """Repairs the structure of a conversation with as little loss as possible.
 
-A result whose call is gone is removed, a call whose result is gone gets a stub
-result, a result that drifted away from its call moves back behind it, and a
-content that is missing where the wire needs one becomes the empty string. A
-conversation that needs none of this comes back equal.
+A result without a call is removed, a call without a result gets a stub result, a misplaced
+result moves to its call, and missing content that a provider needs becomes the empty string.
+A valid conversation is returned unchanged.
 """
 
 from collections.abc import Sequence
@@ -36,7 +35,7 @@ def repair(messages: Sequence[Message]) -> list[Message]:
 
 
 def stub_result(call_id: str, name: str) -> Message:
-    """The result that stands in for one that is not there."""
+    """The stub for a missing result."""
     return {"role": "tool", "tool_call_id": call_id, "name": name, "content": STUB_RESULT}
 
 

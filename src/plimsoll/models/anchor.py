@@ -14,7 +14,7 @@ is learned from how both grow from one request to the next; it starts at 1, or a
 from dataclasses import dataclass, replace
 
 LOWEST_RATIO, HIGHEST_RATIO = 0.4, 3.0
-# A prompt may hold this many tokens that the estimate does not see: tool definitions, a hidden preamble.
+# A prompt may contain this many tokens that the estimate misses: tool definitions, a hidden preamble.
 UNSEEN_AT_MOST = 40_000
 # How many estimated tokens the starting ratio is worth, and how many the learned one: the first so that one
 # small odd step cannot swing it, the second so that it follows a conversation that turns to other material.
@@ -77,7 +77,7 @@ class UsageAnchor:
         return self._learn(min(max(self.ratio, lowest), highest), estimated)
 
     def _from_step(self, reported: int, estimated: int) -> "UsageAnchor":
-        """Growth (or a compaction) in both numbers gives the ratio without the unseen part, which stays."""
+        """Derive the ratio from the change in both numbers, which excludes the constant overhead."""
         if reported * estimated <= 0:
             return self  # the two moved apart: other tools, another system prompt
         return self._learn(reported / estimated, abs(estimated))

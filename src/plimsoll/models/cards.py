@@ -2,9 +2,8 @@
 
     card_for("openrouter/anthropic/claude-sonnet-4.5")  ->  ModelCard(name="claude-sonnet-4.5", ...)
 
-The facts themselves stand in `cards.toml`, dated; `catalogue.py` reads them. An
-unknown model gets the stated default card, and `known` is False so that the
-caller can say so with `unknown_model_notice`.
+The facts are in `cards.toml`, with dates; `catalogue.py` reads them. An unknown model gets a
+default card with `known` set to False; callers then show `unknown_model_notice`.
 """
 
 from dataclasses import dataclass, field
@@ -42,7 +41,7 @@ class ModelCard:
     window: int = DEFAULT_WINDOW
     output_cap: int = 8_192
     prices: Prices = field(default_factory=Prices)
-    # Prices that replace `prices` for prompts longer than this many tokens, where a provider has two tiers.
+    # Prices that replace `prices` for prompts longer than this many tokens, if a provider has two tiers.
     long_prompt: int | None = None
     long_prices: Prices | None = None
     cache: CacheRules = field(default_factory=CacheRules)
@@ -52,19 +51,19 @@ class ModelCard:
     sampling: bool = True  # `temperature`, `top_p` and `stop` are accepted on OpenAI's wire
     as_of: str = ""
     known: bool = True
-    # The largest prompt that is accepted, where a provider caps it below the window: 85 % of GPT-5's
+    # The largest accepted prompt, if a provider caps it below the window: 85 % of GPT-5's
     # 400 000 would already be refused, because it takes 272 000 of input.
     input_cap: int | None = None
     states_output_cap: bool = True  # otherwise `output_cap` is a guess, and nothing is cut down to it
 
     @property
     def known_output_cap(self) -> int | None:
-        """The most tokens of one reply; None where nobody has stated them."""
+        """The maximum tokens of one reply; None if unknown."""
         return self.output_cap if self.states_output_cap else None
 
     @property
     def prompt_limit(self) -> int:
-        """The most tokens that a prompt may have: the window, or the input cap where that is smaller."""
+        """The maximum tokens of a prompt: the window, or the input cap if that is smaller."""
         return self.window if self.input_cap is None else min(self.window, self.input_cap)
 
     def prices_for(self, prompt_tokens: int) -> Prices:

@@ -41,12 +41,12 @@ _BLOB_KEYS = ("data", "file_data", "blob", "bytes", "b64_json")
 _WAVE_FORMATS = frozenset({"wav", "pcm16", "audio/wav", "audio/x-wav", "audio/pcm"})
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=\r\n"
 _BLOB_LOOKED_AT = 256
-# PNG, GIF and WebP give their size in the first bytes; a JPEG may carry a camera's data block before it.
+# PNG, GIF and WebP state their size in the first bytes; a JPEG may have a camera's data block before it.
 _HEADS = (1_024, 131_072)
 
 
 def media_tokens(part: Mapping[str, Any]) -> int | None:
-    """The tokens of an image, audio or file part; None where the part is none of these and counts as text."""
+    """The tokens of an image, audio or file part; None for other parts, which count as text."""
     kind = part.get("type")
     if not isinstance(kind, str):
         kind = ""
@@ -65,7 +65,7 @@ def media_tokens(part: Mapping[str, Any]) -> int | None:
 
 
 def is_blob(key: str, value: Any) -> bool:
-    """Whether a field of an unknown part holds encoded bytes rather than text."""
+    """Whether a field of an unknown part contains encoded bytes rather than text."""
     if key not in _BLOB_KEYS or not isinstance(value, str) or len(value) <= _BLOB_LOOKED_AT:
         return False
     return not value[:_BLOB_LOOKED_AT].strip(_BASE64)

@@ -4,12 +4,11 @@
     openrouter/anthropic/Claude-Sonnet-4.5:beta            ->  … claude sonnet 4 5 …
     vertex_ai/claude-sonnet-4-5@20250929
 
-A name is cut into words, numbers and sizes (`70b`, `1.7b`, `1m`); punctuation and
-case carry no meaning. A card fits where its pieces stand in a row in the typed
-name, and the card with the most pieces wins. It does not fit where what follows
-makes it another model: a further version number (`claude-opus-4` is not
-`claude-opus-4-9`) or a smaller sibling (`gpt-5.5` is not `gpt-5.5-mini`).
-No text makes these functions raise.
+A name is split into words, numbers and sizes (`70b`, `1.7b`, `1m`); punctuation and case are
+ignored. A card matches if its pieces are consecutive in the typed name; the card with the most
+pieces wins. It does not match if the next piece makes it another model: a further version
+number (`claude-opus-4` is not `claude-opus-4-9`) or a smaller sibling (`gpt-5.5` is not
+`gpt-5.5-mini`). These functions never raise.
 """
 
 import re
@@ -23,7 +22,7 @@ LONG_CONTEXT = "1m"  # as in `claude-sonnet-4-5[1m]`
 _PIECE = re.compile(r"[0-9]+(?:\.[0-9]+)?[bm](?![a-z0-9])|[0-9]+|[a-z]+")
 # Siblings with smaller windows: guessing the larger model's window for them would overflow.
 _SMALLER = frozenset({"mini", "nano", "lite"})
-_VERSION_DIGITS = 2  # longer numbers behind a name are dates or builds
+_VERSION_DIGITS = 2  # longer numbers after a name are dates or builds
 
 
 def pieces_of(name: str) -> Pieces:
@@ -42,13 +41,13 @@ def spellings(name: str) -> set[Pieces]:
 
 
 def is_claude(name: str) -> bool:
-    """Whether the name is that of a Claude model, whoever serves it and whichever version it is."""
+    """Whether the name is that of a Claude model, of any version and from any provider."""
     return "claude" in pieces_of(name)
 
 
 def best_match(name: str, known: Mapping[Pieces, Found]) -> tuple[Found, Pieces] | None:
     """The most specific entry whose pieces occur in the name, and the pieces that follow it; None without one."""
-    # The model stands last in a path (`openrouter/openai/gpt-5.2`); earlier parts are looked at only without it.
+    # The model comes last in a path (`openrouter/openai/gpt-5.2`); earlier parts count only without it.
     for segment in reversed(name.split("/")):
         found = _in_segment(pieces_of(segment), known)
         if found is not None:

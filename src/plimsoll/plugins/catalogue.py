@@ -49,7 +49,7 @@ class Catalogue:
         return next(iter((*usable, *named)), None)
 
     def serving(self, name: str) -> CatalogueEntry:
-        """The entry that serves where the settings name this engine: the built-in one where it cannot be used."""
+        """The entry that is used if the settings name this engine: the built-in one if it is unusable."""
         found = self.find(name)
         return found if found and not found.obstacle else self.engines[0]
 
@@ -80,7 +80,7 @@ def catalogue(locations: PluginLocations) -> Catalogue:
 
 
 def _is_engine(found: DiscoveredPlugin) -> bool:
-    """Whether it is an engine as far as one can see; of a package nobody knows before it is named."""
+    """Whether it looks like an engine; unknown for a package that is not named."""
     says_so = found.manifest.kind.replace("-", "_") == ENGINES
     return found.kind == "engine" or found.where == "installed" or says_so
 

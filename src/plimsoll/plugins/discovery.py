@@ -2,11 +2,11 @@
 
     $PLIMSOLL_HOME/plugins/context_engine/<name>/       engines
     $PLIMSOLL_HOME/plugins/<name>/                      general plugins
-    ./.plimsoll/plugins/…                               the same of a project, once trusted
+    ./.plimsoll/plugins/…                               the same in a project, once trusted
     entry points of the group `plimsoll`                installed packages
 
-Finding reads folder names and `plugin.yaml`. A folder that may not run is found too, with
-the reason, so that a person sees why it does not serve.
+Discovery reads folder names and `plugin.yaml`. It also returns folders that may not run, with
+the reason.
 """
 
 import re
@@ -40,14 +40,14 @@ class PluginLocations:
     def folders(self) -> tuple[tuple[Where, Path], ...]:
         """The plugin folders, the user's own first."""
         own, here = self.home / "plugins", self.project / ".plimsoll" / "plugins"
-        if own.resolve() == here.resolve():  # the project is the folder that holds the home
+        if own.resolve() == here.resolve():  # the project is the folder that contains the home
             return (("home", own),)
         return (("home", own), ("project", here))
 
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredPlugin:
-    """A plugin that is there. `obstacle` says why it may not be loaded; empty where it may."""
+    """A discovered plugin. `obstacle` states why it cannot be loaded; empty if it can."""
 
     name: str
     kind: Literal["engine", "general"]
@@ -59,7 +59,7 @@ class DiscoveredPlugin:
 
     @property
     def source(self) -> str:
-        """Where it comes from, for a person."""
+        """Where it comes from, as text."""
         return str(self.path) if self.path else f"package {_package(self.entry)}"
 
 
@@ -76,7 +76,7 @@ def find_plugins(locations: PluginLocations) -> tuple[DiscoveredPlugin, ...]:
 
 
 def plugin_at(path: Path, environ: Mapping[str, str]) -> DiscoveredPlugin:
-    """The plugin in a folder that a person named; nobody else has to trust it."""
+    """The plugin in a folder that the user named, which counts as trusted."""
     if not path.is_dir():
         raise PluginError(f"{path} is not a folder. Name the folder that contains the plugin's __init__.py.")
     if not (path / "__init__.py").is_file():

@@ -1,12 +1,12 @@
 """Provides the Hermes Agent modules that its context plugins import.
 
-    agent.context_engine      ContextEngine           our own contract, with the one default that differs there
-    agent.auxiliary_client    call_llm(…)             whoever writes summaries under the user's settings
+    agent.context_engine      ContextEngine           Plimsoll's contract, with the one default that differs
+    agent.auxiliary_client    call_llm(…)             the user's summary model
     hermes_cli.config         get_hermes_home()       $PLIMSOLL_HOME
     hermes_constants          get_hermes_home()       the same
 
-They are lent to the plugin alone (`isolation.py`). Secrets are taken out of what a plugin sends
-to a model.
+Only the plugin can import them (`isolation.py`). Secrets are removed from what a plugin sends to
+a model.
 """
 
 import threading
@@ -22,7 +22,7 @@ from plimsoll.context import ContextEngine, Summarizer, SummaryService, SummaryW
 from plimsoll.messages import Message, text_of
 from plimsoll.secrets import redact
 
-DEFAULT_ANSWER = 2_000  # tokens, where the plugin does not say how long the answer may be
+DEFAULT_ANSWER = 2_000  # default maximum tokens of an answer
 
 
 class HermesContextEngine(ContextEngine):
@@ -34,7 +34,7 @@ class HermesContextEngine(ContextEngine):
 
 @dataclass(slots=True)
 class Services:
-    """What stands behind the lent modules."""
+    """The implementation of the injected modules."""
 
     home: Path
     summarizer: SummaryWriter | None = None
@@ -45,7 +45,7 @@ _SERVING: ContextVar[Services | None] = ContextVar("plimsoll_plugin_services", d
 
 @contextmanager
 def serving(services: Services) -> Iterator[None]:
-    """While this holds, what the plugin asks for is answered for this conversation."""
+    """A context in which the plugin's calls belong to this conversation."""
     token = _SERVING.set(services)
     try:
         yield
@@ -95,7 +95,7 @@ def _answer(
 
 
 def _within(seconds: float | None, work: Callable[[], str]) -> str:
-    """The result of the work, or `TimeoutError`; work that takes longer is left to end by itself."""
+    """The result of the work, or `TimeoutError`; slower work is abandoned."""
     if not seconds:
         return str(work())
     done: dict[str, Any] = {}

@@ -1,15 +1,15 @@
 """Loads a plugin's package from its folder, with injected modules that only it can see.
 
-    import statement in the plugin ──► the plugin's own __import__ ──┬─► lent: agent, hermes_cli, …
+    import statement in the plugin ──► the plugin's own __import__ ──┬─► injected: agent, hermes_cli, …
                                                                     └─► everything else, as usual
-    the same statement anywhere else ──► as if no plugin were there
+    the same statement anywhere else ──► the normal import
 
-Each module of the package gets builtins of its own, in which only `__import__` differs.
-Python looks there whenever code of that module imports something: while it is loaded, later
-inside a function, and in any thread. `sys.modules` never holds a lent module, so a module
-of the user's own that is called `agent` is neither hidden nor touched.
+Each module of the package gets its own builtins, in which only `__import__` differs. Python uses
+it whenever code of that module imports something: at load time, inside functions, and in any
+thread. `sys.modules` never contains an injected module, so the user's own module called `agent`
+is neither hidden nor changed.
 
-Only sources are compiled, in memory: what runs is what can be read in the folder.
+Only source files are compiled, in memory, so the code that runs is the code in the folder.
 """
 
 import builtins
@@ -133,10 +133,10 @@ def load_package(
     scope: str = "",
     allowed: Mapping[str, str] | None = None,
 ) -> tuple[ModuleType, InjectedModules]:
-    """The package in a folder and what was lent to it; loaded once for each folder and scope.
+    """The package in a folder and its injected modules; loaded once for each folder and scope.
 
-    With `allowed`, only files with these hashes run, now and later. Whatever the plugin raises is raised, and
-    then nothing of it stays behind.
+    With `allowed`, only files with these hashes run, now and later. Errors of the plugin propagate, and its
+    modules are removed.
     """
     real = directory.resolve()
     mark = sha256(f"{real}\0{scope}".encode()).hexdigest()[:12]
@@ -147,7 +147,7 @@ def load_package(
         if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
             sys.meta_path.insert(0, _Finder())
         importlib.invalidate_caches()
-        # What a plugin logs is for whoever listens; without a listener Python would write into the chat.
+        # Without a handler, Python would write a plugin's log lines into the chat.
         logging.getLogger(name).addHandler(logging.NullHandler())
         lent = _PACKAGES[name] = InjectedModules(modules, allowed)
         init = str(real / "__init__.py")

@@ -46,7 +46,7 @@ class Plugin:
         ]
 
     def offer(self, name: str) -> EngineOffer | None:
-        """The engine of this name; where the plugin itself is called so, the one that it has."""
+        """The engine with this name; if the plugin itself has this name, its only engine."""
         for one in self.registered.engines:
             if one.name == name:
                 return engine_offer(one, self.found.source, self.for_hermes, self.found)
@@ -58,7 +58,7 @@ class Plugin:
 
 
 def load_plugin(found: DiscoveredPlugin, services: Services) -> Plugin:
-    """Run a plugin's code and collect what it offers; `PluginError` where it may not run or fails."""
+    """Run a plugin's code and collect its registrations; raises `PluginError` if it may not run or fails."""
     if found.obstacle:
         raise PluginError(found.obstacle)
     context = PluginContext(found.name, found.manifest, services.home)
@@ -73,7 +73,7 @@ def load_plugin(found: DiscoveredPlugin, services: Services) -> Plugin:
                 allowed = trust.trusted_files(found.path) if found.where == "project" else None
                 package, lent = load_package(found.path, modules, str(services.home), allowed)
                 _register_package(package, context)
-    except (Exception, SystemExit) as error:  # a plugin is foreign code: whatever it raises is told
+    except (Exception, SystemExit) as error:  # plugin code may raise anything; report it
         raise PluginError(_told(found, error)) from None
     return Plugin(found, context.registered, for_hermes=_is_for_hermes(lent))
 
@@ -89,7 +89,7 @@ def engine_offer(
             with serving(services):
                 inner = _made(one.given, context)
             return _hosted(inner, one.name, services, context, as_text)
-        except (Exception, SystemExit) as error:  # a plugin is foreign code: whatever it raises is told
+        except (Exception, SystemExit) as error:  # plugin code may raise anything; report it
             reason = f"{_words(error)}{_place(error, found.path if found else None)}"
             raise PluginError(f"engine {one.name!r} cannot be created: {reason}.") from None
 
@@ -97,7 +97,7 @@ def engine_offer(
 
 
 def _hosted(inner: Any, name: str, services: Services, context: EngineContext, as_text: bool) -> PluginEngine:
-    """The plugin's engine behind the contract, told of its window."""
+    """The wrapped plugin engine, with its window set."""
     compression = context.settings.compression
     # What the engine does not decide itself is as the user configured it.
     for attribute, value in (
@@ -157,7 +157,7 @@ def _made(given: Any, context: EngineContext) -> Any:
 
 
 def _wants_context(make: Callable[..., Any]) -> bool:
-    """Whether a function must be given something; a class whose arguments have defaults stands by itself."""
+    """Whether a callable needs an argument; a class whose arguments all have defaults does not."""
     parameters = list(inspect.signature(make).parameters.values())
     if not parameters or parameters[0].kind not in (
         inspect.Parameter.POSITIONAL_ONLY,

@@ -45,7 +45,7 @@ class Manifest:
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """The manifest in a directory, empty where there is none; `PluginError` where it cannot be read."""
+    """The manifest in a directory, empty if there is none; raises `PluginError` if it cannot be read."""
     path = next((directory / name for name in FILE_NAMES if (directory / name).is_file()), None)
     if path is None:
         return Manifest()
@@ -71,7 +71,7 @@ def _read(path: Path) -> Any:
     if len(raw) > MOST_BYTES:
         raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
     text = raw.decode("utf-8")
-    # A few aliases of aliases stand for billions of entries, which every reader of the values would walk through.
+    # A few nested aliases expand to billions of entries.
     if any(isinstance(event, AliasEvent) for event in YAML(typ="safe", pure=True).parse(text)):
         raise ValueError("it has an alias (*name); write the value out")
     return YAML(typ="safe", pure=True).load(text)

@@ -31,7 +31,7 @@ class EngineContext:
 
     settings: EngineSettings
     window: int
-    home: Path = field(default_factory=Path)  # where the engine may keep files of its own
+    home: Path = field(default_factory=Path)  # a directory for the engine's own files
     model: str = ""
     summarizer: SummaryWriter | None = None
     archive: Archive | None = None

@@ -1,12 +1,12 @@
-"""Wraps a plugin's engine so that it keeps the engine contract whatever the plugin does.
+"""Wraps a plugin's engine so that it satisfies the engine contract.
 
-    host ──► ForeignEngine ──► only the keyword arguments that the plugin takes
-                           ──► copies of the messages, text instead of parts where it wants text
-         ◄── the host's own messages again, tool pairs repaired ◄── what the plugin gives back
+    host ──► PluginEngine ──► only the keyword arguments that the plugin accepts
+                          ──► copies of the messages, as text if it needs text
+         ◄── the host's own messages, tool pairs repaired ◄── the plugin's result
 
-The plugin's object is used as it is and never copied: it may hold a database. Its counters
-are read from it at the moment the host asks. What it raises is raised: the host tells it
-and goes on with the built-in engine.
+The plugin's object is never copied, because it may hold a database connection. Its counters are
+read when the host asks for them. Its errors propagate: the host reports them and continues with
+the built-in engine.
 """
 
 import copy
@@ -26,11 +26,11 @@ MIRRORED = {
     "protect_last_n": int,
 }  # fmt: skip
 NEEDED = ("compress", "should_compress", "update_from_response")
-_POSITIVE = ("threshold_tokens", "context_length")  # an engine that was not told yet has 0 there
+_POSITIVE = ("threshold_tokens", "context_length")  # 0 until the engine knows its window
 
 
 class PluginEngine(ContextEngine):
-    """One object of a plugin behind the engine contract."""
+    """A plugin's engine object behind the engine contract."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class PluginEngine(ContextEngine):
 
     @property
     def last_report(self) -> Any:
-        """What the plugin says about its last compaction, where it says anything."""
+        """The plugin's report about its last compaction, if any."""
         return getattr(self.inner, "last_report", None)
 
     def update_from_response(self, usage: Mapping[str, Any]) -> None:
@@ -157,7 +157,7 @@ class PluginEngine(ContextEngine):
         ]
 
     def _ask(self, method: str, *arguments: Any, otherwise: Any = None, **options: Any) -> Any:
-        """What a method of the plugin answers; `otherwise` where it has no such method."""
+        """The result of a plugin method; `otherwise` if it has no such method."""
         function = getattr(self.inner, method, None)
         return self._call(function, *arguments, **options) if callable(function) else otherwise
 
@@ -168,9 +168,9 @@ class PluginEngine(ContextEngine):
 
 
 def _restored(result: Sequence[Message], keys: list[str], messages: Sequence[Message]) -> list[Message]:
-    """The host's own messages in place of copies that came back unchanged, each used once.
+    """Replace unchanged copies with the host's own messages, each used once.
 
-    What both lists begin and end with is paired by place, so that a sentence said twice stays where it was.
+    The common start and end of both lists are paired by position, so repeated messages keep their place.
     """
     given = [_key(message) for message in result]
     shorter = min(len(given), len(keys))
@@ -191,7 +191,7 @@ def _key(message: Message) -> str:
 
 
 def _function_form(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool in OpenAI's form; Hermes engines give the inner part alone."""
+    """A tool in OpenAI's format; Hermes engines return only the inner part."""
     if "function" in schema:
         return dict(schema)
     empty = {"type": "object", "properties": {}}

@@ -1,13 +1,13 @@
 """`ctx`: the object that a plugin's `register(ctx)` receives, and what it registered.
 
     def register(ctx):
-        ctx.register_context_engine(MyEngine)             an engine that `context.engine` may name
+        ctx.register_context_engine(MyEngine)             an engine for `context.engine`
         ctx.register_tool(my_tool)                        a tool for the model
-        ctx.register_hook("pre_compact", before)          asked before, told after a compaction
+        ctx.register_hook("pre_compact", before)          called before or after a compaction
         ctx.register_command("notes", "show notes", f)    /notes in the chat
 
-Offering is all that happens here: nothing is used before the host decides to. Forms that Hermes
-Agent knows are understood too; what Plimsoll has no place for is noted and left alone.
+Registering activates nothing; the host decides what to use. Hermes Agent's signatures work too;
+unsupported registrations are noted and ignored.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class RegisteredEngine:
 
 @dataclass(frozen=True, slots=True)
 class PluginCommand:
-    """A slash command of a plugin: what stands behind its name goes in, what is shown comes out."""
+    """A slash command of a plugin: a function from the text after its name to the output."""
 
     name: str
     description: str
@@ -70,7 +70,7 @@ class PluginContext:
         )
 
     def register_tool(self, tool: Tool | str | None = None, **given: Any) -> None:
-        """A `Tool`; or name, schema and handler, where the handler is called with the arguments."""
+        """Register a `Tool`, or a name, a schema and a handler that is called with the arguments."""
         if isinstance(tool, Tool):
             self.registered.tools.append(tool)
             return
@@ -90,7 +90,7 @@ class PluginContext:
             self.registered.ignored.append(f"hook {name}")
 
     def register_command(self, name: str, *given: Any, description: str = "", **named: Any) -> None:
-        """A slash command: its name, a sentence, and a function from the text behind it to what is shown."""
+        """Register a slash command: its name, a description, and a function from the text after it to the output."""
         function = next((one for one in (*given, *named.values()) if callable(one)), None)
         sentence = description or next((one for one in given if isinstance(one, str)), "")
         if function is None:

@@ -32,7 +32,7 @@ Hook = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPlugins:
-    """The engine of a conversation and what else plugins bring; `problems` is what a person must know."""
+    """The engine of a conversation and the tools, hooks and commands of plugins; `problems` are for the user."""
 
     engine: ContextEngine
     source: str
@@ -88,7 +88,7 @@ class _Resolver:
 
     @property
     def found(self) -> tuple[DiscoveredPlugin, ...]:
-        # Looked up once, and not at all where the configuration names no plugin.
+        # Looked up once, and only if the configuration names a plugin.
         if self._found is None:
             self._found = find_plugins(self.locations)
         return self._found

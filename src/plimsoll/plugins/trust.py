@@ -44,7 +44,7 @@ def _fingerprint(files: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TrustFile:
-    """The folders that a person trusted, by their real path."""
+    """The folders that the user trusts, by their real path."""
 
     path: Path
 
@@ -119,7 +119,7 @@ def _files(directory: Path) -> list[Path]:
         names[:] = [name for name in names if name != _CACHE]
         for name in names:
             if (here / name).is_symlink():
-                # What lies behind it could change without changing anything here.
+                # The target of a link could change without a change here.
                 raise PluginError(
                     f"{here / name} is a link to another folder. Copy that folder in its place."
                 )

@@ -25,7 +25,7 @@ _ID_KEYS = ("id", "session_id", "sessionId", "conversation_id")
 
 
 def conversation(value: Any, source: str, line: int | None) -> Transcript:
-    """One conversation from a list of messages or an object that holds one."""
+    """One conversation from a list of messages or an object that contains one."""
     where = source if line is None else f"{source}: line {line}"
     messages = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(messages, list):

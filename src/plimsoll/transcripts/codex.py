@@ -4,9 +4,9 @@
     {"timestamp", "type": "response_item", "payload": {"type": "message" | "function_call" | …}}
     {"timestamp", "type": "event_msg" | "turn_context" | "compacted", "payload": {…}}
 
-A model's reply is spread over several items; those between two outputs become
-one assistant message. The log keeps what Codex compacted away, so Codex' own
-summaries are left out where the turns that they stand for are there.
+A model's reply is spread over several items; those between two outputs become one assistant
+message. The log keeps the turns that Codex compacted, so Codex' own summaries are skipped if
+their turns are present.
 """
 
 import json
@@ -60,7 +60,7 @@ class _RolloutLog:
             self.passed_over["reasoning"] += 1
 
     def compacted(self, payload: dict[str, Any], line: int) -> None:
-        """Codex' own compaction: passed over where the turns it stands for are in the log."""
+        """Codex' own compaction: skipped if the log contains its turns."""
         if any(message["role"] == "user" for message in self.messages):
             self.passed_over["compaction"] += 1
             return
@@ -180,7 +180,7 @@ def _result(item: dict[str, Any]) -> Message:
 
 
 def _content(content: Any) -> str | list[dict[str, Any]]:
-    """Text where there is nothing but text, parts where there are images."""
+    """A string if there is only text, parts if there are images."""
     if isinstance(content, str):
         return content
     parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
@@ -204,5 +204,5 @@ def _is_request(message: Message) -> bool:
 
 
 def _is_injected(message: Message) -> bool:
-    """Whether Codex itself said it in the person's name."""
+    """Whether Codex wrote this user message itself."""
     return message["role"] == "user" and text_of(message).lstrip().startswith(_INJECTED)

@@ -27,7 +27,7 @@ _OPENAI_KEYS = ("tool_calls", "tool_call_id", "function_call")
 
 
 def kind_of(record: Any) -> Kind | None:
-    """What a record is, or None where it is nothing that Plimsoll reads."""
+    """The format of a record; None if Plimsoll does not support it."""
     if isinstance(record, list):
         return "conversation"
     if not isinstance(record, dict):

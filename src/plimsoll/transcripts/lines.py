@@ -47,7 +47,7 @@ class LineReader:
         return None
 
     def rest(self, first: str) -> str:
-        """`first` and everything behind it, as one text."""
+        """`first` and all following lines as one text."""
         raw = self._handle.read()
         text = self._decoded(raw)
         del raw
@@ -117,7 +117,7 @@ def records(reader: LineReader) -> Iterator[tuple[int, Any]]:
 
 
 def _place(text: str, source: str, line: int) -> str:
-    """The file, and the line where the value stands on one: what is wrong in a larger one has no known line."""
+    """The file and line of a value; only the file if the value spans several lines."""
     return source if "\n" in text.strip() else f"{source}: line {line}"
 
 

@@ -2,8 +2,8 @@
 
     file ──► lines ──► first record decides the format ──► Transcript, Transcript, …
 
-`iter_transcripts` holds one conversation at a time where a file has one per
-line. Reading ends in transcripts or in a `TranscriptError`; nothing is guessed.
+`iter_transcripts` keeps one conversation in memory at a time if a file has one per line. Reading
+returns transcripts or raises a `TranscriptError`; nothing is guessed.
 """
 
 import os

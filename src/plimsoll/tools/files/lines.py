@@ -6,7 +6,7 @@
     4 ┘ shown from `column` on, shortened if long
     5 … counted only
 
-Lines end at \\n alone, as editors and compilers count them. Blocking: for a thread.
+Lines end only at \\n, as editors and compilers count them. Blocking: call it in a thread.
 """
 
 import codecs
