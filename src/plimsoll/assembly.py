@@ -1,14 +1,14 @@
 """Wires settings, environment and home directory into working objects. The only module that imports every package.
 
-    settings ─┬─► who writes summaries, and why ─► Auxiliary ─┐
+    settings ─┬─► summary model, and why ───────► Auxiliary ──┐
               ├─► thresholds, window, plugins ────────────────┴─► engine ────────────┐
-              ├─► who answers, and why ─► Line ──────────────────────────────────────┼─► Conversation
+              ├─► main model, and why ─► ModelConnection ────────────────────────────┼─► Conversation
               └─► tools, MCP servers ─► ToolBox ─────────────────────────────────────┘
                   └─────────── Shared by all conversations of a process ────────────┘
 
-Nothing is connected before it is used: resolving looks at the environment and,
-where it matters, asks for 200 ms whether Ollama is there. MCP servers are connected
-when a conversation is opened, all at once, because every prompt begins with their tools.
+Nothing connects before it is used. Resolving a model reads the environment and, if needed,
+probes Ollama for 200 ms. MCP servers connect in parallel when a conversation opens, because every
+prompt starts with their tools.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ from plimsoll.tools import Tool, ToolBox, ToolContext, Workspace, require_bubble
 from plimsoll.tools.mcp import NEEDS_PACKAGE, McpServers
 
 RECALL = "recall"  # the tool that every conversation adds itself
-MCP, PLUGINS = "mcp", "plugins"  # who brings tools beside those that every agent gets
+MCP, PLUGINS = "mcp", "plugins"  # sources of tools besides the standard ones
 _MAIN = ("model.name", "model.provider", "model.base_url")
 _AUXILIARY = tuple(f"auxiliary.compression.{name}" for name in ("model", "provider", "base_url"))
 
@@ -56,7 +56,7 @@ def resolve_summaries(settings: Settings, environ: Mapping[str, str], home: Path
 
 
 def open_auxiliary(settings: Settings, resolution: AuxiliaryResolution, home: Path) -> Auxiliary | None:
-    """The models that were resolved, ready to write; None where there is none."""
+    """The resolved summary models; None if there are none."""
     if not resolution.candidates:
         return None
     idle = settings.auxiliary.compression.idle_timeout
@@ -105,9 +105,9 @@ def _tried(settings: Settings, environ: Mapping[str, str], home: Path, project: 
 
 @dataclass(frozen=True, slots=True)
 class SharedResources:
-    """What the conversations of one process have in common: the model and why it was chosen, its client, MCP servers.
+    """What the conversations of one process share: the model and why it was chosen, its client, MCP servers.
 
-    It holds no archive: conversations of different owners share it.
+    It has no archive, because conversations of different owners share it.
     """
 
     settings: Settings
@@ -119,11 +119,11 @@ class SharedResources:
     client: Client
     servers: McpServers
     server_tools: tuple[Tool, ...] = ()
-    tools: frozenset[str] | None = None  # names of tools, and of who brings them, that are offered; None: all
+    tools: frozenset[str] | None = None  # names of offered tools and tool sources; None: all
 
     @property
     def talks_only(self) -> bool:
-        """Whether the model does not know tools: the one that comes along; its prompt would only grow."""
+        """Whether the model has no tools: the embedded one, whose prompt would only grow."""
         return is_embedded(self.resolution.endpoint, self.home)
 
     def offers(self, name: str) -> bool:
@@ -148,7 +148,7 @@ class SessionOptions:
 
 @dataclass(frozen=True, slots=True)
 class OpenConversation:
-    """A conversation that is open, who answers in it and why, and what a person should know about it."""
+    """An open conversation with its model, the reason for that choice, and notices for the user."""
 
     conversation: Conversation
     resolution: Resolution
@@ -183,9 +183,9 @@ async def open_shared(
     place: Path,
     tools: frozenset[str] | None = None,
 ) -> SharedResources:
-    """What conversations with the model that was resolved use together; a model that runs here is started.
+    """The shared resources of conversations with the resolved model; starts a local model.
 
-    `tools` are the tools that they have, `mcp` and `plugins` standing for all that these bring; None: all.
+    `tools` are the offered tools; `mcp` and `plugins` stand for all of theirs; None: all.
     """
     if settings.tools.terminal.sandbox and (tools is None or "terminal" in tools):
         require_bubblewrap()
@@ -201,7 +201,7 @@ async def open_shared(
     async with AsyncExitStack() as stack:
         stack.push_async_callback(shared.close)
         shared = replace(shared, server_tools=tuple(await servers.tools()))
-        stack.pop_all()  # from here on whoever asked for it closes it
+        stack.pop_all()  # from here on the caller closes it
     return shared
 
 
@@ -281,7 +281,7 @@ async def join_conversation(
         account=account,
     )
     async with AsyncExitStack() as stack:
-        if session is None:  # somebody who does not wait for the engine leaves no empty session behind
+        if session is None:  # a caller that is cancelled here leaves no empty session
             stack.push_async_callback(archive.delete, found.id)
         conversation = await Conversation.open(archive, found.id, holder, parts)
         await conversation.begin(system_prompt)
@@ -295,7 +295,7 @@ async def join_conversation(
 
 
 def _standard_tools(shared: SharedResources) -> ToolBox:
-    # What a person allowed in a chat is not for people who come over the network.
+    # Approvals from a chat do not apply to network callers.
     approvals = shared.home / "approvals.json" if shared.tools is None else None
     tools = shared.settings.tools
     return standard_tools(tools.timeout, tools.terminal, approvals)

@@ -1,44 +1,43 @@
 """Every exception that Plimsoll raises on purpose.
 
     PlimsollError
-    ├── UserError                a mistake the person can correct; printed as one sentence, exit code 2
+    ├── UserError                a mistake that the user can correct; printed without a traceback, exit code 2
     │   ├── SettingError         a configuration key or argument is unknown, of the wrong type or out of range
     │   ├── TranscriptError      a conversation file cannot be read
     │   ├── MissingKey           a provider needs a key and none of its environment variables is set
-    │   ├── UnknownModel         nobody who can be reached serves the model that was asked for
+    │   ├── UnknownModel         no reachable provider serves the requested model
     │   ├── LocalModelError      the embedded model cannot be fetched or started
-    │   ├── ArchiveError         the archive cannot be opened, read or written; what it holds stays as it is
-    │   ├── UnknownSession       no session has this id; the nearest ones are named
-    │   ├── QueueFull            too many messages wait in a session; later there is room again
-    │   ├── UsageLimitReached    an access key has used what it may use for now; carries the limit and the seconds
-    │   └── PluginError          a plugin is unknown, not trusted, or broken; its own error is told
-    ├── ProviderError            a model was asked and did not answer; carries provider, model, status
-    │   ├── ContextOverflow      the request is larger than the window; carries the provider's numbers
-    │   ├── OutputCapExceeded    more output was asked for than the model writes; not an overflow
-    │   ├── PayloadTooLarge      too many bytes, whatever the tokens
-    │   ├── BadRequest           refused for another reason; asking again changes nothing
-    │   ├── AuthenticationFailed the key is wrong or may not do this
-    │   ├── QuotaExhausted       the account has no money or allowance left; waiting does not help
+    │   ├── ArchiveError         the archive cannot be opened, read or written; its contents stay unchanged
+    │   ├── UnknownSession       no session has this id; similar ones are suggested
+    │   ├── QueueFull            too many messages wait in a session; try again later
+    │   ├── UsageLimitReached    an access key has reached a limit; has the limit and the seconds to wait
+    │   └── PluginError          a plugin is unknown, not trusted, or broken; includes its own error
+    ├── ProviderError            a request to a model failed; has provider, model, status
+    │   ├── ContextOverflow      the request exceeds the window; has the provider's numbers
+    │   ├── OutputCapExceeded    the request asks for more output than the model allows; not an overflow
+    │   ├── PayloadTooLarge      the request has too many bytes
+    │   ├── BadRequest           rejected for another reason; a retry does not help
+    │   ├── AuthenticationFailed the key is invalid or lacks permission
+    │   ├── QuotaExhausted       the account has no credit left; waiting does not help
     │   ├── RateLimited          too many requests; waiting helps
     │   ├── Overloaded           the provider has no capacity at the moment
-    │   ├── ServerFailed         the provider broke
+    │   ├── ServerFailed         the provider returned a server error
     │   ├── NetworkFailed        no connection, or it was lost
     │   ├── ProviderTimeout      no answer in time
-    │   └── BrokenReply          an answer came, cut off or garbled
-    │       └── EmptyReply       an answer came, with nothing in it
-    ├── PlatformFailed           a chat platform did not do what it was asked; later it may
-    │   └── PlatformRefused      it will not; asking again changes nothing
-    ├── Conflict                 another writer was there first; nothing was written, read again
-    │   └── StaleLease           the lease was taken over by somebody else in the meantime
+    │   └── BrokenReply          the reply is truncated or malformed
+    │       └── EmptyReply       the reply is empty
+    ├── PlatformFailed           a messaging platform failed; a retry may help
+    │   └── PlatformRefused      it rejected the call; a retry does not help
+    ├── Conflict                 another writer was first; nothing was written, read again
+    │   └── StaleLease           another process has taken over the lease
     ├── InvalidConversation      a message list breaks a rule of the wire format it is meant for
-    ├── MalformedReply           a provider's reply or stream event is not one of its wire format
-    └── SummaryFailed            a summary model gave nothing usable; the deterministic writer takes over
-        └── SummaryLate          nobody waits for it any more; its text may still arrive
+    ├── MalformedReply           a provider's reply or stream event violates its wire format
+    └── SummaryFailed            a summary model returned nothing usable; code writes the summary
+        └── SummaryLate          the turn stopped waiting; the text may still arrive
 
-A `UserError` carries what was wrong, the value, and what to change. Any other
-exception that reaches the terminal is a bug and keeps its traceback.
-`PlimsollError.public` is what a gateway tells its clients. `advice_on` says what
-a person can do about a write that the system refused.
+A `UserError` states what was wrong, the value, and what to change. Any other exception that
+reaches the terminal is a bug and keeps its traceback. `PlimsollError.public` is the message for
+clients of the gateway. `advice_on` suggests what to do about a failed write.
 """
 
 import errno
@@ -54,12 +53,12 @@ class PlimsollError(Exception):
 
     @property
     def public(self) -> str:
-        """What a caller over the network may read. The whole text is for whoever runs Plimsoll."""
+        """The message for network callers. The full text is for the operator."""
         return str(self)
 
 
 class UserError(PlimsollError):
-    """Something the person typed, wrote or configured needs correcting."""
+    """The user's input or configuration is invalid."""
 
 
 class SettingError(UserError, ValueError):
@@ -71,11 +70,11 @@ class TranscriptError(UserError):
 
 
 class MissingKey(UserError):
-    """A provider needs a key, and none of the environment variables that may hold it is set."""
+    """A provider needs a key, and none of its environment variables is set."""
 
 
 class UnknownModel(UserError):
-    """Nobody who can be reached serves the model that was asked for."""
+    """No reachable provider serves the requested model."""
 
 
 class LocalModelError(UserError):
@@ -83,11 +82,11 @@ class LocalModelError(UserError):
 
 
 class ArchiveError(UserError):
-    """The archive cannot be opened, read or written. What it holds stays as it is."""
+    """The archive cannot be opened, read or written. Its contents stay unchanged."""
 
     @property
     def public(self) -> str:
-        """Without the path or the address, which say where the conversations of all owners are."""
+        """Without the path or address of the archive."""
         return "The archive does not answer. Try again in a moment; the gateway's log states the reason."
 
 
@@ -115,7 +114,7 @@ class PluginError(UserError):
 
 
 class ProviderError(PlimsollError):
-    """A model was asked and did not answer. The text never holds a key."""
+    """A request to a model failed. The text never contains a key."""
 
     def __init__(
         self,
@@ -138,11 +137,11 @@ class ContextOverflow(ProviderError):
 
     limit: int | None = None  # the window that the provider states
     requested: int | None = None  # the tokens that it counted, the room for the answer included
-    output: int | None = None  # the part of `requested` that is room for the answer, where it says so
+    output: int | None = None  # the part of `requested` that is reserved for the reply, if stated
 
     @property
     def room(self) -> int | None:
-        """Tokens left for the answer where the prompt itself fits; None where it does not or nobody knows."""
+        """Tokens left for the reply if the prompt fits; None if it does not or is unknown."""
         if self.limit is None or self.requested is None or self.output is None:
             return None
         left = self.limit - (self.requested - self.output)
@@ -196,11 +195,11 @@ class BrokenReply(ProviderError):
 
 
 class EmptyReply(BrokenReply):
-    """The provider's answer holds neither text nor a tool call."""
+    """The provider's reply contains neither text nor a tool call."""
 
 
 class PlatformFailed(PlimsollError):
-    """A chat platform did not do what it was asked. The text never holds a token."""
+    """A messaging platform failed. The text never contains a token."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -216,7 +215,7 @@ class Conflict(PlimsollError):
 
 
 class StaleLease(Conflict):
-    """The lease ran out and somebody else holds it now, so this writer may not write any more."""
+    """The lease expired and another process holds it, so this writer may no longer write."""
 
 
 class InvalidConversation(PlimsollError):
@@ -232,7 +231,7 @@ class SummaryFailed(PlimsollError):
 
 
 class SummaryLate(SummaryFailed):
-    """A summary model fell silent, or the user continued without it; `pending` may still bring its text."""
+    """A summary model stopped sending tokens, or the user went on without it; `pending` may still yield its text."""
 
     def __init__(self, message: str, pending: "Future[Any]") -> None:
         super().__init__(message)
@@ -240,7 +239,7 @@ class SummaryLate(SummaryFailed):
 
 
 def advice_on(error: OSError) -> str:
-    """What a person can do about a write that failed, as one sentence."""
+    """A suggestion for a failed write, as one sentence."""
     if error.errno in _FULL:
         return "Free some disk space."
     if error.errno in _FORBIDDEN:

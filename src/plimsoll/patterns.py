@@ -4,10 +4,10 @@
 
 The `regex` library expands counted repeats while it compiles: `a{10000000}` takes gigabytes, and a few nested
 groups such as `((a{1000}){1000}){1000}` do the same in fewer characters. Compiling cannot be stopped once it runs,
-so `check` refuses such a pattern by reading it. A search can be stopped: give `finditer` and `search` a timeout.
+so `check` rejects such patterns before. A search can be stopped: give `finditer` and `search` a timeout.
 
-`check` reads a pattern more strictly than the library does. Where the two could disagree (a brace inside a
-character class), it counts the brace as a repeat.
+`check` is stricter than the library. If the two could disagree (a brace inside a character class), it counts the
+brace as a repeat.
 """
 
 import re
@@ -34,7 +34,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _COUNT = re.compile(r"\{ *(\d*) *,? *(\d*) *\}")
-# Groups that only hold something together, or set flags: the library writes out nothing for them.
+# Groups that only group or set flags: the library expands nothing for them.
 _PLAIN = re.compile(r"\?[aimsu]*(?:-[ims]+)?:?")
 # Groups without recursion, conditions, comments and free spacing, which would change how the rest is read.
 _GROUP = re.compile(
@@ -44,7 +44,7 @@ _RECURSION = re.compile(r"\(\?[R&|(\dP+-]")
 
 
 def compiled(pattern: str, flags: int = 0) -> "regex.Pattern[str]":
-    """The pattern, compiled; `UserError` where it is no regular expression or exceeds a limit."""
+    """The compiled pattern; raises `UserError` if it is invalid or exceeds a limit."""
     check(pattern)
     try:
         return regex.compile(pattern, flags | regex.VERSION0)
@@ -88,7 +88,7 @@ def check(pattern: str) -> None:
 
 def _count(pattern: str, least: str, most: str) -> int:
     """How often an item may have to be written out."""
-    # Not converted where it is too long: a number with thousands of digits is an error of its own.
+    # Not converted if it is too long: a number with thousands of digits raises another error.
     longest = max(least, most, key=len).lstrip("0")
     if len(longest) > len(str(MOST_REPEATS)) or max(int(least or 0), int(most or 0)) > MOST_REPEATS:
         raise UserError(

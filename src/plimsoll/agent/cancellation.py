@@ -1,7 +1,6 @@
 """Work that completes before a cancellation takes effect.
 
-A message that is stored must also stand in the view, and the other way round, whenever
-a person presses Ctrl-C.
+A stored message must also be in the view, and vice versa, whenever the user presses Ctrl-C.
 """
 
 import asyncio
@@ -12,7 +11,7 @@ T = TypeVar("T")
 
 
 async def run_to_completion(work: Coroutine[Any, Any, T]) -> T:
-    """The result of the work; where the caller is cancelled meanwhile, the work ends before the caller does."""
+    """The result of the work. If the caller is cancelled, the work still completes first."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)

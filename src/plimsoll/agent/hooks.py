@@ -1,11 +1,11 @@
 """Hooks: plugins can guide a compaction before it starts and learn the result afterwards.
 
-    pre_compact(messages, trigger, focus)  ──►  {"context": "…"}   goes to the engine behind the focus
-                                                {"veto": "…"}      not now; an overflow and a person outrank it
+    pre_compact(messages, trigger, focus)  ──►  {"context": "…"}   passed to the engine after the focus
+                                                {"veto": "…"}      not now; ignored for overflows and user requests
                                                 None
-    post_compact(event)                         after it was stored
+    post_compact(event)                         after the compaction was stored
 
-A hook that raises, hangs or answers something else is reported and ignored.
+A hook that raises, hangs or returns something else is reported and ignored.
 """
 
 import copy

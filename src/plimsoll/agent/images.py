@@ -6,9 +6,9 @@ from plimsoll.messages import MEDIA_TYPES, Message, media_of, original_handle
 
 
 def without_oldest_images(messages: Sequence[Message], share: float = 0.5) -> list[Message] | None:
-    """The list with the older half of its images and files replaced by a line each; None where there is none.
+    """The list with the older half of its images and files replaced by one line each; None if it has none.
 
-    The newest message keeps what it has, as long as any other message has something to give.
+    The newest message keeps its images while any other message has some.
     """
     holders = [index for index, message in enumerate(messages) if media_of(message)]
     if not holders:

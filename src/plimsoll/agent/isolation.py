@@ -1,11 +1,11 @@
-"""Runs the built-in engines in a worker process. Objects that hold connections stay here, and the worker calls
-them.
+"""Runs the built-in engines in a worker process. Objects with connections stay in the parent, and the worker calls
+them there.
 
-    engine ── draft ──► worker: a twin of the engine, the messages ──► places and new messages, the report, facts
+    engine ── draft ──► worker: a copy of the engine, the messages ──► positions, new messages, report, facts
                           └── summary model · archive · log of the host ──► here
 
-A message that a compaction leaves alone comes back as its place in the list, so it stays the same object. The facts
-behind summaries travel packed: nobody reads them here.
+An unchanged message returns as its position in the list, so it stays the same object. The facts of summaries are
+returned packed, because only workers read them.
 """
 
 import copy
@@ -37,7 +37,7 @@ Placed = list[int | Message]
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """What a worker gives back."""
+    """A worker's result."""
 
     messages: Placed
     report: CompactionReport
@@ -45,7 +45,7 @@ class Drafted:
 
 
 def is_isolatable(engine: ContextEngine) -> bool:
-    """Whether an engine is our own; those of plugins may hold anything, and stay in threads."""
+    """Whether an engine is built in; plugin engines may hold any object and run in threads."""
     return type(engine) in (ContextCompressor, LcmEngine)
 
 
@@ -88,7 +88,7 @@ def _draft(
 ) -> Drafted:
     link.host, link.view = host, view
     messages, report = engine.draft(list(view), **arguments)
-    # Nobody asks a gateway for the list of cleared results, and describing it takes long.
+    # The gateway never shows the list of cleared results, and building it is slow.
     said = replace(report, _describe_pruned=tuple)
     return Drafted(_placed(messages, view), said, engine.remembered.packed())
 
@@ -99,7 +99,7 @@ def _assess(view: list[Message], after: Placed, wire: Wire, report: CompactionRe
 
 @dataclass(slots=True)
 class _Link:
-    """The host and the view of one job, which all stand-ins of that job share."""
+    """The host and the view of one job, shared by all proxies of that job."""
 
     host: Host | None = None
     view: Sequence[Message] = ()

@@ -1,9 +1,9 @@
 """The interface through which the agent reports what happens to the store of the conversation.
 
-    user message ─► add      reply ─► add, used      results ─► add      lighter view ─► compacted
+    user message ─► add      reply ─► add, used      results ─► add      compacted view ─► compacted
 
-What `add` has returned from is safe: the agent shows nothing to the model that was not
-added first. The keeper may store it in an archive (`sessions`) or in memory (tests).
+When `add` returns, the messages are stored: the model sees nothing that was not added first.
+Implementations store in an archive (`sessions`) or in memory (tests).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ class Journal(Protocol):
     async def compacted(
         self, before: Sequence[Message], after: Sequence[Message], event: CompactionEvent
     ) -> CompactionEvent:
-        """The view changed from `before` to `after`; raises where it may not, and then it has not changed."""
+        """The view changes from `before` to `after`; raises if it may not, and then nothing has changed."""
 
     async def refused(self, event: CompactionEvent) -> CompactionEvent:
         """A compaction was tried and changed nothing."""

@@ -1,14 +1,14 @@
 """A tool result that is too large for the window: the log keeps all of it; the model sees an outline, both ends
 and a handle.
 
-    1,204,331 characters  ──► log    all of them: search, export and a person see the whole
+    1,204,331 characters  ──► log    all of them, for search, export and users
                           ──► view   [json, 1,204,331 characters, 1 lines]     also of tables and code
                                      {"orders": [412 × {"id": 0, … }], "next": null}
                                      head … tail
                                      [1,204,331 characters in all; full text under handle h:3f2a9c1b7d]
 
-One result takes at most a quarter of the window and never more than 16 000 tokens; the
-results of one answer together take at most half of it. Whatever tool it came from.
+One result takes at most a quarter of the window and never more than 16,000 tokens; the
+results of one reply together take at most half of it. This applies to every tool.
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ def _stub(outcome: CallOutcome, whole: Message, limit: int) -> Message:
     everything = result.text if result.full is None else result.full
     line = f"\n[{len(everything):,} characters in all; full text under handle {handle_of(whole)}]"
     room = max(_LEAST_TOKENS, limit - estimate_tokens(line))
-    # The tool's own way to shorten knows what matters; ours serves where that is still too long.
+    # The tool's own shortening knows what matters; ours applies only if the result is still too long.
     is_short = estimate_tokens(result.text) <= room
     outline = _outline(everything, room - estimate_tokens(result.text) if is_short else room // 3)
     text = result.text if is_short else fit_text(everything, room - estimate_tokens(outline))
@@ -78,7 +78,7 @@ def _stub(outcome: CallOutcome, whole: Message, limit: int) -> Message:
 
 
 def _outline(text: str, room: int) -> str:
-    """The shape of JSON, a table or code as lines of their own; empty where it has none or the room is too small."""
+    """The structure of JSON, a table or code, as lines; empty if there is none or too little room."""
     shape = shape_of(text, min(MOST_CHARACTERS, room * 2)) if room >= _LEAST_TOKENS else ""
     kind, _, lines = shape.partition("\n")
     said = f"[{kind}]\n{lines}\n\n" if lines else ""

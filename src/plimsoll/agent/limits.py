@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
-    """None where there is none."""
+    """Limits of one turn; None means no limit."""
 
     requests: int | None = 100
     seconds: float | None = None

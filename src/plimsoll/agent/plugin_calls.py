@@ -1,7 +1,7 @@
 """Call plugin code from the event loop: in its own thread, with a deadline and only the arguments it accepts.
 
-A thread that hangs cannot be ended. It is left behind, and because it is a daemon it
-keeps no process from ending.
+A thread that hangs cannot be stopped. It is abandoned; as a daemon thread it does not keep the
+process alive.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ class DeadlineExceeded(Exception):
 
 
 async def call_in_thread(function: Callable[[], T], seconds: float) -> T:
-    """What the function returns or raises; `DeadlineExceeded` where it takes longer than that."""
+    """The function's result or exception; `DeadlineExceeded` if it takes too long."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()
     context = contextvars.copy_context()
@@ -52,7 +52,7 @@ async def call_in_thread(function: Callable[[], T], seconds: float) -> T:
     try:
         done, _ = await asyncio.wait({answer}, timeout=seconds)
     finally:
-        # Nobody waits any longer: what the thread still returns or raises is of no interest to anyone.
+        # The caller has given up, so the thread's result is dropped.
         answer.cancel()
     if not done:
         raise DeadlineExceeded(f"no result within {seconds:.3g} s")

@@ -92,7 +92,7 @@ class Channel:
         self._writing = threading.Lock()
 
     def write(self, value: Any, *, later: bool = False) -> None:
-        """Send a value whole; with `later`, together with the next one where it fits."""
+        """Send a value; with `later`, together with the next one if both fit."""
         data: bytes = b""
         if isinstance(value, WorkerJob) and value.data is not None:
             value, data = replace(value, data=b""), value.data
@@ -105,7 +105,7 @@ class Channel:
                 self._sink.flush()
 
     def read(self) -> Any:
-        """The next value; `EOFError` where the other side is gone."""
+        """The next value; raises `EOFError` if the other side has ended."""
         length, more = _HEADER.unpack(self._exactly(_HEADER.size))
         value = pickle.loads(self._exactly(length))
         return replace(value, data=self._exactly(more)) if more else value
@@ -115,7 +115,7 @@ class Channel:
         for pipe in (self._sink, self._source):
             try:
                 pipe.close()
-            except OSError:  # what could not be flushed has nobody to read it
+            except OSError:  # the reader has gone
                 continue
 
     def _exactly(self, length: int) -> bytes:
@@ -134,7 +134,7 @@ class _Asked:
 
 
 class Questions:
-    """What jobs have asked the parent and not been told yet."""
+    """Open questions of jobs to the parent."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -170,7 +170,7 @@ class Host:
     job: int
 
     def call(self, object: int, method: str, *arguments: Any) -> Any:
-        """What a method of the parent's object returns or raises; an attribute where it is none."""
+        """The result or exception of a method of the parent's object, or the value of an attribute."""
         return self.questions.ask(self.job, object, method, arguments, waits=False)
 
     def wait_for(self, object: int, method: str, *arguments: Any) -> Any:
@@ -193,7 +193,7 @@ def _run(job: WorkerJob, channel: Channel, questions: Questions) -> None:
     try:
         channel.write(done)
     except (OSError, ValueError):
-        os._exit(0)  # nobody waits any more
+        os._exit(0)  # the job no longer waits
     except Exception as error:  # what a job came to cannot be pickled
         channel.write(WorkerResult(job.number, error=_sendable(error)))
 
@@ -227,7 +227,7 @@ def main() -> None:
         try:
             value = channel.read()
         except (EOFError, OSError):
-            os._exit(0)  # a job that still runs has nobody to work for
+            os._exit(0)  # the parent has gone, so running jobs are pointless
         if isinstance(value, WorkerJob):
             threading.Thread(target=_run, args=(value, channel, questions), name="job", daemon=True).start()
         elif isinstance(value, HostReply):

@@ -1,12 +1,12 @@
 """Runs CPU-heavy work in worker processes, so that one conversation's compaction does not delay the others.
 
-    thread ─► a worker with nothing to compute, started when first needed ─► job ─► result
-                 ├─ it died ──► the job is given to another one, once
-                 └─ late ─────► it is killed
+    thread ─► an idle worker, started when first needed ─► job ─► result
+                 ├─ it died ──► another worker runs the job, once
+                 └─ timeout ──► it is killed
 
-A worker computes for one long job at a time; while that job waits for a summary model, the worker takes the next one.
-Short jobs (`run_short`) wait for nobody. Only functions of Plimsoll run there. Objects with connections, such as the
-writer of summaries, stay here and are called from there. `Workers` is used from threads.
+A worker runs one long job at a time; while that job waits for a summary model, the worker takes the next one. Short
+jobs (`run_short`) never wait. Only functions of Plimsoll run there. Objects with connections, such as the summary
+writer, stay in the parent and are called from the worker. Call `Workers` from threads.
 """
 
 import contextlib
@@ -54,10 +54,10 @@ class _Running:
 
 
 class _Worker:
-    """One process, and the pipes to it. `changed` is notified when it has nothing to compute any more."""
+    """One process and the pipes to it. `changed` is notified when it becomes idle."""
 
     def __init__(self, modules: Sequence[str], changed: threading.Condition) -> None:
-        # -P: a file in the current directory must not stand in for a module.
+        # -P: a file in the current directory must not shadow a module.
         command = [sys.executable, "-P", "-c", _PROGRAM, *modules]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdin is not None
@@ -81,7 +81,7 @@ class _Worker:
         return not self._is_gone and self.process.poll() is None
 
     def run(self, job: WorkerJob, objects: Sequence[Any] = ()) -> tuple[Any, list[Any]]:
-        """The result of a job and what it yielded; `EOFError` or `OSError` where the process has ended."""
+        """The result of a job and what it yielded; raises `EOFError` or `OSError` if the process has ended."""
         running = _Running(objects, contextvars.copy_context())
         self._jobs[job.number] = running
         try:
@@ -105,7 +105,7 @@ class _Worker:
         return WorkerJob(next(self._numbers), function, arguments, data, hosted)
 
     def kill(self) -> None:
-        """End it now and leave no zombie; whoever waits for its jobs gets `EOFError`."""
+        """Kill it and reap it; callers that wait for its jobs get `EOFError`."""
         self.process.kill()
         self.process.wait()
 
@@ -127,7 +127,7 @@ class _Worker:
                 self._take(self.channel.read())
         except (EOFError, OSError, ValueError):
             pass  # it has ended
-        except Exception:  # nobody can tell for which job it was
+        except Exception:  # the job is unknown
             log.exception("a worker process sent unreadable output and was terminated")
         self.process.kill()
         self._is_gone = True
@@ -135,7 +135,7 @@ class _Worker:
             running.ended.set()
         with self._changed:
             self._changed.notify_all()
-        self.process.wait()  # one that is killed while it has nothing to do must not stay behind as a zombie
+        self.process.wait()  # reap a worker that was killed while idle
 
     def _take(self, value: Any) -> None:
         if isinstance(value, Ready):
@@ -165,7 +165,7 @@ class _Worker:
             reply = HostReply(ask.number, error=error)
         if ask.waits:
             self.enter()
-        # Where the worker is gone, whoever waits for the job sees that.
+        # If the worker has ended, the waiting caller notices.
         with contextlib.suppress(OSError, ValueError):
             try:
                 self.channel.write(reply)
@@ -204,10 +204,10 @@ class Workers:
             return [worker.process.pid for worker in self._all]
 
     def run(self, function: Callable[..., Any], *arguments: Any, objects: Sequence[Any] = ()) -> Any:
-        """What a function of a module returns or raises in a worker; waits for one that has nothing to compute.
+        """Run a function of a module in an idle worker and return its result or raise its exception.
 
-        With `objects`, which stay here, the function takes a `Host` first, by which it may call them. `WorkerDied`
-        where processes do not survive it or take too long, `CannotStart` where there are none.
+        With `objects`, which stay here, the function's first argument is a `Host` through which it calls them. Raises
+        `WorkerDied` if the processes die or time out, `CannotStart` if none can start.
         """
         for _ in range(ATTEMPTS):
             worker = self._take()
@@ -227,9 +227,9 @@ class Workers:
         raise WorkerDied(f"{ATTEMPTS} worker processes died in {function.__name__}.")
 
     def run_short(self, function: Callable[..., Any], *arguments: Any, data: bytes) -> list[Any]:
-        """What a generator function yields in a worker, beside whatever that computes; `data` is its last argument.
+        """Run a generator function in any worker and return what it yields; `data` is its last argument.
 
-        `NotReady` where no process can take it at once. One is started then, for the next time.
+        Raises `NotReady` if no process can take it at once, and starts one for the next time.
         """
         worker = self._ready()
         try:
@@ -239,7 +239,7 @@ class Workers:
             raise NotReady("The worker process died.") from None
 
     def wait_until_ready(self, seconds: float) -> bool:
-        """Start a process where there is none; whether one can take short jobs within so many seconds."""
+        """Start a process if there is none. Returns whether one accepts short jobs within the given seconds."""
         with contextlib.suppress(NotReady):
             self._ready()
         with self._changed:

@@ -3,8 +3,8 @@
     engine's thread ── run(archive.nodes(id)) ──► host's loop ── await ──► store
                     ◄── result, or an error ─────┘   within a deadline
 
-Engines are synchronous, stores are not. A call from the loop's own thread would wait for
-itself for ever, so it is refused.
+Engines are synchronous, stores are not. A call from the loop's own thread would deadlock, so it
+is rejected.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class BlockingArchive:
         return cls(archive, asyncio.get_running_loop(), deadline=deadline)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of the work; `ArchiveError` where it takes too long or the loop has ended."""
+        """The result of the work; raises `ArchiveError` if it takes too long or the loop has ended."""
         if _running() is self._loop or not self._loop.is_running():
             work.close()
             raise ArchiveError(

@@ -1,8 +1,8 @@
 """Encodes messages as bytes and back; their digests and searchable text.
 
-message ──► {"role":"tool","content":"…"}   keys in their order, nothing added, nothing dropped
-        ──► digest                          the same for the same message, whatever the order of keys
-        ──► searchable text                 content, reasoning, tool names, arguments as a person reads them
+message ──► {"role":"tool","content":"…"}   keys in order, nothing added or dropped
+        ──► digest                          independent of the order of keys
+        ──► searchable text                 content, reasoning, tool names, decoded arguments
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from plimsoll.messages import (
 from plimsoll.models import estimate_message_tokens
 
 _REASONING = ("reasoning_content", "reasoning")
-# Scripts that are written without spaces: each character is a word of its own in the index.
+# Scripts without spaces: each character is a word in the index.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 )
@@ -43,12 +43,12 @@ class Encoded:
     handle: str
     tokens: int
     text: str
-    shown: str = ""  # the form in which the model sees it, where that is not the message itself
+    shown: str = ""  # the form that the model sees, if it differs from the message
     shown_tokens: int = 0
 
 
 def encode(message: Message, tokens: int | None = None, shown: Message | None = None) -> Encoded:
-    """The message as it is stored; `tokens` is estimated where nobody counted, `shown` is what the model sees."""
+    """The message as stored; `tokens` is estimated if not given, `shown` is what the model sees."""
     return Encoded(
         role=str(message.get("role", "")),
         body=to_json(message),
@@ -76,7 +76,7 @@ def encode_each(
 
 
 def to_json(value: Any) -> str:
-    """Compact JSON with the keys in their order; half a surrogate pair, which no file can hold, as its escape."""
+    """Compact JSON with the keys in order; lone surrogates are escaped, because no file can store them."""
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         text.encode("utf-8")
@@ -90,18 +90,18 @@ def to_json(value: Any) -> str:
 
 
 def digest_of(message: Message) -> bytes:
-    """16 bytes that tell this message from every other."""
+    """A 16-byte digest of a message."""
     text = json.dumps(message, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode("ascii"), digest_size=16).digest()
 
 
 def searchable(message: Message) -> str:
-    """Everything in a message that a person may look for, one thing after the other."""
+    """All searchable text of a message."""
     return "\n".join(piece for piece in _pieces(message) if piece)
 
 
 def storable(text: str) -> str:
-    """The text without what an index cannot hold."""
+    """The text without characters that an index cannot store."""
     return _UNSTORABLE.sub(" ", text)
 
 
@@ -120,6 +120,6 @@ def _pieces(message: Message) -> Iterator[str]:
         arguments = arguments_of(call)
         if not arguments:
             yield arguments_text(call)
-        # Decoded: in the JSON text a line break is a backslash and an n, which nobody looks for.
+        # Decoded: in JSON text a line break is \\n, which nobody searches for.
         for name, value in arguments.items():
             yield f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"

@@ -1,10 +1,9 @@
 """Ids of sessions and nodes.
 
-    20261115-094512-quiet-harbour     when it began (UTC), and two words to tell it by
-    n:3f2a9c1b7d                      made from what the node says and stands for
+    20261115-094512-quiet-harbour     its start (UTC) and two words
+    n:3f2a9c1b7d                      a hash of the node's text and sources
 
-Session ids sort by age. Two that would be equal are told apart by other words, and
-when these run out by a number.
+Session ids sort by age. A collision gets other words, and finally a number.
 """
 
 import hashlib
@@ -45,7 +44,7 @@ def node_id(session: str, message: Message, sources: Sequence[Source]) -> str:
 
 
 def edges_of(sources: Sequence[Source]) -> Iterator[tuple[int, int, str]]:
-    """Each source as (first, last, node), zeros or an empty text where it has none."""
+    """Each source as (first, last, node), with zeros or an empty string for missing parts."""
     for source in sources:
         yield (0, 0, source.node) if isinstance(source, NodeLink) else (source.first, source.last, "")
 

@@ -3,8 +3,8 @@
     platform ─► receive ─► waiting ─► [ a turn in the room's session ] ─► answer sent ─► settle
                    └ position: how far the platform was read, in the same transaction
 
-A platform is told that a message arrived only after `receive` has returned, so what is lost
-by a crash is sent again; a message that is sent again is known by its name and stored once.
+A platform gets its acknowledgement only after `receive` has returned, so a message lost in a crash
+is sent again. A repeated message is recognised by its id and stored once.
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ IncomingKind = Literal["text", "unreadable"]
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """What a person sent, as the platform gave it."""
+    """A message from a messaging platform."""
 
     place: str  # the room or chat
     event: str  # the platform's name for it, which no other message of the place has

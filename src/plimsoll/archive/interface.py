@@ -44,7 +44,7 @@ class Archive(ABC):
 
     @abstractmethod
     async def create_session(self, *, title: str = "", model: str = "", engine: str = "") -> Session:
-        """A new session with an id of its own."""
+        """Create a session with a new id."""
 
     @abstractmethod
     async def session(self, id: str) -> Session:
@@ -58,7 +58,7 @@ class Archive(ABC):
     async def update_session(
         self, id: str, *, title: str | None = None, model: str | None = None, engine: str | None = None
     ) -> Session:
-        """Change what is given; the id stays for ever."""
+        """Change the given fields; the id never changes."""
 
     @abstractmethod
     async def fork(
@@ -87,15 +87,14 @@ class Archive(ABC):
         lease: Lease | None = None,
         shown: Mapping[int, Message] | None = None,
     ) -> Appended:
-        """Add the messages of a turn, or those of it that are not stored yet.
+        """Append the messages of a turn that are not stored yet.
 
-        `shown` names messages, by their place among these, that are too large for the model, with the form in
-        which it sees them: every view has that form, in the same transaction; the log, search and handles have
-        the whole.
+        `shown` maps positions of messages that are too large for the model to the form that it sees. Every view
+        has that form; the log, search and handles have the full message.
 
-        Saving the same turn again stores nothing; saving it with more messages at its end adds these, as long as
-        nothing else was said since. `Conflict` where the turn was stored with other messages, or where the log
-        does not end at message `after`. With a lease, `StaleLease` where somebody else holds it now.
+        Saving the same turn again stores nothing; saving it with more messages at its end appends these, unless
+        other messages followed. Raises `Conflict` if the turn was stored with other messages or the log does not
+        end at message `after`. With a lease, raises `StaleLease` if another process holds it now.
         """
 
     @abstractmethod
@@ -124,11 +123,11 @@ class Archive(ABC):
 
     @abstractmethod
     async def view(self, id: str, number: int | None = None) -> View:
-        """The view that holds, or an earlier one."""
+        """The current view, or an earlier one."""
 
     @abstractmethod
     async def items(self, id: str, view: View | None = None) -> list[ViewItem]:
-        """What the model sees: the view that holds, or `view`. No other message is read."""
+        """What the model sees: the current view, or `view`. Reads no other messages."""
 
     @abstractmethod
     async def weight(self, id: str, view: View | None = None) -> tuple[int, int]:
@@ -136,7 +135,7 @@ class Archive(ABC):
 
     @abstractmethod
     async def node(self, node: str) -> Node:
-        """The node of this id; `UserError` where there is none."""
+        """The node with this id; raises `UserError` if there is none."""
 
     @abstractmethod
     async def nodes(self, id: str, *, inherited: bool = False) -> list[Node]:
@@ -155,8 +154,8 @@ class Archive(ABC):
     ) -> View:
         """Nodes, their edges, the new view and the event, in one transaction.
 
-        `Conflict` where the view is not the one that the draft was made from or a pinned message would leave it,
-        `StaleLease` where somebody else holds the lease now.
+        Raises `Conflict` if the view is not the draft's base or a pinned message would leave it, `StaleLease` if
+        another process holds the lease now.
         """
 
     @abstractmethod
@@ -191,11 +190,11 @@ class Archive(ABC):
     async def acquire(
         self, id: str, holder: str, seconds: float, *, purpose: str = "compact"
     ) -> Lease | None:
-        """The lease, or None while somebody else holds it. A holder that asks again gets it prolonged."""
+        """The lease, or None while another process holds it. The holder's own lease is extended."""
 
     @abstractmethod
     async def renew(self, lease: Lease, seconds: float) -> Lease:
-        """The lease with a later end; `StaleLease` where it was taken over."""
+        """The extended lease; raises `StaleLease` if it was taken over."""
 
     @abstractmethod
     async def release(self, lease: Lease) -> None:

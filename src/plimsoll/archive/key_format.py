@@ -14,7 +14,7 @@ from hmac import compare_digest
 PREFIX = "plim-"
 _ID_BYTES = 6
 _SECRET_BYTES = 32
-_LONGEST = 200  # characters; whatever is longer is no key
+_LONGEST = 200  # maximum characters of a key
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class NewKey:
 
 
 def new_key(id: str | None = None) -> NewKey:
-    """A key of its own, or another secret for an id."""
+    """A new key, or a new secret for an existing id."""
     id, secret = id or secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
     return NewKey(id, f"{PREFIX}{id}-{secret}", digest_of(secret))
 
@@ -38,7 +38,7 @@ def is_key(text: str) -> bool:
 
 
 def split_key(text: str) -> tuple[str, str] | None:
-    """Id and secret; None for a text that is no key."""
+    """Id and secret; None if the text is not a key."""
     if not is_key(text) or len(text) > _LONGEST:
         return None
     id, _, secret = text.removeprefix(PREFIX).partition("-")
@@ -51,5 +51,5 @@ def digest_of(secret: str) -> bytes:
 
 
 def matches_digest(secret: str, digest: bytes) -> bool:
-    """Whether a secret is the right one, in a time that does not tell how nearly."""
+    """Whether a secret matches, in constant time."""
     return compare_digest(digest_of(secret), digest)

@@ -1,16 +1,16 @@
 """Access keys of the gateway, their limits and their usage, shared by all processes.
 
-    plim-4f9c2a71-Zk3…   id in the clear, which names the key; a secret, of which only a digest is kept
+    plim-4f9c2a71-Zk3…   a public id, and a secret of which only a digest is stored
 
-    set_aside ──► a share of this minute's requests, which one process then gives out by itself
+    set_aside ──► a share of this minute's requests for one process
     reserve   ──► room in today's limits for requests that a process is about to make
-    settle    ──► what replies have used today, added up, and what is still reserved
-    book      ──► all of it in one look, for a process to keep for a moment
+    settle    ──► today's usage and remaining reservations
+    book      ──► everything at once, for a process's cache
 
-Minutes and days are those of the store's clock, in UTC. What all processes together set aside
-in a minute is never more than the key's limit. A reservation is granted while what was used and
-what is reserved stay below the limit, so all processes together exceed it by one request at most.
-The reservations of a process that crashed expire.
+Minutes and days use the store's clock in UTC. All processes together never set aside more than the
+key's limit per minute. A reservation is granted while usage plus reservations are below the limit,
+so all processes together exceed it by at most one request. Reservations of a crashed process
+expire.
 """
 
 from abc import ABC, abstractmethod
@@ -106,15 +106,15 @@ class KeyStore(ABC):
 
     @abstractmethod
     async def add(self, id: str, name: str, digest: bytes, limits: KeyLimits) -> AccessKey:
-        """A new key; `UserError` where one that holds has this name."""
+        """Create a key; raises `UserError` if a valid key has this name."""
 
     @abstractmethod
     async def renew(self, name: str, digest: bytes) -> AccessKey:
-        """Another secret for the key that holds under this name; what it owns stays its own."""
+        """Replace the secret of the valid key with this name; its sessions stay."""
 
     @abstractmethod
     async def revoke(self, name: str) -> AccessKey:
-        """End the key that holds under this name; `UserError` where there is none."""
+        """Revoke the valid key with this name; raises `UserError` if there is none."""
 
     @abstractmethod
     async def book(self) -> KeySnapshot:
@@ -141,8 +141,8 @@ class KeyStore(ABC):
         part: int,
         lease: float,
     ) -> Reservation:
-        """Settle, then reserve room for the wish while used and reserved together are below every limit.
+        """Settle, then reserve the wish while usage plus reservations are below every limit.
 
-        Granted is what the next request needs, and what all waiting ones want, or one `part`th of what is left,
-        where there is room for that.
+        Grants what the next request needs, and what all waiting requests want or one `part`th of the rest, if
+        there is room.
         """

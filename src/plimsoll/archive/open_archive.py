@@ -16,7 +16,7 @@ FILE_NAME = "archive.db"
 
 
 def archive_file(url: str | None, home: Path) -> Path | None:
-    """The file of the archive: where the setting says, or in the home of Plimsoll; None for one on a server."""
+    """The archive's file: as configured, or in PLIMSOLL_HOME; None for a server."""
     if url is None:
         return home / FILE_NAME
     fault = fault_of(url)
@@ -27,7 +27,7 @@ def archive_file(url: str | None, home: Path) -> Path | None:
 
 
 async def open_archive(url: str | None, home: Path) -> ArchiveStore:
-    """The archive that the setting names, made where there is none."""
+    """Open the configured archive; create it if it does not exist."""
     path = archive_file(url, home)
     return await SqliteStore.open(path) if path else await _on_server(str(url))
 
@@ -36,7 +36,7 @@ async def _on_server(url: str) -> ArchiveStore:
     try:
         from plimsoll.archive.postgres import PostgresStore
     except ImportError as error:
-        # Also where the driver is there and the library that it needs is not.
+        # Also if the driver is installed but its library is missing.
         if not (error.name or "psycopg").startswith("psycopg"):
             raise
         raise UserError(

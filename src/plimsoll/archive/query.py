@@ -1,11 +1,11 @@
 """Search queries, and the index terms derived from them.
 
     words       parse_config "exact phrase" conf*     all of them, anywhere in a message
-    substring   rse_conf                              the characters as they stand, case ignored
-    regex       parse_\\w+\\(                           narrowed by the literals that every match must hold
+    substring   rse_conf                              the exact characters, ignoring case
+    regex       parse_\\w+\\(                           narrowed by the literals that every match must contain
 
-Pure: a query in, an index expression and a matcher out. Whatever an index cannot
-tell is checked against the message itself, so it may only ever find too much.
+Pure: turns a query into an index expression and a matcher. The matcher checks every candidate
+against the message, so the index may return too much but never too little.
 """
 
 import re
@@ -21,7 +21,7 @@ Order = Literal["newest", "oldest", "relevance"]
 
 GRAM = 3  # characters that one entry of the substring index has
 LONGEST = 1_000  # characters of a query
-# Alternatives, free spacing, escapes with a number or name behind them, fuzzy counts: read by the engine alone.
+# Alternatives, free spacing, numbered or named escapes, fuzzy counts: no literals are derived from these.
 _OPAQUE = re.compile(r"\||\(\?[a-zA-Z]*x|\\[0-9xuUNpPgkKLQRX]|\{(?![0-9,])")
 _TERM = re.compile(r'"([^"]+)"|(\S+)')
 _TOKEN = re.compile(f"[{UNSPACED}]|[^\\W_{UNSPACED}]+")
@@ -63,7 +63,7 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A message that was found: where it stands, and a piece of it with the places that matched."""
+    """A matching message: its position, and an excerpt with the matched ranges."""
 
     session: str
     sequence: int
@@ -75,9 +75,9 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """Hits in order. `next` continues behind the last one, where there may be no more; None: there are none.
+    """Hits in order. `next` continues after the last one; None if there are no more.
 
-    Where `complete` is false the deadline came first: `next` goes on from there.
+    If `complete` is false, the search reached its deadline; `next` continues from there.
     """
 
     hits: tuple[SearchHit, ...]
@@ -87,7 +87,7 @@ class SearchPage:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word or phrase that a message must hold."""
+    """One word or phrase that a message must contain."""
 
     text: str
     prefix: bool = False
@@ -108,7 +108,7 @@ def terms_of(text: str) -> list[Term]:
 
 
 def has_words(text: str) -> bool:
-    """Whether every term holds a word; signs alone, such as `=>`, are in no index of words."""
+    """Whether every term contains a word; the word index does not cover signs such as `=>`."""
     terms = terms_of(text)
     return bool(terms) and all(term.tokens for term in terms)
 
@@ -121,7 +121,7 @@ def word_expression(text: str) -> str:
 
 
 def gram_expression(literals: list[str]) -> str | None:
-    """The query for an FTS5 index of three-character pieces; None where no literal is long enough."""
+    """The query for an FTS5 trigram index; None if no literal is long enough."""
     grams: dict[str, None] = {}
     for literal in literals:
         folded = storable(literal).lower()
@@ -142,7 +142,7 @@ def word_pattern(text: str) -> str:
 
 
 def literals_of(pattern: str) -> list[str]:
-    """Texts that every match of a regular expression must hold. Rather none than a wrong one."""
+    """Literals that every match of a regular expression must contain; empty if unsure."""
     if _OPAQUE.search(pattern):
         return []
     return [run for run in _runs(pattern) if len(run) >= GRAM]

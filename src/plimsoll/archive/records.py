@@ -1,13 +1,13 @@
 """The records of the archive as value objects.
 
-    Session ─┬─ StoredMessage   the log: what was said, in order, for ever
-             ├─ Node            a summary, and what it was made from
-             ├─ CompactionEvent what happened to the view, and why
-             ├─ UsageRecord     what a request cost
-             └─ Lease           who may work on it now
+    Session ─┬─ StoredMessage   the log: all messages, in order
+             ├─ Node            a summary and its sources
+             ├─ CompactionEvent a change of the view, and its reason
+             ├─ UsageRecord     usage and cost of a request
+             └─ Lease           which process may work on it
 
-Times are seconds since 1970 in UTC. Sequence numbers start at 1 and are the
-numbers that a person sees. Nothing here reads or writes anything.
+Times are seconds since 1970 in UTC. Sequence numbers start at 1 and are the message numbers that
+users see. Nothing here does I/O.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class Session:
     updated: float
     messages: int = 0  # the sequence number of the newest one; shared ones of a fork's parent count
     tokens: int = 0  # of the whole log
-    view: int = 0  # the view that holds; 0 is the log itself
+    view: int = 0  # the current view; 0 is the log itself
     parent: str | None = None
     forked_at: int = 0  # the last message shared with the parent
     state: State = "active"
@@ -81,10 +81,10 @@ Source = Span | NodeLink
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A text that stands for what it was made from.
+    """A summary text that replaces its sources.
 
-    `message` is what the model sees. A stub is a node without sources: a text that a repair had to put in.
-    Leaves and condensed nodes are a tree over the log that an engine keeps beside the views.
+    `message` is what the model sees. A stub is a node without sources that a repair inserted. Leaves and
+    condensed nodes form an engine's tree over the log, independent of the views.
     """
 
     id: str
@@ -102,9 +102,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class CompactionEvent:
-    """One attempt to make the view lighter, or its undoing.
+    """One compaction attempt, or an undo.
 
-    The last four fields are filled in by the store.
+    The store sets the last four fields.
     """
 
     trigger: str
@@ -117,9 +117,9 @@ class CompactionEvent:
     tokens_after: int = 0
     ledger: Mapping[str, Any] = field(default_factory=dict)
     model: str = ""
-    money: float | None = None  # USD; None where the price is unknown
+    money: float | None = None  # USD; None if the price is unknown
     seconds: float = 0.0
-    waited: float = 0.0  # seconds of it that a person waited
+    waited: float = 0.0  # seconds that the user waited
     session: str = ""
     time: float = 0.0
     view_before: int = 0
@@ -158,14 +158,14 @@ class UsageTotal:
     cache_write: int = 0
     output: int = 0
     money: float = 0.0
-    unpriced: int = 0  # requests whose price nobody knew
+    unpriced: int = 0  # requests without a known price
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
     """The right to work on a session until `expires`.
 
-    `fence` grows each time that the lease changes hands, so a write of an earlier holder can be told and refused.
+    `fence` increases each time the lease changes hands, so writes of an earlier holder are rejected.
     """
 
     session: str
@@ -177,7 +177,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Where messages stand in the log, and how many of them were new to it."""
+    """The positions of appended messages, and how many were new."""
 
     first: int
     last: int

@@ -23,7 +23,7 @@ Matcher = Callable[[str, float], Places]  # a text and the seconds left; the pla
 
 
 def matcher_for(query: SearchQuery) -> Matcher:
-    """What tells whether a text fits, and where."""
+    """A predicate that finds the matches of a query in a text."""
     if query.mode == "regex":
         return _matcher([compiled(query.text, regex.MULTILINE)])
     if query.mode == "substring":
@@ -55,7 +55,7 @@ def _matcher(patterns: "list[regex.Pattern[str]]") -> Matcher:
 
 
 def countdown(seconds: float) -> Callable[[], float]:
-    """What tells how many of these seconds are left."""
+    """A function that returns the remaining seconds."""
     ends = time.monotonic() + seconds
     return lambda: ends - time.monotonic()
 

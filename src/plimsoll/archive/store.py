@@ -1,10 +1,10 @@
 """`ArchiveStore`: a whole database of sessions, for administration.
 
     open_archive ──► ArchiveStore ── for_owner("key:…") ──► Archive     engines, plugins, tools, endpoints
-                          └─ keys, mail, health, the list of all sessions: administration only
+                          └─ keys, inboxes, health, the list of all sessions: administration only
 
-Nobody but administration holds a store. An `Archive` has no way back to it, and no argument of
-an `Archive` names another owner, so code that was given one cannot reach anybody else's sessions.
+Only administration code has a store. An `Archive` has no reference to it, and none of its arguments
+names another owner, so code with an `Archive` cannot reach other owners' sessions.
 """
 
 from abc import ABC, abstractmethod
@@ -48,7 +48,7 @@ class ArchiveStore(ABC):
 
     @abstractmethod
     async def session(self, id: str) -> Session:
-        """The session of this id or of this unique beginning, whoever owns it; `UnknownSession` otherwise."""
+        """The session with this id or unique prefix, of any owner; raises `UnknownSession` otherwise."""
 
     @abstractmethod
     async def sessions(self, *, limit: int = 50, offset: int = 0, prefix: str = "") -> list[Session]:

@@ -8,7 +8,7 @@ LONGEST = 60
 
 
 def title_of(messages: Iterable[Message]) -> str:
-    """The first line of the first request, cut at a word; empty where there is none."""
+    """The first line of the first request, cut at a word; empty if there is none."""
     for message in messages:
         lines = without_harness_text(message).split("\n") if message.get("role") == "user" else []
         line = next((" ".join(line.split()) for line in lines if line.strip()), "")

@@ -1,13 +1,13 @@
 """Derives what an engine changed in a view from the list that it returned.
 
-    before   1  2  3  4  5  6  7  8  9        items of the view, each knowing its place in the log
+    before   1  2  3  4  5  6  7  8  9        items of the view with their log positions
     after    1' 2  S  8' 9                    plain messages
-    draft    1 shortened · 2 · new node over 3–7 · 8 shortened · 9 and all that follows
+    draft    1 shortened · 2 · new node over 3–7 · 8 shortened · 9 and later messages
 
-Engines give back messages and no references, because providers refuse unknown keys. So
-each message is found again (`messages/recognition.py`), and what is found nowhere is new:
-a node, which stands for what left at its place. What left where nothing is new goes to
-the new node before it, else to the first one, so that it is under exactly one.
+Engines return messages without references, because providers reject unknown keys. Each message is
+matched with the original (`messages/recognition.py`); a message without a match is a new node, which
+covers the messages that left at its position. Messages that left elsewhere go to the new node before
+them, or to the first one, so that exactly one node covers each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,19 +59,19 @@ def draft_of(
             references.append(NodeLink(nodes[-1].id))
         else:
             references.append(_reference(before[place], message))
-    # A view that ends in a node has no message to tell how far it reaches.
+    # A view that ends in a node has no message that marks its end.
     through = max(base.through, *(item.sequence for item in before), 0)
     return ViewDraft(base.number, *_without_tail(merged(references), through), tuple(nodes))
 
 
 def _what_left(places: Sequence[int | None], count: int) -> dict[int, list[int]]:
-    """For each new message, by its index, the places before that it stands for; each place once."""
+    """For each new message, by its index, the old positions that it covers; each position once."""
     new = [index for index, place in enumerate(places) if place is None]
     left: dict[int, list[int]] = {}
     if not new:
         return left
     stayed = {place: index for index, place in enumerate(places) if place is not None}
-    holder, follows = new[0], -1  # the new message that stands here, and the last message found before it
+    holder, follows = new[0], -1  # the new message here, and the last matched message before it
     for place in range(count):
         if place in stayed:
             follows = stayed[place]
@@ -116,7 +116,7 @@ def _sources(gone: Sequence[ViewItem]) -> tuple[Source, ...]:
 
 
 def _without_tail(references: tuple[Reference, ...], through: int) -> tuple[tuple[Reference, ...], int]:
-    """The references without the run at the end, which belongs to a view by itself, and where they end."""
+    """The references without the implicit run at the end, and where they end."""
     last = references[-1] if references else None
     if isinstance(last, Span) and last.last == through:
         return references[:-1], last.first - 1

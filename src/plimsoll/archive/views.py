@@ -1,14 +1,12 @@
 """A view: the messages that the model sees, as an ordered list of references into the log.
 
-    log    1 2 3 4 5 6 7 8 9 10 11 12 …          everything said, append-only
-    view   1' 2 3 [node: 4–8] 9 10 │ 11 12 …      explicit up to `through`, then whatever follows
+    log    1 2 3 4 5 6 7 8 9 10 11 12 …          all messages, append-only
+    view   1' 2 3 [node: 4–8] 9 10 │ 11 12 …      explicit up to `through`, then all later messages
 
-A message that was too large for the model from the beginning (a tool's result of a
-megabyte) stands in every view in the form that was stored with it, never whole.
-What is appended after `through` belongs to the view by itself, so saying something
-rewrites no view, and a run of a million messages is one reference. View 0 has no
-references and `through` 0: it is the log. A view is never changed; undoing a
-compaction means going back to the view before it.
+A message that was too large for the model from the start (a tool result of a megabyte) is in every
+view in its stored short form. Messages after `through` belong to the view implicitly, so appending
+rewrites no view, and a run of a million messages is one reference. View 0 has no references and
+`through` 0: it is the log. A view never changes; undoing a compaction selects the previous view.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +18,7 @@ from plimsoll.messages import Message
 
 @dataclass(frozen=True, slots=True)
 class ShortenedReference:
-    """Message `sequence` in other words: a stub with a handle, an excerpt, a prompt with a note behind it."""
+    """Message `sequence` in another form: a stub with a handle, an excerpt, a prompt with a note."""
 
     sequence: int
     message: Message
@@ -39,11 +37,11 @@ class View:
     through: int = 0
     previous: int | None = None
     created: float = 0.0
-    log_length: int = 0  # messages of the log when the view was made; 0 where that is not known
+    log_length: int = 0  # length of the log when the view was created; 0 if unknown
 
     @property
     def tail_from(self) -> int:
-        """The first message that belongs to the view by itself."""
+        """The first message that belongs to the view implicitly."""
         return self.through + 1
 
     def whole(self, last: int) -> tuple[Reference, ...]:
@@ -55,7 +53,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class ViewItem:
-    """One message of a view with where it comes from: a message of the log, whole or shortened, or a node."""
+    """One message of a view with its source: a log message, complete or shortened, or a node."""
 
     message: Message
     tokens: int
@@ -75,7 +73,7 @@ class ViewItem:
 
 @dataclass(frozen=True, slots=True)
 class ViewDraft:
-    """A new view that is not stored yet, the view it was made from, and the nodes that it brings."""
+    """A new view that is not stored yet, its base view, and its new nodes."""
 
     base: int
     references: tuple[Reference, ...]
@@ -96,7 +94,7 @@ def merged(references: Sequence[Reference]) -> tuple[Reference, ...]:
 
 
 def sequences_of(references: Sequence[Reference]) -> Iterator[Span]:
-    """The messages that stand in a list of references, whole or shortened, as spans in its order."""
+    """The messages in a list of references, complete or shortened, as spans in order."""
     for reference in references:
         if isinstance(reference, Span):
             yield reference

@@ -60,7 +60,7 @@ def highest_hit(prompt: Prompt, blocks: Sequence[int], found: Callable[[int], bo
 def refusals(
     prompt: Prompt, breakpoints: Sequence[Breakpoint], automatic: str | None = None
 ) -> tuple[str, ...]:
-    """Why the provider would answer 400; empty where it accepts the markers."""
+    """Why the provider would return 400; empty if it accepts the markers."""
     reasons = []
     count = len({mark.block for mark in breakpoints}) + (automatic is not None)
     if count > MAX_BREAKPOINTS:
@@ -139,7 +139,7 @@ def _counted(prompt: Prompt, written: Sequence[Breakpoint], hit: int | None, bel
 
 
 def _automatic(prompt: Prompt, ttl: str | None) -> Iterator[Breakpoint]:
-    """Where the top-level marker stands: on the last block that can carry one."""
+    """The position of the top-level marker: the last block that can have one."""
     for block in range(len(prompt) - 1, -1, -1) if ttl is not None else ():
         if prompt[block].markable:
             yield Breakpoint(block, ttl or "5m")

@@ -1,10 +1,10 @@
 """Models of caches that need no markers: OpenAI's, Gemini's, and the single slot of a local server.
 
 openai_breakpoints   an entry at the end of the latest user or tool message and at explicit marks; written
-                     at a price; found only where an entry ends, never at a shorter prefix in between
-openai_automatic     every prefix, free; what is read is rounded down to 128 tokens
-gemini_implicit      the same in whole tokens, and nothing is promised
-prefix               the prompt before this one, for as long as the server stands
+                     at a price; hits only at the end of an entry, never at a shorter prefix
+openai_automatic     every prefix, free; reads are rounded down to 128 tokens
+gemini_implicit      the same in whole tokens, without guarantee
+prefix               the previous prompt, while the server runs
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from plimsoll.messages import SYSTEM_ROLES
 
 MAX_WRITES = 4
 ROUNDED_TO = 128
-_ELIGIBLE = SYSTEM_ROLES | {"user", "tool"}  # messages at whose end an implicit breakpoint may stand
+_ELIGIBLE = SYSTEM_ROLES | {"user", "tool"}  # messages after which an implicit breakpoint may be
 
 WholeKey: TypeAlias = tuple[Key, RequestOptions]
 

@@ -37,7 +37,7 @@ class Block:
 
     kind: str  # tool | system | text | media | tool_use | tool_result | thinking
     message: int  # index in the conversation; -1 for a tool definition
-    part: int | None  # index in the content list; None where a marker would sit on the message itself
+    part: int | None  # index in the content list; None if a marker would be on the message itself
     position: int
     tokens: int
     digest: bytes
@@ -57,7 +57,7 @@ class RequestOptions:
 
     @property
     def of_system(self) -> tuple[Any, ...]:
-        """What invalidates the system prompt and all behind it."""
+        """What invalidates the system prompt and everything after it."""
         return (self.web_search, self.citations, self.speed)
 
     @property
@@ -76,9 +76,9 @@ class _Store:
     blocks: list[Block]
     messages: list[Message] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)  # blocks up to and with the message
-    digests: list[bytes] = field(default_factory=list)  # the running hash behind the message
+    digests: list[bytes] = field(default_factory=list)  # the running hash after the message
     tokens: list[int] = field(default_factory=list)  # tokens up to and with the message
-    images: list[bool] = field(default_factory=list)  # whether an image stands at or before the message
+    images: list[bool] = field(default_factory=list)  # whether there is an image in or before the message
     system_messages: int = 0  # how many messages at the beginning are the system prompt
 
     def beginning(self, count: int, tools: int) -> "_Store":
@@ -237,7 +237,7 @@ def _drafts(message: Message, is_system: bool) -> Iterator[_Draft]:
     if message.get("role") == "tool":
         parts = [_plain(part) for part in parts_of(message)]
         rendered = _canonical(parts)
-        # What stands inside a result is a sub-block, which cannot carry a marker: the result is one block.
+        # Parts inside a result are sub-blocks, which cannot have a marker: the result is one block.
         images = any(part.get("type") in IMAGE_TYPES for part in parts)
         yield _Draft("tool_result", None, rendered, _MEDIA_WEIGHT if images else len(rendered), True, images)
         return
@@ -250,9 +250,9 @@ def _drafts(message: Message, is_system: bool) -> Iterator[_Draft]:
 
 
 def _thinking(message: Message) -> list[Any]:
-    """Thinking that stands beside the content; on the wire each piece is a block before it.
+    """Thinking outside the content; on the wire each piece is a block before it.
 
-    Routers hand the same blocks along as details; those that nobody signed are no blocks.
+    Routers pass the same blocks on as details; unsigned ones are not blocks.
     """
     blocks, details = message.get("thinking_blocks"), message.get("reasoning_details")
     if isinstance(blocks, list) and blocks:
@@ -305,7 +305,7 @@ def _tool_blocks(tools: Sequence[dict[str, Any]]) -> list[Block]:
 
 
 def _frame(message: Message) -> str:
-    """Everything of a message that is no block: role, ids, names and whatever else it carries."""
+    """Everything in a message outside its blocks: role, ids, names and other fields."""
     return _canonical({key: value for key, value in message.items() if key not in _BLOCK_KEYS})
 
 

@@ -3,8 +3,8 @@
     (style, model, workspace) ─► cache          request(t, prompt, card, breakpoints) ─► Bill
 
 Every rule set is replayed from the card's `cache` rules and prices, and time is
-an argument, so the same requests always give the same bills. A refused request
-costs nothing and changes nothing; the bill says why.
+an argument, so the same requests always yield the same bills. A rejected request costs and
+changes nothing; the bill states why.
 """
 
 from collections.abc import Sequence

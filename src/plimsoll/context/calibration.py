@@ -4,7 +4,7 @@
               │          └─ how the model's tokenizer differs from the estimate
               └─ tool schemas, system blocks, the provider's own preamble: no compaction can reduce them
 
-Whoever decides on a size, or reports one, uses the counted number.
+All decisions and reports about sizes use the counted number.
 """
 
 from dataclasses import dataclass

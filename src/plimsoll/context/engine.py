@@ -2,12 +2,12 @@
 
     host ── update_from_response(usage) ──►  engine   counts tokens
          ── should_compress() ───────────►            decides when
-         ── compress(messages) ──────────►            makes the list lighter
-         ── handle_tool_call(name, args) ►            answers its own tools
+         ── compress(messages) ──────────►            compacts the list
+         ── handle_tool_call(name, args) ►            runs its own tools
 
-Messages are OpenAI-chat dicts. Engines are synchronous, know no network, and
-never mutate a list that they were given. The host passes only the keyword
-arguments that an engine's signature accepts.
+Messages are OpenAI chat dicts. Engines are synchronous, have no network access, and never mutate a
+list that they receive. The host passes only the keyword arguments that an engine's signature
+accepts.
 """
 
 import json
@@ -19,7 +19,7 @@ from plimsoll.messages import Message
 
 
 class ContextEngine(ABC):
-    """Decides when a conversation is too heavy, and makes it lighter."""
+    """Decides when a conversation is too large, and compacts it."""
 
     # What the host reads; an engine keeps them up to date.
     last_prompt_tokens: int = 0
@@ -41,7 +41,7 @@ class ContextEngine(ABC):
     def update_from_response(self, usage: Mapping[str, Any]) -> None:
         """Take the token counts of one API response.
 
-        `usage` always holds prompt_tokens, completion_tokens and total_tokens, and where known
+        `usage` always contains prompt_tokens, completion_tokens and total_tokens, and where known
         input_tokens, output_tokens, cache_read_tokens, cache_write_tokens and reasoning_tokens.
         """
 
@@ -57,10 +57,10 @@ class ContextEngine(ABC):
         focus_topic: str | None = None,
         **later: Any,
     ) -> list[Message]:
-        """A lighter list that says the same, or the list unchanged where nothing can go."""
+        """The compacted list, or the unchanged list if nothing can be removed."""
 
     def should_compress_preflight(self, messages: list[Message]) -> bool:
-        """Whether a request is too heavy before it was ever sent; engines that can estimate override this."""
+        """Whether a request is too large before it is sent; engines that can estimate override this."""
         return False
 
     def has_content_to_compress(self, messages: list[Message]) -> bool:
@@ -89,7 +89,7 @@ class ContextEngine(ABC):
         return json.dumps({"error": f"engine {self.name!r} has no tool named {name!r}"})
 
     def get_status(self) -> dict[str, Any]:
-        """What a person may see of the engine's state."""
+        """The engine's state, for display."""
         used = self.last_prompt_tokens / self.context_length if self.context_length else 0.0
         return {
             "engine": self.name,
@@ -109,6 +109,6 @@ class ContextEngine(ABC):
         provider: str = "",
         api_mode: str = "",
     ) -> None:
-        """The conversation goes on with another model: new window, new threshold."""
+        """The conversation continues with another model: new window, new threshold."""
         self.context_length = context_length
         self.threshold_tokens = int(context_length * self.threshold_percent)

@@ -15,7 +15,7 @@ from plimsoll.models import estimate_messages_tokens_rough
 def refusal(
     before: Sequence[Message], tokens_before: int, after: Sequence[Message], wire: Wire = "openai"
 ) -> str:
-    """Why `after` may not replace `before`, which weighs `tokens_before`; empty where it may."""
+    """Why `after` may not replace `before`, which has `tokens_before` tokens; empty if it may."""
     tokens_after = estimate_messages_tokens_rough(after)
     if tokens_after >= tokens_before:
         return (
@@ -24,7 +24,7 @@ def refusal(
     newest = newest_own_request(before)
     if newest is not None and before[newest] not in after:
         return "the newest request would be lost"
-    # A person may have quoted a summary; only our own must be alone.
+    # A user may have quoted a summary; only our own must be unique.
     quoted = sum(map(is_summary, before)) - (find_summary(before) is not None)
     if sum(map(is_summary, after)) > 1 + quoted:
         return "there would be two summaries"

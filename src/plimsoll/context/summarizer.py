@@ -1,10 +1,10 @@
 """What an engine needs from a summary model: one blocking call and its window size.
 
     Summarizer                one prompt, one answer
-    ConversationSummarizer    may also read the conversation where the provider's cache still holds it
-    SummaryService            gives one of these for each summary, so that a deadline can span its pieces
+    ConversationSummarizer    may also read the conversation from the provider's cache
+    SummaryService            creates one of these per summary, so that a deadline can span its requests
 
-The last two are offers: an engine uses them where they are made.
+The last two are optional.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from plimsoll.messages import Message
 
 @runtime_checkable
 class Summarizer(Protocol):
-    """Any object with these two; the host decides what stands behind it."""
+    """Any object with these two members; the host provides it."""
 
     @property
     def context_length(self) -> int:
@@ -32,11 +32,11 @@ class ConversationSummarizer(Summarizer, Protocol):
     """A summarizer that can append an instruction to the conversation as it was last sent."""
 
     def prefers_conversation(self, view: Sequence[Message], excerpt_tokens: int, max_tokens: int) -> bool:
-        """Whether that is cheaper now than a request of its own with excerpts of this many tokens."""
+        """Whether that is cheaper now than a separate request with excerpts of this many tokens."""
         ...
 
     def summarize_conversation(self, view: Sequence[Message], instruction: str, max_tokens: int) -> str:
-        """The model's answer to the instruction behind the whole conversation; may raise."""
+        """The model's answer to the instruction after the whole conversation; may raise."""
         ...
 
 

@@ -1,9 +1,9 @@
-"""Where a conversation is cut for measuring, and the plain windows that everything is compared with.
+"""Where to cut a conversation for measuring, and the baseline windows.
 
     system  user  …  user │ assistant  tool  assistant  …
     └──── history ──────┘   └─ continuation: hidden from the compactor ─┘
 
-A cut stands behind something that a person said, once the history is long enough and something follows.
+A cut follows a user message, if the history is long enough and more messages follow.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from plimsoll.messages import SYSTEM_ROLES, Message, is_harness_text
 from plimsoll.quality.texts import CHARACTERS_PER_TOKEN, characters
 
-CONTINUATION = 40  # messages behind a cut that are looked at
+CONTINUATION = 40  # messages after a cut that count
 LEAST_BEHIND = 5
 LEAST_TOKENS = 30_000
 
 
 def is_said_by_a_person(message: Message) -> bool:
-    """Whether a person wrote this, and not a program in the user's place."""
+    """Whether a person wrote this user message, not a program."""
     return message.get("role") == "user" and not is_harness_text(message)
 
 

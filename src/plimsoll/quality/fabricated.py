@@ -1,9 +1,8 @@
-"""Fabrications: identifiers in a compacted context that never stood in the conversation.
+"""Fabrications: identifiers in a compacted context that are not in the conversation.
 
     original  … src/app.py …      result  … src/api.py …   ──►  src/api.py
 
-A term that was cut short is a part of the original and no fabrication; a handle by which an engine lets a text be
-fetched again is an address of its own.
+A truncated term is part of the original, not a fabrication. Handles by which an engine restores a text do not count.
 """
 
 import re
@@ -19,7 +18,7 @@ _HANDLE = re.compile(r"\bh:[0-9a-f]{4,}\b")
 def fabrications(
     history: Sequence[Message], result: Sequence[Message], own: frozenset[str] = frozenset()
 ) -> list[str]:
-    """The terms of the result that the history does not hold, in alphabetical order; `own` are the engine's words."""
+    """The terms of the result that are not in the history, sorted; `own` are the engine's own words."""
     original = set(map(id, history))
     new = [message for message in result if id(message) not in original]
     candidates = terms_in(_HANDLE.sub(" ", joined(new))) - own

@@ -66,7 +66,7 @@ def figures(measured: Sequence[Measurement]) -> QualityFigures:
 
 
 def share(found: Iterable[bool]) -> float | None:
-    """How many of these are true; None where there are none."""
+    """The share of true values; None if there are none."""
     every = list(found)
     return sum(every) / len(every) if every else None
 
@@ -80,7 +80,7 @@ def shares(stated: Iterable[tuple[Stated, bool]]) -> dict[str, float]:
 
 
 def third_of(at: float) -> str:
-    """In which third of a history a place lies."""
+    """The third of the history that contains a position."""
     return THIRDS[min(2, int(at * 3))]
 
 

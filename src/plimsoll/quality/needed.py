@@ -1,12 +1,11 @@
-"""Needed facts: what the recorded agent typed from memory behind a cut.
+"""Needed facts: what the recorded agent typed from memory after a cut.
 
     history:       … the fix is in `parse_config` …   parse_config is named here
-    continuation:  assistant types parse_config       before anybody showed it again ──► a needed fact
+    continuation:  assistant types parse_config       before it appeared again ──► a needed fact
 
-The continuation is hidden from the compactor, so a good score cannot be had by copying this file. A fact is *present*
-where its term stands in the compacted context, and *grounded* where the context says something about it: within 120
-characters stand two plain words that also stood within 200 characters of the term in the original. A bare list of
-names is present, and grounded hardly anywhere.
+The compactor never sees the continuation. A fact is *present* if its term is in the compacted context, and *grounded*
+if the context explains it: within 120 characters are two plain words that were also within 200 characters of the term
+in the original. A bare list of names is present but hardly ever grounded.
 """
 
 from collections.abc import Sequence
@@ -78,7 +77,7 @@ def _needed(term: str, is_far: bool, original: Reading) -> Needed:
 
 
 def grade(facts: Sequence[Needed], context: Reading) -> list[Grade]:
-    """What of the facts the compacted context holds, and says something about."""
+    """Which facts are present and grounded in the compacted context."""
     return [_graded(fact, context) for fact in facts]
 
 

@@ -1,9 +1,9 @@
-"""What a model reads of a message, as one text, and how large that is.
+"""A message as the text that a model reads, and its size.
 
     {"content": "…", "tool_calls": [{"arguments": '{"path": "a.py", "old": "x\\ny"}'}]}  ──►  "…\na.py\nx\ny"
 
-Arguments are decoded: their values count, as text, and their names do not, which every call of a tool repeats. Sizes
-are characters / 4, so that nobody's own counter favours anybody.
+Arguments are decoded: their values count as text; their names, which every call repeats, do not. Sizes are
+characters / 4, so that no compactor's own counter has an advantage.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""The items of an agent's list that were still open, from the calls with which it kept that list.
+"""Open items of an agent's to-do list, from its tool calls.
 
-todo tools    {"todos": [{"content": "…", "status": "pending"}, …]}     the newest list holds
+todo tools    {"todos": [{"content": "…", "status": "pending"}, …]}     the newest list counts
 task tools    {"subject": "…"} · {"taskId": "3", "status": "completed"}   made and changed one by one, counted from 1
 """
 

@@ -1,9 +1,9 @@
 """`plimsoll bench`: measures what a compaction keeps of your own sessions.
 
-    files ─► cut behind persons' turns ─► compact the history ─► what did the agent need afterwards, and is it there?
+    files ─► cut after user turns ─► compact the history ─► is what the agent needed next still there?
 
-No model is asked and nothing is written. What the agent typed from memory behind a cut is taken as needed; a window
-of the newest messages of the same size is measured beside it.
+It calls no model and writes nothing. Everything that the agent typed from memory after a cut counts as needed.
+A window of the newest messages of the same size is measured for comparison.
 """
 
 import json
@@ -135,7 +135,7 @@ def bench(
 
 
 def _cuts(transcripts: Sequence[Transcript], window: int, threshold: float) -> list[MeasuredCut]:
-    """Behind persons' turns, where compaction is due."""
+    """Cuts after user turns, from where a compaction is due."""
     due = int(window * threshold)
     found = [
         MeasuredCut(one, at) for one in transcripts for at in spread(turns_of(one.messages, due), MOST_CUTS)
@@ -182,7 +182,7 @@ def _fitted(cuts: Sequence[MeasuredCut], budget: int, window: int, settings: Set
 def _measured(
     cuts: Sequence[MeasuredCut], knobs: SizeSettings, window: int, settings: Settings
 ) -> list[PairedResult]:
-    """Every cut compacted and measured, with a bar for a person who waits."""
+    """Compact and measure every cut, with a progress bar."""
     with _progress(Console(stderr=True), "measuring") as progress:
         return [_pair(cut, knobs, window, settings) for cut in progress.track(cuts)]
 

@@ -1,9 +1,8 @@
 """`plimsoll config`: show, check, explain and change settings.
 
-    show ─ what holds     check ─ what is wrong     explain ─ one key     set ─ one key     path
+    show ─ all settings     check ─ errors     explain ─ one key     set ─ one key     path
 
-Answers go to standard output, notices to standard error, so that `show --json`
-can be piped while the person still reads what is out of date.
+Output goes to standard output, notices to standard error, so that `show --json` can be piped.
 """
 
 import json

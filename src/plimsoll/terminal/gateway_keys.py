@@ -96,7 +96,7 @@ def _holding(book: KeySnapshot) -> list[AccessKey]:
 
 
 def _show(text: str, note: str) -> None:
-    """The text alone on standard output, so that it can be piped to where it belongs."""
+    """Print only the key on standard output, so that it can be piped."""
     click.echo(text)
     click.echo(note, err=True)
 

@@ -1,8 +1,8 @@
 """`plimsoll models`: known models, reachable providers, the embedded model, a test request.
 
-    list ─ cards and providers     fetch ─ the embedded model     test ─ ask one, once
+    list ─ cards and providers     fetch ─ the embedded model     test ─ send one question
 
-Keys are told by the name of their variable; no value is ever shown.
+Keys are shown by the name of their variable, never by value.
 """
 
 import asyncio

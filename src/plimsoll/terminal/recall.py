@@ -2,8 +2,8 @@
 
     stub: … full text under handle h:3f2a9c1b7d  ──►  the tool result in the original file
 
-A handle is made from the content itself, so it finds the original in any copy
-of the conversation that still holds it.
+A handle is a content hash, so it finds the original in any copy of the conversation that contains
+it.
 """
 
 import difflib

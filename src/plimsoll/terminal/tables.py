@@ -54,9 +54,9 @@ def plain(text: str) -> str:
 
 
 def fitted(build: Callable[[frozenset[str]], Table], expendable: Sequence[str], width: int) -> Table:
-    """The table without as many of its expendable columns, in their order, as do not fit into the width.
+    """The table without the optional columns that do not fit the width.
 
-    `build` makes it without the columns that it is told. Nothing is cut while something can be left out.
+    `build` creates it without the given columns. Text is cut only if no column can be removed.
     """
     console = Console(width=WIDEST)
     for count in range(len(expendable)):
@@ -121,7 +121,7 @@ def cleared_list(
 
 
 def cleared_lines(cleared: Sequence[ClearedResult], original: str) -> str:
-    """Every tool result that left the context, a line each, for whoever keeps the text."""
+    """Every tool result that left the context, one line each."""
     lines = [
         f"- {one.handle}  {one.characters:,} characters  {one.line.split(chr(10))[0].split(' · ')[0]} · {one.status}"
         for one in cleared
@@ -139,7 +139,7 @@ def shortened_lines(shortened: Sequence[ShortenedMessage]) -> str:
 
 
 def status(said: str) -> Text:
-    """How a tool call ended, red where it failed."""
+    """How a tool call ended, red if it failed."""
     failed = said.lower().startswith(("fail", "error")) or re.search(r"exit (?!0\b)-?\d", said) is not None
     return Text(plain(said), "red" if failed else "green" if said else "dim")
 
@@ -202,7 +202,7 @@ def many(rows: Sequence[tuple[str, SizeComparison, str]], width: int) -> Table:
     table.add_column("tokens", foot[2], justify="right", no_wrap=True)
     table.add_column("", bar(before, after, small), no_wrap=True)
     table.add_column("", no_wrap=True)
-    # The figures get what they need; the names share what is left, and lose their beginning where it is too little.
+    # Figures get the width they need; names share the rest and are cut at their start.
     widest = [max(map(len, column)) for column in zip(*figures, (*foot[1:], ""), strict=True)]
     room = max(8, width - sum(widest) - len(bar(1, 1, small)) - BETWEEN_COLUMNS * 4 - 2)
     for (name, weighed, _), (messages, tokens, word) in zip(rows, figures, strict=True):

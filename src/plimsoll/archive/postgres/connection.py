@@ -2,12 +2,12 @@
 
     tasks ──► pool (few connections) ── BEGIN … COMMIT ──► server
                  │
-                 └─ a connection that broke is replaced; a transaction that was cut off is done again
-                    where that is safe: it only read, or its COMMIT was never sent, or it is repeatable
+                 └─ a broken connection is replaced; an interrupted transaction runs again if that is
+                    safe: it only read, or its COMMIT was never sent, or it is repeatable
 
-Whoever writes to a session locks its row first, so that writers of one session follow each
-other and those of different sessions do not wait. Time is the server's. A process that
-stands still inside of a transaction is cut off by the server and holds nobody up.
+A writer locks the session's row first, so writers of one session run one after another, and writers
+of different sessions do not wait. Time is the server's. The server disconnects a process that
+stalls inside a transaction.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from plimsoll.archive.sql.connection import Database, Record, Result, SqlConnect
 
 CONNECTIONS = 4
 WAIT_SECONDS = 10.0  # for a connection
-STALL_SECONDS = 15.0  # that a writer may stand still inside of its transaction; less than others wait for it
+STALL_SECONDS = 15.0  # maximum stall inside a transaction; shorter than the lock timeout of others
 _TRIES = 3
 _BATCH = 64  # rows; a page of hits seldom needs more
 _ROWS = 500  # in one INSERT; a statement takes 65,535 values
@@ -56,7 +56,7 @@ class PostgresConnection(SqlConnection):
         return (await self._db.execute(_translated(statement), _plain(values))).rowcount
 
     async def insert(self, statement: str, each: Iterable[Values]) -> list[int]:
-        # Many rows in one statement and no pipeline: behind a pipeline the server does not notice a stalled writer.
+        # Many rows in one statement and no pipeline, in which the server does not notice a stalled writer.
         head, values_sign, row = statement.partition("VALUES ")
         everything, ids = list(each), list[int]()
         for start in range(0, len(everything), _ROWS):
@@ -81,7 +81,7 @@ class PostgresConnection(SqlConnection):
             raise TimeoutError from error
 
     async def now(self) -> float:
-        # Asked once, by whoever is first: a writer has waited for its session by then.
+        # Read once per transaction; by then a writer has acquired its session.
         if self._now is None and self._clock is not None:
             self._now = self._clock()
         elif self._now is None:
@@ -126,7 +126,7 @@ class PostgresDatabase(Database):
             check=AsyncConnectionPool.check_connection,
             kwargs=_keywords(wait),
         )
-        # The pool tells a log about every failed attempt; a person is told by the error.
+        # The pool logs every failed attempt; users see the error instead.
         logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
     async def open(self) -> bool:
@@ -137,7 +137,7 @@ class PostgresDatabase(Database):
                     self.address.conninfo, **_keywords(self._pool.timeout)
                 )
             except psycopg.OperationalError as error:
-                # Not chained: what the driver says is in the sentence, as far as a person may see it.
+                # Not chained: the message contains what users may see of the driver's error.
                 raise refused(self.address, error) from None
             async with first:
                 encoding = str(first.info.parameter_status("server_encoding"))
@@ -186,7 +186,7 @@ class PostgresDatabase(Database):
 
 @asynccontextmanager
 async def _rolled_back(db: Db) -> AsyncGenerator[None, None]:
-    """Undo what was begun when anything goes wrong. A broken connection has undone it by itself."""
+    """Roll back on any error. A broken connection has rolled back already."""
     try:
         yield
     except BaseException:
@@ -216,5 +216,5 @@ def _translated(statement: str) -> bytes:
 
 
 def _plain(values: Values) -> Values:
-    """The values without the one character that PostgreSQL cannot hold in a text; JSON never has it."""
+    """The values without NUL, which PostgreSQL text cannot contain; JSON never has it."""
     return [v.replace("\0", "\ufffd") if isinstance(v, str) and "\0" in v else v for v in values]

@@ -1,9 +1,9 @@
 """PostgreSQL errors as messages that name the setting to change.
 
-    connect ──► unreachable · password · role · database · too many      each with what to change
-    later   ──► lost · disk full · read-only · busy                      and what became of the write
+    connect ──► unreachable · password · role · database · too many      each with the setting to change
+    later   ──► lost · disk full · read-only · busy                      and whether the write was stored
 
-The password is never part of one. A mistake in our SQL stays an error of its own.
+A message never contains the password. Errors in our own SQL are not converted.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ _LATER = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the archive is: what the driver needs, and what a person may see."""
+    """The archive's address: for the driver, and without the password for display."""
 
     conninfo: str
     shown: str
@@ -60,7 +60,7 @@ class Address:
 
 
 def address_of(url: str) -> Address:
-    """The parts of an address. The driver's own words about a wrong one may hold the password."""
+    """The parts of an address. The driver's own error may contain the password."""
     try:
         parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
     except psycopg.Error:

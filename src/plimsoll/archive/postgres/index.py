@@ -14,7 +14,7 @@ from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.archive.sql.index import FIELDS, RANKED, Index, Scope, Statement, literals
 
 _FROM = "FROM texts t JOIN messages m ON m.id = t.id"
-# What has no vector may hold any words.
+# Rows without a vector may contain any words.
 _WORDS = "(t.words @@ CAST(? AS tsquery) OR t.words IS NULL) AND t.id BETWEEN ? AND ?"
 _BY_LENGTH = 1  # of the ranking: a long text is worth less
 

@@ -40,7 +40,7 @@ async def migrate(db: Db, address: Address, target: int | None = None) -> None:
 
 
 async def _version(db: Db, address: Address) -> int:
-    """The version of the archive; 0 where there is none, an error where its place is taken."""
+    """The version of the archive; 0 if there is none; raises if other tables use its names."""
     tables = {name for (name,) in await (await db.execute(_TABLES)).fetchall()}
     if not tables:
         return 0
@@ -63,7 +63,7 @@ async def _write_down(db: Db, number: int) -> None:
 
 
 async def with_grams(db: Db) -> bool:
-    """Whether substrings have an index; it is made where the extension pg_trgm is there or may be brought in."""
+    """Whether there is a trigram index; creates it if the extension pg_trgm is or can be installed."""
     if await _one(db, f"SELECT to_regclass('{_GRAMS}')") is not None:
         return True
     if await _one(db, "SELECT 1 FROM pg_available_extensions WHERE name = 'pg_trgm'") is None:
@@ -76,7 +76,7 @@ async def with_grams(db: Db) -> bool:
                 f"CREATE INDEX IF NOT EXISTS {_GRAMS} ON texts USING gin (folded gin_trgm_ops)".encode()
             )
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedObject):
-        return False  # search works without; an administrator can bring it in
+        return False  # search works without it; an administrator can install it
     return True
 
 

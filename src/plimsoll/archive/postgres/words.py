@@ -3,10 +3,9 @@
     Übergröße in src/loader.py ──► 'ubergroße':1 'in':2 'src':3 'loader':4 'py':5
     load_settings conf*        ──► 'load' & 'settings' & 'conf':*
 
-Words are taken apart here and not by the server, whose parser keeps `src/loader.py` as one
-piece; this is its configuration `simple` otherwise: no stemming, no words left out. A
-vector keeps few places of a word and none far behind, so the order of a phrase, as the end
-of a very long word, is checked in the text itself. Pure.
+Words are split here, not by the server, whose parser keeps `src/loader.py` in one piece. Otherwise
+this matches its configuration `simple`: no stemming, no stop words. A vector stores few positions
+per word, so phrases and the ends of very long words are checked in the text itself. Pure.
 """
 
 import re
@@ -16,7 +15,7 @@ from collections.abc import Callable
 from plimsoll.archive.encoding import storable
 from plimsoll.archive.query import Term, terms_of
 
-LONGEST_WORD = 200  # characters of a word that an index has; more than enough to tell nearly all apart
+LONGEST_WORD = 200  # indexed characters of a word; enough to distinguish nearly all
 MOST_BYTES = 262_144  # of a text with a vector; one may have a megabyte, places included
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _DOTLESS = str.maketrans({"\u0130": "i", "\u0131": "i"})  # a pattern without case takes both for an i
@@ -28,7 +27,7 @@ def words_of(text: str) -> list[str]:
 
 
 def vector_of(text: str) -> str | None:
-    """A `tsvector` with the words of a text and their places; None where one cannot hold them."""
+    """A `tsvector` with the words of a text and their positions; None if they do not fit."""
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
         return None
     places: dict[str, list[str]] = {}
@@ -38,7 +37,7 @@ def vector_of(text: str) -> str | None:
 
 
 def expression_of(text: str) -> str:
-    """A `tsquery` for texts that hold all words of a query, in whatever order."""
+    """A `tsquery` for texts with all words of a query, in any order."""
     pieces: dict[str, None] = {}
     for term in terms_of(text):
         words = words_of(term.text)
@@ -48,7 +47,7 @@ def expression_of(text: str) -> str:
 
 
 def phrases_in(query: str) -> Callable[[str], bool]:
-    """What tells whether a text holds every word and phrase of a query, in order."""
+    """A predicate: whether a text contains every word and phrase of a query."""
     wanted = [f" {' '.join(words_of(term.text))}{'' if term.prefix else ' '}" for term in terms_of(query)]
 
     def holds(text: str) -> bool:
@@ -64,7 +63,7 @@ def folded(text: str) -> str:
 
 
 def like(literal: str) -> str:
-    """A LIKE pattern for folded texts that hold a literal."""
+    """A LIKE pattern for folded texts that contain a literal."""
     escaped = re.sub(r"([\\%_])", r"\\\1", folded(literal))
     return f"%{escaped}%"
 

@@ -1,11 +1,11 @@
-"""What the archive needs from a database: transactions, a few ways to run a statement, and the time.
+"""The database interface of the archive: transactions, statements and the time.
 
     work(connection) ──► BEGIN … COMMIT        a function of the archive is one transaction
                   ▲
      SQLite: in one thread, never waiting      PostgreSQL: on the event loop, waiting for the server
 
-The functions of the archive are asynchronous and written once. Values stand for `?` in a
-statement. `RETURNING` and row locks are the store's affair.
+The functions of the archive are asynchronous and written once. Statements use `?` for values.
+`RETURNING` and row locks depend on the store.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ class SqlConnection(ABC):
     """One transaction on the database."""
 
     for_update: ClassVar[str] = (
-        ""  # behind a SELECT of sessions `s`: nobody else writes to them until the end
+        ""  # after a SELECT of sessions `s`: locks them until the end of the transaction
     )
 
     @abstractmethod
@@ -38,16 +38,16 @@ class SqlConnection(ABC):
 
     @abstractmethod
     async def insert(self, statement: str, each: Iterable[Values]) -> list[int]:
-        """Add a row for each of the values to a table with a numeric `id`, and give these."""
+        """Insert a row for each of the values into a table with a numeric `id`, and return the ids."""
 
     @abstractmethod
     def batches(
         self, statement: str, values: Values = (), *, seconds: float | None = None
     ) -> AsyncGenerator[list[Record], None]:
-        """Rows some at a time; those that are not asked for are not read.
+        """Rows in batches, read on demand.
 
-        With `seconds`, the database stops after that time, even where it has not found a row, and `TimeoutError`
-        is raised. The transaction goes on.
+        With `seconds`, the database stops after that time, even without a row, and raises `TimeoutError`. The
+        transaction continues.
         """
 
     @abstractmethod
@@ -59,7 +59,7 @@ class SqlConnection(ABC):
         """Do work that takes long and needs no database, without holding up the event loop."""
 
     async def delete_alone(self) -> None:
-        """Wait until nobody else deletes: what a hidden parent still holds depends on all of its forks."""
+        """Serialise deletions, because the messages of a hidden parent depend on all of its forks."""
         return
 
     @abstractmethod
@@ -81,17 +81,16 @@ class Database(ABC):
 
     @abstractmethod
     async def write(self, work: Work[Result], *, repeatable: bool = False) -> Result:
-        """Do the work in one transaction: all of it is stored afterwards, or nothing.
+        """Run the work in one transaction, which is stored completely or not at all.
 
-        Work that is `repeatable` stores nothing more when it is done twice, so it may be done again where nobody
-        can tell whether the first time counted.
+        `repeatable` work is idempotent, so it runs again if it is unknown whether the first attempt was stored.
         """
 
     @abstractmethod
     async def read(self, work: Work[Result], *, is_long: bool = False) -> Result:
-        """Do the work on one state of the database, whatever is written meanwhile.
+        """Run the work on one snapshot of the database.
 
-        Work that `is_long`, such as a search, does not hold up other reads.
+        Work that `is_long`, such as a search, does not block other reads.
         """
 
     @abstractmethod

@@ -15,7 +15,7 @@ from plimsoll.archive.query import SearchQuery, literals_of, terms_of
 from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.archive.sql.lineage import Segment
 
-FIELDS = "m.id, m.session, m.sequence, m.role, m.time"  # and the body, or NULL where it cannot be a hit
+FIELDS = "m.id, m.session, m.sequence, m.role, m.time"  # and the body, or NULL if it cannot be a hit
 RANKED = 5_000  # the newest matches among which the most relevant are found
 Statement = tuple[str, list[object]]
 
@@ -57,7 +57,7 @@ class Index(ABC):
     """What search asks of a store."""
 
     unfindable: str  # a statement that counts the messages which the index does not know
-    lost: str  # a statement that gives the id and the body of each of them
+    lost: str  # a statement that returns their ids and bodies
 
     @abstractmethod
     async def add(self, db: SqlConnection, ids: Sequence[int], texts: Sequence[str]) -> None:
@@ -69,11 +69,11 @@ class Index(ABC):
 
     @abstractmethod
     async def range(self, db: SqlConnection, owner: Owner, query: SearchQuery) -> tuple[int, int]:
-        """The row ids between which all hits lie, as far as that is cheap to tell."""
+        """The range of row ids that contains all hits, if cheap to determine."""
 
     async def is_small(self, db: SqlConnection, owner: Owner, low: int, high: int) -> bool:
         """Whether an owner has so few rows in a range that they are cheaper to start from than the index."""
-        return False  # for a database that decides by itself
+        return False  # for a database that chooses its own plan
 
     @abstractmethod
     def candidates(self, scope: Scope, by_words: bool) -> Statement:
@@ -81,15 +81,15 @@ class Index(ABC):
 
     @abstractmethod
     def ranked(self, scope: Scope, skipped: int) -> Statement:
-        """The same for the best of the newest matches of words, behind so many of them."""
+        """The same for the best of the newest word matches, after an offset."""
 
     def holds_words(self, text: str) -> Callable[[str], bool]:
-        """What tells whether a candidate holds the words of a query; by default the index is believed."""
+        """A predicate: whether a candidate contains the query's words; by default the index is trusted."""
         return lambda _: True
 
 
 def literals(query: SearchQuery) -> list[str]:
-    """Texts that every hit must hold, case ignored."""
+    """Literals that every hit must contain, ignoring case."""
     if query.mode == "regex":
         return literals_of(query.text)
     if query.mode == "substring":

@@ -22,7 +22,7 @@ _SELECT = (
     "SELECT id, name, digest, requests_per_minute, tokens_per_day, money_per_day, created, revoked "
     "FROM access_keys"
 )
-_KEPT_MINUTES = 60  # minutes that are over are of no use; a few are kept for whoever looks
+_KEPT_MINUTES = 60  # old minutes are deleted, except a few for inspection
 _ROW = "INSERT INTO access_usage (key, seconds, start) VALUES (?, ?, ?) ON CONFLICT (key, seconds, start) DO NOTHING"
 
 
@@ -129,7 +129,7 @@ class SqlKeys(KeyStore):
         async def work(db: SqlConnection) -> Reservation:
             now = await db.now()
             id, held = settlement.key, settlement.held
-            # This locks the row of the day: whoever else reserves for the key waits until the end.
+            # This locks the day's row: other reservations for the key wait until the end of the transaction.
             await _add_spent(db, settlement, now)
             await db.run("DELETE FROM access_reservations WHERE key = ? AND expires <= ?", (id, now))
             used = KeyUsage(
@@ -190,10 +190,10 @@ async def _hold(db: SqlConnection, id: str, holder: str, held: KeyUsage, expires
 
 
 async def _carry_over(db: SqlConnection, id: str, start: int) -> None:
-    """Count what was granted in a minute after this one, which can only be if the clock was set back, in this one.
+    """Move grants of a later minute, which exist only if the clock was set back, to this minute.
 
-    Otherwise the minute before it would be granted again. The later row goes, so that nobody waits until the clock is
-    there again.
+    Otherwise the same minute would be granted twice. The later row is deleted, so that no request waits for the clock
+    to reach it again.
     """
     later = "WHERE key = ? AND seconds = ? AND start > ?"
     found = await db.row(

@@ -2,12 +2,11 @@
 
     tasks ──► writer thread ── BEGIN IMMEDIATE … COMMIT ──► archive.db      one transaction at a time
           ──► reader threads ── BEGIN … COMMIT ───────────► (WAL)           never wait for the writer
-          ──► search threads ── BEGIN … COMMIT ───────────►                 never hold up the readers
+          ──► search threads ── BEGIN … COMMIT ───────────►                 never block the readers
 
-A whole transaction runs as one function in one thread, so that no other task can get
-between its statements; the asynchronous work of the archive never waits here. A commit is
-on the disk before it is acknowledged (synchronous=FULL). Other processes may use the same
-file at the same time.
+A transaction runs as one function in one thread, so no other task runs between its statements. A
+commit is on disk before it is acknowledged (synchronous=FULL). Other processes can use the same file
+at the same time.
 """
 
 import asyncio
@@ -99,7 +98,7 @@ class SqliteDatabase(Database):
         self._is_closed = False
 
     async def open(self) -> None:
-        """Bring the file to today's form, making it where there is none."""
+        """Open and migrate the file; create it if it does not exist."""
         await self._run(self._writing, self._prepare)
 
     async def write(self, work: Work[Result], *, repeatable: bool = False) -> Result:
@@ -181,7 +180,7 @@ def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connectio
 
 
 def _make_private(path: Path) -> None:
-    """An empty file that only its owner can read: conversations hold secrets."""
+    """Create an empty file that only its owner can read, because conversations contain secrets."""
     try:
         path.parent.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE_FILE))
@@ -194,7 +193,7 @@ def _make_private(path: Path) -> None:
 
 @contextmanager
 def sentences(path: Path) -> Iterator[None]:
-    """Turn what SQLite refuses into a sentence. A mistake in our SQL stays an error of its own."""
+    """Convert SQLite errors to messages. Errors in our own SQL are not converted."""
     try:
         yield
     except sqlite3.DatabaseError as error:

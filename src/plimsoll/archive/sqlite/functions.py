@@ -13,10 +13,10 @@ def register(connection: sqlite3.Connection) -> None:
 
 
 def plain_text(body: str) -> str:
-    """What the index of three-character pieces holds of a stored message."""
+    """The trigram-index text of a stored message."""
     return storable(searchable(json.loads(body)))
 
 
 def spaced_text(body: str) -> str:
-    """What the index of words holds of a stored message."""
+    """The word-index text of a stored message."""
     return spaced(plain_text(body))

@@ -1,7 +1,7 @@
 """Search in SQLite: one FTS5 table of words and one of trigrams.
 
-CROSS JOIN makes the index lead: it gives its rows in order, so nothing is sorted and a
-full page ends the work.
+CROSS JOIN makes the index the outer loop: it returns rows in order, so nothing is sorted and a full
+page ends the query.
 """
 
 from collections.abc import Sequence
@@ -99,6 +99,6 @@ class SqliteIndex(Index):
 
 
 async def _end(db: SqlConnection, end: str, owner: Owner) -> int:
-    """The first or the last of an owner's rows. Each is asked for by itself: SQLite reads one row for one end."""
+    """The first or last row of an owner. Queried separately, so that SQLite reads one row each."""
     (id,) = await db.only(f"SELECT coalesce({end}(id), 0) FROM messages WHERE owner = ?", (owner,))
     return int(id)

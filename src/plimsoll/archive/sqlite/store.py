@@ -28,7 +28,7 @@ class SqliteStore(SqlStore):
         random: Random | None = None,
         busy_seconds: float = BUSY_SECONDS,
     ) -> "SqliteStore":
-        """The archive in this file, made where there is none and brought to today's form where it is older."""
+        """Open the archive in this file; create or migrate it if needed."""
         database = SqliteDatabase(path, clock, busy_seconds=busy_seconds)
         try:
             await database.open()

@@ -1,9 +1,9 @@
 """Phase 4 of 4: put the compacted conversation together.
 
-    system + note │ first exchange │ summary │ newest request, if it stood alone │ tail, unchanged
+    system + note │ first exchange │ summary │ newest request, if it was in the middle │ tail, unchanged
 
-The note is a text block of its own behind the system prompt and is written once, so
-the bytes of the prompt before it, and with them its cache, survive every compaction.
+The note is a separate text block after the system prompt and is written once, so the bytes of
+the prompt before it, and its cache entry, survive every compaction.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from plimsoll.messages import SYSTEM_ROLES, Message, is_whole, repair, with_bloc
 
 
 def assemble(messages: Sequence[Message], bounds: Boundaries, summary: str) -> list[Message]:
-    """The compacted list; without a summary the parts stand as they are."""
+    """The compacted list; without a summary, the parts unchanged."""
     head = list(messages[: bounds.head_end])
     behind = [*messages[bounds.kept.start : bounds.kept.stop], *messages[bounds.tail_start :]]
     if summary:
@@ -25,12 +25,12 @@ def assemble(messages: Sequence[Message], bounds: Boundaries, summary: str) -> l
 
 
 def with_note(message: Message) -> Message:
-    """The system prompt with the note behind it, once; any other message as it is."""
+    """The system prompt with the note appended once; any other message unchanged."""
     if message.get("role") not in SYSTEM_ROLES or has_note(message):
         return message
     return with_block(message, NOTE)
 
 
 def summary_message(summary: str, role: str) -> Message:
-    """The one message that stands for everything between head and tail."""
+    """The message that replaces everything between head and tail."""
     return OwnSummary(role=role, content=f"{SUMMARY_PREFIX}\n\n{summary}")

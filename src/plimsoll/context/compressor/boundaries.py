@@ -3,12 +3,11 @@
     [ head ][ ------------ middle ------------ ][ tail ]
      kept     summarised in phase 3               kept
                          [ request ]
-                          kept too, when the newest request lies here
+                          kept too, if the newest request is here
 
-The head is the system prompt and the first exchange. The tail is what the tail
-budget holds, but at least `protect_last_n` messages. A cut never separates a tool
-call from its results, and a role is left for the summary at both seams. The list
-must be whole (see `messages.repair`).
+The head is the system prompt and the first exchange. The tail fills the tail budget and has at
+least `protect_last_n` messages. A cut never separates a tool call from its results, and a role
+fits the summary at both boundaries. The list must be valid (see `messages.repair`).
 """
 
 from collections.abc import Sequence
@@ -22,9 +21,9 @@ PROTECT_FIRST_N = 3
 
 @dataclass(frozen=True, slots=True)
 class Boundaries:
-    """Where the parts begin and end, and the role that the summary takes between them.
+    """The positions of the parts and the role of the summary.
 
-    Where nothing lies between head and tail there is no summary, and its role is empty.
+    If nothing is between head and tail, there is no summary and its role is empty.
     """
 
     head_end: int
@@ -35,7 +34,7 @@ class Boundaries:
 
     @property
     def kept_start(self) -> int:
-        """The first message behind the summary."""
+        """The first message after the summary."""
         return self.kept.start if self.kept else self.tail_start
 
     @property
@@ -80,7 +79,7 @@ def with_request_only(messages: Sequence[Message]) -> Boundaries:
 
 
 def _cut_at(messages: Sequence[Message], tail_start: int) -> tuple[Boundaries, int]:
-    """The parts before a role was found for the summary, and the earliest start of the part behind it."""
+    """The parts before a role for the summary is chosen, and the earliest start of the kept part."""
     previous = find_summary(messages)
     head_end = head_limit(messages)
     floor = head_end if previous is None else previous + 1
@@ -94,13 +93,13 @@ def _cut_at(messages: Sequence[Message], tail_start: int) -> tuple[Boundaries, i
 def _fitted(
     messages: Sequence[Message], plan: Boundaries, floor: int, recognisable: bool
 ) -> Boundaries | None:
-    """The plan with a role for the summary, by the smallest change that gives it one.
+    """The plan with a role for the summary, after the smallest change that allows one.
 
-    `recognisable` allows only places and roles by which a later compaction knows the summary as ours.
+    `recognisable` allows only positions and roles by which a later compaction recognises the summary.
 
-    First the part behind the summary starts one group earlier. In the middle of a long run of tool calls that
-    does not help: there the request that the run belongs to is kept in front of the tail. Where the first
-    exchange ends in a reply and the user speaks next, the reply joins the middle. At last, earlier and earlier.
+    First, the kept part starts one group earlier. In a long run of tool calls that does not help: there, the
+    request of the run is kept before the tail. If the first exchange ends in a reply and a user message
+    follows, the reply joins the middle. Finally, the kept part starts earlier and earlier.
     """
     if not plan.middle:
         return None
@@ -154,7 +153,7 @@ def head_limit(messages: Sequence[Message]) -> int:
 
 
 def _with_role(messages: Sequence[Message], plan: Boundaries, recognisable: bool) -> Boundaries | None:
-    """The plan with the head's end and the summary's role, or None where no role fits both seams."""
+    """The plan with the head's end and the summary's role; None if no role fits both boundaries."""
     after = _role(messages, plan.kept_start)
     head_end = plan.head_end
     # The first exchange may end in tool calls. Their results come along in front of an assistant message;
@@ -175,7 +174,7 @@ def _summary_role(
 
 
 def with_shorter_head(messages: Sequence[Message], plan: Boundaries) -> Boundaries | None:
-    """The head gives its last units to the middle until a role fits; system prompt and opening always stay."""
+    """Move the head's last groups to the middle until a role fits; system prompt and opening always stay."""
     return _with_shorter_head(messages, plan, True) or _with_shorter_head(messages, plan, False)
 
 
@@ -193,7 +192,7 @@ def _with_shorter_head(
 
 
 def _opening_end(messages: Sequence[Message]) -> int:
-    """Behind the system prompt and the first message of the conversation."""
+    """The position after the system prompt and the first message."""
     return 2 if messages[0].get("role") in SYSTEM_ROLES else 1
 
 

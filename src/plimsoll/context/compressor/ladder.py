@@ -1,15 +1,15 @@
-"""The ladder: what gives way, and in which order, when head, summary and tail do not fit.
+"""The ladder: the order in which content is shortened if head, summary and tail do not fit.
 
     1  large results that the model has answered are cut to the lines that later turns used
     2  results become stubs with a handle: those of the tail, oldest first, then those of the head
-    3  protect_last_n gives way: the tail shrinks to its token budget, the rest goes to the summary
-    4  what is still too large is shortened: beginning, end and a handle
+    3  the tail shrinks to its token budget, below protect_last_n; the rest goes to the summary
+    4  messages that are still too large are shortened to beginning, end and a handle
     5  the first exchange goes to the summary too
-    6  everything goes but the system prompt, the opening request and the newest one
+    6  only the system prompt, the opening request and the newest request stay
 
-While everything fits, nothing here is touched. Where it does not, the first three rungs go on until the conversation
-has room to grow again, so that the next turn does not compact again; the others only until it fits. Results that no
-model has seen yet are the last to be shortened. The system prompt and the newest request are never touched.
+If everything fits, nothing changes. Otherwise the first three steps run until the conversation has room to grow, so
+that the next turn does not compact again; the others run only until it fits. Results that the model has not seen are
+shortened last. The system prompt and the newest request never change.
 """
 
 from bisect import bisect_left
@@ -72,7 +72,7 @@ def _let_tail_go(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
     if not starts:
         return plan
     behind = list(accumulate(reversed(plan.tokens), initial=0))[::-1]  # tokens from each position to the end
-    # What stays in front is about the same for every start, so the tail alone tells where to look.
+    # The part before the tail is about the same for every start, so only the tail matters.
     stays = plan.size(summary_tokens) - behind[plan.bounds.tail_start]
     lighter = [-(stays + behind[start]) for start in starts]
     chosen: CompactionPlan | None = None
@@ -143,9 +143,9 @@ def _let_head_go(plan: CompactionPlan, _summary_tokens: int) -> CompactionPlan:
 
 
 def _keep_only_request(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
-    """The floor: system prompt, opening request, a summary as large as the room, and the newest request.
+    """The last resort: system prompt, opening request, a summary that fills the room, and the newest request.
 
-    Only where dropping the summary makes the difference, system prompt and newest request stand alone.
+    Only if that still does not fit, the summary is dropped too.
     """
     bounds = with_request_only(plan.messages)
     bounds = with_shorter_head(plan.messages, bounds) or bounds if bounds.head_end > 2 else bounds

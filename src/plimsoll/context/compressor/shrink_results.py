@@ -86,7 +86,7 @@ def _repeated(messages: list[Message], found: list[ToolAnswer]) -> Iterator[tupl
 
 
 def _same_call(call: dict[str, Any]) -> str:
-    """What tells that a later call shows the same thing anew; a command may show something else each time."""
+    """The key by which a later call repeats this one; commands have none, because their output may differ."""
     return (
         f"{call_name(call)} {arguments_text(call)}"
         if command_of(arguments_of(call)) is None

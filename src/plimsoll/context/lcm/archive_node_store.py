@@ -77,7 +77,7 @@ class _Scratch(ArchiveNodeStore):
 
 
 def _laid_over(messages: Sequence[Message], items: Sequence[ViewItem]) -> list[int]:
-    """The numbers of a list that is not the view; 0 for what the view does not hold."""
+    """The log positions of a list that is not the view; 0 for messages outside the view."""
     places = match_messages(
         [item.message for item in items],
         messages,

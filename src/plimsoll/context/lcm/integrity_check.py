@@ -1,8 +1,8 @@
-"""Checks that every message that left the view is under exactly one leaf.
+"""Checks that exactly one leaf covers every message that left the view.
 
-    edges lead somewhere · leaves lie side by side · nothing that left is under none · nodes are small
+    edges resolve · leaves do not overlap · every message outside the view has a leaf · nodes are small
 
-Pure: what is stored goes in, sentences and new leaves come out.
+Pure: takes the stored nodes, returns problems and missing leaves.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from plimsoll.context.lcm.tree import KINDS, Tree, tree_of
 from plimsoll.context.lcm.tree_builder import leaf_runs
 from plimsoll.messages import SYSTEM_ROLES
 
-_TINY = 64  # tokens below which a text may weigh as much as what it stands for
+_TINY = 64  # tokens below which a node may be as large as its source
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def replacement_leaves(session: str, said: Sequence[StoredMessage]) -> list[Node
 
 
 def _connected(nodes: Sequence[Node]) -> list[Node]:
-    """Those nodes that stand, however far down, on messages alone."""
+    """The nodes whose descendants all resolve to messages."""
     known = {node.id: node for node in nodes if node.kind in KINDS}
 
     def stands(node: Node) -> bool:
@@ -75,7 +75,7 @@ def _connected(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _broken(node: Node, examined: StoredTree) -> Iterator[str]:
-    """What is wrong with one node by itself."""
+    """The problems of a single node."""
     spans = [source for source in node.sources if isinstance(source, Span)]
     if not node.sources:
         yield "has no sources"

@@ -1,9 +1,9 @@
 """Finds passages: candidates from the archive's index, the best excerpt of each, best first.
 
-    pattern ──► messages that hold it ──► the window with most of the words ──► grouped by leaf
+    pattern ──► matching messages ──► the window with most of the words ──► grouped by leaf
 
-Tool-call arguments are searched like everything else that was said. Where no message holds
-all words of a query, those that hold most of them come first.
+Tool-call arguments are searched like all other text. If no message contains all words of a
+query, those with the most words come first.
 """
 
 import re
@@ -19,13 +19,13 @@ from plimsoll.messages import Message, call_name, text_of, tool_calls
 WIDTH = 300  # characters of a passage
 PREFIX = "lcm_"  # of the names of the engine's tools
 _CANDIDATES = 60  # messages that are looked at closely
-_WORDS = 8  # of a query, when no message holds all
+_WORDS = 8  # of a query, if no message contains all
 _PLACES = 200  # of one word in one message
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a message, and how many words of the query stand in it."""
+    """An excerpt of a message and the number of query words in it."""
 
     session: str
     sequence: int
@@ -36,7 +36,7 @@ class Passage:
 
 
 def passages(store: NodeStore, query: SearchQuery, count: int, width: int = WIDTH) -> list[Passage]:
-    """At least `count` passages where there are so many, best first; for a pattern the newest first."""
+    """At least `count` passages if available, best first; for a pattern, newest first."""
     if query.mode == "words" and has_words(query.text):
         found = (_passage(store, one, query.text, width) for one in _by_words(store, query, count))
         # Python sorts stably: among equals the order of the index stays.
@@ -47,7 +47,7 @@ def passages(store: NodeStore, query: SearchQuery, count: int, width: int = WIDT
 
 
 def best_window(text: str, words: Sequence[str], width: int) -> tuple[str, float]:
-    """The piece of a text in which most of the words stand, and how well they are represented there."""
+    """The excerpt with the most words, and its score."""
     places = sorted(
         (match.start(), n)
         for n, word in enumerate(words)
@@ -55,7 +55,7 @@ def best_window(text: str, words: Sequence[str], width: int) -> tuple[str, float
     )
     if not places:
         return _cut(text, 0, width), 0.0
-    # Words that stand everywhere say little about where to look.
+    # Frequent words do not help to locate a passage.
     weight = [1.0 / (1 + sum(1 for _, other in places if other == n)) + 1.0 for n in range(len(words))]
     best, best_score, start = (places[0][0], places[0][0]), 0.0, 0
     for end, (last, _) in enumerate(places):
@@ -69,7 +69,7 @@ def best_window(text: str, words: Sequence[str], width: int) -> tuple[str, float
 
 
 def _by_words(store: NodeStore, query: SearchQuery, count: int) -> list[SearchHit]:
-    """Messages that hold all words; where these are too few, then those that hold some."""
+    """Messages with all words; if these are too few, also those with some."""
     ranked = replace(query, order="relevance", limit=_CANDIDATES)
     hits = {(one.session, one.sequence): one for one in store.search(ranked).hits}
     words = sorted((term.text for term in terms_of(query.text)), key=len, reverse=True)[:_WORDS]

@@ -56,7 +56,7 @@ def bare(node: Node) -> str:
 
 
 def expand_line(node: Node) -> str:
-    """By what a reader can tell whether to look inside."""
+    """The line by which the model decides whether to expand a node."""
     pieces: list[str] = []
     for piece in node.details.get("topics", ()):
         if pieces and len("; ".join([*pieces, piece])) > _TOPICS:

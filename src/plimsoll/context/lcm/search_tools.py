@@ -44,7 +44,7 @@ def grep(arguments: Mapping[str, Any], store: NodeStore, asked_at: int = 0) -> d
 
 
 def describe(arguments: Mapping[str, Any], store: NodeStore) -> dict[str, Any]:
-    """What stands behind an id."""
+    """Describe what an id refers to."""
     id = _text(arguments, "id")
     tree = tree_of(store.nodes())
     node = node_by_id(id, tree)

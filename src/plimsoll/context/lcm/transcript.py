@@ -5,7 +5,7 @@
     [calls terminal call_7]
     {"command": "pytest -x"}             arguments as the model wrote them
 
-A message of another shape stands there as its JSON. Pages join to the whole text.
+Other messages appear as JSON. The pages concatenate to the whole text.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _SMALLEST_PAGE = 64
 
 @dataclass(frozen=True, slots=True)
 class TranscriptPage:
-    """A piece of a text, and where the next one begins; None: this was the last."""
+    """A page of text and the offset of the next one; None after the last."""
 
     text: str
     offset: int

@@ -46,7 +46,7 @@ class TreeBuilder:
             self._add([condensed(self._store.session, ripe, originals, self._writer)])
 
     def redo(self) -> None:
-        """Write again what was written while no model answered, leaves before what stands on them."""
+        """Rewrite nodes that were written without a model, leaves before their parents."""
         makeshift = [node for node in self._counted() if node.degraded]
         for node in sorted(makeshift, key=lambda one: (one.depth, -self.tree.span(one).last))[:REDONE]:
             if not self._writer.may_ask:

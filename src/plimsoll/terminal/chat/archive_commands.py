@@ -43,7 +43,7 @@ async def sessions(talk: ChatSession, _argument: str) -> None:
     """The newest sessions."""
     table = _table("session", "messages", "tokens", "title")
     found = await talk.archive.sessions(limit=SHOWN)
-    # Ids are what a person comes for, so titles take what is left.
+    # Users need the ids, so titles take the remaining width.
     room = talk.screen.out.width - max(len(session.id) for session in found) - _NUMBERS
     for session in found:
         name = Text(session.id, "bold" if session.id == talk.id else "")
@@ -68,7 +68,7 @@ async def search(talk: ChatSession, argument: str) -> None:
 
 
 async def recall(talk: ChatSession, argument: str) -> None:
-    """The whole text behind a handle."""
+    """The full text of a handle."""
     handle = require(argument, "/recall HANDLE, such as /recall h:3f2a9c1b7d")
     if handle.startswith("n:"):
         await _recall_node(talk, handle)
@@ -96,7 +96,7 @@ async def _recall_node(talk: ChatSession, id: str) -> None:
 
 
 async def pin(talk: ChatSession, argument: str) -> None:
-    """Pin a message, the person's last one unless a number is given; and show all that are pinned."""
+    """Pin a message, by default the user's last one, and show all pinned messages."""
     sequence = _number(argument, "/pin N") if argument else await _last_request(talk)
     await talk.opened.conversation.pin(sequence)
     await _show_pins(talk)

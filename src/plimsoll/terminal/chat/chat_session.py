@@ -1,9 +1,9 @@
 """The chat session that is open in the terminal, and everything a user can do with it.
 
     text ──► a turn of the conversation ──► screen
-    /word ─► a command on the talk (commands.py)
+    /word ─► a command (commands.py)
 
-Whatever goes wrong in a turn is a sentence, and the talk goes on.
+An error in a turn is shown as a message, and the chat continues.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ SMALL_MODEL = (
 
 
 class ChatSession:
-    """One person at one terminal; `opened` is the session that is open now."""
+    """One user at one terminal; `opened` is the current session."""
 
     opened: OpenConversation
 
@@ -110,7 +110,7 @@ class ChatSession:
 
     @property
     def status(self) -> Status:
-        """What the status line tells."""
+        """The values of the status line."""
         agent = self.opened.conversation.agent
         window = agent.compactor.engine.context_length
         return Status(agent.connection.card.name, agent.connection.tokens(agent.view), window, self.total)
@@ -155,7 +155,7 @@ class ChatSession:
         resolution = await self._resolve(later)
         await self._fetch(resolution)
         line = await open_model_connection(later, resolution, self.home, self.id)
-        # Whoever writes the summaries may follow the main model, and reads its cache in any case.
+        # The summary model may depend on the main model and reads its cache.
         summaries = await resolve_auxiliary(
             later.auxiliary.compression, later.model, self.environ, home=self.home
         )
@@ -181,7 +181,7 @@ class ChatSession:
                 await asyncio.to_thread(unused.close)
 
     async def ask(self, question: ApprovalQuestion, ask: Approve) -> ApprovalAnswer:
-        """Have the person decide about a call, with the turn's drawing out of the way."""
+        """Ask the user about a call, with the turn's output paused."""
         with self.screen.paused():
             try:
                 return await ask(question)
@@ -197,7 +197,7 @@ class ChatSession:
         return lambda question: self.ask(question, ask)
 
     async def _interruptible(self, work: Coroutine[Any, Any, Any]) -> bool:
-        """Run the work as a task of its own that SIGINT cancels, once; whether it came to its end."""
+        """Run the work as a task that SIGINT cancels. Returns whether it finished."""
         task = self._task = asyncio.ensure_future(work)
         loop, before = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT)
 
@@ -222,7 +222,7 @@ class ChatSession:
         return await resolve(settings.model, self.environ, home=self.home)
 
     async def _as_before(self, session: str, found: Resolution) -> Resolution:
-        """The model that the session was last with, where nobody names one; the small one is not stuck to."""
+        """The session's last model, if none is given; except the embedded model."""
         model = self.settings.model
         last = (await self.archive.session(session)).model
         is_named = model.name or model.base_url or model.provider != "auto"
@@ -257,7 +257,7 @@ class ChatSession:
 
 
 def require(argument: str, usage: str) -> str:
-    """The argument of a command; a sentence where it is missing."""
+    """The argument of a command; raises a `UserError` if it is missing."""
     if not argument:
         raise UserError(f"Missing argument: {usage}")
     return argument

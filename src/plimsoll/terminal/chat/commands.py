@@ -29,7 +29,7 @@ PREVIEW = "--preview"
 
 
 class LeaveChat(Exception):
-    """The person wants to go."""
+    """The user leaves the chat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ async def run_command(talk: ChatSession, text: str) -> None:
 
 
 def available(talk: ChatSession) -> dict[str, SlashCommand]:
-    """All commands by name; those of plugins stand behind ours, which keep their names."""
+    """All commands by name; plugin commands come after the built-in ones, which keep their names."""
     theirs = {one.name: one for one in talk.opened.plugins.commands if one.name not in ALL}
     return {**ALL, **{name: _of_plugin(one) for name, one in theirs.items()}}
 
@@ -65,7 +65,7 @@ def _of_plugin(command: PluginCommand) -> SlashCommand:
     async def run(talk: ChatSession, argument: str) -> None:
         try:
             said = await asyncio.to_thread(command.run, argument)
-        except Exception as error:  # a plugin is foreign code: whatever it raises, the talk goes on
+        except Exception as error:  # plugin code may raise anything; the chat continues
             raise UserError(f"/{command.name} failed: {type(error).__name__}: {error}") from None
         talk.screen.show(Text(plain(str(said))))
 

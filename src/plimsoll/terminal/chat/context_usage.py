@@ -5,9 +5,8 @@
     ▓ tools        1,904
     …
 
-Each category has a sign of its own, so the bar reads without colours too. The parts
-add up to what the next request would have; where a provider has reported a count,
-estimates are scaled to it.
+Each category has its own sign, so the bar works without colours too. The parts add up to the next
+request; if a provider has reported a count, the estimates are scaled to it.
 """
 
 from collections.abc import Collection, Sequence
@@ -33,7 +32,7 @@ _SIGNS = {
 
 @dataclass(frozen=True, slots=True)
 class ContextUsage:
-    """Tokens by category, and the window that they lie in."""
+    """Tokens by category, and the window."""
 
     parts: dict[str, int]
     window: int

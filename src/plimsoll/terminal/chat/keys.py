@@ -25,12 +25,12 @@ class EscapeKey:
         self._typed = b""
 
     def start(self, pressed: Callable[[], None]) -> None:
-        """Call `pressed` when Esc comes; harmless where it listens already."""
+        """Call `pressed` when the user presses Esc; may be called again."""
         if self._before is not None or not sys.stdin.isatty():
             return
         self._pressed, self._before = pressed, termios.tcgetattr(sys.stdin)
         single = [*self._before]
-        single[3] &= ~(termios.ICANON | termios.ECHO)  # each key by itself, not line by line
+        single[3] &= ~(termios.ICANON | termios.ECHO)  # key by key, not line by line
         termios.tcsetattr(sys.stdin, termios.TCSANOW, single)
         asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read)
 

@@ -30,7 +30,7 @@ _YES, _NO, _ALWAYS = ("y", "yes"), ("", "n", "no"), ("a", "always")
 
 
 class CommandCompleter(Completer):
-    """Completes commands by name, and names of models behind `/model`."""
+    """Completes commands, and model names after `/model`."""
 
     def __init__(self, commands: Callable[[], Mapping[str, SlashCommand]] = lambda: ALL) -> None:
         self._commands = commands
@@ -53,7 +53,7 @@ class CommandCompleter(Completer):
 
 
 async def converse(talk: ChatSession) -> None:
-    """Take turns until the person leaves."""
+    """Run turns until the user leaves."""
     session: PromptSession[str] = PromptSession(
         history=InMemoryHistory(),
         completer=CommandCompleter(lambda: available(talk)),
@@ -86,7 +86,7 @@ async def converse(talk: ChatSession) -> None:
 
 
 async def take(talk: ChatSession, text: str) -> bool:
-    """One line of the person: a command or a turn; whether it came to its end."""
+    """Run one line of input: a command or a turn. Returns whether it finished."""
     if not text:
         return True
     if not text.startswith("/"):
@@ -116,7 +116,7 @@ async def ask_person(question: ApprovalQuestion) -> ApprovalAnswer:
 
 
 def _shown(name: str, value: object) -> str:
-    """A command is shown whole: what is asked about must not hide behind its length."""
+    """Show a command completely: its length must not hide what needs approval."""
     return plain(str(value)) if name == "command" else _short(value)
 
 

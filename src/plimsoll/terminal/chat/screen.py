@@ -48,11 +48,11 @@ class Screen:
         self.on_escape: Callable[[], None] = lambda: None  # continue without the summary that is waited for
 
     def show(self, thing: RenderableType) -> None:
-        """Something that the person asked for."""
+        """Show output that the user asked for."""
         self.out.print(thing, highlight=False)
 
     def note(self, sentence: str, style: str = QUIET) -> None:
-        """Something that the person should know."""
+        """Show a notice."""
         # A file has no edge to fit into.
         self.beside.print(Text(plain(sentence), style), soft_wrap=not self.beside.is_terminal)
 
@@ -99,7 +99,7 @@ class Screen:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """The person is asked something in the middle of a turn."""
+        """Pause the output while the user answers a question."""
         self.end_text()
         yield
 
@@ -126,7 +126,7 @@ class LiveScreen(Screen):
             console=self.out, get_renderable=self._unfinished, auto_refresh=False, transient=True
         )
         self._live.start()
-        # Drawn from here and not from a thread of its own: two that draw at once erase each other's lines.
+        # Drawn here and not in a separate thread: two that draw at once erase each other's lines.
         self._drawing = asyncio.ensure_future(self._draw())
         self._echo = _without_echo(self.out)
 
@@ -156,7 +156,7 @@ class LiveScreen(Screen):
         was_live = self._live is not None
         self._stop()
         if sys.stdin.isatty():
-            # What was typed before the question was there is no answer to it.
+            # Discard input that was typed before the question.
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
         try:
             yield

@@ -22,7 +22,7 @@ BETWEEN = " · "
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the status line tells."""
+    """The values of the status line."""
 
     model: str
     used: int
@@ -40,7 +40,7 @@ def thousands(tokens: int) -> str:
 
 
 def start_lines(opened: OpenConversation, is_new: bool) -> list[str]:
-    """What a person should know before the first word."""
+    """The lines shown at startup."""
     conversation = opened.conversation
     session, line = conversation.session, conversation.agent.connection
     return [
@@ -81,7 +81,7 @@ def summary_line(characters: int) -> str:
 
 
 def tool_line(call: str, result: str, seconds: float, width: int) -> str:
-    """A tool call on one line that fits: the call gives way before its result does."""
+    """A tool call on one line; the call is shortened before its result."""
     end = f"  {seconds:.1f} s"
     room = max(10, width - cell_len(end) - cell_len("●  … "))
     said, told = " ".join(plain(call).split()), " ".join(plain(result).split())
@@ -91,7 +91,7 @@ def tool_line(call: str, result: str, seconds: float, width: int) -> str:
 
 
 def fitted(text: str, width: int) -> str:
-    """The text, cut with an ellipsis where it is wider."""
+    """The text, cut with an ellipsis if it is too wide."""
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, max(0, width - 1)).rstrip() + "…"

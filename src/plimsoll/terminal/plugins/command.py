@@ -138,7 +138,7 @@ def untrust(path: Path) -> None:
 
 
 def _folder(path: Path) -> Path:
-    """A folder as it was named; of an engine's name, the folder that it lies in."""
+    """The named folder, or the folder of the named engine."""
     named = [one for one in EngineChoice().catalogue.engines if one.name == str(path) and not one.obstacle]
     folders = [Path(one.source) for one in named if Path(one.source).is_dir()]
     return path if path.exists() or not folders else folders[0]

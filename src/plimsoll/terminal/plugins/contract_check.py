@@ -1,6 +1,6 @@
 """Runs the engine contract on a plugin's folder and shows the smallest conversation that breaks each property.
 
-The plugin's files of its own go to a folder that is thrown away, and no model is asked.
+The plugin gets a temporary home, and no model is called.
 """
 
 import os
@@ -21,7 +21,7 @@ class _Settings:
 
 
 def verdicts(path: Path, examples: int, home: Path) -> list[PropertyResult]:
-    """A verdict on each property; `PluginError` where the plugin cannot even be loaded."""
+    """The result of each property; raises `PluginError` if the plugin cannot be loaded."""
     make = engine_maker(path, home)
     make(ContractCase([]))
     return check_engine(make, examples)

@@ -16,7 +16,7 @@ KEY = "context.engine"
 
 
 class EngineChoice:
-    """One person's settings and plugins, read anew after each change."""
+    """The user's settings and plugins, reloaded after each change."""
 
     def __init__(self) -> None:
         self.home = plimsoll_home()
@@ -50,7 +50,7 @@ class EngineChoice:
         return self.loaded.settings.context.engine
 
     def use(self, name: str) -> tuple[str, ...]:
-        """Name an engine in the file, once it was tried; what to tell the person."""
+        """Load an engine, then set it in the file. Returns messages for the user."""
         settings = self.loaded.settings
         wanted = settings.model_copy(update={"context": settings.context.model_copy(update={"engine": name})})
         why = failed_plugins(wanted, os.environ, self.home, self.project).get((KEY, name))

@@ -14,7 +14,7 @@ ACTIVE, USABLE, BARRED = "●", "○", "×"
 
 
 def lists(found: Catalogue, active: str) -> Group:
-    """Engines, then general plugins, each with where it comes from and what it does."""
+    """Engines, then general plugins, each with its source and description."""
     using = found.serving(active)
     parts: list[RenderableType] = [Text("Context engines", "bold"), _table(found.engines, using)]
     if found.find(active) is None:

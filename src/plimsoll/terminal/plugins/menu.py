@@ -21,7 +21,7 @@ HOW_TO_READ = "↑ ↓ move · Esc back · set plugins.enabled in config.yaml to
 
 @dataclass(frozen=True, slots=True)
 class MenuItem:
-    """One line that can be chosen, what stands below it, and what choosing does."""
+    """One selectable line, its description, and its action."""
 
     title: str
     about: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Menu:
             self.told = str(error)
 
     def back(self) -> bool:
-        """One page up; False where there is none."""
+        """Go one page up; False if there is none."""
         self.told = ""
         if len(self.way) == 1:
             return False

@@ -29,7 +29,7 @@ _MARGIN = 9  # columns left of the text below an item, and one to its right
 
 
 def run_screen(menu: Menu) -> None:
-    """Show the menu until the person leaves it."""
+    """Show the menu until the user leaves it."""
     lines = FormattedTextControl(
         lambda: _body(menu, app.output.get_size().columns),
         focusable=True,
@@ -51,7 +51,7 @@ def run_screen(menu: Menu) -> None:
         style=_STYLE,
         full_screen=True,
     )
-    app.ttimeoutlen = 0.05  # Escape alone is a key here; nobody should wait for it
+    app.ttimeoutlen = 0.05  # Escape alone is a key here; do not wait for a sequence
     app.run()
 
 

@@ -1,10 +1,10 @@
 """`plimsoll sessions`: the subcommands for stored conversations.
 
-    list · show · search · export        look
-    fork · undo · pin · unpin            change what the model sees; what was said stays
-    import · delete                      bring in, throw away
+    list · show · search · export        read
+    fork · undo · pin · unpin            change what the model sees; the log stays
+    import · delete                      add, remove
 
-A session is named by its id or by a unique beginning of it.
+A session is named by its id or a unique prefix.
 """
 
 import json
@@ -264,7 +264,7 @@ def _console() -> Console:
 
 
 def _pages(blocks: Iterable[RenderableType]) -> None:
-    """Through the person's pager where there is a screen, as it comes where there is none."""
+    """Use the user's pager on a terminal; print directly otherwise."""
     page = conversation.MessagePage(_console())
     click.echo_via_pager(page.text(block) for block in blocks)
 

@@ -12,7 +12,7 @@ from plimsoll.archive import OPERATOR, Session
 from plimsoll.terminal.sessions.times import time_ago
 from plimsoll.terminal.tables import plain
 
-WIDE = 110  # columns from which on the title has one of its own
+WIDE = 110  # terminal width from which the title has its own column
 MODEL_WIDE, MODEL_NARROW = 28, 10
 BETWEEN = 3
 

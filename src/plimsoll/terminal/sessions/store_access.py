@@ -4,9 +4,8 @@
         session = access.run(access.store.session("20261115-09"))
         pins = access.run(access.archive_of(session).pins(session.id))
 
-Whoever runs these commands administers the archive, so a session is found whoever owns it, and is then
-worked on in the archive of its owner. Looking makes nothing: where there is no archive yet, a person is
-told how to begin one.
+These commands are administration: they find sessions of all owners and then use the owner's archive.
+Reading creates nothing; without an archive, the user sees how to create one.
 """
 
 import asyncio
@@ -42,7 +41,7 @@ class StoreAccess:
         return self.store.for_owner(OPERATOR)
 
     def archive_of(self, session: Session) -> Archive:
-        """The sessions of whoever owns this one."""
+        """The archive of a session's owner."""
         return self.store.for_owner(session.owner)
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -52,7 +51,7 @@ class StoreAccess:
 
 @contextmanager
 def open_store(*, create: bool = False) -> Iterator[StoreAccess]:
-    """The archive of the settings; with `create` it is made where there is none."""
+    """Open the configured archive; with `create`, create it if it does not exist."""
     loaded = load_settings()
     for notice in loaded.notices:
         click.echo(f"note: {notice}", err=True)
@@ -69,13 +68,13 @@ def open_store(*, create: bool = False) -> Iterator[StoreAccess]:
 
 
 def has_archive() -> bool:
-    """Whether anything was ever stored; of a server nobody is asked."""
+    """Whether the archive exists; assumed for a server."""
     path = archive_file(load_settings().settings.archive.url, plimsoll_home())
     return path is None or path.exists()
 
 
 def nothing_yet(path: Path | None = None) -> str:
-    """What to tell a person who has no sessions."""
+    """The message for a user without sessions."""
     where = f" in {path}" if path else ""
     return f"There are no sessions yet{where}. `plimsoll sessions import FILE` imports a conversation."
 
