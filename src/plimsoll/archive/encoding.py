@@ -120,6 +120,6 @@ def _pieces(message: Message) -> Iterator[str]:
         arguments = arguments_of(call)
         if not arguments:
             yield arguments_text(call)
-        # Decoded: in JSON text a line break is \\n, which nobody searches for.
+        # Decoded: in JSON text a line break is \n, which nobody searches for.
         for name, value in arguments.items():
             yield f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
