@@ -15,6 +15,8 @@ from plimsoll.models.cards import ModelCard
 
 def limiting_betas(header: str) -> tuple[str, ...]:
     """The prefixes of the betas in a header that change the limits of some model, in a fixed order."""
+    if not header:
+        return ()
     values = [value.strip() for value in header.split(",")]
     return tuple(
         beta["prefix"] for beta in _betas() if any(value.startswith(beta["prefix"]) for value in values)

@@ -77,7 +77,7 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
     if not isinstance(body, dict):
         told = f"The request's body must be an object, not {type(body).__name__}."
         raise Refused(400, "invalid_request_error", told)
-    if is_deeper(body, limits.depth):
+    if is_deeper(body, raw, limits.depth):
         told = f"The request's body is nested more than {limits.depth} levels deep (gateway.depth_limit)."
         raise Refused(400, "invalid_request_error", told)
     model = body.get("model")

@@ -54,7 +54,8 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self.url = b""
         self.most = config.h11_max_incomplete_event_size or DEFAULT_BYTES
-        self._head_bytes = 0
+        self._head_bytes = 0  # of requests whose headers are not complete
+        self._read_bytes = 0  # of the last read
         self._is_in_head = True
         self._head_seconds = head_seconds
         self._head_timer: asyncio.TimerHandle | None = None
@@ -70,17 +71,22 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        self._read_bytes = len(data)
         if self._is_in_head:
             self._head_bytes += len(data)
-            self._wait_for_head()  # the first bytes of a further request on this connection
         super().data_received(data)
-        if self._is_in_head and self._head_bytes > self.most and not self.transport.is_closing():
-            self._refuse(_TOO_LARGE)
+        if self._is_in_head and not self.transport.is_closing():
+            if self._head_bytes > self.most:
+                self._refuse(_TOO_LARGE)
+            elif self._head_bytes:
+                self._wait_for_head()  # the first bytes of a further request on this connection
 
     def on_headers_complete(self) -> None:
+        # A further request may begin in the middle of a read, whose bytes are then not counted as its own.
+        may_be_too_large = self._head_bytes + self._read_bytes > self.most
         self._is_in_head, self._head_bytes = False, 0
         self._stop_waiting()
-        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self.most:
+        if may_be_too_large and self._head_size() > self.most:
             raise _HeadTooLarge
         super().on_headers_complete()
 
@@ -96,10 +102,13 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers or ()) > self.most:
+        if self._head_size() > self.most:
             self._refuse(_TOO_LARGE)
         else:
             super().send_400_response(msg)
+
+    def _head_size(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers or ())
 
     def _wait_for_head(self) -> None:
         if self._head_timer is None:

@@ -23,8 +23,10 @@ def _counted(raw: bytes) -> int:
     return raw.count(b"[") + raw.count(b"{") + raw.count(b",")
 
 
-def is_deeper(body: object, most: int) -> bool:
-    """Whether a value has more lists and objects inside of each other than this."""
+def is_deeper(body: object, raw: bytes, most: int) -> bool:
+    """Whether a value, which `raw` was read as, has more lists and objects inside of each other than this."""
+    if raw.count(b"[") + raw.count(b"{") <= most:
+        return False
     level = [body] if isinstance(body, dict | list) else []
     for _ in range(most):
         level = [

@@ -13,10 +13,12 @@ import re
 import sys
 import time
 from collections.abc import Mapping
+from functools import lru_cache
 from logging.handlers import QueueHandler, QueueListener
 from typing import Any, TextIO
 
 from plimsoll.config.gateway import LogForm
+from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.watch.facts import Facts
 from plimsoll.secrets import redact
 
@@ -101,7 +103,7 @@ class JsonLines(logging.Formatter):
             told |= {"event": "message", "from": record.name, "message": record.getMessage()}
             if record.exc_info:
                 told["traceback"] = self.formatException(record.exc_info)
-        return _escaped(json.dumps(told, ensure_ascii=False, separators=(",", ":")))
+        return _escaped(jsontext.write(told).decode())
 
 
 class Sentences(logging.Formatter):
@@ -190,5 +192,9 @@ def start_log(form: LogForm, stream: TextIO | None = None) -> Log:
 
 
 def _moment(seconds: float) -> str:
-    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
-    return f"{whole}.{int(seconds % 1 * 1000):03d}Z"
+    return f"{_second(int(seconds))}.{int(seconds % 1 * 1000):03d}Z"
+
+
+@lru_cache(maxsize=4)
+def _second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
