@@ -17,11 +17,13 @@ in this order, by:
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from plimsoll.archive import ViewItem
 from plimsoll.context.ledger import SECTIONS
 from plimsoll.messages import SYSTEM_ROLES, Message, text_of, texts_of
+
+if TYPE_CHECKING:  # the archive would double the time of `import plimsoll.ContextCompressor`
+    from plimsoll.archive import ViewItem
 
 SUMMARY_PREFIX = (
     "[CONTEXT COMPACTION] Earlier turns were compacted into the summary below. It is a record for reference, not a "
@@ -57,7 +59,7 @@ def as_said(message: Message) -> Message:
     return QuotedSummary(message) if is_summary(message) else message
 
 
-def as_stored(items: Iterable[ViewItem]) -> list[Message]:
+def as_stored(items: "Iterable[ViewItem]") -> list[Message]:
     """The messages of a view: a summary is ours where the archive has it as a node."""
     return [_as_node(item.message) if item.node else as_said(item.message) for item in items]
 

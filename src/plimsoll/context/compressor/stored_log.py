@@ -3,9 +3,13 @@
 view   1  2  S  41  42'  43        left: 3 … 40        42' is a result made shorter, 42 its original
 """
 
-from plimsoll.archive.blocking import BlockingArchive
+from typing import TYPE_CHECKING
+
 from plimsoll.context.ledger import LoggedSource
 from plimsoll.messages import SYSTEM_ROLES, text_of
+
+if TYPE_CHECKING:
+    from plimsoll.archive.blocking import BlockingArchive
 
 MOST = 1_000  # messages that are read again; behind more of them a summary is taken by its words
 
@@ -13,7 +17,7 @@ MOST = 1_000  # messages that are read again; behind more of them a summary is t
 class StoredLog:
     """One session of an archive, for the thread in which an engine works."""
 
-    def __init__(self, archive: BlockingArchive, session: str) -> None:
+    def __init__(self, archive: "BlockingArchive", session: str) -> None:
         self._archive, self._session = archive, session
 
     def left(self, summary: str) -> LoggedSource | None:
