@@ -8,7 +8,7 @@ from conversing import MODEL, connection_to, toolbox
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plimsoll.agent import Compacted, CompactionRules, Compactor
+from plimsoll.agent import Compacted, CompactionRules, Compactor, compaction_record
 from plimsoll.archive import OPERATOR
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.context import ContextCompressor
@@ -103,6 +103,32 @@ def test_the_prepared_summary_is_kept_by_the_refit(tmp_path):
     assert run.event.ledger["summary"] == "model"
     assert engine.compression_count == 1
     assert run.sent.usage.prompt_tokens < THRESHOLD
+
+
+def test_what_a_prepared_summary_kept_is_counted_before_anybody_waits_for_it(monkeypatch):
+    counted = []
+    counts = compaction_record.ledger_of
+    monkeypatch.setattr(
+        compaction_record, "ledger_of", lambda *given: counted.append(given) or counts(*given)
+    )
+    view = [{"role": "system", "content": "You count crates."}]
+    view += [message for n in range(60) for message in turn(n, 60)]
+    newest = {"role": "user", "content": "And now?"}
+
+    async def compacted():
+        compactor = Compactor(
+            ContextCompressor(MODEL, WINDOW, summarizer=Writer()), CompactionRules(), lambda: 0.0
+        )
+        compactor.prepare(view, estimate_messages_tokens_rough(view))
+        await until_prepared(compactor)
+        assert len(counted) == 1
+        grown = [*view, newest]
+        return await compactor.compact(grown, estimate_messages_tokens_rough(grown), "threshold")
+
+    attempt = asyncio.run(compacted())
+    assert attempt.event.outcome == "compacted"
+    assert attempt.event.ledger["summary"] == "model"
+    assert len(counted) == 1
 
 
 @settings(max_examples=25, deadline=None)

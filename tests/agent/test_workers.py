@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from plimsoll.agent import Workers
+from plimsoll.agent.compaction_record import CompactionResult
 from plimsoll.agent.engine_host import EngineHost
 from plimsoll.agent.workers import NotReady, WorkerDied
 from plimsoll.context import ContextCompressor
@@ -65,7 +66,9 @@ def compressed(engine: ContextCompressor, workers: Workers | None, view: list[Me
     lighter, report = asyncio.run(host.compress(engine, view, 60, current_tokens=None))
     assert report is not None
     assert report.outcome == "compacted"
-    judged = asyncio.run(host.assess(view, lighter, "openai", report, 60))
+    found = asyncio.run(host.assessed(CompactionResult(lighter, report, 0.0), view, "openai", 60))
+    judged = found.judgement
+    assert judged is not None
     assert judged.refused == ""
     assert judged.after < judged.before
     return lighter

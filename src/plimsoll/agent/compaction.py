@@ -17,12 +17,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from plimsoll.agent.compaction_record import SummaryAccount, total_of
+from plimsoll.agent.compaction_record import CompactionResult, SummaryAccount, total_of
 from plimsoll.agent.engine_host import EngineHost, can_draft
 from plimsoll.agent.hooks import MUST, Guidance, Hooks
 from plimsoll.agent.plugin_calls import DeadlineExceeded, call_in_thread, error_text
 from plimsoll.agent.preparation import (
-    CompactionResult,
     PreparedCompaction,
     SharedPreparations,
     TokenCounts,
@@ -283,23 +282,23 @@ class Compactor:
         faults: list[str] = []
         for name, source in sources:
             try:
-                found = await source()
-                judged = await self.host.assess(view, found.messages, self.wire, found.report, seconds)
+                found = await self.host.assessed(await source(), view, self.wire, seconds)
             except DeadlineExceeded as hung:
                 faults.append(f"{name}: {hung}")
                 if name != "prepared" and self.host.is_built_in and len(sources) < _MOST_SOURCES:
                     # Only a model can have taken so long.
                     sources.append(self._plain(self.host.without_model(), view, tokens, focus, seconds))
                 continue
-            except (
-                Exception
-            ) as error:  # foreign code; whatever it raises or returns, the conversation goes on
+            except Exception as error:  # foreign code; the conversation goes on
                 faults.append(f"{name}: {error_text(error)}")
                 continue
-            if not judged.refused:
-                return replace(found, judgement=judged), self.host.hide("; ".join(faults))
+            assert found.judgement is not None
+            if not found.judgement.refused:
+                return found, self.host.hide("; ".join(faults))
             unchanged = found.report is not None and found.report.outcome == "unchanged"
-            faults.append(f"{name}: {found.report.reason if found.report and unchanged else judged.refused}")
+            faults.append(
+                f"{name}: {found.report.reason if found.report and unchanged else found.judgement.refused}"
+            )
         return None, self.host.hide("; ".join(faults))
 
     def _take_prepared(self, view: Sequence[Message], focus: str | None) -> PreparedCompaction | None:
@@ -368,7 +367,8 @@ class Compactor:
         spoken = await asyncio.shield(guidance)
         if spoken.veto:
             return CompactionResult(view, None, 0.0)
-        return await self._run(self.engine, view, tokens, spoken.focus, self.rules.deadline, watch)
+        found = await self._run(self.engine, view, tokens, spoken.focus, self.rules.deadline, watch)
+        return await self.host.assessed(found, view, self.wire, self.rules.deadline)
 
     async def _clear(
         self, engine: ContextCompressor, view: list[Message], seconds: float

@@ -126,15 +126,37 @@ class Assessment:
         return calibrate(self.before, tokens, overhead).counted(self.after)
 
 
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """What an engine returned, and how long it took."""
+
+    messages: list[Message]
+    report: CompactionReport | None
+    seconds: float
+    judgement: Assessment | None = None  # once the host has looked at it
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether the engine says that it changed anything."""
+        return self.report is not None and self.report.outcome == "compacted"
+
+
 def assess(
-    view: Sequence[Message], after: Sequence[Message], wire: Wire, report: CompactionReport | None
+    view: Sequence[Message],
+    after: Sequence[Message],
+    wire: Wire,
+    report: CompactionReport | None,
+    ledger: dict[str, Any] | None = None,
 ) -> Assessment:
-    """Look at a lighter view. Of 200,000 tokens this takes 150 ms, so it is not done on the event loop."""
+    """Look at a lighter view. Of 200,000 tokens this takes 150 ms, so it is not done on the event loop.
+
+    `ledger` is what it kept, where that is known already.
+    """
     before = weigh(view)
     refused = refusal(view, before, after, wire)
     if refused:
         return Assessment(refused, before, 0, {})
-    return Assessment("", before, weigh(after), ledger_of(view, after, report))
+    return Assessment("", before, weigh(after), ledger or ledger_of(view, after, report))
 
 
 def ledger_of(

@@ -14,10 +14,11 @@ import copy
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any, TypeGuard, TypeVar
 
-from plimsoll.agent.compaction_record import Assessment, assess
+from plimsoll.agent.compaction_record import Assessment, CompactionResult, assess
 from plimsoll.agent.isolation import assess_in_worker, draft_in_worker, is_isolatable
 from plimsoll.agent.plugin_calls import DeadlineExceeded, accepted_arguments, call_in_thread, error_text
 from plimsoll.agent.workers import CannotStart, Workers
@@ -234,23 +235,23 @@ class EngineHost:
                 return draft_in_worker(self.workers, engine, view, arguments)
         return engine.draft(view, **arguments)
 
-    async def assess(
-        self,
-        view: list[Message],
-        after: list[Message],
-        wire: Wire,
-        report: CompactionReport | None,
-        seconds: float,
-    ) -> Assessment:
-        """Look at what an engine made of a view; in a worker process where there are any."""
+    async def assessed(
+        self, found: CompactionResult, view: list[Message], wire: Wire, seconds: float
+    ) -> CompactionResult:
+        """Look at what an engine made of a view; in a worker process where there are any.
+
+        What was prepared has been looked at before. Its facts are not counted again, because somebody waits now.
+        """
+        after, report = found.messages, found.report
+        ledger = found.judgement.ledger if found.judgement else None
 
         def work() -> Assessment:
-            if self.workers is not None and _is_heavy(view):
+            if self.workers is not None and ledger is None and _is_heavy(view):
                 with suppress(CannotStart):
                     return assess_in_worker(self.workers, view, after, wire, report)
-            return assess(view, after, wire, report)
+            return assess(view, after, wire, report, ledger)
 
-        return await call_in_thread(work, seconds)
+        return replace(found, judgement=await call_in_thread(work, seconds))
 
     def retire(self, engine: ContextEngine, why: str) -> None:
         """Never use an engine again that hung: its thread cannot be ended and may still change its state."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from plimsoll.agent.compaction_record import Assessment, is_degraded
+from plimsoll.agent.compaction_record import CompactionResult, is_degraded
 from plimsoll.agent.engine_host import SUMMARY_SHARE, TOO_LONG, EngineHost, can_draft
 from plimsoll.agent.hooks import Guidance
 from plimsoll.agent.plugin_calls import call_in_thread
@@ -24,21 +24,6 @@ from plimsoll.context.gate import refusal
 from plimsoll.messages import Message, Wire
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 from plimsoll.providers.auxiliary.watch import SummaryWatch
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionResult:
-    """What an engine returned, and how long it took."""
-
-    messages: list[Message]
-    report: CompactionReport | None
-    seconds: float
-    judgement: Assessment | None = None  # once the host has looked at it
-
-    @property
-    def is_compacted(self) -> bool:
-        """Whether the engine says that it changed anything."""
-        return self.report is not None and self.report.outcome == "compacted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +140,8 @@ async def refitted(
     if has_changed and counted.expected(combined) > counted.roomy:
         smaller, refit = await draft(combined, counted.arguments(combined))
         if weigh(smaller) < weigh(combined):
-            return replace(
-                found, messages=smaller, report=_joined(found.report, refit, view, smaller, counted)
-            )
+            report = _joined(found.report, refit, view, smaller, counted)
+            return replace(found, messages=smaller, report=report, judgement=None)
     return replace(
         found, messages=combined, report=_joined(found.report, found.report, view, combined, counted)
     )
