@@ -20,7 +20,7 @@ from plimsoll.context.markers import (
     is_summary,
     newest_own_request,
 )
-from plimsoll.gateway.dropin.sight import system_with_note
+from plimsoll.dialects.anthropic.dialect import system_with_note
 from plimsoll.messages import text_of, validate
 
 HEADINGS = (

@@ -4,11 +4,21 @@ import json
 
 import pytest
 
-from plimsoll.dialects import ChatRequest, Finish, Reply, Start, ToolCallDelta, anthropic, openai
+from plimsoll.dialects import (
+    ANTHROPIC,
+    OPENAI,
+    ChatRequest,
+    Finish,
+    Reply,
+    Start,
+    ToolCallDelta,
+    anthropic,
+    openai,
+)
 from plimsoll.dialects.efforts import BUDGETS, effort_of, nearest_effort
 from plimsoll.dialects.request import Thinking
 from plimsoll.dialects.schemas import closed, is_strict
-from plimsoll.dialects.translation import for_anthropic, for_openai, left_out
+from plimsoll.dialects.translation import for_anthropic, for_openai
 from plimsoll.errors import InvalidConversation
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
@@ -195,12 +205,14 @@ def test_effort_is_a_budget_for_models_that_know_no_word_for_it():
         sent = to_anthropic(**body)
         assert "thinking" not in sent
         asked = openai.decode_request({"messages": [HELLO], **body})
-        assert "reasoning_effort" in left_out(asked, sent, "openai")
+        assert "thinking" in ANTHROPIC.unwritten(asked, sent)
+        assert OPENAI.field_name("thinking", asked) == "reasoning_effort"
 
 
 def test_what_a_model_does_not_take_is_named():
     asked = ChatRequest("gpt-5", (HELLO,), temperature=0.5, top_p=0.9, stop=("a", "b", "c", "d", "e"))
     body = openai.encode_request(for_openai(asked))
-    assert left_out(asked, body, "anthropic") == ["temperature", "top_p", "stop_sequences"]
+    left_out = [ANTHROPIC.field_name(field, asked) for field in OPENAI.unwritten(asked, body)]
+    assert left_out == ["temperature", "top_p", "stop_sequences"]
     many = openai.encode_request(for_openai(ChatRequest("gpt-4o", (HELLO,), stop=("a", "b", "c", "d", "e"))))
     assert many["stop"] == ["a", "b", "c", "d"]

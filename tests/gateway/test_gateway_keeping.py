@@ -11,6 +11,7 @@ import pytest
 from plimsoll.archive import OPERATOR, ArchiveStore, CompactionEvent, UsageRecord
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.context.markers import OwnSummary
+from plimsoll.dialects import ANTHROPIC
 from plimsoll.gateway.dropin.chain import chain_of, root_of
 from plimsoll.gateway.dropin.index import FILE_NAME, ChainIndex
 from plimsoll.gateway.dropin.keeping import Keeper
@@ -30,7 +31,7 @@ def seen(thread: Thread, said: list[dict[str, Any]]) -> Thread:
 
 
 def new_thread(said: list[dict[str, Any]]) -> Thread:
-    return seen(Thread("anthropic", (), OPERATOR), said)
+    return seen(Thread(ANTHROPIC, (), OPERATOR), said)
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from plimsoll.agent import Workers
 from plimsoll.archive import OPERATOR
 from plimsoll.context.markers import QuotedSummary
+from plimsoll.dialects import OPENAI, dialect_named
 from plimsoll.gateway.dropin import analysis
 from plimsoll.gateway.dropin.analysis import assembled, frame_of, pieces_of
 from plimsoll.gateway.dropin.body_reader import MODULE, BodyReader
@@ -242,7 +243,7 @@ def test_a_large_body_is_refused_in_the_same_words_wherever_it_is_read(
         parse_body(raw, Limits())
     for reader in (BodyReader(workers), BodyReader()):
         with pytest.raises(Refused) as there:
-            asyncio.run(reader.read(raw, "openai", ROOT, Limits()))
+            asyncio.run(reader.read(raw, OPENAI, ROOT, Limits()))
         assert there.value.args == here.value.args
         assert (there.value.status, there.value.kind) == (status, here.value.kind)
         reader.close()
@@ -275,24 +276,25 @@ messages = st.builds(
 leads = st.sampled_from([[], [{"role": "system", "content": "Be brief."}]])
 
 
-@pytest.mark.parametrize("dialect", ["openai", "anthropic"])
+@pytest.mark.parametrize("name", ["openai", "anthropic"])
 @given(lead=leads, said=st.lists(messages, max_size=12), size=st.integers(1, 5))
 def test_a_body_in_pieces_is_the_body_with_what_the_event_loop_would_find_in_it(
-    dialect: Any, lead: list[Any], said: list[Any], size: int
+    name: str, lead: list[Any], said: list[Any], size: int
 ) -> None:
-    system = {"messages": [*lead, *said]} if dialect == "openai" else {"system": lead, "messages": said}
+    dialect = dialect_named(name)
+    system = {"messages": [*lead, *said]} if name == "openai" else {"system": lead, "messages": said}
     body = {"model": "m", **system, "tools": [{"name": "look", "input_schema": {"type": "object"}}]}
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(analysis, "GROUP_MESSAGES", size)
         pieces = list(pieces_of(dialect, ROOT, Limits(), json.dumps(body).encode()))
-    found, known = assembled(pieces)
+    found, known = assembled(dialect, pieces)
     assert found == body
     assert list(found) == list(body)
     here = Inquiry(dialect, b"", body, (), OPERATOR)
     assert known is not None
     assert known.frame == frame_of(dialect, here.lead, here.tools)
     one, other = (Thread(dialect, here.lead, OPERATOR) for _ in range(2))
-    one.extend(here.said, chain_of(ROOT, here.said))
+    one.extend(here.said, chain_of(ROOT, map(dialect.unmarked, here.said)))
     other.extend(Inquiry(dialect, b"", found, (), OPERATOR).said, known.chain, known)
     assert (one.chain, one.ends, one.log, one.tokens) == (other.chain, other.ends, other.log, other.tokens)
     assert [type(m) for m in one.log] == [type(m) for m in other.log]
@@ -304,7 +306,7 @@ def test_a_quoted_summary_is_still_known_as_one_when_a_worker_read_it(workers: W
     )
     raw = json.dumps({"messages": [{"role": "user", "content": said}]}).encode()
     reader = BodyReader(workers)
-    body, known = asyncio.run(reader.read(raw, "openai", ROOT, Limits()))
+    body, known = asyncio.run(reader.read(raw, OPENAI, ROOT, Limits()))
     reader.close()
     assert known is not None
     assert known.canonical == [body["messages"]]

@@ -12,7 +12,8 @@ from gateway_server import RunningGateway, settings_for
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from plimsoll.gateway.dropin.output_limits import PromptSize, answer_limit, fitted_budget
+from plimsoll.dialects.answer_limits import fitted_budget
+from plimsoll.gateway.dropin.output_limits import PromptSize, answer_limit
 from plimsoll.gateway.dropin.windows import ModelFacts
 from plimsoll.models import ModelCard, card_for, estimate_tokens
 from plimsoll.testing.scripted_server import ScriptedServer

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.archive import OPERATOR, ViewItem
+from plimsoll.dialects import ANTHROPIC
 from plimsoll.gateway.dropin.chain import chain_of, root_of
 from plimsoll.gateway.dropin.sight import Sight, make_sight
 from plimsoll.gateway.dropin.thread import Thread
@@ -35,7 +36,7 @@ def test_markers_and_the_two_ways_to_write_a_text_do_not_change_a_chain(
     history: list[dict[str, Any]], data: st.DataObject
 ) -> None:
     moved = [marked(message) if data.draw(st.booleans()) else message for message in history]
-    assert chain_of(ROOT, history) == chain_of(ROOT, moved)
+    assert chain_of(ROOT, history) == chain_of(ROOT, map(ANTHROPIC.unmarked, moved))
 
 
 @given(histories, histories)
@@ -63,7 +64,7 @@ def test_callers_dialects_and_names_have_chains_of_their_own() -> None:
 def test_the_longest_known_beginning_is_found(known: list[list[Any]], asked: list[Any]) -> None:
     threads = Threads(100, 10**9, lambda _thread: None)
     for history in known:
-        thread = Thread("anthropic", (), OPERATOR)
+        thread = Thread(ANTHROPIC, (), OPERATOR)
         thread.extend(history, chain_of(ROOT, history))
         threads.keep(thread, 1)
     chain = chain_of(ROOT, asked)
@@ -82,7 +83,7 @@ def test_what_is_remembered_stays_within_its_bounds(uses: list[tuple[list[Any], 
     forgotten: list[Thread] = []
     threads = Threads(4, 100, forgotten.append)
     for history, weight in uses:
-        thread = Thread("anthropic", (), OPERATOR)
+        thread = Thread(ANTHROPIC, (), OPERATOR)
         thread.extend(history, chain_of(ROOT, history))
         threads.keep(thread, weight)
         assert len(threads) <= 4
@@ -94,11 +95,11 @@ def test_what_is_remembered_stays_within_its_bounds(uses: list[tuple[list[Any], 
 
 @given(histories, st.data())
 def test_a_fork_knows_the_shared_beginning_and_nothing_else(history: list[Any], data: st.DataObject) -> None:
-    thread = Thread("anthropic", (), OPERATOR)
+    thread = Thread(ANTHROPIC, (), OPERATOR)
     thread.extend(history, chain_of(ROOT, history))
     wire = data.draw(st.integers(0, len(history)))
     fork = thread.fork(wire)
-    again = Thread("anthropic", (), OPERATOR)
+    again = Thread(ANTHROPIC, (), OPERATOR)
     again.extend(history[:wire], chain_of(ROOT, history[:wire]))
     assert (fork.chain, fork.ends, fork.log, fork.tokens) == (
         again.chain,
@@ -113,7 +114,7 @@ def test_a_sight_sends_what_was_left_alone_as_the_client_has_it(
     history: list[Any], data: st.DataObject
 ) -> None:
     """Drop a run of messages for a summary: everything else is the client's own object, in its order."""
-    thread = Thread("anthropic", (), OPERATOR)
+    thread = Thread(ANTHROPIC, (), OPERATOR)
     thread.extend(history, chain_of(ROOT, history))
     first = data.draw(st.integers(0, len(thread.log)))
     last = data.draw(st.integers(first, len(thread.log)))
@@ -124,11 +125,11 @@ def test_a_sight_sends_what_was_left_alone_as_the_client_has_it(
     summary = ViewItem({"role": "user", "content": "[summary]"}, 3, node="n:1")
     kept = [*items[:first], summary, *items[last:]]
     sight = make_sight(
-        kept, thread.ends, 0, len(thread.log), number=1, dialect="anthropic", model="claude-sonnet-4.5"
+        kept, thread.ends, 0, len(thread.log), number=1, dialect=ANTHROPIC, model="claude-sonnet-4.5"
     )
     later = [*history, {"role": "assistant", "content": "more"}, {"role": "user", "content": "and more"}]
     for said in (history, later):
-        sent = sight.messages_for(said, "anthropic")
+        sent = sight.messages_for(said, ANTHROPIC)
         own = [message for message in sent if not any(message is one for one in said)]
         assert json.dumps(own).count("[summary]") == 1
         assert [m for m in sent if any(m is one for one in said)] == [*said[:first], *said[last:]]
@@ -184,7 +185,7 @@ def test_usage_is_read_from_a_stream_however_it_is_cut(size: int) -> None:
         b'event: content_block_delta\ndata: {"type":"content_block_delta","delta":{"text":"\\"usage\\""}}\n\n'
         b'event: message_delta\ndata: {"type":"message_delta","usage":{"output_tokens":12}}\n\n'
     )
-    watch = UsageWatch("anthropic")
+    watch = UsageWatch(ANTHROPIC)
     for start in range(0, len(stream), size):
         watch.feed(stream[start : start + size])
     usage = watch.usage()

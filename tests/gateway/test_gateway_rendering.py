@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.archive import OPERATOR
+from plimsoll.dialects import ANTHROPIC
+from plimsoll.dialects.interfaces import Rendered
 from plimsoll.gateway.dropin.chain import chain_of, root_of
-from plimsoll.gateway.dropin.rendering import Rendered, beginning_of, rendered_whole
+from plimsoll.gateway.dropin.rendering import beginning_of, rendered_whole
 from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.edge import jsontext
 
@@ -54,24 +56,24 @@ def seen(rendered: Rendered) -> list[Any]:
 def test_what_is_added_piece_by_piece_is_what_is_rendered_whole(
     said: list[dict[str, Any]], data: st.DataObject
 ) -> None:
-    thread = Thread("anthropic", LEAD, OPERATOR)
+    thread = Thread(ANTHROPIC, LEAD, OPERATOR)
     chain = chain_of(root_of(b"somebody", "anthropic"), said)
-    beginning = beginning_of({"messages": said, "tools": TOOLS}, LEAD, b"key", None)
+    beginning = beginning_of(ANTHROPIC, {"messages": said, "tools": TOOLS}, LEAD, b"key", None)
     place = 0
     while place < len(said):
         place = data.draw(st.integers(place + 1, len(said)))
         # Each request is read anew: what is known is known by its words.
         sent = json.loads(json.dumps(said[:place]))
         thread.extend(sent, chain[:place])
-        whole = rendered_whole({"messages": sent, "tools": TOOLS}, LEAD)
+        whole = rendered_whole(ANTHROPIC, {"messages": sent, "tools": TOOLS}, LEAD)
         assert seen(beginning.rendered(thread.log, thread.ends, place)) == seen(whole)
     back = data.draw(st.integers(1, len(said)))
     fork, other = thread.fork(back), [*said[:back], *exchange(99, 1, "another way")]
     fork.extend(other, chain_of(root_of(b"somebody", "anthropic"), other))
-    whole = rendered_whole({"messages": other, "tools": TOOLS}, LEAD)
+    whole = rendered_whole(ANTHROPIC, {"messages": other, "tools": TOOLS}, LEAD)
     assert seen(beginning.fork().rendered(fork.log, fork.ends, len(other))) == seen(whole)
     again = beginning.rendered(thread.log, thread.ends, len(said))
-    assert seen(again) == seen(rendered_whole({"messages": said, "tools": TOOLS}, LEAD))
+    assert seen(again) == seen(rendered_whole(ANTHROPIC, {"messages": said, "tools": TOOLS}, LEAD))
 
 
 values = st.recursive(

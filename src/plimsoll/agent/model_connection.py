@@ -33,7 +33,6 @@ from plimsoll.secrets import masked
 Emit = Callable[[Event], None]
 # Room in somebody's limits for one request: tokens of its prompt, and the most of its reply.
 Reserve = Callable[[ModelCard, int, int], AbstractAsyncContextManager[None]]
-_API_MODES = {"openai": "chat_completions", "anthropic": "anthropic_messages"}  # as plugins know them
 
 
 @dataclass(slots=True)
@@ -143,7 +142,7 @@ class ModelConnection:
             "base_url": endpoint.base_url,
             "api_key": endpoint.key or "",
             "provider": endpoint.provider,
-            "api_mode": _API_MODES[endpoint.dialect],
+            "api_mode": endpoint.wire.api_mode,
         }
 
     def hide(self, text: str) -> str:

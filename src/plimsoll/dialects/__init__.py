@@ -1,16 +1,27 @@
 """Wire formats: canonical (OpenAI-chat dicts) ⇄ OpenAI chat completions, canonical ⇄ Anthropic messages. Pure.
 
-    client of a provider      encode_request · decode_reply · StreamDecoder
-    server for a client       decode_request · encode_reply · StreamEncoder
+    client of a provider      encode_request · decode_reply · decoder
+    server for a client       decode_request · encode_reply · encoder
 
-Both `dialects.openai` and `dialects.anthropic` offer these names, so that what
-is written for one serves for the other.
+A `Dialect` is an object that offers these and everything else that differs between wire formats. Code outside of this
+package asks the object and never compares its name.
 """
 
 from plimsoll.dialects import anthropic, openai
 from plimsoll.dialects.anthropic import decode_anthropic_conversation, encode_anthropic_conversation
 from plimsoll.dialects.collect import Collector, collect
+from plimsoll.dialects.dialect import Dialect
 from plimsoll.dialects.finish import FinishReason
+from plimsoll.dialects.registry import (
+    ANTHROPIC,
+    OPENAI,
+    dialect_at,
+    dialect_named,
+    dialect_of,
+    dialects,
+    key_headers,
+    register_dialect,
+)
 from plimsoll.dialects.reply import (
     BlockDelta,
     BlockEnd,
@@ -33,12 +44,15 @@ from plimsoll.dialects.thinking import drop_bound_thinking, illegal_edits
 from plimsoll.dialects.usage import Usage, usage_from_anthropic, usage_from_openai
 
 __all__ = [
+    "ANTHROPIC",
+    "OPENAI",
     "BlockDelta",
     "BlockEnd",
     "ChatRequest",
     "CitationDelta",
     "Collector",
     "Delta",
+    "Dialect",
     "Failure",
     "Finish",
     "FinishReason",
@@ -59,10 +73,16 @@ __all__ = [
     "anthropic",
     "collect",
     "decode_anthropic_conversation",
+    "dialect_at",
+    "dialect_named",
+    "dialect_of",
+    "dialects",
     "drop_bound_thinking",
     "encode_anthropic_conversation",
     "illegal_edits",
+    "key_headers",
     "openai",
+    "register_dialect",
     "usage_from_anthropic",
     "usage_from_openai",
 ]

@@ -7,7 +7,7 @@
     user                                      →   metadata.user_id
 
 What is not here is the same in the canonical request. `mapping.toml` has every field, those without an equivalent
-too. What this model does not take is told by `left_out`, from the body that was written.
+too. `Dialect.unwritten` names what the model does not take, from the body that was written.
 """
 
 from collections.abc import Iterable
@@ -15,9 +15,9 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from plimsoll.dialects.anthropic import rules_for
+from plimsoll.dialects.anthropic.rules import rules_for
 from plimsoll.dialects.blocks.assistant import THINKING_TYPES, is_signed
-from plimsoll.dialects.efforts import BUDGETS, LEAST_BUDGET, effort_of
+from plimsoll.dialects.efforts import BUDGETS, LEAST_BUDGET
 from plimsoll.dialects.request import ChatRequest, Thinking, Tool, ToolChoice
 from plimsoll.dialects.schemas import closed, is_strict
 from plimsoll.errors import InvalidConversation
@@ -65,23 +65,6 @@ def for_openai(request: ChatRequest) -> ChatRequest:
         answer = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
         own["response_format"] = {"type": "json_schema", "json_schema": answer}
     return replace(request, stop=request.stop[:MOST_STOPS], extra={"openai": own} if own else {})
-
-
-def left_out(request: ChatRequest, body: dict[str, Any], client: str) -> list[str]:
-    """The fields of the client's dialect that the model does not take: asked for, and not in the body written."""
-    named = {"temperature": request.temperature, "top_p": request.top_p}
-    missing = [name for name, value in named.items() if value is not None and name not in body]
-    if client == "anthropic":
-        if len(request.stop) > len(body.get("stop") or ()):
-            missing.append("stop_sequences")
-        if effort_of(request.thinking) not in (None, "none") and "reasoning_effort" not in body:
-            has_word = request.thinking is not None and request.thinking.effort is not None
-            missing.append("output_config.effort" if has_word else "thinking")
-        return missing
-    effort = request.thinking.effort if request.thinking else None
-    if effort and "thinking" not in body and "effort" not in (body.get("output_config") or {}):
-        missing.append("reasoning_effort")
-    return missing
 
 
 def has_legacy_functions(body: dict[str, Any]) -> bool:

@@ -34,6 +34,7 @@ from plimsoll.archive.open_archive import open_archive
 from plimsoll.assembly import build_compressor, card_of, open_auxiliary
 from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.context import ContextEngine
+from plimsoll.dialects import dialect_of, dialects
 from plimsoll.errors import UserError
 from plimsoll.gateway.access.door import Door
 from plimsoll.gateway.access.front import front
@@ -51,7 +52,7 @@ from plimsoll.gateway.dropin.planning import Planner
 from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.dropin.threads import Threads
 from plimsoll.gateway.dropin.windows import Windows
-from plimsoll.gateway.edge.answers import dialect_of, error_body
+from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.body import Send
 from plimsoll.gateway.messaging.accounts import Messaging, open_messaging
 from plimsoll.gateway.sessions.desk import SessionDesk
@@ -243,11 +244,21 @@ def build_app(
 
     listed, reader = Models(lambda: within.open_desk), lambda: within.reader
     routes = [
-        _drop_in("/v1/chat/completions", Endpoint("openai", limits, reader, within.answer, finishes)),
-        _drop_in("/v1/messages", Endpoint("anthropic", limits, reader, within.answer, finishes)),
-        _drop_in("/v1/messages/count_tokens", Endpoint("anthropic", limits, reader, within.count)),
-        Route("/v1/models", listed, methods=["GET"]),
-        Route("/v1/models/{name:path}", listed, methods=["GET"]),
+        *(
+            Route(path, Endpoint(dialect, limits, reader, within.answer, finishes), methods=["POST"])
+            for dialect in dialects()
+            for path in dialect.answer_paths
+        ),
+        *(
+            Route(dialect.count_path, Endpoint(dialect, limits, reader, within.count), methods=["POST"])
+            for dialect in dialects()
+            if dialect.count_path
+        ),
+        *(
+            Route(path, listed, methods=["GET"])
+            for shared in dict.fromkeys(dialect.models_path for dialect in dialects())
+            for path in (shared, shared + "/{name:path}")
+        ),
         *session_routes(lambda: within.open_session_desk, limits),
         *watch_routes(
             Readiness({"archive": within.archive_answers, "upstream": within.upstream_is_known}),
@@ -262,10 +273,6 @@ def build_app(
     )
     app.state.gateway = within
     return app
-
-
-def _drop_in(path: str, endpoint: Endpoint) -> Route:
-    return Route(path, endpoint, methods=["POST"])
 
 
 def app_from_config(gateway: GatewaySettings) -> Starlette:
@@ -291,14 +298,14 @@ async def _refused(request: Request, error: Exception) -> Response:
         405: f"{request.url.path} does not take {request.method}.",
     }
     detail = told.get(status, str(error))
-    body = error_body(dialect, status, detail)
+    body = jsontext.write(dialect.error_body(status, detail))
     return refused(request.url.path, status, detail) or Response(body, status, media_type="application/json")
 
 
 async def _broke(request: Request, _error: Exception) -> Response:
     dialect = dialect_of(request.url.path, request.headers.raw)
     detail = "The gateway failed on this request; its log says why."
-    body = error_body(dialect, 500, detail)
+    body = jsontext.write(dialect.error_body(500, detail))
     return refused(request.url.path, 500, detail) or Response(body, 500, media_type="application/json")
 
 

@@ -9,7 +9,7 @@ are those that its messages would break once encoded. An empty list is valid.
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,18 +37,18 @@ class Violation:
 
 def validate(messages: Sequence[Message], wire: Wire = "openai") -> list[Violation]:
     """Every violation in order of index; an empty list means that the provider accepts the conversation."""
-    if wire not in ("openai", "anthropic"):
+    rules = _RULES.get(wire)
+    if rules is None:
         raise ValueError(f"wire must be 'openai' or 'anthropic', not {wire!r}")
-    return sorted(_violations(messages, wire), key=lambda violation: violation.index)
+    return sorted(_violations(messages, rules), key=lambda violation: violation.index)
 
 
-def _violations(messages: Sequence[Message], wire: Wire) -> Iterator[Violation]:
+def _violations(messages: Sequence[Message], rules: "_WireRules") -> Iterator[Violation]:
     for index, message in enumerate(messages):
         yield from _shape(index, message)
     readable = [message if isinstance(message, dict) else {} for message in messages]
     yield from _pairs(readable)
-    if wire == "anthropic":
-        yield from _anthropic(readable)
+    yield from rules.added(readable)
 
 
 def _shape(index: int, message: Any) -> Iterator[Violation]:
@@ -157,3 +157,18 @@ def _anthropic_call(index: int, call: dict[str, Any]) -> Iterator[Violation]:
         is_object = False
     if not is_object:
         yield Violation(index, "bad_arguments", f"arguments of call {call.get('id')!r} are not a JSON object")
+
+
+def _nothing_more(_messages: Sequence[Message]) -> Iterator[Violation]:
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class _WireRules:
+    """The rules of one wire format, on top of those that all have."""
+
+    name: Wire
+    added: Callable[[Sequence[Message]], Iterator[Violation]]
+
+
+_RULES = {one.name: one for one in (_WireRules("openai", _nothing_more), _WireRules("anthropic", _anthropic))}

@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
-
-Dialect = Literal["openai", "anthropic"]
-Sent = Literal["bearer", "x-api-key"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +18,7 @@ class KeyVariable:
     """An environment variable that may hold a key, and the header that carries it."""
 
     variable: str
-    sent: Sent = "bearer"
+    sent: str = "bearer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +27,7 @@ class ProviderFacts:
 
     name: str
     title: str
-    dialect: Dialect
+    dialect: str
     base_url: str
     addresses: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()

@@ -16,11 +16,12 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from plimsoll.dialects import ChatRequest, Delta, Reply, Usage
+from plimsoll.dialects.interfaces import ReplyDecoder
 from plimsoll.errors import ProviderError
 from plimsoll.providers.endpoint import Endpoint
 from plimsoll.providers.retry import Retries
 from plimsoll.providers.spending import estimated_prompt, has_begun, used_so_far
-from plimsoll.providers.wire import Decoder, Timeouts, Wire
+from plimsoll.providers.wire import Timeouts, Wire
 
 Wasted: TypeAlias = Callable[[Usage], None]  # told what an attempt used that came to nothing
 
@@ -147,7 +148,7 @@ class ReplyStream:
     def __init__(
         self, client: Client, request: ChatRequest, deadline: float | None, wasted: Wasted | None = None
     ) -> None:
-        self._decoder: Decoder | None = None
+        self._decoder: ReplyDecoder | None = None
         self._steps = client._steps(self, request, deadline, wasted)
 
     @property
@@ -174,7 +175,7 @@ class ReplyStream:
         await self._steps.aclose()
 
 
-def _tell_wasted(wasted: Wasted | None, request: ChatRequest, decoder: Decoder) -> None:
+def _tell_wasted(wasted: Wasted | None, request: ChatRequest, decoder: ReplyDecoder) -> None:
     reply = decoder.reply()
     if wasted is not None and has_begun(reply):
         wasted(used_so_far(reply, estimated_prompt(request)))

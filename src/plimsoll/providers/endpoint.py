@@ -8,12 +8,11 @@ The key is in no `repr`, and leaves only in the header of a request.
 import re
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
+from plimsoll.dialects import Dialect, dialect_named
 from plimsoll.errors import UserError
-from plimsoll.providers.catalogue import Dialect, Sent
 
-_PATHS: dict[Dialect, str] = {"openai": "/chat/completions", "anthropic": "/v1/messages"}
 _LONG_CONTEXT = re.compile(r"\[1m\]$", re.IGNORECASE)
 LONG_CONTEXT_HEADER = ("anthropic-beta", "context-1m-2025-08-07")
 
@@ -24,11 +23,11 @@ class Endpoint:
 
     provider: str
     base_url: str
-    dialect: Dialect
+    dialect: str  # its name; `wire` is the dialect itself
     key: str | None = field(default=None, repr=False)
     model: str = ""
     headers: tuple[tuple[str, str], ...] = ()
-    sent: Sent = "bearer"  # the header that carries the key
+    sent: str = "bearer"  # the header that carries the key
 
     def __post_init__(self) -> None:
         if self.key is not None and not (
@@ -45,14 +44,17 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """The address that requests are sent to."""
-        parts = urlsplit(self.base_url)
-        path = parts.path.rstrip("/").removesuffix(_PATHS[self.dialect])
-        if self.dialect == "anthropic":
-            path = path.removesuffix("/v1")
-        elif not path:
-            path = "/v1"  # people write the host alone, and every compatible server has its wire there
-        return urlunsplit((parts.scheme, parts.netloc, path + _PATHS[self.dialect], parts.query, ""))
+        """The address that requests for its model are sent to."""
+        return self.url_for(is_stream=False)
+
+    def url_for(self, *, is_stream: bool) -> str:
+        """The same for a reply that is streamed or not."""
+        return self.wire.url(self.base_url, self.model, is_stream)
+
+    @property
+    def wire(self) -> Dialect:
+        """The dialect that is spoken there."""
+        return dialect_named(self.dialect)
 
     @property
     def place(self) -> str:

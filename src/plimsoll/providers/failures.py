@@ -15,6 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from plimsoll.dialects import Dialect
 from plimsoll.errors import ProviderError
 from plimsoll.providers.printable import one_line
 from plimsoll.providers.retry import duration, retry_after
@@ -106,16 +107,19 @@ def classify(
     model: str = "",
     secrets: Iterable[str] = (),
     now: float = 0.0,
+    dialect: Dialect | None = None,
 ) -> ProviderError:
-    """The error that an answer amounts to; `now` is the time of day, for dates in Retry-After."""
+    """The error that an answer amounts to; `now` is the time of day, for dates in Retry-After.
+
+    `dialect` knows what the fields of an error are called where they have other names than usual.
+    """
     text = (body if isinstance(body, str) else body.decode("utf-8", "replace"))[:_LONGEST_BODY]
-    found = list(_leaves(_parsed(text), 0))
+    data = _parsed(text)
+    found = list(_leaves(dialect.error_fields(data) if dialect else data, 0))
     words = "\n".join(value for _, value in found) or text
     status = _status(status, found)
     kind, numbers = _match(status, words)
-    numbers |= {
-        _NUMBERS[key]: value for key, value in _numbers(_parsed(text)) if _NUMBERS[key] not in numbers
-    }
+    numbers |= {_NUMBERS[key]: value for key, value in _numbers(data) if _NUMBERS[key] not in numbers}
     said = Said(
         provider=provider,
         model=model,

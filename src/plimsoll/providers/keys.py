@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
+from plimsoll.dialects import dialect_at
 from plimsoll.errors import MissingKey, SettingError
 from plimsoll.models.settings import Endpoint as Address
 from plimsoll.models.settings import ModelSettings
-from plimsoll.providers.catalogue import Dialect, ProviderFacts, Sent, provider_at, providers
+from plimsoll.providers.catalogue import ProviderFacts, provider_at, providers
 from plimsoll.providers.endpoint import Endpoint, is_loopback, is_private, model_at
 
 ANYBODY = "PLIMSOLL_API_KEY"  # for an address that is no provider's
@@ -30,7 +31,7 @@ class FoundKey:
 
     variable: str
     value: str = field(repr=False)
-    sent: Sent = "bearer"
+    sent: str = "bearer"
 
 
 def find_key(facts: ProviderFacts, environ: Mapping[str, str]) -> FoundKey | None:
@@ -70,7 +71,7 @@ def custom_endpoint(settings: ModelSettings, environ: Mapping[str, str]) -> tupl
     endpoint = Endpoint(
         provider=facts.name if facts else settings.provider if settings.provider != "auto" else "custom",
         base_url=address,
-        dialect=_dialect(address, facts),
+        dialect=facts.dialect if facts else dialect_at(address).name,
         key=key.value if key else None,
         model=model or (facts.model if facts else None) or "",
         headers=(*(facts.headers if facts else ()), *headers),
@@ -91,17 +92,6 @@ def _key_for_anybody(
         if value:
             return FoundKey(variable, value)
     return None
-
-
-def _dialect(address: str, facts: ProviderFacts | None) -> Dialect:
-    if facts is not None:
-        return facts.dialect
-    # Several providers offer Anthropic's wire beside OpenAI's, under this path.
-    return (
-        "anthropic"
-        if urlsplit(address).path.rstrip("/").endswith(("/anthropic", "/v1/messages"))
-        else "openai"
-    )
 
 
 def _checked(variable: str, value: str) -> str:

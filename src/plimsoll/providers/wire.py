@@ -16,12 +16,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from types import ModuleType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import httpx
 
-from plimsoll.dialects import ChatRequest, Delta, Failure, Reply, SseEvent, SseParser, anthropic, openai
+from plimsoll.dialects import ChatRequest, Delta, Failure, Reply, SseEvent, SseParser
+from plimsoll.dialects.interfaces import ReplyDecoder
 from plimsoll.errors import BrokenReply, MalformedReply, ProviderError, ProviderTimeout
 from plimsoll.providers.endpoint import Endpoint
 from plimsoll.providers.failures import classify
@@ -31,8 +31,6 @@ from plimsoll.providers.substance import holds_something, is_substance
 from plimsoll.secrets import masked
 
 T = TypeVar("T")
-Decoder: TypeAlias = openai.StreamDecoder | anthropic.StreamDecoder
-_DIALECTS: dict[str, ModuleType] = {"openai": openai, "anthropic": anthropic}
 _ERROR_BYTES = 64_000
 _LAST_CHUNK = 1.0  # seconds to wait for the end of a stream that has said that it is over
 
@@ -59,7 +57,7 @@ class Wire:
     ) -> None:
         self._endpoint, self._timeouts = endpoint, timeouts
         self._clock, self._wall_clock = clock, wall_clock
-        self._dialect = _DIALECTS[endpoint.dialect]
+        self._dialect = endpoint.wire
         self._http = httpx.AsyncClient(
             timeout=httpx.Timeout(None, connect=timeouts.connect),
             verify=endpoint.url.startswith(
@@ -72,10 +70,9 @@ class Wire:
         """Close every connection."""
         await self._http.aclose()
 
-    def decoder(self) -> Decoder:
+    def decoder(self) -> ReplyDecoder:
         """A decoder for one streamed reply."""
-        made: Decoder = self._dialect.StreamDecoder()
-        return made
+        return self._dialect.decoder()
 
     async def ask(self, request: ChatRequest, ends: float | None) -> Reply:
         """The whole reply."""
@@ -83,7 +80,7 @@ class Wire:
         async with self._answer(replace(request, stream=False), self._timeouts.whole_reply, ends) as response:
             data = await self._whole(response, asked, ends)
         try:
-            reply: Reply = self._dialect.decode_reply(data)
+            reply = self._dialect.decode_reply(data)
         except MalformedReply as error:
             raise self._error("broken", str(error)) from None
         if not holds_something(reply):
@@ -91,7 +88,7 @@ class Wire:
         return reply
 
     async def stream(
-        self, request: ChatRequest, decoder: Decoder, ends: float | None
+        self, request: ChatRequest, decoder: ReplyDecoder, ends: float | None
     ) -> AsyncGenerator[Delta, None]:
         """The steps of the reply; the first to come out is a piece of the answer, or the end of one without."""
         held: list[Delta] | None = []
@@ -117,7 +114,7 @@ class Wire:
             yield earlier
 
     async def _steps(
-        self, response: httpx.Response, decoder: Decoder, asked: float, ends: float | None
+        self, response: httpx.Response, decoder: ReplyDecoder, asked: float, ends: float | None
     ) -> AsyncGenerator[Delta, None]:
         """The steps of a reply, whether it is streamed or comes in one piece."""
         if "json" in response.headers.get("content-type", ""):
@@ -140,12 +137,12 @@ class Wire:
             data = json.loads(body)
         except (ValueError, RecursionError):
             raise self._error("broken", f"not JSON: {body[:200].decode('utf-8', 'replace')}") from None
-        if isinstance(data, dict) and data.get("error"):
+        if isinstance(data, dict) and self._dialect.is_error(data):
             raise self._classified(response.status_code, body, dict(response.headers))
         return data
 
     async def _events(
-        self, response: httpx.Response, decoder: Decoder, asked: float, ends: float | None
+        self, response: httpx.Response, decoder: ReplyDecoder, asked: float, ends: float | None
     ) -> AsyncGenerator[SseEvent, None]:
         """The events of a stream until it ends, whether it says so or not."""
         parser, chunks = SseParser(), response.aiter_bytes()
@@ -163,7 +160,7 @@ class Wire:
             for event in parser.feed(chunk):
                 if event.data.strip():
                     yield event
-                if event.is_done or (self._endpoint.dialect == "anthropic" and decoder.complete):
+                if event.is_done or (decoder.complete and not self._dialect.has_end_mark):
                     # Reading the end gives the connection back to the pool.
                     patience = _LAST_CHUNK
 
@@ -189,7 +186,10 @@ class Wire:
             "utf-8", "backslashreplace"
         )
         wire = self._http.build_request(
-            "POST", endpoint.url, content=content, headers=endpoint.request_headers()
+            "POST",
+            endpoint.url_for(is_stream=request.stream),
+            content=content,
+            headers=endpoint.request_headers(),
         )
         response = await self._within(self._http.send(wire, stream=True), patience, ends, sending=True)
         try:
@@ -265,6 +265,7 @@ class Wire:
             model=self._endpoint.model,
             secrets=self._secrets,
             now=self._wall_clock(),
+            dialect=self._dialect,
         )
 
     @property
@@ -272,5 +273,5 @@ class Wire:
         return (self._endpoint.key,) if self._endpoint.key else ()
 
 
-def _fed(decoder: Decoder, event: SseEvent) -> list[Delta]:
+def _fed(decoder: ReplyDecoder, event: SseEvent) -> list[Delta]:
     return decoder.feed(event.event, event.decoded())

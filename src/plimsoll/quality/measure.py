@@ -9,8 +9,9 @@ asks a model, reads a clock or a file.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
-from plimsoll.messages import Message, Violation, validate
+from plimsoll.messages import Message, Violation, Wire, validate
 from plimsoll.quality.fabricated import fabrications
 from plimsoll.quality.needed import Grade, Needed, grade, needed_facts
 from plimsoll.quality.stated import Stated, kept, stated_facts
@@ -63,7 +64,7 @@ def measure(
     """What of it stands in the result, and whether both kinds of provider would take it."""
     context = Reading(joined(result))
     found = kept(prepared.stated, context)
-    both = {(v.index, v.code): v for wire in ("openai", "anthropic") for v in _violations(result, wire)}
+    both = {(v.index, v.code): v for wire in get_args(Wire) for v in validate(result, wire)}
     return Measurement(
         prepared,
         tokens(result),
@@ -73,7 +74,3 @@ def measure(
         tuple(both.values()),
         tuple(fabrications(history, result, own)),
     )
-
-
-def _violations(result: Sequence[Message], wire: str) -> list[Violation]:
-    return validate(result, "anthropic" if wire == "anthropic" else "openai")

@@ -95,7 +95,7 @@ class Conversation:
             parts.summary_model,
             hooks=parts.hooks,
             fallback=parts.fallback,
-            wire=connection.client.endpoint.dialect,
+            wire=connection.client.endpoint.wire.validation,
             hide=connection.hide,
             account=parts.account,
         )
@@ -226,7 +226,7 @@ class Conversation:
             await agent.settle()
             old = agent.connection
             agent.connection = replace(connection, tools=old.tools)
-            compactor.host.hide, compactor.wire = connection.hide, connection.client.endpoint.dialect
+            compactor.host.hide, compactor.wire = connection.hide, connection.client.endpoint.wire.validation
             await old.aclose()
             if writer is not None:
                 compactor.write_with(*writer)

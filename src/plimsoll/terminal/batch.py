@@ -23,7 +23,7 @@ from typing import Any
 from plimsoll.context import ClearedResult, ContextCompressor, SummaryWriter
 from plimsoll.context.report import ShortenedMessage
 from plimsoll.errors import UserError
-from plimsoll.messages import STUB_RESULT, Message, Wire, is_whole, text_of, validate
+from plimsoll.messages import STUB_RESULT, Message, is_whole, text_of, validate
 from plimsoll.models import estimate_messages_tokens_rough
 from plimsoll.transcripts import Transcript, counted
 
@@ -132,7 +132,7 @@ def compact_one(job: BatchJob) -> BatchOutcome:
         outcome, reason = "repaired", _repairs(original, result)
     elif outcome == "unchanged" and not engine.has_content_to_compress(original):
         reason = FITS
-    wire: Wire = "anthropic" if transcript.format == "anthropic" else "openai"
+    wire = transcript.dialect.validation
     return BatchOutcome(
         transcript=replace(transcript, messages=result),
         outcome=outcome,

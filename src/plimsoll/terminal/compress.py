@@ -316,7 +316,7 @@ def _details(console: Console, outcome: BatchOutcome, in_full: bool, example: bo
 
 
 def _verdict(outcome: BatchOutcome) -> Text:
-    wire = "Anthropic" if outcome.transcript.format == "anthropic" else "OpenAI"
+    wire = outcome.transcript.dialect.title
     valid = f"valid for {wire}" if outcome.valid else f"breaks {len(outcome.violations)} rules of {wire}"
     took = f"{outcome.seconds:.2f} s"
     if outcome.outcome == "unchanged":

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from plimsoll.dialects import Dialect, dialects
 from plimsoll.messages import Message
 
 Format = Literal["openai", "anthropic", "claude-code", "codex"]
@@ -44,6 +45,12 @@ class Transcript:
     wrapper: dict[str, Any] = field(default_factory=dict)  # the object's keys in order, `messages` emptied
     notices: tuple[str, ...] = ()
     model: str | None = None  # that the file names, the last one where there are several
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect in which it is written; logs go out in the usual one."""
+        known = {dialect.name: dialect for dialect in dialects()}
+        return known.get(self.format, dialects()[0])
 
     @property
     def place(self) -> str:

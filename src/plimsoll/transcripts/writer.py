@@ -19,7 +19,6 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from plimsoll.dialects import encode_anthropic_conversation
 from plimsoll.errors import UserError, advice_on
 from plimsoll.transcripts.transcript import LOGS, Transcript
 
@@ -101,25 +100,8 @@ def _named(transcript: Transcript) -> Any:
 
 
 def _shaped(transcript: Transcript) -> Any:
-    if transcript.format == "anthropic":
-        return _anthropic(transcript)
-    if transcript.shape == "object":
-        return {**transcript.wrapper, "messages": transcript.messages}
-    return transcript.messages
-
-
-def _anthropic(transcript: Transcript) -> Any:
-    blocks, messages = encode_anthropic_conversation(transcript.messages)
-    if not blocks and transcript.shape != "object":
-        return messages
-    value = {**transcript.wrapper, "messages": messages}
-    if not blocks:
-        value.pop("system", None)
-        return value
-    was = transcript.wrapper.get("system")
-    plain = len(blocks) == 1 and set(blocks[0]) == {"type", "text"} and isinstance(was, str)
-    system = blocks[0]["text"] if plain else blocks
-    return {**value, "system": system} if was is not None else {"system": system, **value}
+    is_object = transcript.shape == "object"
+    return transcript.dialect.document(transcript.messages, transcript.wrapper, is_object)
 
 
 def _messages_of(value: Any) -> Iterable[Any]:

@@ -14,12 +14,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from urllib.parse import urlsplit
 
 from plimsoll.archive.key_format import is_key
+from plimsoll.dialects import dialect_of, key_headers
 from plimsoll.errors import PlimsollError, UsageLimitReached
 from plimsoll.gateway.access.caller import HEADER, NOBODY, Caller
 from plimsoll.gateway.access.door import Door, is_loopback
 from plimsoll.gateway.access.ring import KeyRing
 from plimsoll.gateway.access.usage import told_as
-from plimsoll.gateway.edge.answers import dialect_of, send_error
+from plimsoll.gateway.edge.answers import send_error
 from plimsoll.gateway.edge.body import Receive, Scope, Send
 from plimsoll.gateway.sessions.problems import PROBLEM_PATHS, Problem, send_problem
 from plimsoll.gateway.upstream.connection import Header
@@ -27,7 +28,6 @@ from plimsoll.gateway.watch.facts import current, note_refusal
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 KEY_HEADER = b"x-plimsoll-key"
-_KEY_HEADERS = (KEY_HEADER, b"x-api-key", b"authorization")
 # What only the guard may say; what was judged here and means nothing to an upstream.
 _TAKEN_OUT = frozenset(
     {HEADER, b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"sec-fetch-user"}
@@ -167,8 +167,9 @@ def without_gateway_key(headers: Iterable[Header]) -> tuple[str, list[Header]]:
     """The key for the gateway, and the headers without it and without what ends at the guard."""
     kept: list[Header] = []
     found: dict[bytes, str] = {}
+    carriers = (KEY_HEADER, *(name.encode() for name in reversed(key_headers())))
     for name, value in headers:
-        if name in _KEY_HEADERS:
+        if name in carriers:
             text = _credential(value)
             if is_key(text) or name == KEY_HEADER:
                 found.setdefault(name, text)
@@ -176,7 +177,7 @@ def without_gateway_key(headers: Iterable[Header]) -> tuple[str, list[Header]]:
         elif name in _TAKEN_OUT:
             continue
         kept.append((name, value))
-    return next((found[name] for name in _KEY_HEADERS if name in found), ""), kept
+    return next((found[name] for name in carriers if name in found), ""), kept
 
 
 def _credential(value: bytes) -> str:

@@ -14,17 +14,15 @@ from typing import Any, TypeAlias
 
 from plimsoll.archive import OPERATOR
 from plimsoll.context.markers import as_said
-from plimsoll.dialects.anthropic.tools import decode_tools
+from plimsoll.dialects import Dialect
 from plimsoll.errors import InvalidConversation
 from plimsoll.gateway.dropin.chain import chain_of
 from plimsoll.gateway.dropin.inquiry import Analysis, Frame, Inquiry
-from plimsoll.gateway.dropin.reading import canonical_of
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.body import parse_body
 from plimsoll.gateway.settings import Limits
 from plimsoll.messages import Message
 from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough, estimate_tools_tokens
-from plimsoll.providers.catalogue import Dialect
 
 GROUP_TOKENS = 8_000  # about 32 KB, which are unpickled in 50 µs
 GROUP_MESSAGES = 256
@@ -64,11 +62,11 @@ def pieces_of(dialect: Dialect, root: bytes, limits: Limits, raw: bytes) -> Iter
     except _NO_CONVERSATION:
         yield Outline(body)  # whoever needs its messages finds out what is wrong with them
     else:
-        yield Outline({**body, "messages": body["messages"][: asked.lead_length]}, frame)
+        yield Outline(dialect.with_messages(body, ()), frame)
         yield from groups
 
 
-def assembled(pieces: Sequence[Piece]) -> tuple[dict[str, Any], Analysis | None]:
+def assembled(dialect: Dialect, pieces: Sequence[Piece]) -> tuple[dict[str, Any], Analysis | None]:
     """The body again, and what is known about its messages."""
     outline = pieces[0]
     assert isinstance(outline, Outline)
@@ -76,14 +74,14 @@ def assembled(pieces: Sequence[Piece]) -> tuple[dict[str, Any], Analysis | None]
     if outline.frame is None:
         return body, Analysis(fault=outline.fault) if outline.fault else None
     analysis = Analysis(frame=outline.frame)
-    messages = list(body["messages"])
+    messages: list[dict[str, Any]] = []
     for group in pieces[1:]:
         assert isinstance(group, Group)
         messages += group.said
         analysis.chain.extend(group.chain)
         analysis.canonical.extend(group.canonical)
         analysis.tokens.extend(group.tokens)
-    return {**body, "messages": messages}, analysis
+    return dialect.with_messages(body, messages), analysis
 
 
 def frame_key(lead: Sequence[Message], tools: Sequence[dict[str, Any]]) -> bytes:
@@ -93,7 +91,7 @@ def frame_key(lead: Sequence[Message], tools: Sequence[dict[str, Any]]) -> bytes
 
 def frame_of(dialect: Dialect, lead: Sequence[Message], tools: list[dict[str, Any]]) -> Frame:
     """The weight of system prompt and tools."""
-    canonical = list(decode_tools(tools)) if dialect == "anthropic" else tools
+    canonical = dialect.canonical_tools(tools)
     return Frame(
         frame_key(lead, tools), estimate_messages_tokens_rough(lead), estimate_tools_tokens(canonical)
     )
@@ -102,8 +100,8 @@ def frame_of(dialect: Dialect, lead: Sequence[Message], tools: list[dict[str, An
 def _groups(asked: Inquiry, root: bytes) -> Iterator[Group]:
     said = asked.said
     group, weight = Group(), 0
-    for index, digest in enumerate(chain_of(root, said)):
-        canonical = [as_said(message) for message in canonical_of(asked.dialect, said, index)]
+    for index, digest in enumerate(chain_of(root, map(asked.dialect.unmarked, said))):
+        canonical = [as_said(message) for message in asked.dialect.canonical(said, index)]
         tokens = [estimate_message_tokens(message) for message in canonical]
         group.said.append(said[index])
         group.chain.append(digest)

@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from plimsoll.agent.workers import NotReady, WorkerDied, Workers
+from plimsoll.dialects import Dialect
 from plimsoll.gateway.dropin.analysis import assembled, pieces_of
 from plimsoll.gateway.dropin.inquiry import Analysis
 from plimsoll.gateway.edge.body import LARGE_BYTES, parse_body
 from plimsoll.gateway.settings import Limits
-from plimsoll.providers.catalogue import Dialect
 
 MODULE = pieces_of.__module__  # what a worker imports for it
 _THREADS = 4  # bodies that are read at once; the next ones wait
@@ -45,7 +45,7 @@ class BodyReader:
     ) -> tuple[dict[str, Any], Analysis | None]:
         if self._workers is not None:
             try:
-                return assembled(self._workers.run_short(pieces_of, dialect, root, limits, data=raw))
+                return assembled(dialect, self._workers.run_short(pieces_of, dialect, root, limits, data=raw))
             except (NotReady, WorkerDied):
                 pass  # it starts, or it died; nobody waits for the next one
-        return assembled(list(pieces_of(dialect, root, limits, raw)))
+        return assembled(dialect, list(pieces_of(dialect, root, limits, raw)))

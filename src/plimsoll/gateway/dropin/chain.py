@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from plimsoll.gateway.dropin.inquiry import SESSION_HEADER, unmarked
+from plimsoll.dialects import Dialect
+from plimsoll.gateway.dropin.inquiry import SESSION_HEADER
 from plimsoll.gateway.edge.jsontext import write_sorted
 from plimsoll.gateway.upstream.headers import caller_of
 
@@ -24,13 +25,13 @@ def root_of(caller: bytes, dialect: str, session: bytes = b"") -> bytes:
     return blake2b(b"\0".join((caller, dialect.encode(), session)), digest_size=SIZE).digest()
 
 
-def root_for(named: Mapping[bytes, bytes], dialect: str) -> bytes:
+def root_for(named: Mapping[bytes, bytes], dialect: Dialect) -> bytes:
     """Where the chain of a request with these headers begins."""
-    return root_of(caller_of(named), dialect, named.get(SESSION_HEADER, b"").strip())
+    return root_of(caller_of(named), dialect.name, named.get(SESSION_HEADER, b"").strip())
 
 
 def chain_of(root: bytes, said: Iterable[dict[str, Any]]) -> list[bytes]:
-    """One hash for each message, over it and everything before it."""
+    """One hash for each message without cache markers, over it and everything before it."""
     chain, digest = [], root
     for message in said:
         digest = blake2b(digest + _bytes(message), digest_size=SIZE).digest()
@@ -39,19 +40,18 @@ def chain_of(root: bytes, said: Iterable[dict[str, Any]]) -> list[bytes]:
 
 
 def _bytes(message: dict[str, Any]) -> bytes:
-    plain = unmarked(message)
-    content = plain.get("content")
+    content = message.get("content")
     if isinstance(content, list) and len(content) == 1 and _is_text(content[0]):
         content = content[0]["text"]
     if not isinstance(content, str):
-        return write_sorted(plain)
+        return write_sorted(message)
     rest = (
-        write_sorted({key: value for key, value in plain.items() if key != "content"})
-        if len(plain) > 2
+        write_sorted({key: value for key, value in message.items() if key != "content"})
+        if len(message) > 2
         else b""
     )
     # Most messages are a role and a text, and a long history has thousands of them.
-    role = str(plain.get("role")).encode("utf-8", "surrogatepass")
+    role = str(message.get("role")).encode("utf-8", "surrogatepass")
     return b"%d:%b%d:%b%b" % (len(role), role, len(rest), rest, content.encode("utf-8", "surrogatepass"))
 
 

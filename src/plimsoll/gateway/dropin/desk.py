@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -32,9 +33,11 @@ from plimsoll.gateway.dropin.metering import Meter, need_of
 from plimsoll.gateway.dropin.planning import Outgoing, Planner
 from plimsoll.gateway.dropin.recovery import Recovery
 from plimsoll.gateway.dropin.relay import relay
+from plimsoll.gateway.dropin.reply_store import ReplyStore
 from plimsoll.gateway.dropin.savings import opening_headers
 from plimsoll.gateway.dropin.windows import Windows
-from plimsoll.gateway.edge.answers import error_body, send_error, send_whole
+from plimsoll.gateway.edge import jsontext
+from plimsoll.gateway.edge.answers import send_error, send_whole
 from plimsoll.gateway.edge.body import Send
 from plimsoll.gateway.edge.masking import masking
 from plimsoll.gateway.settings import GatewaySettings
@@ -70,11 +73,13 @@ class Desk:
         self.planner, self.windows = planner, windows
         self._keeper, self._lightener, self._reserve = keeper, lightener, reserve
         self._recovery = Recovery(planner, windows)
+        self.replies = ReplyStore(settings.limits.conversation_bytes)
         self._beside: set[asyncio.Task[None]] = set()
 
     async def serve(self, inquiry: Inquiry, send: Send) -> None:
         """Answer one request for an answer."""
         try:
+            inquiry = self.replies.expanded(inquiry)
             target = await self.target(inquiry)
             send = masking(send, target.secrets)
             async with self._room(inquiry, target):
@@ -94,7 +99,7 @@ class Desk:
 
     def call(self, inquiry: Inquiry, target: Target, url: str, body: bytes, method: str = "POST") -> Call:
         """A request to an upstream, with the client's headers and whichever key holds."""
-        same = inquiry.dialect == target.dialect
+        same = inquiry.dialect is target.dialect
         query = f"?{quote(inquiry.query, safe=_QUERY)}" if inquiry.query and same and "?" not in url else ""
         return Call(
             method=method,
@@ -132,7 +137,8 @@ class Desk:
                 if refused is not None:
                     await self._refuse(send, out, answer, refused)
                     return
-                await relay(send, out, answer, self.settings.limits.reply_bytes, meter)
+                keep = partial(self.replies.keep, inquiry) if inquiry.dialect.keeps_replies else None
+                await relay(send, out, answer, self.settings.limits.reply_bytes, meter, keep)
             finally:
                 answer.close()
         except asyncio.CancelledError:
@@ -147,9 +153,12 @@ class Desk:
     async def _asked(self, out: Outgoing, meter: Meter) -> tuple[Answer, bytes | None]:
         """The answer, and its body where it is a refusal; one that can be cured is cured."""
         for attempt in range(1, _MOST_ATTEMPTS + 1):
-            call = self.call(out.inquiry, out.target, out.target.url, out.body)
+            url = out.target.url_for(out.model, out.inquiry.is_stream)
+            call = self.call(out.inquiry, out.target, url, out.body)
             first_byte = None if out.inquiry.is_stream else self.settings.timeouts.whole_reply
-            note_upstream(time.perf_counter(), call.provider, out.model, call.place.host, out.target.dialect)
+            note_upstream(
+                time.perf_counter(), call.provider, out.model, call.place.host, out.target.dialect.name
+            )
             meter.sent()
             try:
                 answer = await self.pool.ask(call, first_byte)
@@ -178,7 +187,7 @@ class Desk:
             error = self._classified(out, answer, body)
             keep = [(name, value) for name, value in headers if name in (b"retry-after", b"request-id")]
             code = "context_length_exceeded" if isinstance(error, ContextOverflow) else None
-            body = error_body(dialect, answer.status, _said(error), code=code)
+            body = jsontext.write(dialect.error_body(answer.status, _said(error), code=code))
             headers = [*keep, (b"content-type", b"application/json")]
         else:
             body = without_keys(body, out.target.secrets)
@@ -193,6 +202,7 @@ class Desk:
             model=out.model,
             secrets=out.target.secrets,
             now=time.time(),
+            dialect=out.target.dialect,
         )
 
     def _after(self, out: Outgoing, usage: Usage | None, used: UsageRecord | None) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from plimsoll.dialects import Dialect
 from plimsoll.gateway.access.caller import caller_in
 from plimsoll.gateway.dropin.body_reader import BodyReader
 from plimsoll.gateway.dropin.chain import root_for
@@ -11,7 +12,6 @@ from plimsoll.gateway.edge.answers import send_error
 from plimsoll.gateway.edge.body import ClientLeft, Receive, Refused, Scope, Send, left, read_body
 from plimsoll.gateway.settings import Limits
 from plimsoll.gateway.watch.facts import note_refusal
-from plimsoll.providers.catalogue import Dialect
 
 Serve = Callable[[Inquiry, Send], Awaitable[None]]
 
@@ -41,7 +41,7 @@ class Endpoint:
             root = root_for(named, self._dialect)
             body, analysis = await self._reader().read(raw, self._dialect, root, self._limits)
             owner, query = caller_in(scope).archive_owner, scope.get("query_string", b"")
-            inquiry = Inquiry(self._dialect, raw, body, headers, owner, query, analysis)
+            inquiry = Inquiry(self._dialect, raw, body, headers, owner, query, scope["path"], analysis)
             if self._finishes:  # what is sent to a client that is gone goes nowhere
                 await self._serve(inquiry, send)
             else:

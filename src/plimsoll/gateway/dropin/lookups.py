@@ -7,22 +7,19 @@ POST /v1/messages/count_tokens          the tokens of what would be sent, not of
 from collections.abc import Callable
 from typing import Any
 
+from plimsoll.dialects import Dialect, dialect_of
 from plimsoll.errors import InvalidConversation, ProviderError, UserError
 from plimsoll.gateway.access.caller import caller_in
 from plimsoll.gateway.dropin.desk import Desk, status_of, without_keys
 from plimsoll.gateway.dropin.inquiry import Inquiry
 from plimsoll.gateway.dropin.planning import Outgoing
 from plimsoll.gateway.edge import jsontext
-from plimsoll.gateway.edge.answers import JSON, dialect_of, kind_of, send_error, send_whole
+from plimsoll.gateway.edge.answers import JSON, send_error, send_whole
 from plimsoll.gateway.edge.body import Receive, Scope, Send
 from plimsoll.gateway.edge.masking import masking
 from plimsoll.gateway.upstream.headers import returned_headers
-from plimsoll.models import card_for
-from plimsoll.providers.catalogue import Dialect
 
 _LIST_BYTES = 4_000_000
-_SINCE = "2025-01-01T00:00:00Z"
-_SINCE_SECONDS = 1_735_689_600
 
 
 class Models:
@@ -33,7 +30,7 @@ class Models:
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         headers = tuple(scope["headers"])
-        dialect = dialect_of("", headers)
+        dialect = dialect_of(scope["path"], headers)
         inquiry = Inquiry(
             dialect, b"", {}, headers, caller_in(scope).archive_owner, scope.get("query_string", b"")
         )
@@ -57,11 +54,11 @@ class Models:
             await send_error(send, dialect, 503, str(error))
             return
         body = without_keys(body, target.secrets)
-        if target.dialect == dialect:
+        if target.dialect is dialect:
             await send_whole(send, answer.status, returned_headers(answer.headers), body)
         elif answer.status >= 300:
             told = f"The upstream answered {answer.status} when it was asked for its models."
-            await send_error(send, dialect, answer.status, told, kind=kind_of(dialect, answer.status))
+            await send_error(send, dialect, answer.status, told)
         else:
             await send_whole(send, 200, [JSON], jsontext.write(_listed(dialect, _parsed(body), bool(name))))
 
@@ -69,6 +66,7 @@ class Models:
 async def count_tokens(desk: Desk, inquiry: Inquiry, send: Send) -> None:
     """How many tokens the request would have upstream."""
     try:
+        inquiry = desk.replies.expanded(inquiry)
         target = await desk.target(inquiry)
         send = masking(send, target.secrets)
         endpoint = target.endpoint_for(inquiry.dialect, inquiry.betas)
@@ -77,7 +75,7 @@ async def count_tokens(desk: Desk, inquiry: Inquiry, send: Send) -> None:
         if out.is_translated:
             await send_whole(send, 200, [JSON], jsontext.write({"input_tokens": out.tokens_after}))
             return
-        call = desk.call(inquiry, target, f"{target.endpoint.url}/count_tokens", out.body)
+        call = desk.call(inquiry, target, target.count_url(out.model), out.body)
         answer = await desk.pool.ask(call)
         body = await answer.whole(_LIST_BYTES)
     except InvalidConversation as error:
@@ -99,19 +97,9 @@ def _listed(dialect: Dialect, data: Any, is_one: bool) -> dict[str, Any]:
         for model in (listed if isinstance(listed, list) else ())
         if isinstance(model, dict) and model.get("id")
     ]
-    entries = [_entry(dialect, name) for name in names]
     if is_one:
-        return entries[0] if entries else {}
-    if dialect == "openai":
-        return {"object": "list", "data": entries}
-    first, last = (names[0], names[-1]) if names else (None, None)
-    return {"data": entries, "has_more": False, "first_id": first, "last_id": last}
-
-
-def _entry(dialect: Dialect, name: str) -> dict[str, Any]:
-    if dialect == "openai":
-        return {"id": name, "object": "model", "created": _SINCE_SECONDS, "owned_by": card_for(name).family}
-    return {"type": "model", "id": name, "display_name": name, "created_at": _SINCE}
+        return dialect.model_body(names[0]) if names else {}
+    return dialect.models_body(names)
 
 
 def _parsed(body: bytes) -> Any:

@@ -11,13 +11,13 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import cache
 
 from plimsoll.archive import UsageRecord
 from plimsoll.archive.keys import KeyUsage
-from plimsoll.dialects import Usage
+from plimsoll.dialects import Dialect, Usage
 from plimsoll.gateway.dropin.inquiry import Inquiry
-from plimsoll.gateway.dropin.output_limits import LIMIT_FIELDS, SMALL_BYTES, estimated_prompt, whole_number
+from plimsoll.gateway.dropin.output_limits import SMALL_BYTES, estimated_prompt
 from plimsoll.gateway.dropin.planning import Outgoing
 from plimsoll.gateway.dropin.savings import input_cost
 from plimsoll.gateway.dropin.usage_watch import UsageWatch
@@ -30,10 +30,6 @@ MARGIN = 1.25
 BYTES_PER_TOKEN = 2  # the densest text that people send: digits, hashes, minified code
 UNSEEN_PER_SECOND = 100  # tokens that fast models write in a second
 MOST_CHOICES = 128  # OpenAI's limit for `n`
-_SAID = re.compile(
-    rb'"(?:content|text|partial_json|arguments|thinking|reasoning|reasoning_content|refusal)"\s*:\s*'
-    rb'("(?:[^"\\]|\\.)+")'
-)
 _FOLD_BYTES = 65_536
 
 
@@ -42,7 +38,7 @@ def need_of(inquiry: Inquiry, facts: ModelFacts, ratio: float, has_summary: bool
     prompt = most_prompt(inquiry, facts, ratio)
     if has_summary and len(inquiry.raw) >= facts.look_line:
         prompt *= 2
-    return most_spent(facts.card, prompt, most_output(inquiry.body, facts.card))
+    return most_spent(facts.card, prompt, most_output(inquiry, facts.card))
 
 
 def most_spent(card: ModelCard, prompt: int, output: int) -> KeyUsage:
@@ -59,19 +55,19 @@ def most_prompt(inquiry: Inquiry, facts: ModelFacts, ratio: float) -> int:
     return min(facts.window, round(MARGIN * max(1.0, ratio) * estimated_prompt(inquiry)) + 16)
 
 
-def most_output(body: dict[str, Any], card: ModelCard) -> int:
+def most_output(inquiry: Inquiry, card: ModelCard) -> int:
     """The most tokens that a reply can have: what the client allows, or what the model can write."""
-    stated = [value for name in LIMIT_FIELDS if (value := whole_number(body.get(name)))]
-    limit = min(stated, default=card.output_cap)
+    limit = min(inquiry.dialect.limits(inquiry.body).values(), default=card.output_cap)
     if card.known:
         limit = min(limit, card.output_cap)
-    return limit * min(whole_number(body.get("n")) or 1, MOST_CHOICES)
+    return limit * min(inquiry.dialect.choices(inquiry.body), MOST_CHOICES)
 
 
 class OutputEstimate:
-    """The tokens of what was said in the bytes of a reply, in either dialect, whole or as events."""
+    """The tokens of what was said in the bytes of a reply, in one of these dialects, whole or as events."""
 
-    def __init__(self) -> None:
+    def __init__(self, *dialects: Dialect) -> None:
+        self._said = _said_in(tuple(field for dialect in dialects for field in dialect.text_fields))
         self._pieces: list[bytes] = []
         self._size = self._tokens = 0
 
@@ -92,8 +88,14 @@ class OutputEstimate:
         return self._tokens
 
     def _count(self, piece: bytes) -> None:
-        said = (_text(found) for found in _SAID.findall(piece))
+        said = (_text(found) for found in self._said.findall(piece))
         self._tokens += estimate_tokens("".join(said))
+
+
+@cache
+def _said_in(fields: tuple[str, ...]) -> re.Pattern[bytes]:
+    names = b"|".join(re.escape(field).encode() for field in dict.fromkeys(fields))
+    return re.compile(rb'"(?:%b)"\s*:\s*("(?:[^"\\]|\\.)+")' % names)
 
 
 def _text(quoted: bytes) -> str:
@@ -112,7 +114,7 @@ class Meter:
         self.out, self.is_counted, self._clock = out, is_counted, clock
         self.reported: Usage | None = None
         self.is_final = False  # what was reported is of the whole reply
-        self._output = OutputEstimate()
+        self._output = OutputEstimate(out.inquiry.dialect, out.target.dialect)
         self._sent: float | None = None
 
     def sent(self) -> None:
@@ -135,9 +137,10 @@ class Meter:
     def abandoned(self) -> None:
         """Nobody waits for the reply any more; what was not streamed may have been written all the same."""
         if self._sent is not None and not self.out.inquiry.is_stream and self.reported is None:
-            body, card = self.out.inquiry.body, self.out.facts.card
             written = round(UNSEEN_PER_SECOND * (self._clock() - self._sent))
-            self.reported = Usage(completion_tokens=min(most_output(body, card), written))
+            self.reported = Usage(
+                completion_tokens=min(most_output(self.out.inquiry, self.out.facts.card), written)
+            )
 
     def record(self) -> UsageRecord | None:
         """What the request used and cost; None where the upstream did not take it."""

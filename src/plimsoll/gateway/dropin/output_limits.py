@@ -10,13 +10,12 @@ is a part of the answer and shrinks with it. A limit that fits stays as the clie
 from dataclasses import dataclass, replace
 from typing import Any
 
-from plimsoll.dialects import ChatRequest, Thinking
-from plimsoll.dialects.efforts import LEAST_BUDGET
+from plimsoll.dialects import ChatRequest, Dialect, Thinking
+from plimsoll.dialects.answer_limits import fitted_budget, whole_number
 from plimsoll.gateway.dropin.inquiry import Inquiry
 from plimsoll.gateway.dropin.windows import ModelFacts
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tools_tokens
 
-LIMIT_FIELDS = ("max_completion_tokens", "max_tokens")
 SMALL_BYTES = 65_536  # a body up to here is estimated in less than a millisecond
 ROUGH_BYTES_PER_TOKEN = 4
 # Share that is added to a prompt. Uncalibrated estimates are 6.5 % off on average (models/counting.py), those that a
@@ -48,28 +47,13 @@ def answer_limit(asked: int, facts: ModelFacts, prompt: PromptSize | None) -> in
     return min(limit, left) if left > 0 else limit
 
 
-def fitted_budget(budget: int, asked: int, limit: int) -> int | None:
-    """The thinking budget within a lower limit, the same share of it; None where too little would be left."""
-    if limit >= asked:
-        return budget
-    share = budget * limit // asked
-    return share if share >= LEAST_BUDGET else None
-
-
-def with_fitting_limits(body: dict[str, Any], facts: ModelFacts, prompt: PromptSize | None) -> dict[str, Any]:
+def with_fitting_limits(
+    dialect: Dialect, body: dict[str, Any], facts: ModelFacts, prompt: PromptSize | None
+) -> dict[str, Any]:
     """The body of a request with limits that the model takes; the same object where they fit."""
-    asked = {name: count for name in LIMIT_FIELDS if (count := whole_number(body.get(name)))}
+    asked = dialect.limits(body)
     limits = {name: answer_limit(count, facts, prompt) for name, count in asked.items()}
-    if limits == asked:
-        return body
-    fitted = {**body, **limits}
-    thinking = body.get("thinking")
-    thinking = thinking if isinstance(thinking, dict) else {}
-    budget = whole_number(thinking.get("budget_tokens"))
-    if budget and "max_tokens" in asked:
-        less = fitted_budget(budget, asked["max_tokens"], limits["max_tokens"])
-        fitted["thinking"] = {**thinking, "budget_tokens": less} if less else {"type": "disabled"}
-    return fitted
+    return body if limits == asked else dialect.with_limits(body, limits)
 
 
 def request_with_fitting_limits(
@@ -91,17 +75,6 @@ def estimated_prompt(inquiry: Inquiry) -> int:
     """The tokens of a request as the client sent it, about."""
     if len(inquiry.raw) > SMALL_BYTES:
         return len(inquiry.raw) // ROUGH_BYTES_PER_TOKEN
-    messages = inquiry.body.get("messages")
-    listed = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
-    system = {"role": "system", "content": inquiry.body.get("system") or ""}
-    return (
-        estimate_messages_tokens_rough(listed)
-        + estimate_messages_tokens_rough([system])
-        + estimate_tools_tokens(inquiry.tools)
-    )
-
-
-def whole_number(value: Any) -> int:
-    """A positive number of tokens; 0 for anything else."""
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return max(0, value) if is_number else 0
+    dialect = inquiry.dialect
+    messages = dialect.rough_messages(inquiry.body)
+    return estimate_messages_tokens_rough(messages) + estimate_tools_tokens(inquiry.tools)

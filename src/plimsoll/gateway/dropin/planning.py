@@ -16,25 +16,24 @@ from typing import Any
 from plimsoll.caching import BlockChain, CacheMemory, mark
 from plimsoll.context.compressor.assemble import with_note
 from plimsoll.dialects import ChatRequest
+from plimsoll.dialects.answer_limits import whole_number
+from plimsoll.dialects.interfaces import CacheMarking, Rendered
 from plimsoll.errors import InvalidConversation, PlimsollError
 from plimsoll.gateway.dropin.analysis import frame_key, frame_of
 from plimsoll.gateway.dropin.chain import chain_of, root_for
 from plimsoll.gateway.dropin.inquiry import Frame, Inquiry
 from plimsoll.gateway.dropin.keeping import Keeper
 from plimsoll.gateway.dropin.lightening import Lightener, log
-from plimsoll.gateway.dropin.markers import keep_rolling, mark_anthropic, mark_openai
 from plimsoll.gateway.dropin.output_limits import (
     ANCHORED_MARGIN,
-    LIMIT_FIELDS,
     ROUGH_MARGIN,
     PromptSize,
     estimated_prompt,
     request_with_fitting_limits,
-    whole_number,
     with_fitting_limits,
 )
-from plimsoll.gateway.dropin.rendering import Rendered, beginning_of, rendered_whole
-from plimsoll.gateway.dropin.sight import Sight, system_with_note
+from plimsoll.gateway.dropin.rendering import beginning_of, rendered_whole
+from plimsoll.gateway.dropin.sight import Sight
 from plimsoll.gateway.dropin.thread import Thread
 from plimsoll.gateway.dropin.threads import Threads
 from plimsoll.gateway.dropin.translating import read_foreign, write_foreign
@@ -81,7 +80,7 @@ class Outgoing:
 
     @property
     def is_translated(self) -> bool:
-        return self.inquiry.dialect != self.target.dialect
+        return self.inquiry.dialect is not self.target.dialect
 
     @property
     def endpoint(self) -> Endpoint:
@@ -251,26 +250,24 @@ class Planner:
         if out.is_translated:
             self._translate(out, out.sight)
             return
-        body, sight = inquiry.body, out.sight
+        body, sight, dialect = inquiry.body, out.sight, inquiry.dialect
         if not inquiry.is_switched_off:
-            body = with_fitting_limits(body, out.facts, self._prompt_size(out))
-        out.answer_limit = min(filter(None, map(whole_number, map(body.get, LIMIT_FIELDS))), default=0)
+            body = with_fitting_limits(dialect, body, out.facts, self._prompt_size(out))
+        out.answer_limit = min(dialect.limits(body).values(), default=0)
         if sight is not None:
-            messages = sight.messages_for(inquiry.said, inquiry.dialect)
-            body = {**body, "messages": [*_lead(inquiry, sight.has_note), *messages]}
-            if inquiry.dialect == "anthropic" and sight.has_note:
-                body["system"] = system_with_note(inquiry.body.get("system"))
+            messages = sight.messages_for(inquiry.said, dialect)
+            body = dialect.with_messages(body, messages, has_note=sight.has_note)
             if inquiry.edits_itself:
-                body.pop("context_management")
+                body = dialect.without_history_edits(body)
             if inquiry.has_markers:
-                body = keep_rolling(body, out.facts.policy.ttl)
+                body = dialect.keep_rolling(body, out.facts.policy.ttl)
         if not inquiry.model and out.model:
-            body = {**body, "model": out.model}
-        if out.facts.policy.enabled and not inquiry.has_markers and not inquiry.is_switched_off:
+            body = dialect.with_model(body, out.model)
+        if dialect.takes_markers and self._places_markers(out):
             body = self._marked(out, body, sight)
         out.asks_for_usage = current_key() is not None and self._can_ask_for_usage(out)
         if out.asks_for_usage:
-            body = {**body, "stream_options": {**(body.get("stream_options") or {}), "include_usage": True}}
+            body = dialect.with_usage_asked(body)
         out.body = inquiry.raw if body is inquiry.body else jsontext.write(body)
 
     def prompt_tokens(self, out: Outgoing) -> int:
@@ -292,33 +289,31 @@ class Planner:
 
     def stop_asking_for_usage(self, out: Outgoing, refusal: bytes) -> bool:
         """Write a request anew that was refused because it asks for usage; whether that was why."""
-        if not out.asks_for_usage or not any(
-            name in refusal for name in (b"stream_options", b"include_usage")
-        ):
+        if not out.asks_for_usage or not out.inquiry.dialect.refuses_usage(refusal):
             return False
         self._without_usage.add(out.target.url)
         self.write(out)
         return True
 
     def _can_ask_for_usage(self, out: Outgoing) -> bool:
-        """OpenAI's dialect tells the usage of a stream only to those who ask; the limits of keys need it."""
+        """Whether a stream reports its usage only when asked; the limits of keys need it."""
         inquiry = out.inquiry
-        options = inquiry.body.get("stream_options")
         return (
-            inquiry.dialect == "openai"
-            and inquiry.is_stream
+            inquiry.is_stream
             and out.target.url not in self._without_usage
-            and (options is None or (isinstance(options, dict) and options.get("include_usage") is not True))
+            and inquiry.dialect.can_ask_for_usage(inquiry.body)
         )
+
+    def _places_markers(self, out: Outgoing) -> bool:
+        """Whether the gateway places cache markers; a client's own stay as they are."""
+        inquiry = out.inquiry
+        return out.facts.policy.enabled and not inquiry.has_markers and not inquiry.is_switched_off
 
     def _marked(self, out: Outgoing, body: dict[str, Any], sight: Sight | None) -> dict[str, Any]:
         memory = out.thread.memory if out.thread else None
-        now = out.written
+        marking = CacheMarking(out.facts.policy, out.facts.card.cache.minimum, memory, out.written)
         try:
-            if out.inquiry.dialect == "openai":
-                marked = mark_openai(body, out.facts, memory, now)
-            else:
-                marked = mark_anthropic(body, self._rendered(out, body, sight), out.facts, memory, now)
+            marked = out.inquiry.dialect.mark(body, lambda: self._rendered(out, body, sight), marking)
         except (InvalidConversation, AttributeError, KeyError, TypeError):
             return body  # not a conversation; the upstream says so in its own words
         out.memory = marked.memory
@@ -331,37 +326,37 @@ class Planner:
         if sight is not None and sight.has_note and lead:
             lead[-1] = with_note(lead[-1])
         if thread is None:
-            return rendered_whole(body, lead)
+            return rendered_whole(inquiry.dialect, body, lead)
         with thread.rendering:
             known = thread.beginning
             if known is None or known.key != out.frame_key or known.sight is not sight:
-                known = thread.beginning = beginning_of(body, lead, out.frame_key, sight)
+                known = thread.beginning = beginning_of(inquiry.dialect, body, lead, out.frame_key, sight)
             return known.rendered(thread.log, thread.ends, len(inquiry.said))
 
     def _translate(self, out: Outgoing, sight: Sight | None) -> None:
         """The request on the other wire."""
         inquiry = out.inquiry
         if out.request is None:
-            out.request, out.untranslatable = read_foreign(inquiry)
+            out.request, out.untranslatable = read_foreign(inquiry, out.target.dialect)
         request = out.request
         messages = list(request.messages)
         if out.thread is not None and sight is not None:
             messages = _view(inquiry, out.thread, sight)
-        if out.facts.policy.enabled and not inquiry.has_markers and not inquiry.is_switched_off:
+        if self._places_markers(out):
             memory = out.thread.memory if out.thread else None
             chain, minimum = BlockChain(request.tools), out.facts.card.cache.minimum
             marked = mark(messages, out.facts.policy, chain, memory, now=out.written, minimum=minimum)
             messages, out.memory = marked.messages, marked.memory
         limit = request.max_tokens
-        if limit is None and out.target.dialect == "anthropic":
-            # This wire wants a number where the other has none: as long as the model writes, within its window.
+        if limit is None and out.target.dialect.needs_limit:
+            # This wire wants a number where the client gave none: as long as the model writes, within its window.
             limit = min(out.facts.output_cap or out.facts.card.output_cap, out.facts.window // 4)
         sent = replace(
             request, model=out.model, messages=tuple(messages), max_tokens=limit, include_usage=True
         )
         sent = request_with_fitting_limits(sent, out.facts, self._prompt_size(out))
         out.answer_limit = whole_number(sent.max_tokens)
-        body, unaccepted = write_foreign(sent, inquiry.dialect, out.facts.card)
+        body, unaccepted = write_foreign(sent, inquiry.dialect, out.target.dialect, out.facts.card)
         out.dropped = tuple(dict.fromkeys((*out.untranslatable, *unaccepted)))
         out.body = jsontext.write(body)
 
@@ -369,16 +364,10 @@ class Planner:
 def _chain(inquiry: Inquiry) -> list[bytes]:
     """By what its conversation is known; raises where it is none."""
     if inquiry.analysis is None:
-        return chain_of(root_for(inquiry.named, inquiry.dialect), inquiry.said)
+        return chain_of(root_for(inquiry.named, inquiry.dialect), map(inquiry.dialect.unmarked, inquiry.said))
     if inquiry.analysis.fault:
         raise InvalidConversation(inquiry.analysis.fault)
     return inquiry.analysis.chain
-
-
-def _lead(inquiry: Inquiry, has_note: bool) -> list[dict[str, Any]]:
-    """The system messages at the start of OpenAI's list, the first with the note where there is one."""
-    lead: list[dict[str, Any]] = list(inquiry.body["messages"][: inquiry.lead_length])
-    return [with_note(lead[0]), *lead[1:]] if lead and has_note else lead
 
 
 def _view(inquiry: Inquiry, thread: Thread, sight: Sight) -> list[Message]:

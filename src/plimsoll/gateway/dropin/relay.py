@@ -6,54 +6,78 @@
 A stream that breaks off in the middle ends with an error event in the client's dialect.
 """
 
-import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from plimsoll.dialects import (
-    Delta,
-    Failure,
-    Reply,
-    SseEvent,
-    SseParser,
-    Usage,
-    UsageReport,
-    anthropic,
-    openai,
-)
-from plimsoll.dialects.translation import has_legacy_functions
+from plimsoll.dialects import Delta, Dialect, Failure, Reply, SseEvent, SseParser, Usage, UsageReport
 from plimsoll.errors import BrokenReply, MalformedReply, ProviderError
 from plimsoll.gateway.dropin.metering import Meter
 from plimsoll.gateway.dropin.planning import Outgoing
 from plimsoll.gateway.dropin.savings import closing_comment, opening_headers, whole_headers
 from plimsoll.gateway.dropin.usage_watch import UsageWatch, usage_in
 from plimsoll.gateway.edge import jsontext
-from plimsoll.gateway.edge.answers import EVENTS, JSON, error_body, kind_of, send_whole
+from plimsoll.gateway.edge.answers import EVENTS, JSON, send_whole
 from plimsoll.gateway.edge.body import Send
 from plimsoll.gateway.edge.masking import without
 from plimsoll.gateway.upstream.connection import Header
 from plimsoll.gateway.upstream.headers import returned_headers
 from plimsoll.gateway.upstream.pool import Answer
 
-_EVENT = re.compile(rb".*?(?:\r?\n\r?\n|\Z)", re.DOTALL)
-_ONLY_USAGE = re.compile(rb'"choices"\s*:\s*\[\s*\]')
-_NO_USAGE = re.compile(rb',\s*"usage"\s*:\s*null')  # a quote inside of a text is escaped
 _LONGEST_EVENT = 1_000_000  # bytes that wait for the end of their event
 
 
-async def relay(send: Send, out: Outgoing, answer: Answer, most: int, meter: Meter) -> None:
-    """Hand a reply to the client; the meter learns what it used."""
+Keep = Callable[[Reply], None]
+
+
+class ReplyReader:
+    """Reads a stream that is passed on as bytes; `keep` is given the reply as soon as it is whole."""
+
+    def __init__(self, dialect: Dialect, keep: Keep) -> None:
+        self._parser, self._decoder, self._keep = SseParser(), dialect.decoder(), keep
+        self._is_done = False
+
+    def feed(self, piece: bytes) -> None:
+        """More of the stream."""
+        if self._is_done:
+            return
+        try:
+            for event in self._parser.feed(piece):
+                if event.data.strip():
+                    self._decoder.feed(event.event, event.decoded())
+        except MalformedReply:
+            self._is_done = True  # the client gets it as it is
+        if self._decoder.complete:
+            self._is_done = True
+            self._keep(self._decoder.reply())
+
+
+async def relay(
+    send: Send, out: Outgoing, answer: Answer, most: int, meter: Meter, keep: Keep | None
+) -> None:
+    """Hand a reply to the client; the meter learns what it used.
+
+    `keep` is given the reply before the client has all of it, so that a client may refer to it at once.
+    """
     if out.is_translated:
         pass_on = _translated_stream if out.inquiry.is_stream else _translated_whole
-        await pass_on(send, out, answer, most, meter)
+        await pass_on(send, out, answer, most, meter, keep)
     elif _is_stream(answer.headers):
-        await _stream(send, out, answer, meter)
+        await _stream(send, out, answer, meter, ReplyReader(out.inquiry.dialect, keep) if keep else None)
     else:
         body = await answer.whole(most)
         usage = usage_in(out.inquiry.dialect, body)
         _came_whole(meter, body, usage)
+        if keep is not None:
+            _keep_whole(out.inquiry.dialect, body, keep)
         headers = [*returned_headers(answer.headers), *whole_headers(out, usage)]
         await send_whole(send, answer.status, headers, body)
+
+
+def _keep_whole(dialect: Dialect, body: bytes, keep: Keep) -> None:
+    try:
+        keep(dialect.decode_reply(jsontext.read(body)))
+    except (MalformedReply, ValueError, RecursionError):
+        return  # the client gets it as it is
 
 
 def _came_whole(meter: Meter, body: bytes, usage: Usage | None) -> None:
@@ -61,8 +85,10 @@ def _came_whole(meter: Meter, body: bytes, usage: Usage | None) -> None:
     meter.reported, meter.is_final = usage, usage is not None
 
 
-async def _stream(send: Send, out: Outgoing, answer: Answer, meter: Meter) -> None:
-    watch = UsageWatch(out.inquiry.dialect)
+async def _stream(
+    send: Send, out: Outgoing, answer: Answer, meter: Meter, reader: ReplyReader | None
+) -> None:
+    watch, without_usage = UsageWatch(out.inquiry.dialect), out.inquiry.dialect.without_usage
     headers = [*returned_headers(answer.headers), *opening_headers(out)]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     rest, keys = b"", [secret.encode() for secret in out.target.secrets if secret]
@@ -70,6 +96,8 @@ async def _stream(send: Send, out: Outgoing, answer: Answer, meter: Meter) -> No
         while piece := await answer.piece():
             watch.feed(piece)
             meter.received(piece)
+            if reader is not None:
+                reader.feed(piece)
             whole, rest = _whole_events(rest + piece if rest else piece, keys)
             if whole and out.asks_for_usage:
                 whole = without_usage(whole)
@@ -84,29 +112,28 @@ async def _stream(send: Send, out: Outgoing, answer: Answer, meter: Meter) -> No
     await send({"type": "http.response.body", "body": last})
 
 
-async def _translated_whole(send: Send, out: Outgoing, answer: Answer, most: int, meter: Meter) -> None:
+async def _translated_whole(
+    send: Send, out: Outgoing, answer: Answer, most: int, meter: Meter, keep: Keep | None
+) -> None:
     body = await answer.whole(most)
-    upstream = anthropic if out.target.dialect == "anthropic" else openai
     try:
-        reply: Reply = upstream.decode_reply(jsontext.read(body))
+        reply: Reply = out.target.dialect.decode_reply(jsontext.read(body))
     except (MalformedReply, ValueError, RecursionError) as error:
         raise BrokenReply(f"The upstream's reply cannot be read: {error}", status=502) from None
     _came_whole(meter, body, reply.usage)
-    if out.inquiry.dialect == "anthropic":
-        written = anthropic.encode_reply(reply)
-    else:
-        written = openai.encode_reply(reply, int(time.time()), has_legacy_functions(out.inquiry.body))
+    if keep is not None:
+        keep(reply)
+    written = out.inquiry.dialect.encode_reply(reply, out.inquiry.body, int(time.time()))
     headers = [JSON, *_request_ids(answer.headers), *whole_headers(out, reply.usage)]
     await send_whole(send, answer.status, headers, jsontext.write(written))
 
 
-async def _translated_stream(send: Send, out: Outgoing, answer: Answer, most: int, meter: Meter) -> None:
-    decoder = (anthropic if out.target.dialect == "anthropic" else openai).StreamDecoder()
-    encoder: anthropic.StreamEncoder | openai.StreamEncoder = anthropic.StreamEncoder()
-    if out.inquiry.dialect == "openai":
-        wanted = out.request is not None and out.request.include_usage
-        legacy = has_legacy_functions(out.inquiry.body)
-        encoder = openai.StreamEncoder(created=int(time.time()), include_usage=wanted, legacy=legacy)
+async def _translated_stream(
+    send: Send, out: Outgoing, answer: Answer, most: int, meter: Meter, keep: Keep | None
+) -> None:
+    decoder = out.target.dialect.decoder()
+    wants_usage = out.request is not None and out.request.include_usage
+    encoder = out.inquiry.dialect.encoder(out.inquiry.body, int(time.time()), wants_usage)
     headers = [EVENTS, *_request_ids(answer.headers), *opening_headers(out)]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
 
@@ -138,17 +165,14 @@ async def _translated_stream(send: Send, out: Outgoing, answer: Answer, most: in
         last = b"".join(event.encode() for event in ended) + closing_comment(out, meter.reported)
     except (ProviderError, MalformedReply, ValueError, RecursionError) as error:
         last = broken_off(out, error)
+    if keep is not None and decoder.complete:
+        keep(decoder.reply())
     await send({"type": "http.response.body", "body": last})
 
 
 def broken_off(out: Outgoing, error: Exception) -> bytes:
     """The event that ends a stream which cannot go on."""
-    dialect = out.inquiry.dialect
-    if dialect == "anthropic":
-        event = SseEvent("error", error_body(dialect, 500, str(error), kind_of(dialect, 500)).decode())
-    else:
-        event = SseEvent(None, error_body(dialect, 500, str(error)).decode())
-    return event.encode()
+    return out.inquiry.dialect.failure_event(500, str(error)).encode()
 
 
 def _whole_events(piece: bytes, keys: Sequence[bytes] = ()) -> tuple[bytes, bytes]:
@@ -167,23 +191,6 @@ def _whole_events(piece: bytes, keys: Sequence[bytes] = ()) -> tuple[bytes, byte
         piece = without(piece, keys)
         return piece[:held], piece[held:]
     return piece[:cut], piece[cut:]
-
-
-def without_usage(events: bytes) -> bytes:
-    """Whole events as a client gets them that did not ask for usage: without the one that only tells it."""
-    if _ONLY_USAGE.search(events):
-        kept = (event for event in _EVENT.findall(events) if not _tells_only_usage(event))
-        events = b"".join(kept)
-    return _NO_USAGE.sub(b"", events)
-
-
-def _tells_only_usage(event: bytes) -> bool:
-    lines = (line[5:] for line in event.splitlines() if line.startswith(b"data:"))
-    try:
-        data = jsontext.read(b"\n".join(lines))
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(data, dict) and data.get("choices") == [] and isinstance(data.get("usage"), dict)
 
 
 def _is_stream(headers: Sequence[Header]) -> bool:

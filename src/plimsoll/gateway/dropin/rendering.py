@@ -8,24 +8,15 @@ with it. A request of a conversation that is not known is rendered whole.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from plimsoll.caching import BlockChain, Prompt
-from plimsoll.dialects.anthropic.tools import decode_tools
-from plimsoll.gateway.dropin.reading import canonical_of
+from plimsoll.caching import BlockChain
+from plimsoll.dialects import Dialect
+from plimsoll.dialects.interfaces import Rendered
 from plimsoll.gateway.dropin.sight import Sight
 from plimsoll.messages import Message
-
-
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """A request in blocks; `owner` is the wire message of a canonical one, below 0 for the system prompt."""
-
-    prompt: Prompt
-    messages: Sequence[Message]
-    owner: Callable[[int], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +46,29 @@ class Beginning:
         return Rendered(self.chain.prompt(messages), messages, owner)
 
 
-def beginning_of(body: dict[str, Any], lead: Sequence[Message], key: bytes, sight: Sight | None) -> Beginning:
+def beginning_of(
+    dialect: Dialect, body: dict[str, Any], lead: Sequence[Message], key: bytes, sight: Sight | None
+) -> Beginning:
     """How the requests of a conversation begin, from one of them as it is sent."""
     opening = _place(sight)[2]
-    owners, messages = _read(body["messages"], opening)
+    owners, messages = _read(dialect, dialect.messages(body), opening)
     return Beginning(
         key,
         sight,
         (*lead, *messages),
         (*(-1 for _ in lead), *owners),
-        BlockChain(decode_tools(body.get("tools"))),
+        BlockChain(dialect.canonical_tools(dialect.tools(body))),
     )
 
 
-def rendered_whole(body: dict[str, Any], lead: Sequence[Message]) -> Rendered:
+def rendered_whole(dialect: Dialect, body: dict[str, Any], lead: Sequence[Message]) -> Rendered:
     """A request of which nothing is known."""
-    said = body["messages"]
-    owners, messages = _read(said, len(said))
+    said = dialect.messages(body)
+    owners, messages = _read(dialect, said, len(said))
     spoken, places = [*lead, *messages], [*(-1 for _ in lead), *owners]
-    return Rendered(BlockChain(decode_tools(body.get("tools"))).prompt(spoken), spoken, places.__getitem__)
+    return Rendered(
+        BlockChain(dialect.canonical_tools(dialect.tools(body))).prompt(spoken), spoken, places.__getitem__
+    )
 
 
 def _place(sight: Sight | None) -> tuple[int, int, int]:
@@ -81,11 +76,11 @@ def _place(sight: Sight | None) -> tuple[int, int, int]:
     return (sight.through, sight.wire, len(sight.segments)) if sight else (0, 0, 0)
 
 
-def _read(said: Sequence[dict[str, Any]], count: int) -> tuple[list[int], list[Message]]:
+def _read(dialect: Dialect, said: Sequence[dict[str, Any]], count: int) -> tuple[list[int], list[Message]]:
     owners: list[int] = []
     messages: list[Message] = []
     for index in range(count):
-        found = canonical_of("anthropic", said, index)
+        found = dialect.canonical(said, index)
         messages += found
         owners += [index] * len(found)
     return owners, messages

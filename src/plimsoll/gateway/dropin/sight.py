@@ -22,11 +22,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from plimsoll.archive import ViewItem
-from plimsoll.context.markers import NOTE, as_stored, has_note
-from plimsoll.dialects import encode_anthropic_conversation
-from plimsoll.dialects.anthropic import rules_for
-from plimsoll.messages import SYSTEM_ROLES, Message, text_of, without_handle
-from plimsoll.providers.catalogue import Dialect
+from plimsoll.context.markers import as_stored, has_note
+from plimsoll.dialects import Dialect
+from plimsoll.messages import Message, without_handle
 
 Segment = int | dict[str, Any]
 
@@ -70,7 +68,7 @@ class Sight:
         """The messages to send, made from those that the client sent."""
         opening = [said[segment] if isinstance(segment, int) else segment for segment in self.segments]
         whole = [*opening, *said[self.wire :]]
-        return list(_settled(whole, len(opening))) if dialect == "anthropic" else whole
+        return dialect.settled(whole, len(opening))
 
 
 def make_sight(
@@ -112,12 +110,6 @@ def make_sight(
     )
 
 
-def system_with_note(system: Any) -> list[dict[str, Any]]:
-    """Anthropic's `system` with the note of a compaction as its last block, once."""
-    blocks = [{"type": "text", "text": system}] if isinstance(system, str) else list(system or ())
-    return blocks if has_note({"content": blocks}) else [*blocks, {"type": "text", "text": NOTE}]
-
-
 def unanswered_from(log: Sequence[Message], end: int) -> int:
     """The first of the messages, up to `end`, that wait for an answer; a reply that is to be continued is one."""
     first = end
@@ -137,11 +129,11 @@ def _segments(
             own.append(_readable(items[place]))
             place += 1
             continue
-        yield from _written(own, dialect, model)
+        yield from dialect.written(own, model)
         own = []
         yield wire
         place += count
-    yield from _written(own, dialect, model)
+    yield from dialect.written(own, model)
 
 
 def _readable(item: ViewItem) -> Message:
@@ -164,27 +156,3 @@ def _whole(items: Sequence[ViewItem], place: int, ends: Sequence[int], lead: int
         for nth, item in enumerate(group)
     )
     return (wire, len(group)) if unchanged and len(group) == ends[wire] - start else (0, 0)
-
-
-def _written(messages: Sequence[Message], dialect: Dialect, model: str) -> list[dict[str, Any]]:
-    """Canonical messages on the client's wire."""
-    if not messages or dialect == "openai":
-        return list(messages)
-    said = [_as_user(m) if m.get("role") in SYSTEM_ROLES else m for m in messages]
-    return encode_anthropic_conversation(said, rules_for(model))[1]
-
-
-def _settled(messages: Sequence[dict[str, Any]], opening: int) -> Iterator[dict[str, Any]]:
-    """The messages with every system message in the opening where the provider takes one: as a turn's last word."""
-    for index, message in enumerate(messages):
-        if index <= opening and message.get("role") in SYSTEM_ROLES:
-            before = messages[index - 1].get("role") if index else None
-            after = messages[index + 1].get("role") if index + 1 < len(messages) else "assistant"
-            if (before, after) != ("user", "assistant"):
-                yield {"role": "user", "content": [{"type": "text", "text": _as_user(message)["content"]}]}
-                continue
-        yield message
-
-
-def _as_user(message: Message) -> Message:
-    return {"role": "user", "content": f"<system-message>\n{text_of(message)}\n</system-message>"}

@@ -18,13 +18,12 @@ from plimsoll.agent import Compactor, SharedPreparations
 from plimsoll.archive import CompactionEvent, Owner
 from plimsoll.caching import CacheMemory
 from plimsoll.context.markers import as_said
+from plimsoll.dialects import Dialect
 from plimsoll.gateway.dropin.inquiry import Analysis
-from plimsoll.gateway.dropin.reading import canonical_of
 from plimsoll.gateway.dropin.rendering import Beginning
 from plimsoll.gateway.dropin.sight import Sight, unanswered_from
 from plimsoll.messages import Message
 from plimsoll.models import UsageAnchor, estimate_message_tokens
-from plimsoll.providers.catalogue import Dialect
 from plimsoll.sessions import ArchiveJournal
 
 
@@ -78,7 +77,7 @@ class Thread:
         """
         for index in range(len(self.chain), len(said)):
             if analysis is None:
-                canonical = [as_said(message) for message in canonical_of(self.dialect, said, index)]
+                canonical = [as_said(message) for message in self.dialect.canonical(said, index)]
                 tokens = [estimate_message_tokens(message) for message in canonical]
             else:
                 canonical, tokens = analysis.canonical[index], analysis.tokens[index]

@@ -8,11 +8,9 @@ Only lines that speak of usage are parsed; a text that quotes the word has its q
 
 from typing import Any
 
-from plimsoll.dialects import Usage, usage_from_anthropic, usage_from_openai
+from plimsoll.dialects import Dialect, Usage
 from plimsoll.gateway.edge import jsontext
-from plimsoll.providers.catalogue import Dialect
 
-_SIGN = b'"usage"'
 _LONGEST_LINE = 1_000_000  # of one event; a longer one speaks of other things
 
 
@@ -20,7 +18,7 @@ class UsageWatch:
     """Feed it the bytes of a stream; ask for the usage at the end."""
 
     def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
+        self._dialect, self._sign = dialect, sign_of(dialect)
         self._rest = b""
         self._seen: dict[str, Any] = {}
         self.is_final = False  # what was said is of the whole reply, not only of its beginning
@@ -30,40 +28,40 @@ class UsageWatch:
         if self._rest:
             piece = self._rest + piece
         cut = piece.rfind(b"\n") + 1
-        if _SIGN in piece[:cut]:
+        if self._sign in piece[:cut]:
             for line in piece[:cut].split(b"\n"):
-                if _SIGN in line and line.startswith(b"data:"):
+                if self._sign in line and line.startswith(b"data:"):
                     self._read(line[5:])
         rest = piece[cut:]
         self._rest = rest if len(rest) <= _LONGEST_LINE else b""
 
     def usage(self) -> Usage | None:
         """What the reply has cost, as far as it was said."""
-        reader = usage_from_anthropic if self._dialect == "anthropic" else usage_from_openai
-        return reader(self._seen) if self._seen else None
+        return self._dialect.usage(self._seen) if self._seen else None
 
     def _read(self, data: bytes) -> None:
         try:
             event = jsontext.read(data)
         except (ValueError, RecursionError):
             return
-        if not isinstance(event, dict):
-            return
-        inner = event.get("message")
-        usage = event.get("usage") or (inner.get("usage") if isinstance(inner, dict) else None)
-        if isinstance(usage, dict):
+        found = self._dialect.usage_of_event(event) if isinstance(event, dict) else None
+        if found is not None:
+            usage, self.is_final = found
             # Later numbers replace earlier ones, field by field.
             self._seen |= {key: value for key, value in usage.items() if value is not None}
-            self.is_final = event.get("type") != "message_start"
 
 
 def usage_in(dialect: Dialect, body: bytes) -> Usage | None:
     """The usage of a reply that came whole."""
-    if _SIGN not in body:
+    if sign_of(dialect) not in body:
         return None
     try:
         reply = jsontext.read(body)
     except (ValueError, RecursionError):
         return None
-    raw = reply.get("usage") if isinstance(reply, dict) else None
-    return usage_from_anthropic(raw) if dialect == "anthropic" else usage_from_openai(raw)
+    return dialect.usage(reply.get(dialect.usage_field)) if isinstance(reply, dict) else None
+
+
+def sign_of(dialect: Dialect) -> bytes:
+    """What stands in every line that speaks of usage."""
+    return b'"%b"' % dialect.usage_field.encode()

@@ -132,4 +132,4 @@ class Windows:
 
 
 def _key(endpoint: Endpoint, model: str) -> Key:
-    return endpoint.base_url, model, limiting_betas(endpoint.header("anthropic-beta"))
+    return endpoint.base_url, model, limiting_betas(endpoint.header(endpoint.wire.beta_header))

@@ -10,6 +10,7 @@ Between two dialects only the upstream's own headers are sent: the other provide
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
+from plimsoll.dialects import Dialect, dialects, key_headers
 from plimsoll.gateway.access.caller import HEADER
 from plimsoll.gateway.upstream.connection import Header
 from plimsoll.providers import Endpoint
@@ -18,11 +19,8 @@ _CONNECTION = frozenset(
     {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"}
     | {b"trailer", b"transfer-encoding", b"upgrade", b"content-length", b"host", b"expect"}
 )
-_KEYS = frozenset({b"authorization", b"x-api-key"})
 # An answer is read on its way, so it must not be compressed.
-_NOT_SENT = (
-    _CONNECTION | _KEYS | {b"accept-encoding", b"content-encoding", b"cookie", b"x-session-id", b"forwarded"}
-)
+_NOT_SENT = _CONNECTION | {b"accept-encoding", b"content-encoding", b"cookie", b"x-session-id", b"forwarded"}
 _NOT_RETURNED = _CONNECTION | {b"set-cookie", b"content-encoding", b"date", b"server", b"alt-svc"}
 _OURS = (b"x-plimsoll", b"x-forwarded-")
 # With the gateway's key, a header that names an account would choose whom the gateway's owner is billed as, and
@@ -47,14 +45,20 @@ _NO_ACCOUNT = frozenset({b"idempotency-key"})
 
 def client_key(headers: Mapping[bytes, bytes]) -> str:
     """The key that a client sent, however it sent it; empty where it sent none."""
-    own = headers.get(b"x-api-key", b"").decode("latin-1").strip()
-    scheme, _, bearer = headers.get(b"authorization", b"").decode("latin-1").strip().partition(" ")
-    return own or (bearer.strip() if scheme.lower() == "bearer" else "")
+    return next(filter(None, (_key_in(headers, dialect) for dialect in reversed(dialects()))), "")
+
+
+def _key_in(headers: Mapping[bytes, bytes], dialect: Dialect) -> str:
+    value = headers.get(dialect.key_header.encode(), b"").decode("latin-1").strip()
+    if not dialect.key_prefix:
+        return value
+    scheme, _, key = value.partition(" ")
+    return key.strip() if scheme.lower() == dialect.key_prefix.strip().lower() else ""
 
 
 def caller_of(headers: Mapping[bytes, bytes]) -> bytes:
     """What tells callers apart without keeping their keys: nobody reads another's conversation."""
-    own = headers.get(b"x-api-key", b"") + b"\0" + headers.get(b"authorization", b"")
+    own = b"\0".join(headers.get(name, b"") for name in _carriers())
     # Whoever has a key of the gateway is told by that; its secret is not among the headers any more.
     told = own + b"\0" + headers[HEADER] if HEADER in headers else own
     return blake2b(told, digest_size=16).digest()
@@ -67,16 +71,18 @@ def sent_headers(endpoint: Endpoint, client: Iterable[Header], same_dialect: boo
         name.lower().encode(): value.encode() for name, value in endpoint.request_headers().items()
     }
     if same_dialect:
-        betas = [value for value in (named.get(b"anthropic-beta"), headers.get(b"anthropic-beta")) if value]
+        asking = endpoint.wire.beta_header.encode()
+        betas = [value for value in (named.get(asking), headers.get(asking)) if value]
+        unsent = _NOT_SENT.union(_carriers())
         headers |= {
             name: value
             for name, value in named.items()
-            if name not in _NOT_SENT
+            if name not in unsent
             and not name.startswith(_OURS)
             and not (endpoint.key is not None and _names_account(name))
         }
         if betas:
-            headers[b"anthropic-beta"] = b",".join(dict.fromkeys(betas))
+            headers[asking] = b",".join(dict.fromkeys(betas))
     if endpoint.key is None:
         headers |= _client_keys(endpoint, named, same_dialect)
     headers[b"accept-encoding"] = b"identity"
@@ -97,8 +103,14 @@ def returned_headers(upstream: Iterable[Header]) -> list[Header]:
 def _client_keys(endpoint: Endpoint, client: Mapping[bytes, bytes], same_dialect: bool) -> dict[bytes, bytes]:
     """The client's own key, as it sent it, or as the other dialect sends keys."""
     if same_dialect:
-        return {name: client[name] for name in _KEYS if name in client}
-    key = client_key(client).encode("latin-1")
+        return {name: client[name] for name in _carriers() if name in client}
+    key = client_key(client)
     if not key:
         return {}
-    return {b"x-api-key": key} if endpoint.dialect == "anthropic" else {b"authorization": b"Bearer " + key}
+    name, value = endpoint.wire.auth(key)
+    return {name.encode(): value.encode("latin-1")}
+
+
+def _carriers() -> list[bytes]:
+    """The headers that may carry a key."""
+    return [name.encode() for name in reversed(key_headers())]

@@ -9,14 +9,14 @@ The gateway's own key for an upstream outranks the client's. Where it has none, 
 goes there and nowhere else.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import quote, unquote
 
 from plimsoll.assembly import is_embedded
+from plimsoll.dialects import Dialect, dialect_at, dialects
+from plimsoll.dialects.addresses import path_segment
 from plimsoll.errors import MissingKey, UserError
 from plimsoll.models.settings import ModelSettings
 from plimsoll.providers import (
@@ -30,9 +30,6 @@ from plimsoll.providers import (
     providers,
     resolve,
 )
-from plimsoll.providers.catalogue import Dialect
-
-_LISTS = {"openai": ("/chat/completions", "/models"), "anthropic": ("/messages", "/models")}
 
 
 @dataclass(frozen=True)
@@ -43,24 +40,32 @@ class Target:
 
     @cached_property
     def url(self) -> str:
-        """Where it answers."""
+        """Where it answers for its own model."""
         return self.endpoint.url
 
-    @property
+    @cached_property
     def dialect(self) -> Dialect:
-        return self.endpoint.dialect
+        """What it speaks."""
+        return self.endpoint.wire
+
+    def url_for(self, model: str, is_stream: bool) -> str:
+        """Where it answers for a model."""
+        return self.dialect.url(self.endpoint.base_url, model, is_stream)
+
+    def count_url(self, model: str) -> str:
+        """Where it counts the tokens of a request."""
+        return self.dialect.count_url(self.endpoint.base_url, model)
 
     def endpoint_for(self, dialect: Dialect, betas: str) -> Endpoint:
         """The endpoint as it answers a client of this dialect that asks for these betas."""
-        if dialect != self.dialect or not betas:
+        if dialect is not self.dialect or not betas:
             return self.endpoint
-        return replace(self.endpoint, headers=(*self.endpoint.headers, ("anthropic-beta", betas)))
+        return replace(self.endpoint, headers=(*self.endpoint.headers, (dialect.beta_header, betas)))
 
     @property
     def models_url(self) -> str:
         """Where the upstream lists its models."""
-        ending, listed = _LISTS[self.dialect]
-        return self.endpoint.url.removesuffix(ending) + listed
+        return self.dialect.models_url(self.endpoint.base_url)
 
     def model_url(self, name: str) -> str:
         """Where the upstream describes one model; `UserError` for a name that would lead anywhere else."""
@@ -70,20 +75,6 @@ class Target:
     def secrets(self) -> tuple[str, ...]:
         """What must never reach a client."""
         return (self.endpoint.key,) if self.endpoint.key else ()
-
-
-def path_segment(name: str) -> str:
-    """A name as one segment of a path.
-
-    Everything but letters, digits and `-._~` is percent-encoded, slashes too. A name that is or contains a dot
-    segment is refused, however often it is encoded: an upstream may decode and resolve it.
-    """
-    plain, decoded = "", name
-    while plain != decoded:
-        plain, decoded = decoded, unquote(decoded)
-    if any(part in ("", ".", "..") for part in re.split(r"[/\\]", plain)) or not plain.isprintable():
-        raise UserError(f"{name[:80]!r} is no name of a model.")
-    return quote(name, safe="")
 
 
 class Targets:
@@ -104,16 +95,15 @@ class Targets:
 
     async def known(self) -> None:
         """Raises where the configured upstream cannot be told; others are found when a client asks."""
-        name = self._name("openai", False)
-        if name != "whoever":
-            await self.for_client("openai", False)
+        usual = dialects()[0]
+        if self._name(usual, False) != "whoever":
+            await self.for_client(usual, False)
 
     async def told(self) -> list[str]:
         """Who answers, in a line for each dialect; asks nobody but Ollama on this machine."""
         lines = {}
-        clients: tuple[tuple[Dialect, str], ...] = (("anthropic", "Anthropic"), ("openai", "OpenAI"))
-        for dialect, title in clients:
-            lines[title] = await self._described(self._name(dialect, False))
+        for dialect in sorted(dialects(), key=lambda dialect: dialect.title):
+            lines[dialect.title] = await self._described(self._name(dialect, False))
         if len(set(lines.values())) == 1:
             return [f"upstream: {next(iter(lines.values()))}"]
         return [f"upstream of {title} clients: {line}" for title, line in lines.items()]
@@ -139,8 +129,8 @@ class Targets:
         settings = self._settings
         if settings.base_url is not None or settings.provider != "auto" or settings.name is not None:
             return "configured"
-        own = providers()[dialect]
-        return own.name if brings_key or find_key(own, self._environ) else "whoever"
+        own = providers().get(dialect.provider)
+        return own.name if own and (brings_key or find_key(own, self._environ)) else "whoever"
 
     async def _endpoint(self, name: str) -> Endpoint:
         if name not in ("configured", "whoever"):
@@ -199,7 +189,5 @@ def _without_key(facts: ProviderFacts, settings: ModelSettings, environ: Mapping
 def _at_address(settings: ModelSettings) -> Endpoint:
     """An address of nobody's, to which clients bring their own keys."""
     base_url = settings.base_url or ""
-    is_anthropic = base_url.rstrip("/").endswith(("/anthropic", "/v1/messages"))
     name = settings.provider if settings.provider != "auto" else "custom"
-    endpoint = Endpoint(name, base_url, "openai", model=settings.name or "")
-    return replace(endpoint, dialect="anthropic") if is_anthropic else endpoint
+    return Endpoint(name, base_url, dialect_at(base_url).name, model=settings.name or "")

@@ -137,7 +137,7 @@ class Desk:
 
     def _request(self, prompt: str, max_tokens: int) -> ChatRequest:
         endpoint = self.candidate.endpoint
-        thinking = thinks(endpoint.model) if endpoint.dialect == "openai" else None
+        thinking = thinks(endpoint.model) if endpoint.wire.takes_effort else None
         with_grammar = endpoint.provider == "local" and not self._plain
         return ChatRequest(
             model=endpoint.model,
@@ -145,7 +145,7 @@ class Desk:
             max_tokens=max_tokens + (thinking.room if thinking else 0),
             temperature=None if thinking or self._plain else TEMPERATURE,
             thinking=Thinking(effort=thinking.effort) if thinking and not self._plain else None,
-            extra={"openai": {"grammar": summary_grammar(max_tokens)}} if with_grammar else {},
+            extra={endpoint.dialect: {"grammar": summary_grammar(max_tokens)}} if with_grammar else {},
         )
 
     def _text(self, reply: Reply) -> str:

@@ -115,7 +115,7 @@ class Auxiliary:
         """The main model has answered this request, so its cache holds it."""
         if self.main is not None:
             candidate = self.main.candidate
-            native = candidate.endpoint.dialect == "anthropic"
+            native = candidate.endpoint.wire.native_markers
             self._sent = sent(request, candidate.card, native, self.clock(), usage)
 
     def warm(

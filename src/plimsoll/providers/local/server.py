@@ -21,8 +21,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+from plimsoll.dialects import dialect_named
 from plimsoll.errors import LocalModelError
-from plimsoll.providers.catalogue import Dialect
 from plimsoll.providers.endpoint import Endpoint
 from plimsoll.providers.local.model import DEFAULT_CONTEXT, embedded_model, is_model_file, model_path
 
@@ -92,9 +92,9 @@ class LocalServer:
         """The process."""
         return self._process.pid
 
-    def endpoint(self, dialect: Dialect = "openai") -> Endpoint:
-        """Where the model is reached, in either dialect."""
-        base_url = self.address + ("/v1" if dialect == "openai" else "")
+    def endpoint(self, dialect: str = "openai") -> Endpoint:
+        """Where the model is reached, in the dialect of this name."""
+        base_url = dialect_named(dialect).local_url(self.address)
         return Endpoint("local", base_url, dialect, self._key, self.name)
 
     def stop(self) -> None:

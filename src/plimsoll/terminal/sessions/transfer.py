@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from plimsoll.archive import Session, title_of
+from plimsoll.dialects import dialect_named
 from plimsoll.errors import UserError
 from plimsoll.messages import Message
 from plimsoll.terminal.sessions.conversation import markdown
@@ -23,7 +24,7 @@ from plimsoll.transcripts import (
 
 STANDARD = "-"
 PAGE = 500  # messages that are read from the archive at a time
-FORMATS: dict[str, Format] = {"openai": "openai", "anthropic": "anthropic"}
+FORMATS: tuple[Format, ...] = ("openai", "anthropic")
 
 
 def read(paths: Iterable[str]) -> list[Transcript]:
@@ -70,9 +71,14 @@ def export_session(session: Session, messages: Iterator[Message], format: str, o
             _write(Path(str(output)), pieces)
         return
     facts = {"id": session.id, "title": session.title, "model": session.model, "messages": []}
-    wrapper = facts if format == "openai" else {"messages": []}
+    wrapper = facts if dialect_named(format).open_documents else {"messages": []}
     transcript = Transcript(
-        list(messages), session.id, format=FORMATS[format], id=session.id, shape="object", wrapper=wrapper
+        list(messages),
+        session.id,
+        format=next(one for one in FORMATS if one == format),
+        id=session.id,
+        shape="object",
+        wrapper=wrapper,
     )
     if output in (None, STANDARD):
         write_stream(sys.stdout.buffer, [transcript])

@@ -20,10 +20,9 @@ from plimsoll.caching import (
     breakpoints_in,
     marker_ttl,
 )
-from plimsoll.dialects import ChatRequest, Reply, Usage
+from plimsoll.dialects import ChatRequest, Dialect, Reply, Usage
 from plimsoll.dialects.blocks.assistant import thinking_of
 from plimsoll.models import ModelCard, card_for, estimate_message_tokens, estimate_tokens
-from plimsoll.testing.scripted_server.rules.refusal import Dialect
 
 MARKER = "cache_control"
 
@@ -66,13 +65,13 @@ class BillingSimulator:
     ) -> tuple[Bill, Usage]:
         """The bill, and what the provider would report of it."""
         prompt = prompt_of(request, dialect)
-        whole = request.extra_for("anthropic").get(MARKER)
+        whole = request.extra_for(dialect.name).get(MARKER) if dialect.native_markers else None
         output = max(1, estimate_message_tokens(reply.message))
         bill = self._simulator.request(
             arrived,
             prompt,
             card,
-            breakpoints_in(prompt, request.messages, dialect == "anthropic", request.tools),
+            breakpoints_in(prompt, request.messages, dialect.native_markers, request.tools),
             output_tokens=output,
             workspace=workspace,
             first_token=began - arrived,
@@ -99,7 +98,7 @@ def _usage(bill: Bill, card: ModelCard, reply: Reply) -> Usage:
 
 
 def _options(request: ChatRequest, dialect: Dialect) -> RequestOptions:
-    extra = request.extra_for(dialect)
+    extra = request.extra_for(dialect.name)
     return RequestOptions(
         web_search=any(str(tool.get("type")).startswith("web_search") for tool in request.tools),
         speed=str(extra.get("speed") or ""),

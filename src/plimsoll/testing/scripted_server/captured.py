@@ -7,14 +7,14 @@ from typing import Any
 from plimsoll.caching import Bill
 from plimsoll.dialects import ChatRequest, Reply, Usage
 from plimsoll.testing.scripted_server.faults import Fault
-from plimsoll.testing.scripted_server.rules.refusal import Dialect, Refusal
+from plimsoll.testing.scripted_server.rules.refusal import Refusal
 
 
 @dataclass(slots=True)
 class CapturedRequest:
     """One request. The second half is filled in before the first byte of its answer is sent, the last two after."""
 
-    dialect: Dialect
+    dialect: str
     path: str
     headers: Mapping[str, str] = field(repr=False)  # names in lower case; holds the key
     raw: bytes = field(repr=False)

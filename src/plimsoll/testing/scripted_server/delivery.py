@@ -7,30 +7,28 @@ import asyncio
 import json
 
 from plimsoll.dialects import ChatRequest, Reply, SseEvent
-from plimsoll.testing.scripted_server import wire_formats
 from plimsoll.testing.scripted_server.connection import HttpConnection
 from plimsoll.testing.scripted_server.faults import Fault
-from plimsoll.testing.scripted_server.rules.refusal import Dialect, Refusal, error_body
-from plimsoll.testing.scripted_server.rules.statuses import said_with
+from plimsoll.testing.scripted_server.provider import ScriptedProvider
+from plimsoll.testing.scripted_server.rules.refusal import Refusal
 
-_GARBAGE = b'data: {"this is": not JSON\n\n'
-# Anthropic's clients pass over events whose name they do not know.
-GARBAGE = {"openai": _GARBAGE, "anthropic": b"event: content_block_delta\n" + _GARBAGE}
 HTML = (
     b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n"
     b"<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n"
 )
 
 
-async def refuse(connection: HttpConnection, dialect: Dialect, refusal: Refusal, request_id: str) -> None:
+async def refuse(
+    connection: HttpConnection, provider: ScriptedProvider, refusal: Refusal, request_id: str
+) -> None:
     """Say why a request fails."""
-    headers = {**wire_formats.headers(dialect, request_id), **refusal.headers}
-    await connection.send_json(refusal.status, headers, error_body(dialect, refusal, request_id))
+    headers = {**provider.headers(request_id), **refusal.headers}
+    await connection.send_json(refusal.status, headers, provider.error_body(refusal, request_id))
 
 
 async def deliver(
     connection: HttpConnection,
-    dialect: Dialect,
+    provider: ScriptedProvider,
     request: ChatRequest,
     reply: Reply,
     request_id: str,
@@ -42,36 +40,34 @@ async def deliver(
     if fault is not None and fault.kind == "html":
         await connection.send(fault.status or 502, {"content-type": "text/html"}, HTML)
     elif request.stream:
-        events = wire_formats.events_of(dialect, reply, request)
-        await _stream(connection, dialect, events, wire_formats.headers(dialect, request_id), fault)
+        events = provider.events(reply, request)
+        await _stream(connection, provider, events, provider.headers(request_id), fault)
     else:
-        await _at_once(connection, dialect, reply, request_id, fault)
+        await _at_once(connection, provider, reply, request_id, fault)
 
 
 async def _at_once(
-    connection: HttpConnection, dialect: Dialect, reply: Reply, request_id: str, fault: Fault | None
+    connection: HttpConnection, provider: ScriptedProvider, reply: Reply, request_id: str, fault: Fault | None
 ) -> None:
-    headers = {"content-type": "application/json", **wire_formats.headers(dialect, request_id)}
-    data = json.dumps(wire_formats.body_of(dialect, reply), ensure_ascii=False).encode(
-        "utf-8", "backslashreplace"
-    )
+    headers = {"content-type": "application/json", **provider.headers(request_id)}
+    data = json.dumps(provider.reply_body(reply), ensure_ascii=False).encode("utf-8", "backslashreplace")
     match fault.kind if fault else "":
         case "cut":
             await connection.send_part(200, headers, data, len(data) // 2)
         case "malformed_sse":
-            await connection.send(200, headers, GARBAGE[dialect])
+            await connection.send(200, headers, provider.garbage)
         case "truncated_json":
             await connection.send(200, headers, data[: len(data) // 2])
         case "stream_error":
             # Without a stream there is only a status to say it with.
-            await refuse(connection, dialect, _breakdown(dialect, fault), request_id)
+            await refuse(connection, provider, _breakdown(provider, fault), request_id)
         case _:
             await connection.send(200, headers, data)
 
 
 async def _stream(
     connection: HttpConnection,
-    dialect: Dialect,
+    provider: ScriptedProvider,
     events: list[SseEvent],
     headers: dict[str, str],
     fault: Fault | None,
@@ -84,7 +80,7 @@ async def _stream(
         if fault is not None and fault.between and index:
             await asyncio.sleep(fault.between)
         if kind == "malformed_sse" and index == half:
-            await connection.chunk(GARBAGE[dialect])
+            await connection.chunk(provider.garbage)
         await connection.chunk(event.encode())
     match kind:
         case "cut":
@@ -96,13 +92,13 @@ async def _stream(
             data = events[half].encode().rstrip()
             await connection.chunk(data[: -max(2, len(data) // 3)] + b"\n\n")
         case "stream_error":
-            said = _breakdown(dialect, fault)
-            await connection.chunk(wire_formats.failure_event(dialect, said.kind, said.message).encode())
+            said = _breakdown(provider, fault)
+            await connection.chunk(provider.failure_event(said.kind, said.message).encode())
     await connection.end()
 
 
-def _breakdown(dialect: Dialect, fault: Fault | None) -> Refusal:
-    usual = said_with(dialect, 529 if dialect == "anthropic" else 500)
+def _breakdown(provider: ScriptedProvider, fault: Fault | None) -> Refusal:
+    usual = provider.usual_refusal(provider.breakdown_status)
     if fault is None:
         return usual
     return Refusal(usual.status, fault.type or usual.kind, fault.message or usual.message, code=usual.code)

@@ -24,7 +24,6 @@ from plimsoll.dialects.blocks.assistant import Entry, entries_of, message_from
 from plimsoll.messages import tool_calls
 from plimsoll.models import ModelCard
 from plimsoll.testing.scripted_server.answers import AnswerPart, ScriptedAnswer
-from plimsoll.testing.scripted_server.rules.refusal import Dialect
 
 _PIECE = 12  # characters in a step of a short text
 _STEPS = 64  # steps of a long one
@@ -36,25 +35,30 @@ class ReplyWriter:
     def __init__(self) -> None:
         self._numbers = count(1)
 
-    def request_id(self, dialect: Dialect) -> str:
-        """The id of a request, as the provider spells it."""
-        return f"{'req_01' if dialect == 'anthropic' else 'req_'}{next(self._numbers):022d}"
+    def next_id(self, prefix: str) -> str:
+        """A new id, as the provider spells it."""
+        return f"{prefix}{next(self._numbers):022d}"
 
     def reply(
-        self, answer: ScriptedAnswer | Reply | str, request: ChatRequest, dialect: Dialect, card: ModelCard
+        self,
+        answer: ScriptedAnswer | Reply | str,
+        request: ChatRequest,
+        card: ModelCard,
+        *,
+        reply_prefix: str,
+        call_prefix: str,
     ) -> Reply:
         """The reply, complete but for its usage."""
         if isinstance(answer, str):
             answer = ScriptedAnswer((AnswerPart("text", answer),))
-        prefix = "msg_01" if dialect == "anthropic" else "chatcmpl-"
-        reply_id = f"{prefix}{next(self._numbers):022d}"
+        reply_id = self.next_id(reply_prefix)
         if isinstance(answer, Reply):
             return replace(answer, id=answer.id or reply_id, model=answer.model or request.model)
-        message = message_from([self._entry(piece, request, dialect, card) for piece in answer.pieces])
+        message = message_from([self._entry(piece, request, card, call_prefix) for piece in answer.pieces])
         finish = answer.finish or ("tool_calls" if tool_calls(message) else "stop")
         return Reply(message, finish, None, reply_id, request.model, answer.native_finish)
 
-    def _entry(self, piece: AnswerPart, request: ChatRequest, dialect: Dialect, card: ModelCard) -> Entry:
+    def _entry(self, piece: AnswerPart, request: ChatRequest, card: ModelCard, call_prefix: str) -> Entry:
         if piece.kind == "text":
             return Entry("content", {"type": "text", "text": piece.text})
         if piece.kind == "redacted":
@@ -65,13 +69,12 @@ class ReplyWriter:
             signature = f"Er{next(self._numbers):030d}==" if signed else ""
             thought = "" if hidden else piece.text
             return Entry("thinking", {"type": "thinking", "thinking": thought, "signature": signature})
-        prefix = "toolu_01" if dialect == "anthropic" else "call_"
         arguments = piece.arguments
         text = arguments if isinstance(arguments, str) else json.dumps(dict(arguments), ensure_ascii=False)
         function = {"name": piece.name, "arguments": text}
         return Entry(
             "tool_use",
-            {"id": f"{prefix}{next(self._numbers):022d}", "type": "function", "function": function},
+            {"id": self.next_id(call_prefix), "type": "function", "function": function},
         )
 
 

@@ -11,28 +11,26 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
-from plimsoll.dialects import ChatRequest
+from plimsoll.dialects import OPENAI, ChatRequest, dialect_of
+from plimsoll.testing.scripted_server.anthropic_provider import AnthropicProvider
 from plimsoll.testing.scripted_server.billing import Cards
 from plimsoll.testing.scripted_server.captured import CapturedRequest
 from plimsoll.testing.scripted_server.clock import Clock
 from plimsoll.testing.scripted_server.connection import BadHttp, HttpConnection, HttpRequest
-from plimsoll.testing.scripted_server.delivery import refuse
 from plimsoll.testing.scripted_server.faults import fault
-from plimsoll.testing.scripted_server.request_handler import ScriptedRequestHandler
-from plimsoll.testing.scripted_server.rules.refusal import Dialect
-from plimsoll.testing.scripted_server.rules.statuses import said_with
+from plimsoll.testing.scripted_server.openai_provider import OpenAiProvider
+from plimsoll.testing.scripted_server.provider import ScriptedProvider
+from plimsoll.testing.scripted_server.request_handler import Exchange, ScriptedRequestHandler
 from plimsoll.testing.scripted_server.script import Computed, Item, Script, ScriptLike, checked
 
-_ANSWERED = {"/v1/chat/completions": "openai", "/v1/messages": "anthropic"}
-_COUNTED = "/v1/messages/count_tokens"
 _PATIENCE = 60.0  # seconds that `wait_until` and `stop` wait at most; only something that hangs takes so long
 
 
 class ScriptedServer:
-    """A model's API on loopback, in both dialects."""
+    """A model's API on loopback, in every dialect."""
 
     def __init__(
         self,
@@ -47,14 +45,19 @@ class ScriptedServer:
         max_bytes: int = 32_000_000,
         clock: Clock | None = None,
         keep_requests: bool = True,
+        providers: Sequence[ScriptedProvider] = (),
     ) -> None:
         """`model` is listed first of `models` and lends its card to names that no card knows.
 
-        Without `keep_requests`, `requests` and `lookups` stay empty: for runs of many hours.
+        Without `keep_requests`, `requests` and `lookups` stay empty: for runs of many hours. `providers` are served
+        besides OpenAI's and Anthropic's dialects.
         """
+        self._providers = {
+            one.dialect.name: one for one in (OpenAiProvider(), AnthropicProvider(), *providers)
+        }
         self.clock = clock or Clock()
         self._script = Script(script)
-        self._desk = ScriptedRequestHandler(
+        self._handler = ScriptedRequestHandler(
             script=self._script,
             cards=Cards(model, window, output_cap),
             clock=self.clock,
@@ -166,7 +169,7 @@ class ScriptedServer:
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = HttpConnection(reader, writer)
         try:
-            while connection.is_open and (http := await connection.read(self._desk.max_bytes)):
+            while connection.is_open and (http := await connection.read(self._handler.max_bytes)):
                 await self._handle(http, connection)
                 if http.headers.get("connection", "").lower() == "close":
                     connection.close()
@@ -179,13 +182,15 @@ class ScriptedServer:
                 await writer.wait_closed()
 
     async def _handle(self, http: HttpRequest, connection: HttpConnection) -> None:
-        captured = CapturedRequest(self._dialect(http), http.path, http.headers, http.body, self.clock.now())
+        provider = self._provider(http)
+        dialect = provider.dialect
+        captured = CapturedRequest(dialect.name, http.path, http.headers, http.body, self.clock.now())
         with self._changed:
             if self._keep_requests:
-                (self._requests if http.path in _ANSWERED else self._lookups).append(captured)
+                (self._requests if dialect.is_answer_path(http.path) else self._lookups).append(captured)
             self._changed.notify_all()
         try:
-            await self._route(http, captured, connection)
+            await self._route(http, self._handler.exchange(captured, provider, connection))
         except ConnectionError:
             captured.is_abandoned = True
             raise
@@ -194,21 +199,19 @@ class ScriptedServer:
                 captured.is_done = True
                 self._changed.notify_all()
 
-    async def _route(self, http: HttpRequest, captured: CapturedRequest, connection: HttpConnection) -> None:
-        if http.method == "POST" and (http.path in _ANSWERED or http.path == _COUNTED):
-            await self._desk.serve(http, captured, connection)
-        elif http.method == "GET" and http.path.startswith("/v1/models"):
-            await self._desk.list_models(http, captured, connection)
+    async def _route(self, http: HttpRequest, exchange: Exchange) -> None:
+        dialect = exchange.provider.dialect
+        is_asked = dialect.is_answer_path(http.path) or http.path == dialect.count_path
+        if http.method == "POST" and is_asked:
+            await self._handler.serve(http, exchange)
+        elif http.method == "GET" and http.path.startswith(dialect.models_path):
+            await self._handler.list_models(http, exchange)
         else:
-            captured.status = 404
-            request_id = self._desk.writer.request_id(captured.dialect)
-            await refuse(connection, captured.dialect, said_with(captured.dialect, 404), request_id)
+            await exchange.refuse(exchange.provider.usual_refusal(404))
 
-    def _dialect(self, http: HttpRequest) -> Dialect:
-        if http.path in _ANSWERED:
-            return "anthropic" if http.path == "/v1/messages" else "openai"
-        speaks = "anthropic-version" in http.headers or http.path == _COUNTED
-        return "anthropic" if speaks else "openai"
+    def _provider(self, http: HttpRequest) -> ScriptedProvider:
+        headers = [(name.encode("latin-1"), b"") for name in http.headers]
+        return self._providers.get(dialect_of(http.path, headers).name, self._providers[OPENAI.name])
 
     async def _in_thread(self, compute: Computed, request: ChatRequest) -> Item:
         """Run a function of the script beside the loop, so that one that waits holds up nobody else."""

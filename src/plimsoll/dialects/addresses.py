@@ -1,0 +1,38 @@
+"""Addresses of model APIs: paths on a base URL, and names inside a path."""
+
+import re
+from functools import cache
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+
+from plimsoll.errors import UserError
+
+
+def base_path(base_url: str) -> str:
+    """The path of an address, without a slash at its end."""
+    return urlsplit(base_url).path.rstrip("/")
+
+
+def with_path(base_url: str, path: str) -> str:
+    """The address with another path."""
+    parts = urlsplit(base_url)
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def path_segment(name: str) -> str:
+    """A name as one segment of a path.
+
+    Everything but letters, digits and `-._~` is percent-encoded, slashes too. A name that is or contains a dot
+    segment is refused, however often it is encoded: an upstream may decode and resolve it.
+    """
+    plain, decoded = "", name
+    while plain != decoded:
+        plain, decoded = decoded, unquote(decoded)
+    if any(part in ("", ".", "..") for part in re.split(r"[/\\]", plain)) or not plain.isprintable():
+        raise UserError(f"{name[:80]!r} is no name of a model.")
+    return quote(name, safe="")
+
+
+@cache
+def path_pattern(written: str) -> re.Pattern[str]:
+    """The paths that a route like `/v1/models/{model}` matches."""
+    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(written)))

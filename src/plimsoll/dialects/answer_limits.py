@@ -1,0 +1,19 @@
+"""Limits on the length of an answer, as requests state them."""
+
+from typing import Any
+
+from plimsoll.dialects.efforts import LEAST_BUDGET
+
+
+def whole_number(value: Any) -> int:
+    """A positive number of tokens; 0 for anything else."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return max(0, value) if is_number else 0
+
+
+def fitted_budget(budget: int, asked: int, limit: int) -> int | None:
+    """The thinking budget within a lower limit, the same share of it; None where too little would be left."""
+    if limit >= asked:
+        return budget
+    share = budget * limit // asked
+    return share if share >= LEAST_BUDGET else None

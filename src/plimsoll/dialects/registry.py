@@ -1,0 +1,68 @@
+"""The dialects that are known. Built-in ones are registered like any other.
+
+register_dialect(MyDialect())     its paths are served by every gateway that is built from then on
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from plimsoll.dialects.anthropic.dialect import AnthropicDialect
+from plimsoll.dialects.dialect import Dialect
+from plimsoll.dialects.openai.dialect import OpenAiDialect
+
+OPENAI = OpenAiDialect()
+ANTHROPIC = AnthropicDialect()
+_REGISTERED: dict[str, Dialect] = {}
+
+
+def register_dialect(dialect: Dialect) -> None:
+    """Make a dialect known under its name."""
+    if _REGISTERED.setdefault(dialect.name, dialect) is not dialect:
+        raise ValueError(f"A dialect named {dialect.name!r} is registered already.")
+
+
+@contextmanager
+def registered(dialect: Dialect) -> Iterator[Dialect]:
+    """The dialect is known inside of a `with` block."""
+    register_dialect(dialect)
+    try:
+        yield dialect
+    finally:
+        del _REGISTERED[dialect.name]
+
+
+def dialects() -> tuple[Dialect, ...]:
+    """Every dialect; the first is that of clients and servers that show none."""
+    return tuple(_REGISTERED.values())
+
+
+def dialect_named(name: str) -> Dialect:
+    """The dialect of this name."""
+    try:
+        return _REGISTERED[name]
+    except KeyError:
+        known = ", ".join(_REGISTERED)
+        raise ValueError(f"{name!r} is no dialect; known are {known}.") from None
+
+
+def dialect_of(path: str, headers: Iterable[tuple[bytes, bytes]]) -> Dialect:
+    """The dialect that a client speaks: by the path, else by a header that only its clients send."""
+    known = dialects()
+    sent = {name for name, _ in headers}
+    by_path = (one for one in known if path.startswith(one.path_prefixes))
+    by_header = (one for one in known if one.own_header and one.own_header.encode() in sent)
+    return next(by_path, None) or next(by_header, None) or known[0]
+
+
+def dialect_at(base_url: str) -> Dialect:
+    """The dialect that is spoken at an address of no known provider."""
+    return next((one for one in dialects() if one.serves_address(base_url)), dialects()[0])
+
+
+def key_headers() -> tuple[str, ...]:
+    """Every header that carries a key in one of the dialects."""
+    return tuple(dict.fromkeys(one.key_header for one in dialects()))
+
+
+for _dialect in (OPENAI, ANTHROPIC):
+    register_dialect(_dialect)

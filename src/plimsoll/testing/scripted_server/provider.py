@@ -1,0 +1,116 @@
+"""How the scripted server plays a provider: what its dialect says, and what this provider adds to it.
+
+    Dialect             paths, requests, replies, streams, errors
+    ScriptedProvider    ids, response headers, what is refused, and the words of refusals
+
+To serve another dialect, derive a class and pass an instance to `ScriptedServer(providers=...)`.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from plimsoll.dialects import ChatRequest, Dialect, Reply, SseEvent
+from plimsoll.testing.scripted_server.faults import STATUS_OF, Fault
+from plimsoll.testing.scripted_server.replies import steps_of
+from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
+from plimsoll.testing.scripted_server.rules.refusal import Refusal
+
+_GARBAGE = b'data: {"this is": not JSON\n\n'
+
+
+class ScriptedProvider(ABC):
+    """A provider of one dialect."""
+
+    dialect: ClassVar[Dialect]
+    request_prefix: ClassVar[str] = "req_"
+    reply_prefix: ClassVar[str] = "reply_"
+    call_prefix: ClassVar[str] = "call_"
+    breakdown_status: ClassVar[int] = 500  # of an error in the middle of a stream
+    garbage: ClassVar[bytes] = _GARBAGE
+
+    def headers(self, request_id: str) -> dict[str, str]:
+        """The headers of every response."""
+        return {"x-request-id": request_id}
+
+    def key_of(self, headers: Mapping[str, str]) -> str:
+        """The key of a request, which is also the workspace that a cache belongs to."""
+        value = headers.get(self.dialect.key_header, "")
+        return value.removeprefix(self.dialect.key_prefix).strip()
+
+    def header_refusal(self, headers: Mapping[str, str]) -> Refusal | None:
+        """What is wrong with the headers, whatever the key is."""
+        return None
+
+    @abstractmethod
+    def key_refusal(self, key: str) -> Refusal:
+        """What is said about a wrong key, or none."""
+
+    @abstractmethod
+    def not_json(self, error: Exception) -> str:
+        """What is said about a body that is not JSON."""
+
+    @abstractmethod
+    def shape_refusals(self, body: dict[str, Any], counts_only: bool) -> Iterator[Refusal]:
+        """What is wrong before the request can be read at all."""
+
+    @abstractmethod
+    def refusals(self, checked: CheckedRequest) -> Iterator[Refusal]:
+        """Why a request is refused."""
+
+    @abstractmethod
+    def usual_refusal(self, status: int) -> Refusal:
+        """The usual words for a status."""
+
+    @abstractmethod
+    def quota_refusal(self) -> Refusal:
+        """The words for an account without money."""
+
+    def unknown_model(self, name: str) -> Refusal:
+        """A model that is not served."""
+        return self.usual_refusal(404)
+
+    def too_large(self, size: int, limit: int) -> Refusal:
+        """A body of more bytes than the provider takes."""
+        return self.usual_refusal(413)
+
+    def refusal_of(self, fault: Fault) -> Refusal:
+        """What a fault with a status says, in its own words where it has some."""
+        status = fault.status or STATUS_OF[fault.kind]
+        usual = self.quota_refusal() if fault.kind == "quota" else self.usual_refusal(status)
+        headers = {} if fault.retry_after is None else {"retry-after": f"{fault.retry_after:g}"}
+        return replace(
+            usual,
+            status=fault.status or usual.status,
+            kind=fault.type or usual.kind,
+            message=fault.message or usual.message,
+            code=fault.code or usual.code,
+            headers=headers,
+        )
+
+    def error_body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
+        """The body of a refusal."""
+        return self.dialect.error_body(refusal.status, refusal.message, refusal.kind, refusal.code)
+
+    @abstractmethod
+    def failure_event(self, kind: str, message: str) -> SseEvent:
+        """The event that breaks a stream off; `kind` may be a type that no provider has."""
+
+    def reply_body(self, reply: Reply) -> dict[str, Any]:
+        """The body of a reply that is not streamed."""
+        return self.dialect.encode_reply(reply, {}, int(time.time()))
+
+    def events(self, reply: Reply, request: ChatRequest) -> list[SseEvent]:
+        """The events of a reply that is streamed, the last ones included."""
+        encoder = self.dialect.encoder({}, int(time.time()), request.include_usage)
+        return [event for step in steps_of(reply) for event in encoder.encode(step)] + encoder.finish()
+
+    def models_body(self, names: Sequence[str]) -> dict[str, Any]:
+        """The list of models."""
+        return self.dialect.models_body(names)
+
+    def model_body(self, name: str) -> dict[str, Any]:
+        """One model."""
+        return self.dialect.model_body(name)

@@ -1,0 +1,401 @@
+"""Lantern: a wire format of nobody's, to show that the gateway serves any dialect.
+
+    POST /lantern/{model}/answer      model and stream flag are in the path
+    POST /lantern/{model}/stream
+    x-lantern-token: KEY
+
+    {"preamble": "Be brief.",
+     "turns": [{"from": "person", "say": "Where is the Anna?"},
+               {"from": "model", "say": "", "calls": [{"do": "lookup", "with": {"key": "Anna"}}]},
+               {"from": "tools", "outcomes": [{"do": "lookup", "gave": "Pier 4."}]}],
+     "abilities": [{"do": "lookup", "about": "Look it up.", "takes": {…}}],
+     "longest": 300,
+     "continues": "lan_7"}            the server keeps what was said up to this reply
+
+    {"reply": "lan_8", "turn": {…}, "ended": "done", "tally": {"read": 40, "reused": 0, "wrote": 5}}
+    {"fault": {"name": "TooLong", "text": "…"}}
+
+Calls and outcomes have no ids: outcomes come in the order of the calls. There are no cache markers.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from plimsoll.context.markers import NOTE, has_note
+from plimsoll.dialects import (
+    ChatRequest,
+    Delta,
+    Dialect,
+    Failure,
+    Finish,
+    FinishReason,
+    Reply,
+    SseEvent,
+    Start,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+    UsageReport,
+)
+from plimsoll.dialects.addresses import base_path, path_segment, with_path
+from plimsoll.dialects.collect import Collector
+from plimsoll.dialects.dialect import listed_messages
+from plimsoll.dialects.interfaces import Body, ReplyDecoder, ReplyEncoder, WireMessage
+from plimsoll.dialects.mapping import Findings
+from plimsoll.dialects.sse import json_event
+from plimsoll.errors import InvalidConversation, MalformedReply
+from plimsoll.messages import SYSTEM_ROLES, Message, arguments_text, call_name, text_of, tool_calls
+from plimsoll.models import ModelCard
+
+FIELDS = ("preamble", "turns", "abilities", "longest", "continues")
+ENDS: dict[str, FinishReason] = {
+    "done": "stop",
+    "full": "length",
+    "calls": "tool_calls",
+    "blocked": "content_filter",
+}
+FAULTS = {401: "BadToken", 404: "NotThere", 413: "TooLarge", 429: "SlowDown"}
+SPEAKERS = ("person", "model", "tools")
+
+
+class LanternDialect(Dialect):
+    """The wire format above."""
+
+    name = "lantern"
+    title = "Lantern"
+    api_mode = "lantern"
+    path_prefixes = ("/lantern",)
+    answer_paths = ("/lantern/{model}/answer", "/lantern/{model}/stream")
+    models_path = "/lantern/models"
+    key_header = "x-lantern-token"
+    key_prefix = ""
+    messages_field = "turns"
+    limit_fields = ("longest",)
+    usage_field = "tally"
+    text_fields = ("say", "with")
+    keeps_replies = True
+
+    def url(self, base_url: str, model: str, is_stream: bool) -> str:
+        ending = f"/{path_segment(model)}/{'stream' if is_stream else 'answer'}" if model else ""
+        return with_path(base_url, base_path(base_url) + ending)
+
+    def models_url(self, base_url: str) -> str:
+        return with_path(base_url, f"{base_path(base_url)}/models")
+
+    def serves_address(self, base_url: str) -> bool:
+        return base_path(base_url).endswith("/lantern")
+
+    def model_of(self, body: Body, path: str) -> str:
+        return (self.path_values(path) or {}).get("model", "")
+
+    def with_model(self, body: Body, model: str) -> Body:
+        return body
+
+    def is_stream(self, body: Body, path: str) -> bool:
+        return path.endswith("/stream")
+
+    def continues(self, body: Body) -> str:
+        return str(body.get("continues") or "")
+
+    def expanded(self, body: Body, earlier: Sequence[WireMessage]) -> Body:
+        whole = {**body, "turns": [*earlier, *self.messages(body)]}
+        del whole["continues"]
+        return whole
+
+    def lead(self, body: Body) -> tuple[Message, ...]:
+        preamble = body.get("preamble")
+        if not preamble:
+            return ()
+        # One text for each line, so that a note that was added is a block of its own again.
+        parts = [{"type": "text", "text": text} for text in str(preamble).split("\n\n")]
+        return ({"role": "system", "content": parts if len(parts) > 1 else str(preamble)},)
+
+    def messages(self, body: Body) -> list[WireMessage]:
+        turns = listed_messages(body, "turns")
+        for index, turn in enumerate(turns):
+            if not isinstance(turn, dict) or turn.get("from") not in SPEAKERS:
+                raise InvalidConversation(f"turn {index}: `from` must be one of {', '.join(SPEAKERS)}")
+        return turns
+
+    def with_messages(self, body: Body, messages: Sequence[WireMessage], *, has_note: bool = False) -> Body:
+        changed = {**body, "turns": list(messages)}
+        if has_note:
+            changed["preamble"] = preamble_with_note(str(body.get("preamble") or ""))
+        return changed
+
+    def canonical(self, messages: Sequence[WireMessage], index: int) -> list[Message]:
+        turn = messages[index]
+        if turn["from"] == "person":
+            return [{"role": "user", "content": str(turn.get("say") or "")}]
+        if turn["from"] == "model":
+            return [assistant_message(turn, f"call_{index}")]
+        outcomes = [one for one in turn.get("outcomes") or () if isinstance(one, dict)]
+        return [
+            {
+                "role": "tool",
+                "tool_call_id": f"call_{index - 1}_{nth}",
+                "name": str(outcome.get("do")),
+                "content": str(outcome.get("gave") or ""),
+            }
+            for nth, outcome in enumerate(outcomes)
+        ]
+
+    def written(self, messages: Sequence[Message], model: str) -> list[WireMessage]:
+        turns: list[WireMessage] = []
+        for message in messages:
+            if message.get("role") == "assistant":
+                turns.append(model_turn(message))
+            elif message.get("role") == "tool":
+                outcome = {"do": message.get("name") or "", "gave": text_of(message)}
+                if not turns or turns[-1]["from"] != "tools":
+                    turns.append({"from": "tools", "outcomes": []})
+                turns[-1]["outcomes"].append(outcome)
+            else:
+                turns.append({"from": "person", "say": text_of(message)})
+        return turns
+
+    def rough_messages(self, body: Body) -> list[Message]:
+        return [{"role": "user", "content": json.dumps([body.get("preamble"), body.get("turns")])}]
+
+    def tools(self, body: Body) -> list[dict[str, Any]]:
+        abilities = body.get("abilities")
+        return [one for one in abilities if isinstance(one, dict)] if isinstance(abilities, list) else []
+
+    def canonical_tools(self, tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [
+            {
+                "type": "function",
+                "function": {
+                    "name": one.get("do"),
+                    "description": one.get("about"),
+                    "parameters": one.get("takes"),
+                },
+            }
+            for one in tools
+        ]
+
+    def with_limits(self, body: Body, limits: Any) -> Body:
+        return {**body, **limits}
+
+    def usage(self, raw: Any) -> Usage | None:
+        if not isinstance(raw, dict):
+            return None
+        read, reused, wrote = (int(raw.get(name) or 0) for name in ("read", "reused", "wrote"))
+        prompt = read + reused
+        return Usage(prompt, wrote, prompt + wrote, input_tokens=read, cache_read_tokens=reused)
+
+    def decode_request(self, body: Body, path: str = "") -> ChatRequest:
+        turns = self.messages(body)
+        said = [message for index in range(len(turns)) for message in self.canonical(turns, index)]
+        return ChatRequest(
+            model=self.model_of(body, path),
+            messages=(*self.lead(body), *said),
+            tools=tuple(self.canonical_tools(self.tools(body))),
+            max_tokens=body.get("longest"),
+            stream=self.is_stream(body, path),
+        )
+
+    def encode_request(self, request: ChatRequest, card: ModelCard | None = None) -> Body:
+        lead = [message for message in request.messages if message.get("role") in SYSTEM_ROLES]
+        said = [message for message in request.messages if message.get("role") not in SYSTEM_ROLES]
+        abilities = [
+            {
+                "do": function["name"],
+                "about": function.get("description"),
+                "takes": function.get("parameters"),
+            }
+            for tool in request.tools
+            if isinstance(function := tool.get("function"), dict)
+        ]
+        body = {
+            "preamble": "\n\n".join(map(text_of, lead)) or None,
+            "turns": self.written(said, request.model),
+            "abilities": abilities or None,
+            "longest": request.max_tokens,
+        }
+        return {name: value for name, value in body.items() if value is not None}
+
+    def decode_reply(self, body: Any) -> Reply:
+        if not isinstance(body, dict) or not isinstance(body.get("turn"), dict):
+            raise MalformedReply(f"the provider's reply holds no turn: {str(body)[:200]}")
+        reply_id, ended = str(body.get("reply") or ""), str(body.get("ended"))
+        message = assistant_message(body["turn"], reply_id)
+        usage = self.usage(body.get("tally"))
+        return Reply(message, ENDS.get(ended, "stop"), usage, reply_id, native_finish_reason=ended)
+
+    def encode_reply(self, reply: Reply, asked: Body, created: int) -> Body:
+        return {
+            "reply": reply.id,
+            "turn": model_turn(reply.message),
+            "ended": ended_with(reply.finish_reason),
+            "tally": tally_of(reply.usage),
+        }
+
+    def decoder(self) -> ReplyDecoder:
+        return LanternDecoder(self)
+
+    def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
+        return LanternEncoder()
+
+    def untranslatable(self, body: Body) -> Findings:
+        findings = Findings(dropped={name: None for name in body if name not in FIELDS})
+        if self.continues(body):
+            findings.refused["continues"] = None
+        return findings
+
+    def adapted(self, request: ChatRequest) -> ChatRequest:
+        return replace(request, extra={})
+
+    def field_name(self, field: str, request: ChatRequest) -> str:
+        return field
+
+    def models_body(self, names: Sequence[str]) -> Body:
+        return {"models": list(names)}
+
+    def model_body(self, name: str) -> Body:
+        return {"model": name}
+
+    def error_kind(self, status: int) -> str:
+        return FAULTS.get(status, "Broken" if status >= 500 else "BadRequest")
+
+    def error_body(self, status: int, message: str, kind: str | None = None, code: str | None = None) -> Body:
+        return {"fault": {"name": self.error_kind(status), "text": message}}
+
+    def failure_event(self, status: int, message: str) -> SseEvent:
+        return json_event(self.error_body(status, message), "fault")
+
+    def is_error(self, body: Body) -> bool:
+        return bool(body.get("fault"))
+
+    def error_fields(self, body: Any) -> Any:
+        fault = body.get("fault") if isinstance(body, dict) else None
+        if not isinstance(fault, dict):
+            return body
+        return {"error": {"type": fault.get("name"), "message": fault.get("text")}}
+
+
+class LanternDecoder:
+    """`word` · `call` … · `end`, or `fault`."""
+
+    def __init__(self, dialect: LanternDialect) -> None:
+        self._dialect, self._collector = dialect, Collector()
+        self._calls, self._is_whole = 0, False
+
+    @property
+    def complete(self) -> bool:
+        return self._is_whole
+
+    @property
+    def failure(self) -> Failure | None:
+        return self._collector.failure
+
+    def reply(self) -> Reply:
+        return self._collector.reply()
+
+    def feed(self, event: str | None, data: Body | None) -> list[Delta]:
+        deltas = self._deltas(event, data or {})
+        self._collector.add(deltas)
+        return deltas
+
+    def feed_whole(self, body: Any) -> list[Delta]:
+        reply = self._dialect.decode_reply(body)
+        deltas: list[Delta] = [Start(reply.id), TextDelta(text_of(reply.message))]
+        deltas += [
+            ToolCallDelta(index, call["id"], call_name(call), arguments_text(call))
+            for index, call in enumerate(tool_calls(reply.message))
+        ]
+        deltas += [Finish(reply.finish_reason or "stop"), UsageReport(reply.usage or Usage())]
+        self._collector.add(deltas)
+        self._is_whole = True
+        return deltas
+
+    def _deltas(self, event: str | None, data: Body) -> list[Delta]:
+        match event:
+            case "word":
+                return [TextDelta(str(data.get("add")))]
+            case "call":
+                index, self._calls = self._calls, self._calls + 1
+                arguments = json.dumps(data.get("with") or {})
+                return [ToolCallDelta(index, f"call_{index}", str(data.get("do")), arguments)]
+            case "fault":
+                return [Failure(str(data["fault"]["name"]), str(data["fault"]["text"]))]
+            case "end":
+                self._is_whole = True
+                usage = self._dialect.usage(data.get("tally")) or Usage()
+                finish = Finish(ENDS.get(str(data.get("ended")), "stop"))
+                return [Start(str(data.get("reply"))), finish, UsageReport(usage)]
+        return []
+
+
+class LanternEncoder:
+    """The same events; a call is sent when it is whole."""
+
+    def __init__(self) -> None:
+        self._id, self._usage, self._finish = "", Usage(), Finish("stop")
+        self._calls: dict[int, list[str]] = {}
+
+    def encode(self, delta: Delta) -> list[SseEvent]:
+        match delta:
+            case Start(id):
+                self._id = self._id or id
+            case TextDelta(text):
+                return [json_event({"add": text}, "word")]
+            case ToolCallDelta(index, _, name, arguments):
+                call = self._calls.setdefault(index, ["", ""])
+                call[0], call[1] = call[0] or name or "", call[1] + arguments
+            case Finish():
+                self._finish = delta
+            case UsageReport(usage):
+                self._usage = usage
+            case Failure(kind, message):
+                return [json_event({"fault": {"name": kind, "text": message}}, "fault")]
+        return []
+
+    def finish(self) -> list[SseEvent]:
+        calls = [
+            json_event({"do": name, "with": json.loads(arguments or "{}")}, "call")
+            for name, arguments in self._calls.values()
+        ]
+        end = {"reply": self._id, "ended": ended_with(self._finish.reason), "tally": tally_of(self._usage)}
+        return [*calls, json_event(end, "end")]
+
+
+def preamble_with_note(preamble: str) -> str:
+    """The preamble with the note of a compaction, once."""
+    parts = preamble.split("\n\n") if preamble else []
+    blocks = [{"type": "text", "text": text} for text in parts]
+    return preamble if has_note({"content": blocks}) else "\n\n".join([*parts, NOTE])
+
+
+def assistant_message(turn: WireMessage, prefix: str) -> Message:
+    """A turn of the model in canonical form; its calls get ids."""
+    calls = [
+        {
+            "id": f"{prefix}_{nth}",
+            "type": "function",
+            "function": {"name": str(call.get("do")), "arguments": json.dumps(call.get("with") or {})},
+        }
+        for nth, call in enumerate(turn.get("calls") or ())
+    ]
+    said = turn.get("say") or ""
+    return {"role": "assistant", "content": said, **({"tool_calls": calls} if calls else {})}
+
+
+def model_turn(message: Message) -> WireMessage:
+    """A canonical assistant message as a turn, without the ids of its calls."""
+    calls = [
+        {"do": call_name(call), "with": json.loads(arguments_text(call))} for call in tool_calls(message)
+    ]
+    return {"from": "model", "say": text_of(message), **({"calls": calls} if calls else {})}
+
+
+def ended_with(reason: FinishReason | None) -> str:
+    return next((word for word, meant in ENDS.items() if meant == reason), "done")
+
+
+def tally_of(usage: Usage | None) -> Body:
+    usage = usage or Usage()
+    reused = usage.cache_read_tokens or 0
+    return {"read": usage.prompt_tokens - reused, "reused": reused, "wrote": usage.completion_tokens}
