@@ -22,6 +22,7 @@ DATA = HERE.parents[2] / "shared" / "data"
 TIED = (
     "outcomes",
     "outcomes_again",
+    "outcomes_unseen",
     "requests",
     "constraints",
     "checks",

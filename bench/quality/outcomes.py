@@ -2,6 +2,7 @@
 
     python bench/quality/outcomes.py            the share that is right, by kind of agent
     python bench/quality/outcomes.py --wrong    and every result that is read wrongly
+    python bench/quality/outcomes.py --unseen   on results that were labelled after the rules were written
 
 Right among those reported as ok, right among those reported as failed, and how many are left open ("ran", "running").
 What a careful reader cannot decide is left out.
@@ -11,7 +12,9 @@ import argparse
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
+from bars import Bar, at_least, at_most
 from hand_labels import DataMissing, Labelled, labelled, text_of
+from measures.run import Run
 from rich.console import Console
 from rich.table import Table
 
@@ -38,22 +41,48 @@ def said(outcome: Outcome) -> str:
     return "failed" if outcome.failed else "ok" if outcome.status == "ok" else "open"
 
 
+def bars(run: Run) -> list[Bar]:
+    """The same as figures with bars, all kinds of agents together: for both sets of labels."""
+    return [*_bars_of("outcomes", "", run), *_bars_of("outcomes_unseen", ", labelled later", run)]
+
+
+def _bars_of(labels: str, named: str, run: Run) -> list[Bar]:
+    found: Counter[tuple[str, str]] = Counter()
+    for item in labelled(labels):
+        if item.row["label"] != "undecidable":
+            pair = said(reported(item)), item.row["label"]
+            found[pair] += 1
+            run.wrong(
+                "outcome",
+                f"{item.row['conversation']} {item.row['message']}",
+                pair[0] not in (pair[1], "open"),
+            )
+    return [
+        at_least(
+            f"right among results reported as ok{named} ({sum(found.values())})", _share(found, "ok"), RIGHT
+        ),
+        at_least(f"right among results reported as failed{named}", _share(found, "failed"), RIGHT),
+        at_most(f"left open{named}", _left_open(found), OPEN),
+    ]
+
+
 def main() -> int:
     """Print the table; 1 where a bar is missed."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--wrong", action="store_true", help="list what is read wrongly")
-    shows_wrong = options.parse_args().wrong
+    options.add_argument("--unseen", action="store_true", help="the second set of labels")
+    given = options.parse_args()
     console = Console()
     counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     try:
-        for item in labelled("outcomes"):
+        for item in labelled("outcomes_unseen" if given.unseen else "outcomes"):
             if item.row["label"] == "undecidable":
                 continue
             outcome = reported(item)
             pair = said(outcome), item.row["label"]
             counts[item.row["agent"]][pair] += 1
             counts["all"][pair] += 1
-            if shows_wrong and pair[0] not in (pair[1], "open"):
+            if given.wrong and pair[0] not in (pair[1], "open"):
                 _show(console, item, outcome)
     except DataMissing as missing:
         console.print(str(missing))

@@ -58,13 +58,13 @@ def test_source_code_that_speaks_of_errors_is_no_error():
 def test_requests_constraints_and_decisions_are_sentences():
     talk = [
         user("Please build the importer for invoices. Never touch the production database."),
-        said("The root cause is a missing index on the invoice table."),
+        said("The slow page is caused by a missing index on the invoice table."),
     ]
     (ask,), (constraint,), (decision,) = (stated(talk, kind) for kind in ("ask", "constraint", "decision"))
     assert ask.text == "Please build the importer for invoices."
     assert constraint.text == "Never touch the production database."
-    assert decision.text == "The root cause is a missing index on the invoice table."
-    assert is_kept(talk, "decision", "Root cause: missing index, invoice table") == [True]
+    assert decision.text == "The slow page is caused by a missing index on the invoice table."
+    assert is_kept(talk, "decision", "Slow page caused by the missing index, invoice table") == [True]
     assert is_kept(talk, "decision", "An index was added") == [False]
 
 

@@ -11,7 +11,7 @@
     number      numbers with a unit or currency, same place                   the number and its unit
     ask         the first sentence of each message of a person                the sentence
     constraint  a person's sentences with must, never, don't, only, …         the sentence
-    decision    the agent's sentences with decided, root cause, instead of, … the sentence
+    decision    the agent's sentences that weigh, choose or name a cause      the sentence
     todo        items of the newest list that are not done                    the sentence
 
 A path counts without its folder's folders, a command without `cd … &&`. "The sentence" means 70 % of its plain words
@@ -38,7 +38,6 @@ HEAD = 40  # characters by which a command is known
 _PATH_KEYS = ("file_path", "path", "notebook_path", "filename", "target_file", "file", "url")
 _EDITS = re.compile(r"edit|write|patch|replace|insert|create", re.IGNORECASE)
 _READS = re.compile(r"read|view|open|visit|inspect|fetch", re.IGNORECASE)
-_MOVES = re.compile(r"^(?:cd \S+ && )+")
 _EXIT = re.compile(
     r"exit(?:ed)?[ _-]?(?:code|status|with)?[\"':\s]*(?:code )?(-?\d+)|returncode[\"':=\s]*(-?\d+)", re.I
 )
@@ -65,12 +64,12 @@ _NUMBER = re.compile(
 )
 _CONSTRAINT = re.compile(
     r"\b(?:must|never|always|only|avoid|don'?t|do not|should(?: not|n'?t)?|make sure|prefer|no longer|without"
-    r"|rather than|instead of|at most|at least|not allowed|need to keep)\b",
+    r"|at most|at least|not allowed|need to keep)\b",
     re.IGNORECASE,
 )
 _DECISION = re.compile(
-    r"\b(?:decided|decision|root cause|going with|instead of|rather than|opted|chose|turns out|the (?:fix|problem"
-    r"|issue|cause|bug|solution) (?:is|was))\b",
+    r"\b(?:caused by|the (?:real )?reason|settled on|picked|switch(?:ed|ing)? to|trade-?offs?|concluded|simplest"
+    r"|cleanest|best (?:fix|option|approach|way)|comes? down to|(?:which|that)(?: is|'s) why|we can drop)\b",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -164,7 +163,7 @@ def _done(tool: str, arguments: Any, result: str) -> Iterator[Stated]:
     failed = _is_failure(result)
     command, path = _command(arguments), _path(arguments)
     if command:
-        short = _MOVES.sub("", _collapsed(command))
+        short = _without_moves(_collapsed(command))
         if failed or not _LOOKS.match(short):
             yield Stated("command", short[:HEAD], 0, failed, len(command))
     elif path and _EDITS.search(tool):
@@ -176,6 +175,13 @@ def _done(tool: str, arguments: Any, result: str) -> Iterator[Stated]:
         line = next((one for one in lines if _ERROR.search(one) and not _EXIT.fullmatch(one)), "")
         if line:
             yield Stated("error", line[:_LONGEST], 0)
+
+
+def _without_moves(command: str) -> str:
+    """A command without the folders that it first goes to."""
+    while command.startswith("cd ") and " && " in command:
+        command = command.partition(" && ")[2]
+    return command
 
 
 def _command(arguments: Any) -> str | None:

@@ -11,6 +11,7 @@ judge it would be measured by its own opinion.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import pairwise
 
 _CANDIDATE = re.compile(
     r"""https?://[^\s"'<>)\]`\\…]+       # an address
@@ -27,8 +28,15 @@ _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _ABBREVIATION = re.compile(r"[A-Za-z]\.[A-Za-z]\.?")
 _CODE = re.compile(r"(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6,10}")
 _SHORTEST, _LONGEST = 4, 200
-# A word of four letters or more that is part of nothing else: no path, no call, no name with a dot or a dash.
-_PLAIN = re.compile(r"(?<![\w./@~$-])[A-Za-z][a-z]{3,}(?![\w/@~$(=-]|\.\w)|[^\W\d_a-zA-Z]{2,}")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_SHORTEST_WORD, _SHORTEST_FOREIGN = (
+    4,
+    2,
+)  # letters of a plain word; scripts other than the Latin say more with each
+_BEFORE, _BEHIND = (
+    "_./@~$-0123456789",
+    "_/@~$(=-0123456789",
+)  # signs by which letters belong to a name, a path, a call
 STOP_WORDS = frozenset({
     "about", "also", "been", "both", "could", "does", "done", "down", "each", "from", "have", "here", "into",
     "just", "might", "more", "most", "only", "other", "over", "same", "should", "some", "such", "than",
@@ -58,7 +66,7 @@ def _is_term(term: str) -> bool:
     if term.startswith("http"):
         return len(term) > len("https://x.y")
     if "/" in term:
-        return re.search(r"[A-Za-z]{2}", term) is not None
+        return any(map(str.isalpha, term)) and not term.replace("/", "").isdigit()
     if _TICKET.fullmatch(term):
         return True
     if "." in term:
@@ -70,9 +78,12 @@ def _is_term(term: str) -> bool:
 
 def _is_mixed(term: str) -> bool:
     """`camelCase`, or letters and digits of some length."""
-    if re.search(r"[a-z][A-Z]", term) or _CODE.fullmatch(term):
+    neighbours = list(pairwise(term))
+    if any(left.islower() and right.isupper() for left, right in neighbours) or _CODE.fullmatch(term):
         return True
-    return len(term) >= 6 and re.search(r"[A-Za-z]\d|\d[A-Za-z]", term) is not None
+    return len(term) >= 6 and any(
+        left.isalnum() and right.isalnum() and left.isdigit() != right.isdigit() for left, right in neighbours
+    )
 
 
 def places_of(term: str, text: str) -> Iterator[int]:
@@ -88,6 +99,19 @@ def places_of(term: str, text: str) -> Iterator[int]:
         place = text.find(term, place + 1)
 
 
+def _is_plain(match: re.Match[str]) -> bool:
+    """Whether letters are a word by themselves, and no part of a path, a call, or a name with a dot or a dash."""
+    word, text, start, end = match[0], match.string, match.start(), match.end()
+    if len(word) < (_SHORTEST_WORD if word.isascii() else _SHORTEST_FOREIGN) or not (
+        word[1:].islower() or not word.isascii()
+    ):
+        return False
+    before, behind = text[start - 1 : start] if start else "", text[end : end + 1]
+    if (before and before in _BEFORE) or (behind and behind in _BEHIND):
+        return False
+    return not (behind == "." and text[end + 1 : end + 2].isalnum())
+
+
 class Reading:
     """A text with its plain words by place, so that those around a term are found at once."""
 
@@ -96,9 +120,9 @@ class Reading:
         self._starts: list[int] = []
         self._ends: list[int] = []
         self.words: list[str] = []
-        for match in _PLAIN.finditer(text):
+        for match in _LETTERS.finditer(text):
             word = match[0].lower()
-            if word not in STOP_WORDS:
+            if word not in STOP_WORDS and _is_plain(match):
                 self._starts.append(match.start())
                 self._ends.append(match.end())
                 self.words.append(word)

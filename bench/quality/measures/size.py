@@ -1,0 +1,79 @@
+"""What code adds to a summary that a model wrote: lines and tokens under the headings, and the size of everything."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bars import Bar, at_most
+from corpus import DATA, Cut
+from measures.far import FILES, recorded_cuts
+from measures.run import Run, shown
+from measures.summaries import BEYOND, written
+from ours import Recorded, under_headings
+
+from plimsoll.quality.handoff import content_words, says
+
+MOST_LINES, MOST_SHARE = 10, 0.15
+_WRITTEN_BY_MODEL = 0.85  # share of a line's words in one line of the model
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """One recorded summary: what stands under the headings beside it."""
+
+    name: str
+    lines: int
+    characters: int
+    of: int  # characters of the model's text
+    beyond: int
+    source: str
+
+
+def bars(run: Run) -> list[Bar]:
+    """Every recorded summary."""
+    cuts = [cut for cut in recorded_cuts(DATA / FILES["Claude Code"][0], "Claude Code") if cut.summary]
+    every = run.map(added, run.sample(cuts, 12), "size with a model")
+    by_model = [one for one in every if one.source == "model"]
+    for one in by_model:
+        run.wrong("lines added", f"{one.name}: {one.lines} lines", one.lines > MOST_LINES)
+        run.wrong(
+            "tokens added", f"{one.name}: {one.characters}/{one.of}", one.characters > MOST_SHARE * one.of
+        )
+    return [
+        at_most(
+            f"lines that code adds under the headings, most ({len(by_model)})",
+            _most(one.lines for one in by_model),
+            MOST_LINES,
+        ),
+        at_most(
+            "tokens that code adds, largest share",
+            _most(one.characters / one.of for one in by_model),
+            MOST_SHARE,
+        ),
+        at_most(
+            "tokens beside the fixed part with a model, largest", _most(one.beyond for one in every), BEYOND
+        ),
+        shown("recorded summaries that were used", len(by_model) / len(every) if every else None),
+    ]
+
+
+def _most(values: Iterable[float]) -> float | None:
+    every = list(values)
+    return max(every) if every else None
+
+
+def added(cut: Cut) -> Added:
+    """One recorded summary, used."""
+    said = under_headings(cut.summary or "")
+    done = written(cut.history, Recorded(cut.summary or ""))
+    of_model = [line for line in said.splitlines() if content_words(line)]
+    new = [
+        line
+        for line in done.summary.splitlines()
+        if content_words(line)
+        and not line.startswith("#")
+        and not any(says(one, line, _WRITTEN_BY_MODEL) for one in of_model)
+    ]
+    size = len(done.summary)
+    return Added(
+        cut.name, len(new), sum(map(len, new)), max(1, size - sum(map(len, new))), done.beyond, done.source
+    )

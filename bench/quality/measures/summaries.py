@@ -1,0 +1,74 @@
+"""The summary of one labelled cut, and which messages each of its lines is from.
+
+history ──► compaction ──► nine headings ──► lines, with message numbers where the report gives them
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll import ContextCompressor
+from plimsoll.context.summarizer import Summarizer
+from plimsoll.messages import text_of
+from plimsoll.quality.handoff import section
+from plimsoll.quality.texts import tokens
+
+WINDOW = 64_000
+BEYOND = 11_000  # tokens beside the fixed part
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a compaction wrote, and what it left."""
+
+    summary: str  # the nine headings
+    evidence: str
+    result: list[Message]
+    source: str  # who wrote it: model or deterministic
+    fixed: int  # tokens that no compaction reduces, at four characters each
+
+    def lines(self, title: str) -> list[str]:
+        """The lines under a heading."""
+        return section(self.summary, title)
+
+    @property
+    def beyond(self) -> int:
+        """Tokens of the result beside the fixed part."""
+        return tokens(self.result) - self.fixed
+
+
+def written(
+    history: Sequence[Message], summarizer: Summarizer | None = None, beyond: int = BEYOND
+) -> Written:
+    """The compaction of a history to at most so many tokens beside its fixed part."""
+    messages = list(history)
+    aimed = beyond
+    found = _once(messages, aimed, summarizer)
+    for _ in range(3):
+        if found.beyond <= beyond:
+            break
+        # The engine estimates tokens in its own way; the measure counts characters.
+        aimed = max(2_000, int(aimed * beyond / found.beyond * 0.98))
+        found = _once(messages, aimed, summarizer)
+    return found
+
+
+def _once(messages: list[Message], beyond: int, summarizer: Summarizer | None) -> Written:
+    engine = ContextCompressor(context_length=WINDOW)
+    fixed = engine.fixed_tokens(messages)
+    engine = ContextCompressor(
+        context_length=WINDOW, target_tokens=fixed.messages + beyond, summarizer=summarizer
+    )
+    result = engine.compress(messages)
+    report = engine.last_report
+    assert report is not None
+    head = [
+        new for new, old in zip(result[: engine.protect_first_n], messages, strict=False) if _stays(new, old)
+    ]
+    return Written(report.summary, report.evidence, result, report.summary_source, tokens(head))
+
+
+def _stays(new: Message, old: Message) -> bool:
+    """Whether a message of the result is this one; the system prompt may have a note after it."""
+    return new.get("role") == old.get("role") and text_of(new).startswith(text_of(old)[:200])

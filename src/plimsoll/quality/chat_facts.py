@@ -1,0 +1,118 @@
+"""Facts that people state in a chat, and whether a compacted context still carries them.
+
+    facts (recorder)     {"at": 12, "preference": "Likes baking bread", "who": "self", "prev_pref": …}
+    stated sentence      "Last Sunday I baked two loaves of bread …"     the sentence of the turn nearest to the fact
+    kept                 one line that names its speaker and holds 60 % of that sentence's content words
+
+A value that a later fact replaced, one that the person asked to forget, and one about somebody else must not be
+presented as a current fact about the person.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.messages import Message, text_of
+from plimsoll.quality.handoff import MOST, content_words
+
+_STEM = 5  # letters by which forms of one word are matched: bake, baked, baking
+_END = ".!?\n"
+_SHORTEST = 12
+# Words by which a line of a summary says that something is not, or no longer, a fact about the person.
+_NOT_CURRENT = (
+    "someone else",
+    "somebody else",
+    "other people",
+    "no longer",
+    "superseded",
+    "formerly",
+    "quoted",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFact:
+    """A fact with the sentence that stated it."""
+
+    at: int
+    sentence: str
+    is_about_the_user: bool = True
+    is_forgotten: bool = False  # the person asked to forget it later
+    is_superseded: bool = False  # a later fact replaced it
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it must be kept."""
+        return self.is_about_the_user and not self.is_forgotten and not self.is_superseded
+
+
+def chat_facts(messages: Sequence[Message], recorded: Sequence[Mapping[str, Any]]) -> list[ChatFact]:
+    """The facts that stand in the words of a person; those that no sentence states are left out."""
+    forgotten = {one.get("prev_pref") for one in recorded if one.get("pref_type") == "ask_to_forget"}
+    replaced = {one.get("prev_pref") for one in recorded if one.get("pref_type") != "ask_to_forget"} - {None}
+    found = []
+    for one in recorded:
+        if one.get("pref_type") in ("ask_to_forget", "multimodal"):
+            continue
+        said = _stated(messages[one["at"] : one["at"] + one.get("n", 1)], one["preference"])
+        if said:
+            found.append(
+                ChatFact(
+                    one["at"],
+                    said,
+                    one.get("who") == "self",
+                    one["preference"] in forgotten,
+                    one["preference"] in replaced,
+                )
+            )
+    return found
+
+
+def _stated(turns: Sequence[Message], preference: str) -> str:
+    """The sentence of a person that shares most words with the fact."""
+    wanted = _stems(preference)
+    best, most = "", 0
+    for turn in turns:
+        if turn.get("role") != "user":
+            continue
+        for sentence in sentences(text_of(turn)):
+            common = len(wanted & _stems(sentence))
+            if common > most:
+                best, most = sentence, common
+    return best
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of a text, by their closing marks and line ends."""
+    start = 0
+    for place, sign in enumerate(text):
+        if sign in _END and (sign == "\n" or text[place + 1 : place + 2] in ("", " ", "\n", '"', "”")):
+            piece = text[start : place + 1].strip()
+            if len(piece) >= _SHORTEST:
+                yield piece
+            start = place + 1
+    if len(text[start:].strip()) >= _SHORTEST:
+        yield text[start:].strip()
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:_STEM] for word in content_words(text)}
+
+
+def spoken_lines(result: Sequence[Message], summary: str) -> list[str]:
+    """The lines of a compacted context that name the user as their speaker: in the summary, and what they wrote."""
+    lines = [line for line in summary.splitlines() if "user" in line.casefold() and not _is_not_current(line)]
+    for message in result:
+        if message.get("role") == "user" and not (summary and summary[:200] in text_of(message)):
+            lines += text_of(message).splitlines()
+    return lines
+
+
+def _is_not_current(line: str) -> bool:
+    return any(words in line.casefold() for words in _NOT_CURRENT)
+
+
+def carried(fact: ChatFact, lines: Sequence[set[str]]) -> bool:
+    """Whether one of the lines, given by their content words, carries the fact."""
+    wanted = content_words(fact.sentence)
+    return any(len(wanted & line) >= MOST * len(wanted) for line in lines)
