@@ -9,7 +9,6 @@ progress bar to standard error.
 """
 
 import json
-import os
 import shlex
 import sys
 from collections import Counter
@@ -23,14 +22,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from plimsoll.assembly import open_auxiliary, resolve_summaries
-from plimsoll.config import Settings, load_settings, plimsoll_home
+from plimsoll.config import Settings, load_settings
 from plimsoll.context.report import NO_MODEL_SUMMARY
 from plimsoll.models import DEFAULT_WINDOW, shipped_cards
 from plimsoll.plugins import COMPRESSOR
 from plimsoll.providers.auxiliary import Auxiliary
 from plimsoll.terminal.batch import BatchOutcome, BatchPlan, compact_all, facts_of
 from plimsoll.terminal.suggestions import nearest_model
+from plimsoll.terminal.summary_model import open_summary_model
 from plimsoll.terminal.tables import (
     before_after,
     cleared_lines,
@@ -121,7 +120,7 @@ def compress(
     # A model named here brings its own window, whatever the file says of another one.
     named_here = model is not None and window is None
     transcripts = _read(paths) if paths else read_example()
-    auxiliary, found = (None, []) if no_model else _auxiliary(loaded.settings, quiet=as_json)
+    auxiliary, found = (None, []) if no_model else open_summary_model(loaded.settings, quiet=as_json)
     with auxiliary or nullcontext():
         plan, notices = _plan(loaded.settings, transcripts, focus, auxiliary, named_here)
         _tell([*loaded.notices, *notices, *found, *_notices_of(transcripts)])
@@ -139,20 +138,6 @@ def compress(
     if output:
         _tell(_as_openai(lighter))
     _warn(outcomes, auxiliary, focus)
-
-
-def _auxiliary(settings: Settings, quiet: bool) -> tuple[Auxiliary | None, list[str]]:
-    """Who writes the summaries, None: Plimsoll itself; and what a person should know about it."""
-    home = plimsoll_home()
-    resolution = resolve_summaries(settings, os.environ, home)
-    auxiliary = open_auxiliary(settings, resolution, home)
-    if auxiliary and not quiet and sys.stderr.isatty():
-        click.echo(f"summaries: {plain(resolution.headline)}", err=True)
-    named = settings.auxiliary.compression.model or settings.auxiliary.compression.provider != "auto"
-    is_missed = named and (not resolution.candidates or resolution.candidates[0].role == "main")
-    asked_for_main = settings.auxiliary.compression.provider == "main"
-    missed = [step.sentence for step in resolution.explanation if not step.taken]
-    return auxiliary, missed if is_missed and not asked_for_main else []
 
 
 def _plan(

@@ -3,6 +3,7 @@
     plimsoll ─┬─ chat         plimsoll/terminal/chat/
               ├─ sessions     plimsoll/terminal/sessions/
               ├─ compress     plimsoll/terminal/compress.py
+              ├─ handoff      plimsoll/terminal/handoff.py
               ├─ recall       plimsoll/terminal/recall.py
               ├─ cost         plimsoll/terminal/cost.py
               ├─ bench        plimsoll/terminal/bench.py
@@ -51,6 +52,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "compress": (
         "plimsoll.terminal.compress:compress",
         "Compact a conversation and show what was kept.",
+    ),
+    "handoff": (
+        "plimsoll.terminal.handoff:handoff",
+        "Write where the work stands, for a person or another agent.",
     ),
     "recall": ("plimsoll.terminal.recall:recall", "Restore a cleared tool result."),
     "cost": ("plimsoll.terminal.cost:cost", "Show what a conversation costs under each caching strategy."),

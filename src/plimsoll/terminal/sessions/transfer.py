@@ -68,7 +68,7 @@ def export_session(session: Session, messages: Iterator[Message], format: str, o
             sys.stdout.buffer.writelines(pieces)
             sys.stdout.buffer.flush()
         else:
-            _write(Path(str(output)), pieces)
+            write_whole(Path(str(output)), pieces)
         return
     facts = {"id": session.id, "title": session.title, "model": session.model, "messages": []}
     wrapper = facts if dialect_named(format).open_documents else {"messages": []}
@@ -87,7 +87,7 @@ def export_session(session: Session, messages: Iterator[Message], format: str, o
         write_transcripts(str(output), [transcript])
 
 
-def _write(target: Path, pieces: Iterable[bytes]) -> None:
+def write_whole(target: Path, pieces: Iterable[bytes]) -> None:
     """The file appears whole or not at all."""
     name = ""
     try:

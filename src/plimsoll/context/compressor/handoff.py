@@ -1,0 +1,51 @@
+"""The hand-off of a whole conversation: the summary alone, for whoever takes the work over.
+
+    [ system ][ -------- every message -------- ]
+                          │
+                          └─► the nine headings and their evidence, as phase 3 writes them
+
+A compaction keeps the newest messages beside its summary. A hand-off has nothing beside it, so all of the
+conversation is read.
+"""
+
+from collections.abc import Sequence
+
+from plimsoll.context.compressor.summarise import Summary, SummaryJob, summarise
+from plimsoll.context.markers import find_summary, summary_body
+from plimsoll.context.summarizer import SummaryWriter
+from plimsoll.errors import InvalidConversation
+from plimsoll.messages import SYSTEM_ROLES, Message
+from plimsoll.models import estimate_messages_tokens_rough
+
+HANDOFF_TOKENS = 6_000
+_HEADINGS_SHARE = 0.5
+
+
+def write_handoff(
+    messages: Sequence[Message],
+    tokens: int = HANDOFF_TOKENS,
+    writer: SummaryWriter | None = None,
+    focus: str | None = None,
+    evidence: bool = True,
+) -> Summary:
+    """The hand-off in at most about `tokens`; by the model where there is one and it gives a usable text."""
+    at = find_summary(messages)
+    told = [
+        message
+        for place, message in enumerate(messages)
+        if place != at and message.get("role") not in SYSTEM_ROLES
+    ]
+    if not told:
+        raise InvalidConversation("The conversation has no messages beside its system prompt.")
+    job = SummaryJob(
+        middle=told,
+        # A short conversation may have a hand-off that is as long as itself.
+        middle_tokens=max(estimate_messages_tokens_rough(told), 2 * tokens),
+        budget=int(tokens * _HEADINGS_SHARE) if evidence else tokens,
+        ledger=tokens,
+        evidence=evidence,
+        previous="" if at is None else summary_body(messages[at]),
+        earlier="" if at is None else summary_body(messages[at]),
+        focus=focus,
+    )
+    return summarise(job, writer)

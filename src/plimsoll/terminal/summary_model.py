@@ -1,0 +1,25 @@
+"""The model that writes summaries for a command, as the settings name it."""
+
+import os
+import sys
+
+import click
+
+from plimsoll.assembly import open_auxiliary, resolve_summaries
+from plimsoll.config import Settings, plimsoll_home
+from plimsoll.providers.auxiliary import Auxiliary
+from plimsoll.terminal.tables import plain
+
+
+def open_summary_model(settings: Settings, quiet: bool) -> tuple[Auxiliary | None, list[str]]:
+    """Who writes the summaries, None: Plimsoll itself; and what a person should know about it."""
+    home = plimsoll_home()
+    resolution = resolve_summaries(settings, os.environ, home)
+    auxiliary = open_auxiliary(settings, resolution, home)
+    if auxiliary and not quiet and sys.stderr.isatty():
+        click.echo(f"summaries: {plain(resolution.headline)}", err=True)
+    named = settings.auxiliary.compression.model or settings.auxiliary.compression.provider != "auto"
+    is_missed = named and (not resolution.candidates or resolution.candidates[0].role == "main")
+    asked_for_main = settings.auxiliary.compression.provider == "main"
+    missed = [step.sentence for step in resolution.explanation if not step.taken]
+    return auxiliary, missed if is_missed and not asked_for_main else []
