@@ -134,7 +134,7 @@ def test_a_focus_topic_is_given_60_to_70_percent_of_the_budget():
     engine.compress(fastapi_conversation(), focus_topic="database access")
     prompt, _ = model.prompts[0]
     assert "database access" in prompt
-    assert "6000–7000 tokens" in prompt
+    assert "4050–4725 words" in prompt  # of 6,750 for a budget of 10,000 tokens
 
 
 def test_without_a_model_a_focus_topic_gets_the_first_choice():

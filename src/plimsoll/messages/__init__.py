@@ -33,6 +33,7 @@ from plimsoll.messages.order import (
     meets_itself,
     turn_order_breaks,
 )
+from plimsoll.messages.person_answers import person_answer
 from plimsoll.messages.recognition import extends, match_messages
 from plimsoll.messages.repair import STUB_RESULT, is_whole, repair, stub_result
 from plimsoll.messages.validate import Violation, Wire, validate
@@ -68,6 +69,7 @@ __all__ = [
     "original_handle",
     "part_text",
     "parts_of",
+    "person_answer",
     "repair",
     "safe_cuts",
     "stub_result",

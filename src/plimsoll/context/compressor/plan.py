@@ -14,7 +14,14 @@ from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries, 
 from plimsoll.context.compressor.prune import describe
 from plimsoll.context.markers import summary_body
 from plimsoll.context.report import ShortenedMessage
-from plimsoll.messages import SYSTEM_ROLES, Message, answers, original_handle, text_of
+from plimsoll.messages import (
+    SYSTEM_ROLES,
+    Message,
+    answers,
+    original_handle,
+    text_of,
+    without_harness_text,
+)
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 
 NOTE_TOKENS = 64  # the note's text and the block around it, with a margin
@@ -83,10 +90,12 @@ class CompactionPlan:
 
     @property
     def opening(self) -> str:
-        """The request that the conversation began with, if it stays in the head."""
-        return next(
-            (text_of(m) for m in self.messages[: self.bounds.head_end] if m.get("role") == "user"), ""
-        )
+        """The request that the conversation began with, where it stays; never what a program wrote there."""
+        for place, message in enumerate(self.messages):
+            said = without_harness_text(message) if message.get("role") == "user" else ""
+            if said:
+                return "" if any(place in run for run in self.bounds.middle) else said
+        return ""
 
     @property
     def summary_tokens(self) -> int:

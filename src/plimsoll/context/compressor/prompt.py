@@ -1,8 +1,6 @@
-"""Phase 3, the prompt of the summary model: the transcript in excerpts, and its instructions.
+"""Phase 3, the prompt of the summary model: instructions, opening and newest request, and a piece of transcript.
 
-The originals are excerpted per message, so one huge tool result cannot push the
-rest out; nothing is skipped. Pieces end at message boundaries wherever a message fits.
-Secrets are redacted here, before anything is cut: half a key would no longer look like one.
+The transcript itself is made in `excerpts.py`. Pieces end at message boundaries wherever a message fits.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,13 +8,14 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from plimsoll.messages import Message, arguments_text, call_name, excerpt, media_of, text_of, tool_calls
+from plimsoll.messages import Message, arguments_text, excerpt, text_of, tool_calls
 from plimsoll.models import estimate_tokens
 from plimsoll.secrets import redact
 
-_EXCERPT = {"user": 8_000, "assistant": 4_000, "tool": 2_000}
-_ARGUMENTS_EXCERPT = 1_200
-_OPENING_EXCERPT = 1_000
+_REQUEST_EXCERPT = 4_000
+# A model cannot count its tokens. English has about three words in four tokens; a line of a summary has about 14.
+_WORDS_PER_TOKEN, _WORDS_PER_LINE = 0.75, 14
+_SHORT_OF = 0.9  # of the budget: models write somewhat more than they are asked for
 _QUOTED = 100  # characters by which a message is recognised
 
 
@@ -27,13 +26,14 @@ class SummaryPrompt:
     budget: int
     focus: str | None = None
     opening: str = ""
+    newest: str = ""  # the newest request, where the transcript does not show it
 
     def prompt(self, transcript: str, previous: str = "") -> str:
         """The whole prompt for one piece of transcript and the summary so far."""
-        parts = [_template("summarise").format(budget=self.budget), *self._wishes()]
-        if self.opening:
-            request = excerpt(redact(self.opening), _OPENING_EXCERPT)
-            parts.append(f"<opening_request>\n{request}\n</opening_request>\n")
+        parts = [self._rules(), *self._wishes()]
+        for name, request in (("opening_request", self.opening), ("newest_request", self.newest)):
+            if request:
+                parts.append(f"<{name}>\n{excerpt(redact(request), _REQUEST_EXCERPT)}\n</{name}>\n")
         if previous:
             parts.append(_template("update").format(previous=redact(previous)))
         parts.append(f"<transcript>\n{transcript}\n</transcript>")
@@ -45,16 +45,21 @@ class SummaryPrompt:
         named = f"everything from {first} to {last}"
         parts = [
             _template("conversation").format(covered=named),
-            _template("summarise").format(budget=self.budget),
+            self._rules(),
             *self._wishes(),
         ]
         if previous:
             parts.append(_template("update").format(previous=redact(previous)))
         return "\n".join(parts)
 
+    def _rules(self) -> str:
+        words = int(self.budget * _WORDS_PER_TOKEN * _SHORT_OF)
+        return _template("summarise").format(words=words, lines=max(9, words // _WORDS_PER_LINE))
+
     def _wishes(self) -> Iterator[str]:
         if self.focus:
-            low, high = int(self.budget * 0.60), int(self.budget * 0.70)
+            words = self.budget * _WORDS_PER_TOKEN * _SHORT_OF
+            low, high = int(words * 0.60), int(words * 0.70)
             focus = redact(self.focus)
             yield _template("focus").format(focus=focus, focus_low=low, focus_high=high)
 
@@ -73,17 +78,6 @@ def pack(texts: Iterable[str], room: int) -> Iterator[str]:
             used += cost
     if lines:
         yield "\n".join(lines)
-
-
-def as_text(message: Message) -> str:
-    """One message as the summary model sees it."""
-    role = str(message.get("role"))
-    lines = [f"[{role}] {excerpt(redact(text_of(message)), _EXCERPT.get(role, 2_000))}"]
-    lines += [f"  (attached: {part.get('type')})" for part in media_of(message)]
-    for call in tool_calls(message):
-        arguments = excerpt(redact(arguments_text(call)), _ARGUMENTS_EXCERPT)
-        lines.append(f"  calls {call_name(call)}({arguments})")
-    return "\n".join(lines)
 
 
 def all_text(message: Message) -> str:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from plimsoll.context.compressor.prompt import SummaryPrompt, all_text, as_text, pack
+from plimsoll.context.compressor.excerpts import transcript_texts
+from plimsoll.context.compressor.prompt import SummaryPrompt, all_text, pack
 from plimsoll.context.ledger import (
     ConversationFacts,
     Sections,
@@ -40,7 +41,7 @@ from plimsoll.context.ledger import (
 )
 from plimsoll.context.summarizer import ConversationSummarizer, Summarizer, SummaryService, SummaryWriter
 from plimsoll.errors import SummaryFailed, SummaryLate
-from plimsoll.messages import Message, text_of
+from plimsoll.messages import Message, text_of, without_harness_text
 from plimsoll.models import estimate_tokens
 from plimsoll.secrets import redact
 
@@ -92,6 +93,13 @@ class SummaryJob:
     # The whole conversation as the model has seen it, and the first and last of what is summarised in it.
     view: Sequence[Message] = ()
     covered: tuple[int, int] = (0, 0)
+
+    @property
+    def newest_request(self) -> str:
+        """What a person said last, where the messages that stay hold it and a model would not see it."""
+        said = (without_harness_text(one) for one in reversed(self.kept) if one.get("role") == "user")
+        newest = next(filter(None, said), "")
+        return "" if newest.strip() == self.opening.strip() else newest
 
     @property
     def replaced_tokens(self) -> int:
@@ -155,7 +163,7 @@ def _rendered(sections: Sections) -> tuple[str, str]:
 
 
 def _by_model(summarizer: Summarizer, job: SummaryJob) -> Summary:
-    texts = [as_text(message) for message in job.middle]
+    texts = transcript_texts(job.middle)
     asked = replace(job, previous=for_model(job.previous, job.budget))
     sections = _ask_in_place(summarizer, asked, texts) or _ask_in_pieces(summarizer, asked, texts)
     facts = read_facts(job.middle, job.opening, job.known)
@@ -230,7 +238,7 @@ def _ask_in_pieces(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str]
 def _sized(job: SummaryJob, window: int, summary: str) -> tuple[SummaryPrompt, int]:
     """What surrounds each piece in a window of this size, and the room for the piece."""
     answer = min(job.budget, max(1, window // 4))
-    frame = SummaryPrompt(answer, job.focus, job.opening)
+    frame = SummaryPrompt(answer, job.focus, job.opening, job.newest_request)
     # The summary so far is at most as long as an answer; 10 % stays free for what the estimate gets wrong.
     so_far = max(answer, estimate_tokens(summary))
     room = int(window * 0.9) - answer - so_far - estimate_tokens(frame.prompt("", "x"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
 
-from plimsoll.context.compressor.prompt import as_text
+from plimsoll.context.compressor.excerpts import transcript_texts
 from plimsoll.context.compressor.summarise import TOO_LONG, SummaryJob, summarise
 from plimsoll.context.ledger import (
     EVIDENCE,
@@ -176,7 +176,7 @@ def as_lines(summary: str) -> str:
 
 def _excerpts(said: Sequence[Message], tokens: int) -> str:
     """Something of each message, in as many tokens as there are."""
-    texts = [as_text(message) for message in said]
+    texts = transcript_texts(said)
     size = max(map(len, texts), default=0)
     while size > _SHORTEST and sum(estimate_tokens(excerpt(text, size)) + 1 for text in texts) > tokens:
         size = size * 2 // 3

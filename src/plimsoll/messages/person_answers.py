@@ -1,0 +1,69 @@
+"""What a person said inside a tool result: answers to questions, and words with which a call was refused.
+
+    User has answered your questions: "Where?"="Sidebar". You can now …    ──►  Where? → Sidebar
+    {"answers": {"place": {"answers": ["Sidebar"]}}}                        ──►  Where? → Sidebar
+    The user doesn't want to proceed … the user said: use Go instead       ──►  refused: use Go instead
+
+Answers count only in results of calls that asked something. A refusal is recognised by the words with which harnesses
+begin it, which a page or a file can imitate: what is said there is told as a refusal, and never taken for a rule.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from plimsoll.messages.calls import arguments_of
+
+_READ = 20_000  # characters
+_ANSWERED = re.compile(
+    r"\A\W*(?:the )?user(?: has)? (?:answered|responded)\b.{0,60}?:", re.IGNORECASE | re.DOTALL
+)
+_PAIR = re.compile(
+    r'"(?P<question>(?:[^"\\]|\\.)+)"\s*=\s*"(?P<answer>.{0,4000}?)"(?=,\s*"|\.?\s*(?:You can now|\Z))',
+    re.DOTALL,
+)
+_REFUSED = re.compile(
+    r"\A\W*(?:error\W+)?(?:Operation Cancelled\W+Reason: )?(?:the )?user "
+    r"(?:doesn'?t want to (?:proceed|take this action)"
+    r"|(?:denied|rejected|declined|cancelled) (?:execution|this|the)\b)",
+    re.IGNORECASE,
+)
+_SAID = re.compile(r"the user said:\s*(?P<said>.+)\Z", re.IGNORECASE | re.DOTALL)
+_BOILERPLATE = re.compile(
+    r"\AThe user wants to clarify these questions\..*?(?:Questions asked:|\Z)", re.DOTALL
+)
+_ASKING = frozenset({"questions", "question"})
+REFUSED = "refused"
+
+
+def person_answer(call: dict[str, Any], result: str) -> str:
+    """What a person said in the result of a call, one answer a line; empty where a program alone speaks."""
+    head = result[:_READ]
+    if _REFUSED.match(head):
+        said = _SAID.search(head)
+        words = _BOILERPLATE.sub("", said["said"]).strip() if said else ""
+        return f"{REFUSED}: {words}" if words else REFUSED
+    asked = arguments_of(call)
+    if not asked.keys() & _ASKING:
+        return ""
+    if _ANSWERED.match(head):
+        pairs = [f"{found['question']} → {found['answer']}" for found in _PAIR.finditer(head)]
+        return "\n".join(pairs) or head.partition(":")[2].strip()
+    return "\n".join(_from_json(asked.get("questions"), head))
+
+
+def _from_json(questions: Any, result: str) -> Iterator[str]:
+    """Answers by the ids of the questions that the call asked."""
+    if not isinstance(questions, list) or not result.lstrip().startswith("{"):
+        return
+    try:
+        answers = json.loads(result).get("answers")
+    except ValueError:
+        return
+    asked = {str(one.get("id")): str(one.get("question") or "") for one in questions if isinstance(one, dict)}
+    for name, given in answers.items() if isinstance(answers, dict) else ():
+        chosen = given.get("answers") if isinstance(given, dict) else given
+        words = ", ".join(map(str, chosen)) if isinstance(chosen, list) else str(chosen or "")
+        if words:
+            yield f"{asked.get(str(name)) or name} → {words}"
