@@ -14,7 +14,7 @@ from typing import Any
 from plimsoll.context.ledger.outcome import last_line, one_line
 from plimsoll.context.ledger.outcomes.commands import Command, answers_by_code, command_of, parsed, program_of
 from plimsoll.context.ledger.outcomes.rules import Closing, rules
-from plimsoll.context.ledger.outcomes.wrapping import Wrapped, unwrapped
+from plimsoll.context.ledger.outcomes.wrapping import Wrapped, process_asked, unwrapped
 from plimsoll.messages import arguments_of, call_name
 
 _START = 400  # characters in which a tool says that it failed
@@ -57,7 +57,7 @@ def outcome_of(call: dict[str, Any], result: str) -> Outcome:
     if wrapped.running is not None:
         return Outcome("running", last_line(wrapped.text), process=wrapped.running)
     if command is None:
-        return _of_tool(wrapped)
+        return _of_tool(wrapped, process_asked(arguments_of(call)) is not None)
     code = wrapped.exit_code
     if code is None and wrapped.is_error:
         code = 1
@@ -74,12 +74,17 @@ def _is_stopped(text: str) -> bool:
     return rules().tool_stopped.found_in(text[:_START].lstrip().split("\n", 1)[0])
 
 
-def _of_tool(wrapped: Wrapped) -> Outcome:
-    """Of a tool that runs no command, only its own words at the beginning tell; the rest is content."""
+def _of_tool(wrapped: Wrapped, is_process: bool) -> Outcome:
+    """Of a tool that runs no command, only its own words at the beginning tell; the rest is content.
+
+    What a process wrote whose command is not known says that it failed as any command does.
+    """
     stated = wrapped.exit_code if wrapped.has_header else None
     first = wrapped.text[:_START].lstrip().split("\n", 1)[0]
     if wrapped.is_error or stated or (stated is None and rules().tool_failed.found_in(first)):
         return Outcome("error", _line(wrapped.text[:_START]))
+    if is_process and stated is None and (failure := _failure_line(_telling_part(wrapped.text))):
+        return Outcome("error", failure)
     return Outcome("ok", last_line(wrapped.text))
 
 
