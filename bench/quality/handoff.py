@@ -22,6 +22,7 @@ from bars import Bar
 from hand_labels import DataMissing
 from measures import chat, checks, constraints, far, reading, requests, size
 from measures.run import Run
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -51,16 +52,14 @@ def main() -> int:
         table.add_column(heading, justify="right" if heading in ("wanted", "measured") else "left")
     found: dict[str, list[Bar]] = {}
     with ProcessPoolExecutor(given.workers, mp_context=get_context("spawn")) as pool:
-        run = Run(pool, given.all)
+        run = Run(pool, given.all, given.sample)
         for name in given.only:
             try:
                 found[name] = MEASURES[name](run)
             except DataMissing as missing:
                 console.print(str(missing))
                 return 2
-            for bar in found[name]:
-                table.add_row(name, bar.name, bar.wanted, _number(bar.measured), _verdict(bar))
-    console.print(table)
+            console.print(_table(name, found[name]))
     if given.wrong:
         for measure, names in run.failures.items():
             for one in names:
@@ -69,6 +68,15 @@ def main() -> int:
         figures = {name: {bar.name: bar.measured for bar in bars} for name, bars in found.items()}
         given.output.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return 1 if any(bar.verdict == "MISSED" for bars in found.values() for bar in bars) else 0
+
+
+def _table(name: str, bars: list[Bar]) -> Table:
+    table = Table(title=name, title_justify="left", box=box.SIMPLE_HEAD, min_width=100)
+    for heading in ("figure", "wanted", "measured", ""):
+        table.add_column(heading, justify="right" if heading in ("wanted", "measured") else "left")
+    for bar in bars:
+        table.add_row(bar.name, bar.wanted, _number(bar.measured), _verdict(bar))
+    return table
 
 
 def _number(value: float | None) -> str:
@@ -89,6 +97,7 @@ def _arguments() -> argparse.Namespace:
         "--only", nargs="+", choices=list(MEASURES), default=list(MEASURES), help="only these"
     )
     parser.add_argument("--wrong", action="store_true", help="list what was judged wrong")
+    parser.add_argument("--sample", type=int, help="at most so many cuts, chats or seeds of each measure")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--output", type=Path, help="write the figures to this file, as JSON")
     return parser.parse_args()

@@ -33,7 +33,7 @@ _MEMORY_SIZE = 2_000_000
 
 def bars(run: Run) -> list[Bar]:
     """Planted facts by third of the conversation."""
-    seeds = list(range(100 if run.takes_all else 6))
+    seeds = run.sample(list(range(100)), 6)
     found: dict[str, list[bool]] = defaultdict(list)
     for seed, kept in zip(seeds, run.map(planted, seeds, "planted facts"), strict=True):
         for kind, third, is_kept in kept:

@@ -30,11 +30,13 @@ class Run:
 
     pool: Executor
     takes_all: bool = False
+    at_most: int | None = None  # items of each measure, where somebody says so
     failures: dict[str, list[str]] = field(default_factory=dict)
 
     def sample(self, items: Sequence[Item], most: int) -> list[Item]:
         """A fixed random part of the items; all of them where everything is measured."""
-        if self.takes_all or len(items) <= most:
+        most = min(most, self.at_most or most)
+        if (self.takes_all and not self.at_most) or len(items) <= most:
             return list(items)
         return random.Random(7).sample(list(items), most)
 
