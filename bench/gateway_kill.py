@@ -391,9 +391,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=20261115)
     options = parser.parse_args()
     plan = Plan(seconds=options.seconds, lease=options.lease, seed=options.seed)
-    print(
-        f"Two gateways on one PostgreSQL, {plan.sessions} sessions, {plan.clients} clients, pid {os.getpid()}"
-    )
+    print(f"Two gateways, {plan.sessions} sessions, {plan.clients} clients, pid {os.getpid()}")
     return 0 if show(run(plan), plan) else 1
 
 

@@ -149,6 +149,9 @@ def test_an_hour_through_openrouter_is_billed_as_an_hour_and_says_so(run: Run, t
     result = run(*options)
     assert "OpenRouter passes the 1h TTL on" in result.stderr
     assert ", 1h TTL" in result.stdout
+    billed = facts(run(*options, "--json"))["strategies"]["planned"]
+    assert billed["write_1h"] > 0
+    assert billed["write_5m"] == 0
 
 
 def test_requests_that_the_model_cannot_take_are_counted_and_said(run: Run, talk: Path, tmp_path: Path):
