@@ -18,6 +18,7 @@ from plimsoll.messages import SYSTEM_ROLES, Message, parts_of, tool_calls
 
 LIFETIMES = {"5m": 300, "1h": 3600}
 ROLLING = 3  # messages at the end that `system_and_3` marks
+_ATOMS = frozenset({str, int, float, bool, type(None)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,7 @@ def system_and_3_messages(count: int, role: Callable[[int], str]) -> list[int]:
 
 def without_markers(messages: Sequence[Message]) -> list[Message]:
     """A deep copy of the messages with every marker removed."""
-    # One by one, because a deep copy of the list would keep two messages that share a part sharing its marker.
-    copy = [deepcopy(message) for message in messages]
+    copy: list[Message] = [_copied(message) for message in messages]
     for message in copy:
         message.pop(MARKER, None)
         for inner in (message.get("content"), message.get("tool_calls")):
@@ -76,6 +76,18 @@ def without_markers(messages: Sequence[Message]) -> list[Message]:
                 if isinstance(item, dict):
                     item.pop(MARKER, None)
     return copy
+
+
+def _copied(value: Any) -> Any:
+    """A deep copy of JSON, several times faster than `deepcopy`; parts that were shared are no longer shared.
+
+    Two messages may share a part. A marker on the one must not appear on the other.
+    """
+    if type(value) is dict:
+        return {key: _copied(inner) for key, inner in value.items()}
+    if type(value) is list:
+        return [_copied(inner) for inner in value]
+    return value if type(value) in _ATOMS else deepcopy(value)
 
 
 def apply_plan(messages: Sequence[Message], plan: BreakpointPlan) -> list[Message]:
