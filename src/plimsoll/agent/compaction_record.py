@@ -163,7 +163,7 @@ def ledger_of(
     before: Sequence[Message], after: Sequence[Message], report: CompactionReport | None
 ) -> dict[str, Any]:
     """For each kind of fact, how many there were and how many the lighter view still names; and how it was made."""
-    facts = read_facts(before)
+    facts = read_facts(before, quotes=False)
     text = "\n".join(_words(after))
     kinds: Mapping[str, Iterable[str]] = {
         "constraints": facts.constraints,

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Literal
 
 from plimsoll.context.budget import FixedPart
+from plimsoll.context.ledger import SummaryLine
 
 NO_MODEL_SUMMARY = "no model summary: {}"  # the step of a summary that code wrote because a model failed
 
@@ -50,6 +51,7 @@ class CompactionReport:
     summary: str = ""  # the nine headings
     evidence: str = ""  # the quotes after them
     summary_source: Literal["model", "deterministic"] = "deterministic"
+    lines: tuple[SummaryLine, ...] = ()  # of summary and evidence, each with the messages that it comes from
     steps: tuple[str, ...] = ()
     model_failures: tuple[str, ...] = ()  # why the summary model did not write all of the summary
     shortened: tuple[ShortenedMessage, ...] = ()  # in the head and the tail

@@ -17,9 +17,15 @@ from plimsoll.context.compressor.assemble import assemble, summary_message
 from plimsoll.context.compressor.ladder import fit
 from plimsoll.context.compressor.plan import SMALLEST_SUMMARY, CompactionPlan, plan_of
 from plimsoll.context.compressor.prune import clearable, prune_old_tool_results
-from plimsoll.context.compressor.summarise import Summary, SummaryJob, deterministic_summary, summarise
+from plimsoll.context.compressor.summarise import (
+    NumberedMessages,
+    Summary,
+    SummaryJob,
+    deterministic_summary,
+    summarise,
+)
 from plimsoll.context.gate import refusal
-from plimsoll.context.ledger import SummarySource, SummarySources, skimmed_messages
+from plimsoll.context.ledger import SummarySource, SummarySources, cited_lines
 from plimsoll.context.report import NO_MODEL_SUMMARY, CompactionReport
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import InvalidConversation
@@ -81,7 +87,10 @@ def compact(
         behind = _behind(plan, rules)
         originals = behind.originals_with(plan.with_originals())
         late = summary.late or (None if _has_arrived(plan, behind) else behind.late)
-        rules.remembered.keep(summary.text, SummarySource(summary.facts, behind.earlier, originals, late))
+        numbers = _numbers_beside(plan, behind)
+        rules.remembered.keep(
+            summary.text, SummarySource(summary.facts, behind.earlier, originals, numbers, late)
+        )
     return result, _compacted(len(messages), total, whole, result, plan, summary)
 
 
@@ -155,8 +164,14 @@ def _job(
     plan: CompactionPlan, rules: CompressorRules, focus: str | None, room: _Room | None = None
 ) -> SummaryJob:
     runs, behind = plan.bounds.middle, _behind(plan, rules)
+    numbers = behind.numbered(len(plan.originals))
+    leaves = [place for run in runs for place in run]
+    last = max(leaves, default=-1)
+    # The newest request may stand between two parts of the middle: it stays, and its place in the state is there.
+    read = sorted({*leaves, *(place for place in plan.bounds.kept if place < last)})
+    after = [place for part in plan.staying()[1:] for place in part if place > last]
     return SummaryJob(
-        middle=behind.as_said(message for run in runs for message in plan.originals[run.start : run.stop]),
+        middle=behind.as_said(plan.originals[place] for place in leaves),
         middle_tokens=plan.middle_tokens,
         budget=room.headings if room else plan.summary_tokens,
         ledger=room.all if room else plan.ledger_tokens,
@@ -169,7 +184,20 @@ def _job(
         focus=focus,
         view=plan.originals if runs else (),
         covered=(runs[0].start, runs[-1].stop - 1) if runs else (0, 0),
+        read=NumberedMessages(
+            behind.as_said(plan.originals[place] for place in read), [numbers[place] for place in read]
+        ),
+        after=NumberedMessages(
+            behind.as_said(plan.originals[place] for place in after), [numbers[place] for place in after]
+        ),
+        opening_at=_opening_number(plan, numbers),
     )
+
+
+def _opening_number(plan: CompactionPlan, numbers: Sequence[int]) -> int:
+    """The number of the request that the conversation began with; -1 where it does not stay in the head."""
+    head = plan.messages[: plan.bounds.head_end]
+    return next((numbers[place] for place, one in enumerate(head) if one.get("role") == "user"), -1)
 
 
 def _extended(
@@ -198,6 +226,7 @@ def _extended(
     update = replace(
         job,
         middle=behind.as_said(plan.originals[position] for position in added),
+        read=job.read,  # what was read already is not read again
         middle_tokens=sum(plan.tokens[position] for position in added),
         previous=summary.text,
         known=summary.facts,
@@ -208,6 +237,13 @@ def _extended(
 
 def _behind(plan: CompactionPlan, rules: CompressorRules) -> SummarySource:
     return rules.remembered.behind(plan.previous, plan.opening)
+
+
+def _numbers_beside(plan: CompactionPlan, behind: SummarySource) -> tuple[int, ...]:
+    """The numbers of the messages of the lighter view."""
+    numbers = behind.numbered(len(plan.originals))
+    head, kept, tail = ([numbers[place] for place in part] for part in plan.staying())
+    return (*head, -1, *kept, *tail)
 
 
 def _has_arrived(plan: CompactionPlan, behind: SummarySource) -> bool:
@@ -252,8 +288,6 @@ def _compacted(
     bounds = plan.bounds
     failures = (summary.failure,) if summary and summary.failure else ()
     steps = plan.steps + tuple(map(NO_MODEL_SUMMARY.format, failures))
-    if summary and (skimmed := skimmed_messages(sum(map(len, bounds.middle)))):
-        steps += (f"of the oldest {skimmed:,} messages code read only what people wrote",)
     return CompactionReport(
         outcome="compacted",
         model_failures=failures,
@@ -263,6 +297,7 @@ def _compacted(
         summary=summary.headings if summary else "",
         evidence=summary.evidence if summary else "",
         summary_source=summary.source if summary else "deterministic",
+        lines=cited_lines(summary.text, summary.sources, summary.now) if summary else (),
         steps=steps,
         _describe_pruned=lambda: tuple(clearable(whole, bounds.head_end, bounds.tail_start)),
         **sizes_of(plan, result, total),

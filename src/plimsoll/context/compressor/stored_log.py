@@ -11,7 +11,7 @@ from plimsoll.messages import SYSTEM_ROLES, text_of
 if TYPE_CHECKING:
     from plimsoll.archive.blocking import BlockingArchive
 
-MOST = 1_000  # messages that are read again; behind more of them a summary is taken by its words
+MOST = 50_000  # messages that are read again; behind more of them a summary is taken by its words
 
 
 class StoredLog:
@@ -34,8 +34,9 @@ class StoredLog:
             one.sequence: one.message
             for one in self._archive.run(self._archive.archive.messages(self._session, first, last))
         }
-        messages = [said[n] for n in sorted(gone) if n in said and said[n].get("role") not in SYSTEM_ROLES]
+        left = [n for n in sorted(gone) if n in said and said[n].get("role") not in SYSTEM_ROLES]
         shortened = [
             (item.message, said[item.sequence]) for item in items if item.shortened and item.sequence in said
         ]
-        return LoggedSource(messages, shortened)
+        view = tuple(item.sequence - 1 if item.sequence else -1 for item in items)
+        return LoggedSource([said[n] for n in left], shortened, [n - 1 for n in left], view)

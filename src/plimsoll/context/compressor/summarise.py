@@ -9,9 +9,9 @@ the model does, a usable summary comes out, and no secret is in it.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
@@ -20,6 +20,7 @@ from plimsoll.context.compressor.prompt import SummaryPrompt, all_text, pack
 from plimsoll.context.ledger import (
     ConversationFacts,
     Sections,
+    Sources,
     SummaryRoom,
     checked_lines,
     completed,
@@ -37,7 +38,7 @@ from plimsoll.context.ledger import (
     within,
     without_invented_constraints,
     without_model_lines,
-    write_sections,
+    write_summary,
 )
 from plimsoll.context.summarizer import ConversationSummarizer, Summarizer, SummaryService, SummaryWriter
 from plimsoll.errors import SummaryFailed, SummaryLate
@@ -64,6 +65,8 @@ class Summary:
     evidence: str  # the quotes after them; empty where there are none
     source: Literal["model", "deterministic"]
     facts: ConversationFacts  # that code found, in all that the summary stands for
+    now: ConversationFacts  # the same at the end of the conversation, messages that stay included
+    sources: Mapping[str, Sources] = field(default_factory=dict)  # of the lines that code wrote
     failure: str = ""
     # Given this summary's text, the same with what the model wrote late; the text itself where nothing came.
     late: Callable[[str], str] | None = None
@@ -72,6 +75,14 @@ class Summary:
     def text(self) -> str:
         """All of it."""
         return f"{self.headings}\n{self.evidence}" if self.evidence else self.headings
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedMessages:
+    """Messages with the numbers that they have in the whole conversation."""
+
+    messages: Sequence[Message] = ()
+    numbers: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,20 @@ class SummaryJob:
     # The whole conversation as the model has seen it, and the first and last of what is summarised in it.
     view: Sequence[Message] = ()
     covered: tuple[int, int] = (0, 0)
+    read: NumberedMessages | None = None  # what facts are read from: the middle, where nothing else is given
+    after: NumberedMessages = NumberedMessages()  # what stays behind the middle
+    opening_at: int = -1  # the number of the opening request
+
+    def facts(self) -> ConversationFacts:
+        """The state of the work in all that the summary stands for."""
+        read = self.read or NumberedMessages(self.middle)
+        return read_facts(read.messages, self.opening, self.known, read.numbers, opening_at=self.opening_at)
+
+    def state_after(self, facts: ConversationFacts) -> ConversationFacts:
+        """The state at the end of the conversation."""
+        if not self.after.messages:
+            return facts
+        return read_facts(self.after.messages, "", facts, self.after.numbers, quotes=False)
 
     @property
     def newest_request(self) -> str:
@@ -145,11 +170,12 @@ def _with_late_text(job: SummaryJob, facts: ConversationFacts, pending: "Future[
 
 def deterministic_summary(job: SummaryJob, failure: str = "") -> Summary:
     """The summary written from the conversation itself, smaller than what it replaces."""
-    facts = read_facts(job.middle, job.opening, job.known)
+    facts = job.facts()
+    now = job.state_after(facts)
     earlier = completed(parse_sections(model_lines(job.previous)), _earlier_ledger(job))
     room = SummaryRoom(min(job.budget, job.ledger_room), job.ledger_room if job.evidence else 0)
-    sections = write_sections(facts, earlier, room, job.focus, kept_terms(job.kept))
-    return Summary(*_rendered(sections), "deterministic", facts, failure)
+    written = write_summary(facts, earlier, room, job.focus, kept_terms(job.kept), now=now)
+    return Summary(*_rendered(written.sections), "deterministic", facts, now, written.sources, failure)
 
 
 def _earlier_ledger(job: SummaryJob) -> Sections:
@@ -166,7 +192,8 @@ def _by_model(summarizer: Summarizer, job: SummaryJob) -> Summary:
     texts = transcript_texts(job.middle)
     asked = replace(job, previous=for_model(job.previous, job.budget))
     sections = _ask_in_place(summarizer, asked, texts) or _ask_in_pieces(summarizer, asked, texts)
-    facts = read_facts(job.middle, job.opening, job.known)
+    facts = job.facts()
+    now = job.state_after(facts)
     kept = kept_terms(job.kept)
     sections = within(_true_lines(sections, job, facts, kept), job.budget)
     # What a model wrote before, it has just rewritten.
@@ -177,8 +204,9 @@ def _by_model(summarizer: Summarizer, job: SummaryJob) -> Summary:
     restored = int(job.budget * _RESTORED_SHARE) if job.ledger else 0
     total = max(job.ledger_room - written, restored)
     room = SummaryRoom(min(max(job.budget - written, restored), total), total if job.evidence else 0)
-    ledger = write_sections(facts, earlier, room, job.focus, kept, said=said)
-    summary = Summary(*_rendered(within(completed(sections, ledger), job.budget)), "model", facts)
+    ledger = write_summary(facts, earlier, room, job.focus, kept, said, now)
+    joined = within(completed(sections, ledger.sections), job.budget)
+    summary = Summary(*_rendered(joined), "model", facts, now, ledger.sources)
     if estimate_tokens(summary.text) >= job.replaced_tokens:
         raise SummaryFailed("the summary is not smaller than what it replaces")
     return summary

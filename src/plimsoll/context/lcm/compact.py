@@ -183,8 +183,10 @@ def _ledger(
     else:
         known, leaving = SummarySource(), set(range(max(1, last - READ + 1), last + 1))
     said = [one for run in runs_of(leaving - stays) for one in store.messages(run.first, run.last)]
-    messages = [one.message for one in said if one.role not in SYSTEM_ROLES]
-    return read_facts(messages, plan.opening, known.facts), known.earlier
+    spoken = [one for one in said if one.role not in SYSTEM_ROLES]
+    numbers = [one.sequence - 1 for one in spoken]
+    messages = [one.message for one in spoken]
+    return read_facts(messages, plan.opening, known.facts, numbers), known.earlier
 
 
 def _is_gone(span: Span, stays: set[int]) -> bool:

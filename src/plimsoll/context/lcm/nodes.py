@@ -104,7 +104,7 @@ def merged_ledger(ledgers: Sequence[Ledger]) -> Ledger:
 
 def topics_of(facts: ConversationFacts) -> list[str]:
     """By what a reader can tell whether to look inside: what was asked, what was touched."""
-    asked = [_short(text, _GIST) for text in (*facts.requests[:1], *facts.requests[1:][-2:])]
+    asked = [_short(one.text, _GIST) for one in (*facts.requests[:1], *facts.requests[1:][-2:])]
     touched = sorted(facts.files, key=lambda path: -sum(facts.files[path].actions.values()))
     ran = [line for line, event in facts.commands.items() if event.outcome.failed] or list(facts.commands)
     other = [_short(line, _NAMED) for line in facts.actions][-2:]

@@ -10,9 +10,11 @@ from plimsoll.context.ledger.complete import (
     without_model_lines,
 )
 from plimsoll.context.ledger.constraint_check import without_invented_constraints
-from plimsoll.context.ledger.facts import ConversationFacts, read_facts, skimmed_messages
+from plimsoll.context.ledger.facts import read_facts
 from plimsoll.context.ledger.outcome import call_line
 from plimsoll.context.ledger.outcomes import Outcome, outcome_of
+from plimsoll.context.ledger.provenance import SourceReference, SummaryLine, as_json, cited_lines
+from plimsoll.context.ledger.state import ConversationFacts, PersonRequest, Sources, StatedConstraint
 from plimsoll.context.ledger.summary_sources import LoggedSource, SummarySource, SummarySources
 from plimsoll.context.ledger.template import (
     EVIDENCE,
@@ -25,7 +27,13 @@ from plimsoll.context.ledger.template import (
     render_sections,
 )
 from plimsoll.context.ledger.terms import plain_words, terms_in
-from plimsoll.context.ledger.write import SummaryRoom, kept_terms, write_sections
+from plimsoll.context.ledger.write import (
+    SummaryRoom,
+    WrittenSummary,
+    kept_terms,
+    write_sections,
+    write_summary,
+)
 
 __all__ = [
     "EVIDENCE",
@@ -34,12 +42,20 @@ __all__ = [
     "ConversationFacts",
     "LoggedSource",
     "Outcome",
+    "PersonRequest",
     "Sections",
+    "SourceReference",
+    "Sources",
+    "StatedConstraint",
+    "SummaryLine",
     "SummaryRoom",
     "SummarySource",
     "SummarySources",
+    "WrittenSummary",
+    "as_json",
     "call_line",
     "checked_lines",
+    "cited_lines",
     "completed",
     "for_model",
     "has_goal_and_progress",
@@ -52,10 +68,10 @@ __all__ = [
     "read_facts",
     "render_evidence",
     "render_sections",
-    "skimmed_messages",
     "terms_in",
     "within",
     "without_invented_constraints",
     "without_model_lines",
     "write_sections",
+    "write_summary",
 ]

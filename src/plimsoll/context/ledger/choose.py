@@ -8,23 +8,16 @@ what it is about. What already stands in the messages that stay adds nothing.
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from plimsoll.context.ledger.entries import CONSTRAINTS, MUST, QUOTE, LedgerEntry
+from plimsoll.context.ledger.entries import CONSTRAINTS, MUST, LedgerEntry
 from plimsoll.context.ledger.evidence import Evidence, TermUse
-from plimsoll.context.ledger.terms import is_name
+from plimsoll.context.ledger.weights import weights as line_weights
 from plimsoll.models import estimate_tokens
 
-# Of a term's worth, the share that only a line with plain words around it brings.
-_SAID_SHARE = 0.40
 _MUST_SHARE = 0.6
-_LINES_FIRST = 3_500
-_NAMES_MOST = 3_500
-_NAMES_SHARE = 0.6  # of what is left, for names that no quoted line brings
-_MOST_NAMES = 40
-_LEAST_LIKELY = 0.02
-_LAST = 1 << 40  # behind all quotes
+_WISHES_SHARE = 0.25  # of what is left behind the rules, for wishes and rules files
 _RECENT = (80.0, 300.0)  # messages after which the two parts of recency have faded to a third
 
 
@@ -71,42 +64,20 @@ def choose(
     Constraints are taken before all others, then `first` up to `first_budget`.
     """
     basket = _Basket(entries, weights)
-    basket.fill((entry for entry in entries if entry.section == CONSTRAINTS), budget)
+    ruled = [entry for entry in entries if entry.section == CONSTRAINTS]
+    basket.fill((entry for entry in ruled if entry.value >= MUST), budget)
     basket.fill(list(first), min(basket.used + first_budget, budget))
-    needed = sorted((entry for entry in entries if entry.value >= MUST), key=lambda entry: -entry.value)
+    needed = sorted(
+        (entry for entry in entries if entry.value >= MUST and not entry.parent),
+        key=lambda entry: -entry.value,
+    )
     basket.fill(needed, basket.used + int((budget - basket.used) * _MUST_SHARE))
-    # In a small budget every token goes to lines that say something.
-    names = min(_NAMES_MOST, int(max(0, budget - _LINES_FIRST) * _NAMES_SHARE))
-    basket.fill_best(entries, budget - names)
-    basket.fill(_names(entries, weights, basket), budget)
+    wished = sorted(
+        (entry for entry in ruled if entry.value < MUST), key=lambda one: (-one.value, -one.order)
+    )
+    basket.fill(wished, basket.used + int((budget - basket.used) * _WISHES_SHARE))
     basket.fill_best(entries, budget)
     return basket.chosen
-
-
-def _names(
-    entries: Sequence[LedgerEntry], weights: Mapping[str, float], basket: "_Basket"
-) -> Iterator[LedgerEntry]:
-    """For each file or run, one line of the names in it that nothing else mentions, likeliest first."""
-    missing: dict[str, dict[str, None]] = {}
-    for entry in entries:
-        if entry.parent:
-            for term in entry.terms:
-                if weights.get(term, 0.0) > _LEAST_LIKELY and not basket.covers(term) and is_name(term):
-                    missing.setdefault(entry.parent, {})[term] = None
-    told: set[str] = set()
-    lines: list[tuple[float, LedgerEntry]] = []
-    for parent, found in missing.items():
-        names = sorted((term for term in found if term not in told), key=lambda term: -weights[term])[
-            :_MOST_NAMES
-        ]
-        item = basket.item(parent)
-        if len(names) < 2 or item is None:
-            continue
-        told.update(names)
-        text = f"{QUOTE}also names {', '.join(names)}"
-        worth = sum(weights[name] for name in names) / len(text)
-        lines.append((worth, LedgerEntry(item.section, text, _LAST, 0.0, tuple(names), False, parent=parent)))
-    return (entry for _, entry in sorted(lines, key=lambda line: -line[0]))
 
 
 class _Basket:
@@ -117,19 +88,12 @@ class _Basket:
         self.used = 0
         self._costs: dict[str, int] = {}
         self._weights = weights
+        self._said = line_weights().said_share
         self._items = {entry.key: entry for entry in entries if entry.key}
         self._labelled: set[LedgerEntry] = (
             set()
         )  # items with quotes, which stand under the item's label as evidence
         self._covered: dict[str, bool] = {}  # term -> whether plain words stand around it
-
-    def covers(self, term: str) -> bool:
-        """Whether something chosen mentions a term."""
-        return term in self._covered
-
-    def item(self, key: str) -> LedgerEntry | None:
-        """The item of this key."""
-        return self._items.get(key)
 
     def fill(self, entries: Iterable[LedgerEntry], limit: int) -> None:
         """Take entries in order while they fit."""
@@ -181,9 +145,9 @@ class _Basket:
             weight = self._weights.get(term, 0.0)
             covered = self._covered.get(term)
             if covered is None:
-                gain += weight if entry.says else weight * (1 - _SAID_SHARE)
+                gain += weight if entry.says else weight * (1 - self._said)
             elif not covered and entry.says:
-                gain += weight * _SAID_SHARE
+                gain += weight * self._said
         return gain
 
     def _cost(self, entry: LedgerEntry) -> int:

@@ -104,7 +104,7 @@ def within(sections: Mapping[str, str], limit: int) -> Sections:
 
 
 def _rank(title: str, line: str) -> int:
-    if _is_model_line(line):
+    if is_model_line(line):
         return 1
     return 0 if title == "Constraints & Preferences" else 2
 
@@ -120,7 +120,7 @@ def for_model(summary: str, limit: int) -> str:
     kept: dict[str, list[str]] = {title: [] for title in SECTIONS}
     for by_model in (True, False):
         for title, line in lines:
-            if _is_model_line(line) == by_model and not line.startswith(QUOTE):
+            if is_model_line(line) == by_model and not line.startswith(QUOTE):
                 left -= estimate_tokens(line) + 1
                 if left >= 0:
                     kept[title].append(line)
@@ -129,16 +129,17 @@ def for_model(summary: str, limit: int) -> str:
 
 def without_model_lines(summary: str) -> str:
     """A summary with the ledger's own lines only."""
-    return "\n".join(line for line in summary.splitlines() if not _is_model_line(line))
+    return "\n".join(line for line in summary.splitlines() if not is_model_line(line))
 
 
 def model_lines(summary: str) -> str:
     """A summary with the lines that a model wrote only."""
     lines = summary.splitlines()
-    return "\n".join(line for line in lines if line.startswith("#") or _is_model_line(line))
+    return "\n".join(line for line in lines if line.startswith("#") or is_model_line(line))
 
 
-def _is_model_line(line: str) -> bool:
+def is_model_line(line: str) -> bool:
+    """Whether a model wrote a line of a summary."""
     return line.lstrip().startswith(MODEL_MARK)
 
 

@@ -1,4 +1,4 @@
-"""What people and agents say outright: limits and preferences, decisions, and items ticked off in a list."""
+"""What rules files and agents say outright: limits, decisions, guesses, and items ticked off in a list."""
 
 import re
 from collections.abc import Iterator
@@ -8,16 +8,27 @@ from plimsoll.secrets import redact
 
 _READ = 4_000  # characters of a message in which such sentences are looked for
 _LONGEST = 300
+_ASKED_AT_END = 1_200  # characters of a message's end in which its question stands
 _BEFORE = 120  # characters of a longer sentence that are kept before the words that set the limit
 # The shortest sentence that can set a limit; scripts without spaces need fewer characters.
 _SHORTEST, _SHORTEST_UNSPACED = 8, 4
 _DECISION_WORDS = frozenset({
     "decided", "decision", "chose", "choose", "going", "we'll", "i'll", "instead", "rather", "because", "cause",
-    "opted", "turns", "fix", "problem", "issue", "bug", "solution",
+    "opted", "turns", "fix", "problem", "issue", "bug", "solution", "confirmed", "since",
 })  # fmt: skip
 _DECISION = re.compile(
     r"\b(?:decided|decision|chose|choose|opted|going with|i'll use|we'll use|instead of|rather than|root cause"
-    r"|turns out|because|the (?:fix|problem|issue|cause|bug|solution) (?:is|was))\b"
+    r"|turns out|because|the (?:fix|problem|issue|cause|bug|solution) (?:is|was)|confirmed)\b"
+)
+_CAUSE = re.compile(
+    r"\b(?:root cause (?:is|was|found)|turns out|found (?:it|the (?:cause|bug|issue|problem))"
+    r"|the (?:real |actual )?(?:problem|issue|cause|bug|culprit) (?:is|was)|confirmed)\b"
+)
+_GUESS_WORDS = frozenset({
+    "likely", "probably", "maybe", "perhaps", "suspect", "might", "possibly", "hypothesis", "presumably",
+})  # fmt: skip
+_GUESS = re.compile(
+    r"\b(?:(?:very |most )?likely|probably|maybe|perhaps|i suspect|might be|possibly|my hypothesis|presumably)\b"
 )
 _PUNCTUATION = str.maketrans('.,;:!?()[]"`*', "             ")
 _CHECKBOX = re.compile(r"^\s*[-*] \[( |x)\] (.+)$", re.MULTILINE)
@@ -25,13 +36,20 @@ SENTENCE = re.compile(r"(?<=[.!?।])\s+|(?<=[。！？])\s*|\n+")
 
 
 def constraints_in(text: str) -> Iterator[str]:
-    """The sentences of a person that set a limit or a preference, in their own words."""
+    """The sentences of a rules file that set a limit, as they stand."""
     if may_be_constraint(text[:_READ]):
         for sentence in SENTENCE.split(redact(text[:_READ])):
             said = " ".join(sentence.strip().splitlines())
             found = constraint_in(said)
-            if found and len(said) >= (_SHORTEST if said.isascii() else _SHORTEST_UNSPACED):
-                yield said if len(said) <= _LONGEST else _around(said, found.start())
+            if found and (bounded := bounded_sentence(said, found.start())):
+                yield bounded
+
+
+def bounded_sentence(said: str, at: int) -> str:
+    """A sentence that sets a limit with the words at `at`, cut where it is very long; empty where it is none."""
+    if len(said) < (_SHORTEST if said.isascii() else _SHORTEST_UNSPACED):
+        return ""
+    return said if len(said) <= _LONGEST else _around(said, at)
 
 
 def _around(sentence: str, at: int) -> str:
@@ -43,11 +61,48 @@ def _around(sentence: str, at: int) -> str:
 
 
 def decisions_in(text: str) -> Iterator[str]:
-    """The sentences of an agent that say what was decided, or what was the matter."""
+    """The sentences of an agent that say what was decided, or what was the matter; a guess is neither."""
     if not _DECISION_WORDS.isdisjoint(_words(text)):
         for sentence in SENTENCE.split(redact(text[:_READ])):
-            if 20 <= len(sentence) <= 300 and _DECISION.search(sentence.lower()) and sentence[0] != "#":
-                yield sentence.strip()
+            low = sentence.lower()
+            if _is_statement(sentence) and _DECISION.search(low) and not _GUESS.search(low):
+                yield _plain(sentence)
+
+
+def guesses_in(text: str) -> Iterator[str]:
+    """The sentences of an agent that say what may be the matter."""
+    if not _GUESS_WORDS.isdisjoint(_words(text)):
+        for sentence in SENTENCE.split(redact(text[:_READ])):
+            if _is_statement(sentence) and _GUESS.search(sentence.lower()):
+                yield _plain(sentence)
+
+
+def finds_cause(text: str) -> bool:
+    """Whether an agent says that it knows now what was the matter."""
+    lowered = text[:_READ].lower()
+    return any(word in lowered for word in ("cause", "turns out", "found", "confirmed", "the ")) and any(
+        _CAUSE.search(sentence) and not _GUESS.search(sentence) for sentence in SENTENCE.split(lowered)
+    )
+
+
+def question_in(text: str) -> str:
+    """The question with which an agent's message ends; empty where it asks nothing."""
+    sentences = [one.strip() for one in SENTENCE.split(redact(text[-_ASKED_AT_END:])) if one.strip()]
+    asked = [one for one in sentences[-3:] if one.endswith(("?", "？", "؟"))]
+    return _plain(asked[-1])[:_LONGEST] if asked else ""
+
+
+def _is_statement(sentence: str) -> bool:
+    return (
+        20 <= len(sentence) <= 300
+        and sentence[0] not in "#|`"
+        and not sentence.rstrip().endswith(("?", "？"))
+    )
+
+
+def _plain(sentence: str) -> str:
+    """A sentence without the signs of a list or a heading around it."""
+    return sentence.strip().strip("*_").lstrip("-•#> ").strip()
 
 
 def ticked_in(text: str) -> Iterator[tuple[str, bool]]:

@@ -15,7 +15,8 @@ from itertools import islice
 from typing import TypeVar
 
 from plimsoll.context.ledger.evidence import Evidence
-from plimsoll.context.ledger.facts import ConversationFacts, read_facts
+from plimsoll.context.ledger.facts import read_facts
+from plimsoll.context.ledger.state import ConversationFacts
 from plimsoll.errors import PlimsollError
 from plimsoll.messages import Message, answered_id, text_of
 
@@ -33,12 +34,20 @@ class SummarySource:
     facts: ConversationFacts | None = None
     earlier: str = ""  # the words of a summary from before these facts, of which nothing else is known
     originals: Mapping[tuple[str, str], Message] = field(default_factory=dict)
+    # The numbers that the messages of the view have in the whole conversation, from 0; -1 for the summary.
+    numbers: tuple[int, ...] = ()
     # Adds to a summary's text what a model wrote about it after nobody waited any longer.
     late: Callable[[str], str] | None = None
 
     def newest(self, summary: str) -> str:
         """The summary's text, with a model's words where they have arrived late."""
         return self.late(summary) if self.late else summary
+
+    def numbered(self, count: int) -> list[int]:
+        """The numbers of a view of so many messages: those that were known, then on from there."""
+        known = list(self.numbers[:count])
+        following = max(self.numbers, default=-1) + 1
+        return known + list(range(following, following + count - len(known)))
 
     def original(self, message: Message) -> Message:
         """A message of the conversation as it was said."""
@@ -60,6 +69,8 @@ class LoggedSource:
 
     messages: Sequence[Message]
     shortened: Sequence[tuple[Message, Message]] = ()  # as it stays, as it was said
+    numbers: Sequence[int] | None = None  # of the messages in the whole conversation, from 0
+    view: tuple[int, ...] = ()  # the numbers of the messages beside the summary, which itself has -1
 
 
 class SummarySources:
@@ -116,8 +127,10 @@ class SummarySources:
             return None
         if left is None:
             return None
-        facts = read_facts(left.messages, opening)
-        return SummarySource(facts, originals=SummarySource().originals_with(left.shortened))
+        facts = read_facts(left.messages, opening, numbers=left.numbers)
+        return SummarySource(
+            facts, originals=SummarySource().originals_with(left.shortened), numbers=left.view
+        )
 
     def keep(self, summary: str, behind: SummarySource) -> None:
         """This stands behind a summary."""
@@ -145,6 +158,8 @@ def _bounded(facts: ConversationFacts, summary: str) -> ConversationFacts:
         facts,
         commands=_newest(facts.commands),
         actions=_newest(facts.actions),
+        failing=_newest(facts.failing),
+        failed_on=_newest(facts.failed_on),
         commits=_newest(facts.commits),
         decisions=_newest(facts.decisions),
         evidence=_bounded_evidence(facts.evidence, summary),

@@ -23,21 +23,30 @@ class Todos:
     """Each item and its newest status."""
 
     items: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, int] = field(default_factory=dict)  # item -> the message that last changed it
     _made: dict[str, str] = field(default_factory=dict)  # id -> item, for lists that are kept one by one
 
     def copy(self) -> "Todos":
         """The same items, to go on with."""
-        return Todos(dict(self.items), dict(self._made))
+        return Todos(dict(self.items), dict(self.sources), dict(self._made))
 
-    def read(self, arguments: dict[str, Any], result: str) -> bool:
+    def read(self, arguments: dict[str, Any], result: str, position: int = 0) -> bool:
         """Take up a call; whether it was one that keeps a list."""
-        return (
+        before = dict(self.items)
+        found = (
             self._read_list(arguments) or self._read_change(arguments) or self._read_made(arguments, result)
         )
+        if found:
+            kept = {item: self.sources.get(item, position) for item in self.items}
+            changed = {item: position for item, status in self.items.items() if before.get(item) != status}
+            self.sources = kept | changed
+        return found
 
-    def tick(self, item: str, done: bool) -> None:
+    def tick(self, item: str, done: bool, position: int = 0) -> None:
         """An item that was written with a box before it."""
-        self.items[one_line(item, _LONGEST)] = "completed" if done else "pending"
+        item = one_line(item, _LONGEST)
+        self.items[item] = "completed" if done else "pending"
+        self.sources[item] = position
 
     def _read_list(self, arguments: dict[str, Any]) -> bool:
         for value in arguments.values():

@@ -11,9 +11,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from plimsoll.context.ledger.choose import choose, term_weights
-from plimsoll.context.ledger.entries import CONSTRAINTS, MORE_ON, MUST, QUOTE, LedgerEntry, entries_of
+from plimsoll.context.ledger.entries import CONSTRAINTS, MORE_ON, MUST, QUOTE, LedgerEntry
 from plimsoll.context.ledger.evidence import argument_texts
-from plimsoll.context.ledger.facts import ConversationFacts
+from plimsoll.context.ledger.headings import entries_of
+from plimsoll.context.ledger.state import ConversationFacts, Sources
 from plimsoll.context.ledger.template import (
     EVIDENCE,
     EVIDENCE_NOTE,
@@ -48,6 +49,14 @@ class SummaryRoom:
         return max(self.headings, self.total)
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenSummary:
+    """The sections that code wrote, and for each of their lines the messages that it was read from."""
+
+    sections: Sections
+    sources: dict[str, Sources]
+
+
 def write_sections(
     facts: ConversationFacts,
     previous: Mapping[str, str],
@@ -56,28 +65,45 @@ def write_sections(
     kept: AbstractSet[str] = frozenset(),
     said: str = "",
 ) -> Sections:
+    """The sections of a summary, and the evidence after them, within their room."""
+    return write_summary(facts, previous, room, focus, kept, said).sections
+
+
+def write_summary(
+    facts: ConversationFacts,
+    previous: Mapping[str, str],
+    room: SummaryRoom,
+    focus: str | None = None,
+    kept: AbstractSet[str] = frozenset(),
+    said: str = "",
+    now: ConversationFacts | None = None,
+) -> WrittenSummary:
     """The sections of a summary, and the evidence after them, within their room.
 
-    `kept` are terms that stay in the context anyway, `said` is what a model wrote: neither is said again.
+    `kept` are terms that stay in the context anyway, `said` is what a model wrote: neither is said again. `now` is
+    the state at the end of the conversation, where messages stay that are not summarised.
     """
     has_evidence = room.total > 0
     # A line may take a fifth of the budget at the most, so that a small window still gets several.
     longest = max(60, min(600, room.all * 4 // 5))
     entries = [
         entry
-        for entry in entries_of(facts, previous, longest)
-        if not _is_said(entry, said) and (has_evidence or not entry.parent)
+        for entry in entries_of(facts, previous, longest, now)
+        if not _is_said(entry, said) and (has_evidence or (not entry.parent and entry.section != EVIDENCE))
     ]
     frame = estimate_tokens(render_sections({}))
     left = room.all - frame - (estimate_tokens(EVIDENCE_NOTE) + _HEADING_TOKENS if has_evidence else 0)
     if left <= 0:
-        return dict.fromkeys(SECTIONS, "")
+        return WrittenSummary(dict.fromkeys(SECTIONS, ""), {})
     weights = _weights(facts, entries, kept | set(terms_in(said)) if said else kept)
     first = _touching(entries, focus) if focus else []
     chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE))
     chosen = {entry for entry in chosen if not (entry.line and facts.evidence.tells_secret(entry.line))}
     sections = _sorted_into(chosen, room.headings - frame, has_evidence)
-    return _within(sections, room.all) if has_evidence else sections
+    sources = {
+        text: entry.sources for entry in chosen for text in (entry.text, entry.label, _as_quote(entry))
+    }
+    return WrittenSummary(_within(sections, room.all) if has_evidence else sections, sources)
 
 
 def _within(sections: Sections, limit: int) -> Sections:
@@ -95,7 +121,11 @@ def _sorted_into(chosen: AbstractSet[LedgerEntry], headings: int, has_evidence: 
     An item with quotes stands with them, unless it must not be missing under its heading.
     """
     quoted = {entry.parent for entry in chosen if entry.parent}
-    items = [one for one in chosen if not one.parent and (one.value >= MUST or one.key not in quoted)]
+    items = [
+        one
+        for one in chosen
+        if not one.parent and one.section != EVIDENCE and (one.value >= MUST or one.key not in quoted)
+    ]
     held: set[LedgerEntry] = set()
     for item in sorted(items, key=lambda one: (-one.value, *_place(one))):
         cost = estimate_tokens(item.text) + 1
@@ -133,6 +163,7 @@ def _evidence(entries: Sequence[LedgerEntry], held: AbstractSet[LedgerEntry]) ->
         if title in loose:
             lines.append(f"{MORE_ON}{title}")
             lines += (_as_quote(item) for item in sorted(loose[title], key=_place))
+    lines += (item.text for item in sorted(loose.get(EVIDENCE, ()), key=_place))
     return "\n".join(lines)
 
 

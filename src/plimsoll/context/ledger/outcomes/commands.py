@@ -165,6 +165,14 @@ def is_lookup(stage: str) -> bool:
     return _has_subcommand(stage, rules().looking_subcommands.get(program, ()))
 
 
+def is_lookup_tool(call: str) -> bool:
+    """Whether a call, given with its name first, is of a tool that only looks."""
+    name = call.partition("(")[0].rpartition(".")[2].rpartition("__")[2]
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
+    known = rules().lookup_tools
+    return name.lower() in known or (bool(words) and words[0].lower() in known)
+
+
 def answers_by_code(stage: str) -> bool:
     """Whether a lookup says "no" or "nothing found" with its exit code."""
     program = program_of(stage)

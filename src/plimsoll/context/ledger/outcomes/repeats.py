@@ -6,11 +6,13 @@ npm run lint                     covers     npm run lint -- --fix | head
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from plimsoll.context.ledger.outcomes.commands import Command, parsed, program_of
+from plimsoll.context.ledger.outcomes.reading import Outcome
+from plimsoll.context.ledger.outcomes.rules import rules
 
 _REDIRECTED = re.compile(r"\d?[<>]{1,2}&?\s*\S+")
 _WORD = re.compile(r"\"[^\"]*\"|'[^']*'|\S+")
@@ -40,6 +42,7 @@ _WITH_SUBCOMMAND = frozenset(
         "deno",
     }
 )
+_NAME = 4  # letters of a test's name that tell it apart
 _RUNNERS = frozenset({"run", "exec", "x", "run-script"})
 
 
@@ -52,17 +55,76 @@ class _Run:
     chosen: frozenset[str]
 
     def covers(self, other: "_Run") -> bool:
-        if self.name != other.name or not self.chosen <= other.chosen:
+        if self.name != other.name or not (self.chosen <= other.chosen or self._chooses(other)):
             return False
         if not self.targets - _EVERYTHING:
             return True
         return all(any(_holds(own, target) for own in self.targets) for target in other.targets or {""})
+
+    @property
+    def alternatives(self) -> list[str]:
+        """The names or beginnings of names by which it chooses tests."""
+        values = (value.partition(" ")[2] for value in self.chosen)
+        return [part.strip("^$") for value in values for part in value.split("|") if len(part) >= _NAME]
+
+    def _chooses(self, other: "_Run") -> bool:
+        """Whether it chooses every test that the other one names."""
+        own, named = self.alternatives, other.alternatives
+        return bool(own and named) and all(any(part in name for part in own) for name in named)
 
 
 def covers(later: str, earlier: str) -> bool:
     """Whether everything that the earlier command worked on is part of the later one."""
     runs = _runs(later)
     return bool(runs) and all(any(run.covers(other) for run in runs) for other in _runs(earlier))
+
+
+def overcomes(later: str, earlier: str, kind: str, failed: Collection[str]) -> bool:
+    """Whether a later command that passed shows that the failure of an earlier one is over.
+
+    `kind` is the check of the earlier command that failed, where its result says so: of a chain of checks only that
+    one has to pass. `failed` are the tests that it named: a run of just these is enough.
+    """
+    runs = _runs(later)
+    other = [run for run in _runs(earlier) if not kind or _kind_of(run) in ("", kind)] or list(_runs(earlier))
+    if not runs or not other:
+        return False
+    if all(any(run.covers(one) or _is_whole_suite(run, one) for run in runs) for one in other):
+        return True
+    chosen = [part for run in runs if _kind_of(run) == "test" for part in run.alternatives]
+    return bool(failed) and all(any(part in name for part in chosen) for name in failed)
+
+
+def _is_whole_suite(run: _Run, other: _Run) -> bool:
+    """Whether a run is a project's task for all of its tests, and the other one a run of tests."""
+    return (
+        _kind_of(other) == "test"
+        and not run.targets - _EVERYTHING
+        and not run.chosen
+        and run.name[-1] in rules().whole_suites
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A test suite, build or lint that a command runs."""
+
+    name: str
+    kind: str  # test, build or lint
+
+
+def check_of(command: str, outcome: Outcome) -> Check | None:
+    """The check that a command runs last; None where it runs none."""
+    found = [Check(" ".join(run.name), kind) for run in _runs(command) if (kind := _kind_of(run))]
+    if not found and outcome.check and (runs := _runs(command)):
+        return Check(" ".join(runs[-1].name), outcome.check)
+    same = [one for one in found if one.kind == outcome.check]
+    return (same or found)[-1] if found else None
+
+
+def _kind_of(run: _Run) -> str:
+    words = set(re.findall(r"[a-z0-9]+", " ".join(run.name).lower()))
+    return next((kind for kind, named in rules().kinds.items() if words & named), "")
 
 
 def _holds(own: str, target: str) -> bool:

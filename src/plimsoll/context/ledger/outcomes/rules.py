@@ -58,6 +58,9 @@ class Rules:
     failure_within: int
     tool_failed: LinePatterns
     tool_stopped: LinePatterns
+    lookup_tools: frozenset[str]
+    whole_suites: frozenset[str]
+    kinds: dict[str, frozenset[str]]  # words in the names of programs that test, lint or build
     states_failure: frozenset[str]
     telling: LinePatterns  # finds every line that any closing rule could find
 
@@ -105,6 +108,9 @@ def rules() -> Rules:
         failure_within=failures["within"],
         tool_failed=LinePatterns(tools["failed"]),
         tool_stopped=LinePatterns(tools["stopped"]),
+        lookup_tools=frozenset(tools["lookups"]),
+        whole_suites=frozenset(raw["suites"]["whole"]),
+        kinds={kind: frozenset(words) for kind, words in raw["kinds"].items()},
         states_failure=frozenset(raw["harness"]["states_failure"]),
         telling=LinePatterns(
             [line for rule in raw["closing"] for key in ("failed", "passed") for line in rule.get(key, [])]

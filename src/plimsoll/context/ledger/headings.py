@@ -1,0 +1,269 @@
+"""The nine headings from the state of the work: newest state only, most important first.
+
+    Goal                what the work is for, in the person's words (requests.py)
+    Constraints         what holds now; what was taken back is gone
+    Done                commits, checks that pass, what changed something, requests that were answered
+    In Progress         the newest request, and what a short reply agreed to
+    Blocked             checks that still fail, the question that waits for an answer
+    Key Decisions       what was decided and found out; guesses are named as such
+    Relevant Files      what changed, how often and why
+    Next Steps          open items, failing checks, and else the work at hand
+    Critical Context    processes that run
+
+`facts` is what left the context; `now` reads on to the end of the conversation, so that nothing is listed as open
+that the messages that stay have closed.
+"""
+
+from collections.abc import Mapping
+
+from plimsoll.context.ledger.earlier import EarlierItems, add_earlier, earlier_items, merged_files
+from plimsoll.context.ledger.entries import CONSTRAINTS, FROM_TOOL, MUST, LedgerEntries, LedgerEntry
+from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD
+from plimsoll.context.ledger.outcome import one_line
+from plimsoll.context.ledger.outcomes import check_of, is_lookup_tool
+from plimsoll.context.ledger.requests import aims_of, request_at
+from plimsoll.context.ledger.state import ConversationFacts, Event, PersonRequest
+from plimsoll.context.ledger.template import EVIDENCE
+from plimsoll.context.ledger.todos import FINISHED, OPEN
+from plimsoll.context.ledger.weights import weights
+from plimsoll.secrets import redact
+
+_SHOWN = {True: 160, False: 110}  # characters of a call that failed, and of one that did not
+_SHORT_RESULT = 60
+_AIM, _ASKED, _ANSWERED = 600, 500, 240  # characters of a request under Goal, In Progress and Done
+_FIRST_ASKED, _LAST_ASKED = 20, 120  # requests that are considered; no summary could hold more
+# A command that is no check, or another call, failed and was left so: after so many messages nobody waits for it.
+_STILL_OPEN = 20
+_LAST_GUESSES = 6
+_NAMED_FILES = 2  # in a next step
+
+
+def entries_of(
+    facts: ConversationFacts, previous: Mapping[str, str], longest: int, now: ConversationFacts | None = None
+) -> list[LedgerEntry]:
+    """Every entry that the state and an earlier summary give."""
+    now = now or facts
+    entries = LedgerEntries(longest)
+    earlier = earlier_items(previous)
+    _add_constraints(entries, now)
+    _add_aims(entries, now, bool(earlier["Goal"]))
+    _add_in_progress(entries, now)
+    _add_blocked(entries, now)
+    _add_done(entries, facts, now)
+    _add_decisions(entries, now)
+    _add_next_steps(entries, now)
+    _add_context(entries, now)
+    _add_files(entries, facts, earlier)
+    add_earlier(entries, now, earlier)
+    for line in facts.evidence.lines.values():
+        entries.quote(line, line.source if line.source not in (SAID, TOLD) else "")
+    return entries.all
+
+
+def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
+    """Limits before wishes; a wish that Goal or In Progress quotes is not said again."""
+    known = weights()
+    for order, one in enumerate(now.constraints.values()):
+        origin = f" (from {one.origin})" if one.origin else ""
+        value = known.rules_file if one.origin else None
+        entries.add(CONSTRAINTS, f"- {one.text}{origin}", order, value, sources=(one.source,))
+    newest = now.newest_request
+    shown = [one_line(redact(one.text), _AIM) for one in aims_of(now.requests)]
+    shown += [one_line(redact(newest.text), _ASKED)] if newest else []
+    for order, one in enumerate(now.wishes.values(), len(now.constraints)):
+        if not any(one.text in text for text in shown):
+            entries.add(CONSTRAINTS, f"- {one.text}", order, known.wish, sources=(one.source,))
+
+
+def _add_aims(entries: LedgerEntries, now: ConversationFacts, has_earlier: bool) -> None:
+    for number, aim in enumerate(aims_of(now.requests)):
+        first = number == 0 and not has_earlier
+        text = one_line(redact(aim.text), _AIM)
+        entries.add(
+            "Goal",
+            f"- {text}" if first else f"- Later: {text}",
+            number,
+            MUST + 1 if first else MUST,
+            key=f"{ASKED}:{aim.source}",
+            sources=_known(aim.source),
+        )
+
+
+def _add_in_progress(entries: LedgerEntries, now: ConversationFacts) -> None:
+    newest = now.newest_request
+    if newest is not None:
+        text = f"- {_request_line(now, newest)}"
+        entries.add("In Progress", text, 0, MUST + 1, sources=_known(*newest.sources))
+    for item, status in now.todos.items.items():
+        if status == "in_progress":
+            entries.add("In Progress", f"- {item}", 1, sources=_known(now.todos.sources.get(item)))
+    if now.last_said:
+        said = f"- Last said: {one_line(redact(now.last_said), 400)}"
+        entries.add("In Progress", said, 2, 1.0, sources=_known(now.last_said_at))
+
+
+def _request_line(now: ConversationFacts, request: PersonRequest) -> str:
+    """A request as a person would pass it on; a short reply with what it agrees to."""
+    said = one_line(redact(request.text), _ASKED)
+    about = request_at(now.requests, request.about) if request.about is not None else None
+    on = f' — on: "{one_line(redact(about.text), _ANSWERED)}"' if about else ""
+    if request.kind == "reply":
+        offer = f" to: {one_line(redact(request.offer), _ANSWERED)}" if request.offer else ""
+        return f'"{said}"{offer}{on}'
+    return f"{said}{on}"
+
+
+def _add_blocked(entries: LedgerEntries, now: ConversationFacts) -> None:
+    for event in open_failures(now):
+        entries.add(
+            "Blocked", _event_line(event), event.position, MUST, _event_key(event), sources=(event.position,)
+        )
+        for error in event.errors:
+            if one_line(error, 200) != event.outcome.line:
+                line = f"- {FROM_TOOL}{one_line(error, 300)}"
+                entries.add("Critical Context", line, event.position, sources=(event.position,))
+    if now.question is not None:
+        text = f"- Waiting for the person's answer to: {one_line(now.question.text, 300)}"
+        entries.add("Blocked", text, now.question.source, MUST, sources=(now.question.source,))
+
+
+def open_failures(now: ConversationFacts) -> list[Event]:
+    """What failed and has not been overcome: checks until they pass, everything else while it is fresh."""
+    failed = [now.commands[line] for line in now.failing if line in now.commands]
+    found = [
+        event for event in failed if check_of(event.command, event.outcome) or _is_fresh(event, now.messages)
+    ]
+    actions = [
+        event for event in now.actions.values() if event.outcome.failed and _is_fresh(event, now.messages)
+    ]
+    return sorted([*found, *actions], key=lambda event: event.position)
+
+
+def _is_fresh(event: Event, messages: int) -> bool:
+    return event.position >= messages - _STILL_OPEN
+
+
+def _add_done(entries: LedgerEntries, facts: ConversationFacts, now: ConversationFacts) -> None:
+    known = weights()
+    for item, status in now.todos.items.items():
+        if status in FINISHED:
+            entries.add("Done", f"- {item}", 0, 0.8, sources=_known(now.todos.sources.get(item)))
+    for commit in facts.commits.values():
+        entries.add("Done", f"- commit {commit.text}", commit.source, known.commit, sources=(commit.source,))
+    newest = {check.newest.position for check in now.checks.values()}
+    for event in (*facts.commands.values(), *facts.actions.values()):
+        _add_event(entries, event, now, event.position in newest)
+    current = now.newest_request
+    kept = {one.source for one in aims_of(now.requests)} | ({current.source} if current else set())
+    asked = [one for one in facts.requests if one.source not in kept and one.kind != "reply"]
+    for number, one in enumerate(asked):
+        if not _FIRST_ASKED <= number < len(asked) - _LAST_ASKED:
+            done = f" ({one.changes} edits)" if one.changes else ""
+            text = f"- Asked: {one_line(redact(one.text), _ANSWERED)}{done}"
+            if one.status == "withdrawn":
+                continue
+            entries.add(
+                "Done", text, one.source, known.asked, f"{ASKED}:{one.source}", sources=_known(one.source)
+            )
+
+
+def _add_event(entries: LedgerEntries, event: Event, now: ConversationFacts, is_newest_check: bool) -> None:
+    """A run or call: under Done where it did something, else only as the label over what it showed."""
+    key = _event_key(event)
+    line = _event_line(event)
+    known = now.commands.get(event.line) if event.command else now.actions.get(event.line)
+    looks = event.looks if event.command else is_lookup_tool(event.line)
+    is_check = bool(event.command) and check_of(event.command, event.outcome) is not None
+    is_over = event.outcome.failed or known is not event or (is_check and not is_newest_check)
+    if looks or is_over:
+        entries.add(EVIDENCE, line, event.position, 0.0, key, sources=(event.position,))
+        return
+    value = weights().check if is_check else weights().side_effect if event.command else None
+    entries.add("Done", line, event.position, value, key, sources=(event.position,))
+
+
+def _event_key(event: Event) -> str:
+    return f"run:{event.line}" if event.command else f"call:{event.line}"
+
+
+def _event_line(event: Event) -> str:
+    """What was run and how it ended; of a success that counted nothing, only a short line tells more than noise."""
+    outcome = event.outcome
+    telling = outcome.failed or outcome.check or len(outcome.line) <= _SHORT_RESULT
+    shown = one_line(event.line, _SHOWN[outcome.failed])
+    said = f": {one_line(outcome.line, _SHOWN[outcome.failed])}" if outcome.line and telling else ""
+    called = f"{event.note}: " if event.note else ""
+    return f"- {called}{f'`{shown}`' if event.command else shown} → {outcome.status}{said}"
+
+
+def _add_decisions(entries: LedgerEntries, now: ConversationFacts) -> None:
+    for number, decision in enumerate(now.decisions.values()):
+        entries.add("Key Decisions", f"- {one_line(decision.text, 300)}", number, sources=(decision.source,))
+    for guess in list(now.hypotheses.values())[-_LAST_GUESSES:]:
+        text = f"- Not proved: {one_line(guess.text, 300)}"
+        entries.add("Key Decisions", text, guess.source, sources=(guess.source,))
+
+
+def _add_files(entries: LedgerEntries, facts: ConversationFacts, earlier: EarlierItems) -> None:
+    """One line per file; earlier counts are added."""
+    merged, others, quotes = merged_files(facts.files, earlier)
+    for line in others:
+        entries.add("Relevant Files", line, -1)
+    for path, fact in merged.items():
+        actions = ", ".join(f"{action} {count}×" for action, count in fact.actions.items())
+        text = f"- `{path}`" + (f" — {actions}" if actions else "") + (f": {fact.note}" if fact.note else "")
+        value = None if fact.is_only_read else MUST
+        entries.add("Relevant Files", text, fact.last, value, f"file:{path}", sources=fact.sources)
+    for parent, quoted in quotes:
+        entries.quote(quoted, parent)
+
+
+def _add_next_steps(entries: LedgerEntries, now: ConversationFacts) -> None:
+    """Open items in their order, then failing checks, then the work at hand; the first is what comes next."""
+    order = 0
+    for status in ("in_progress", *OPEN):
+        for item, known in now.todos.items.items():
+            if known == status:
+                entries.add(
+                    "Next Steps", f"- {item}", order, MUST, sources=_known(now.todos.sources.get(item))
+                )
+                order += 1
+    for event in reversed(open_failures(now)):
+        if event.command:
+            told = f": {one_line(event.outcome.line, 160)}" if event.outcome.line else ""
+            text = f"- Fix `{one_line(event.line, 160)}`, which fails{told}"
+            entries.add("Next Steps", text, order, 2.0, sources=(event.position,))
+            order += 1
+    if now.question is not None:
+        text = f"- Waiting for the answer to: {one_line(now.question.text, 200)}"
+        entries.add("Next Steps", text, order, 2.0, sources=(now.question.source,))
+        order += 1
+    newest = now.newest_request
+    if newest is not None:
+        text = f"- Go on with: {_request_line(now, newest)}{_at_hand(now, newest)}"
+        entries.add("Next Steps", text, order, MUST, sources=_known(*newest.sources))
+
+
+def _at_hand(now: ConversationFacts, newest: PersonRequest) -> str:
+    """The files that were changed last for the newest request, and the check that was run last."""
+    changed = [
+        (fact.last, path)
+        for path, fact in now.files.items()
+        if not fact.is_only_read and fact.last > newest.source
+    ]
+    files = [f"`{path}`" for _, path in sorted(changed, reverse=True)[:_NAMED_FILES]]
+    checks = [one.newest for one in now.checks.values() if one.newest.position > newest.source]
+    parts = [f"last changed {', '.join(files)}"] if files else []
+    if checks:
+        parts.append(f"checked with `{one_line(checks[-1].line, 120)}`")
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _add_context(entries: LedgerEntries, now: ConversationFacts) -> None:
+    for name, process in now.running.items():
+        text = f"- Still running as {name}: `{one_line(process.line, 160)}`"
+        entries.add("Critical Context", text, process.source, 1.5, sources=(process.source,))
+
+
+def _known(*sources: int | None) -> tuple[int, ...]:
+    return tuple(one for one in dict.fromkeys(sources) if one is not None and one >= 0)

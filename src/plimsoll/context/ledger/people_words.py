@@ -1,0 +1,69 @@
+"""Which of the word groups of `people.toml` a sentence holds."""
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_OPTION = re.compile(r"#?\d{1,2}|[a-z]")
+_UNSPACED = re.compile(r"[\u0e00-\u0fff\u3040-\u30ff\u3400-\u9fff]")
+_LONGEST_REPLY = 8  # words
+_LONGEST_UNSPACED_REPLY = 10  # signs
+
+
+class WordGroup:
+    """Words and signs of one kind, as one pattern over lower-case text."""
+
+    def __init__(self, words: list[str], signs: list[str]) -> None:
+        self.words = frozenset(words)
+        self.signs = tuple(signs)
+        phrases = "|".join(
+            r"\s+".join(map(re.escape, word.split())) for word in sorted(self.words, key=len, reverse=True)
+        )
+        self._pattern = re.compile(rf"(?<![\w'’])(?:{phrases})(?![\w'’])")
+        self._signs = re.compile("|".join(map(re.escape, sorted(signs, key=len, reverse=True))) or r"(?!)")
+
+    def found_in(self, lowered: str) -> bool:
+        """Whether a text in lower case holds one of them."""
+        if self._pattern.search(lowered):
+            return True
+        return not lowered.isascii() and self._signs.search(lowered) is not None
+
+    def opens(self, lowered: str) -> bool:
+        """Whether a text in lower case begins with one of the words, or holds one of the signs."""
+        if self._pattern.match(lowered):
+            return True
+        return not lowered.isascii() and self._signs.search(lowered) is not None
+
+    def without_signs(self, lowered: str) -> str:
+        """The text without the signs of the group."""
+        return self._signs.sub("", lowered)
+
+
+@cache
+def word_group(name: str) -> WordGroup:
+    """The words of one group of the data file."""
+    data = tomllib.loads(files("plimsoll.context.ledger").joinpath("people.toml").read_text("utf-8"))
+    return WordGroup(data[name]["words"], data[name]["signs"])
+
+
+def words_in(text: str) -> list[str]:
+    """The words of a text in lower case, in order."""
+    return _WORD.findall(text.lower().replace("’", "'"))
+
+
+def is_reply(text: str) -> bool:
+    """Whether a message says nothing by itself: yes, no, an option, go on."""
+    lowered = text.lower().strip()
+    if _UNSPACED.search(lowered):
+        rest = re.sub(r"[\s。、！？!?,.…]+", "", word_group("replies").without_signs(lowered))
+        return len(lowered) <= _LONGEST_UNSPACED_REPLY and not rest
+    words = words_in(lowered)
+    known = word_group("replies").words
+    return len(words) <= _LONGEST_REPLY and all(word in known or _OPTION.fullmatch(word) for word in words)
+
+
+def refers_back(text: str) -> bool:
+    """Whether a text points to what was said before it."""
+    return word_group("refers").found_in(text.lower().replace("’", "'"))

@@ -1,0 +1,53 @@
+"""Whether two sentences are about the same and say the opposite.
+
+Never push to main.          Pushing to main is allowed.        contradict
+Never push to main.          Never push to the release branch.  do not
+"""
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+
+from plimsoll.context.ledger.words import content_words
+
+_SAME = 0.6  # share of the words of the shorter clause from which on two clauses are about the same
+_NEGATIVE = re.compile(
+    r"\b(?:not|never|no|don'?t|doesn'?t|mustn'?t|shouldn'?t|can'?t|cannot|without|avoid|forbidden|prohibited"
+    r"|nie|niemals|nicht|kein\w*|jamais|pas|nunca|jamás|não|non|nooit|niet|nigdy|никогда|не|нельзя|asla|aldrig)\b"
+    r"|不|禁止|勿|ない|안 |마세요|말",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[,;:.，、。；]\s*|\s+(?:and|but|und|aber|et|mais|y|pero)\s+")
+_FORBIDDEN = re.compile(r"\b(?:do not|don'?t|never)\s+([a-z]{4,})", re.IGNORECASE)
+
+
+def contradicts(sentence: str, stated: str) -> bool:
+    """Whether a clause of a sentence is about the same as one of another and says the opposite."""
+    said = _clauses(sentence)
+    return any(
+        negative != was_negative and _is_about(words, about)
+        for about, was_negative in _clauses(stated)
+        for words, negative in said
+    ) or _forbids(sentence, stated)
+
+
+def _forbids(sentence: str, stated: str) -> bool:
+    """Whether a sentence rules out by name what another one asked for: "do not fallback" after "fall back to …"."""
+    named = {verb.lower() for verb in _FORBIDDEN.findall(sentence)}
+    if not named or _NEGATIVE.search(stated):
+        return False
+    words = re.findall(r"[a-z]+", stated.lower())
+    joined = {first + second for first, second in pairwise(words)}
+    return any(verb in joined for verb in named)
+
+
+def _is_about(words: frozenset[str], about: frozenset[str]) -> bool:
+    common = len(words & about)
+    return common >= 2 and common >= min(len(words), len(about)) * _SAME
+
+
+@lru_cache(maxsize=4_096)
+def _clauses(sentence: str) -> tuple[tuple[frozenset[str], bool], ...]:
+    """The parts of a sentence that can be true by themselves: what each is about, and whether it denies."""
+    clauses = ((content_words(clause), clause) for clause in _CLAUSE.split(sentence))
+    return tuple((words, _NEGATIVE.search(clause) is not None) for words, clause in clauses if words)

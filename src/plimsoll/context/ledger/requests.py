@@ -1,0 +1,159 @@
+"""What people asked for, and which subject each request belongs to.
+
+    port the importer to the new schema        opens a subject: the aim of the work
+    keep the old command line                  the same subject
+    yes                                        a reply: belongs to what the agent asked
+    ok, let's try something else: …            opens another subject
+
+The newest request is what the work is about now; the request that opened its subject is what it is for.
+"""
+
+import re
+
+from plimsoll.context.ledger.constraint_words import constraint_in
+from plimsoll.context.ledger.people_words import is_reply, refers_back, word_group
+from plimsoll.context.ledger.state import PersonRequest
+from plimsoll.context.ledger.statements import SENTENCE
+from plimsoll.context.ledger.words import content_words, overlap
+
+_FEW_WORDS = 7  # content words; fewer do not open a subject by themselves
+_SAME_SUBJECT = 0.34  # share of a request's words that people used in the subject before
+_RESTATED = 0.7  # share of the words from which on a request says the one before again
+_OPENING = 160  # characters of a message in which people say that they turn to something else
+_OFFER = 240
+_ASKS_UNMARKED = ("吗", "呢", "怎么说", "か", "ますか", "ですか", "でしょうか")
+_QUESTION = re.compile(r"[?？؟]\s*$")
+
+
+def add_request(
+    requests: list[PersonRequest], text: str, source: int, said: str, said_at: int | None
+) -> None:
+    """Take up what a person said; `said` is the agent's last text before it, from message `said_at`."""
+    request = PersonRequest(text, source)
+    before = requests[-1] if requests else None
+    if before is not None:
+        if word_group("withdraws").found_in(text.lower()[:_OPENING]):
+            before.status = "withdrawn"
+        elif before.status == "open":
+            before.status = "answered"
+        if is_reply(text):
+            request.kind, request.answers, request.offer = "reply", said_at, offer_in(said)
+            request.about = (
+                before.about if before.about is not None and before.kind == "reply" else before.source
+            )
+        elif _is_restated(text, before):
+            before.status, request.replaces = "withdrawn", before.source
+        elif _is_rule(text):
+            request.kind, request.about = "rule", before.about if before.about is not None else before.source
+        elif _is_follow_up(text):
+            request.about = before.about if before.about is not None else before.source
+    request.subject = _subject_of(request, requests)
+    requests.append(request)
+
+
+def offer_in(said: str) -> str:
+    """The last question of the agent's text, or else its last sentence: what a short reply agrees to."""
+    sentences = [one.strip(" *#->") for one in SENTENCE.split(said[-2_000:]) if one.strip(" *#->")]
+    asked = [one for one in sentences if _QUESTION.search(one)]
+    return " ".join((asked or sentences or [""])[-1].split())[:_OFFER]
+
+
+def request_at(requests: list[PersonRequest], source: int | None) -> PersonRequest | None:
+    """The request of a message."""
+    return next((one for one in reversed(requests) if one.source == source), None)
+
+
+def _is_follow_up(text: str) -> bool:
+    return len(content_words(text)) < _FEW_WORDS and refers_back(text)
+
+
+def _subject_of(request: PersonRequest, requests: list[PersonRequest]) -> int:
+    """The message that opened the subject of a request.
+
+    People discuss before anything is done: until then all that they say is one subject, unless they only asked to
+    know something, or say that they turn to something else.
+    """
+    if not requests:
+        return request.source
+    current = requests[-1].subject
+    words = content_words(request.text)
+    if request.kind == "reply" or request.about is not None or len(words) < _FEW_WORDS // 2:
+        return current
+    if _turns(request.text) or request.replaces is not None:
+        return request.source
+    opener = request_at(requests, current)
+    spoken: set[str] = set()
+    changes = 0
+    for one in requests:
+        if one.subject == current:
+            spoken |= content_words(one.text)
+            changes += one.changes
+    if opener is not None and not changes:
+        is_displaced = is_inquiry(opener.text) and not is_inquiry(request.text) and len(words) >= _FEW_WORDS
+        return request.source if is_displaced else current
+    is_other = len(words) >= _FEW_WORDS and overlap(words, spoken) < _SAME_SUBJECT
+    return request.source if is_other and not is_inquiry(request.text) else current
+
+
+def aims_of(requests: list[PersonRequest]) -> list[PersonRequest]:
+    """What the work is for: what it began with, what most was done for, and the subject that it has turned to."""
+    if not requests:
+        return []
+    first = request_at(requests, requests[0].subject) or requests[0]
+    for one in requests:
+        if one.replaces == first.source:
+            first = one
+    most = max(requests, key=lambda one: one.changes)
+    changes: dict[int, int] = {}
+    for one in requests:
+        changes[one.subject] = changes.get(one.subject, 0) + one.changes
+    newest = requests[-1].subject
+    worked = [subject for subject, count in changes.items() if count]
+    # One question on another matter does not change what the work is for.
+    is_single = requests[-1].source == newest and not _turns(requests[-1].text)
+    if worked and is_single and not changes[newest]:
+        newest = worked[-1]
+    found = [first, request_at(requests, newest)]
+    if most.changes:
+        # A short follow-up says what to do; what it is about, the opening of its subject says.
+        found[1:1] = [request_at(requests, most.subject) if _is_short(most) else None, most]
+    return list(
+        {
+            one.source: one for one in found if one is not None and (one is first or one.kind == "request")
+        }.values()
+    )
+
+
+def _is_short(request: PersonRequest) -> bool:
+    return request.kind == "reply" or request.about is not None
+
+
+def _turns(text: str) -> bool:
+    return word_group("turns").found_in(text.lower()[:_OPENING])
+
+
+def _is_rule(text: str) -> bool:
+    """Whether a message does nothing else than set limits."""
+    sentences = [one for one in SENTENCE.split(text.strip()) if one.strip()]
+    return bool(sentences) and all(constraint_in(one) is not None for one in sentences)
+
+
+def _is_restated(text: str, before: PersonRequest) -> bool:
+    words, now = content_words(before.text), content_words(text)
+    if len(words) < _FEW_WORDS // 2 or before.changes:
+        return False
+    return min(overlap(words, now), overlap(now, words)) >= _RESTATED
+
+
+def is_inquiry(text: str) -> bool:
+    """Whether a message only asks to know something."""
+    sentences = [one.strip() for one in SENTENCE.split(text.strip()) if one.strip()]
+    return bool(sentences) and all(map(asks_to_know, sentences))
+
+
+def asks_to_know(sentence: str) -> bool:
+    """Whether a sentence asks to know something, and not for work."""
+    lowered = sentence.strip().lower().replace("’", "'").lstrip("¿")
+    if not _QUESTION.search(sentence):
+        return not lowered.isascii() and lowered.endswith(_ASKS_UNMARKED)
+    return word_group("inquiries").opens(lowered) or not lowered.isascii()

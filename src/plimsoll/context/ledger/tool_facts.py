@@ -1,0 +1,279 @@
+"""What tool calls and their results say: files, commands and how they ended, checks, commits, processes, answers.
+
+patch(path=src/a.py, …) ──► ok            src/a.py was edited
+terminal(go test ./...) ──► exit 1        the check `go test` fails; a later run that passes overcomes it
+ask_user(question=…)    ──► "the second"  a person's answer
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from plimsoll.context.ledger.evidence import Evidence, argument_texts, lines_of
+from plimsoll.context.ledger.outcome import call_line, error_lines, one_line
+from plimsoll.context.ledger.outcomes import (
+    Outcome,
+    check_of,
+    command_of,
+    covers,
+    outcome_of,
+    overcomes,
+    parsed,
+    process_asked,
+)
+from plimsoll.context.ledger.state import (
+    Called,
+    CheckState,
+    CommitMade,
+    ConversationFacts,
+    Event,
+    FileFact,
+    RunningProcess,
+)
+from plimsoll.context.ledger.terms import plain_words
+from plimsoll.messages import arguments_of, call_name
+from plimsoll.secrets import redact
+
+_PATH_KEYS = (
+    "file_path",
+    "path",
+    "filename",
+    "file",
+    "filePath",
+    "notebook_path",
+    "target_file",
+    "absolute_path",
+)
+_EDIT_KEYS = {
+    "old_string",
+    "new_string",
+    "old_str",
+    "new_str",
+    "oldString",
+    "newString",
+    "patch",
+    "diff",
+    "edits",
+    "insert_text",
+    "new_source",
+}
+_OLD_KEYS = {"old_string", "old_str", "old_source", "old_text", "oldString"}
+_NEW_KEYS = ("new_string", "new_str", "newString", "content", "file_text", "insert_text")
+_LONGEST_NOTE = 90
+_LEADING = 600
+_LONGEST_COMMAND = 240
+_MOVES = re.compile(r"^(?:cd \S+ && )+")
+_WRITE_KEYS = {"content", "file_text", "contents", "text"}
+_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
+_PATCHED_IN_SCRIPT = re.compile(r"\*\*\* (Add|Update|Delete) File: ((?:[^\\\"'`\n])+)")
+_DELETES = re.compile(r"delete|remove|unlink", re.IGNORECASE)
+_COMMIT = re.compile(r"^\[[^\]\n]+ [0-9a-f]{7,40}\] .+$", re.MULTILINE)
+_PULL_REQUEST = re.compile(r"https?://\S+/(?:pull|merge_requests)/\d+\b")
+_OPENS_PULL_REQUEST = re.compile(r"\bgh pr create\b|\bglab mr create\b")
+_ASKS = re.compile(r"ask_?user|request_user_input|ask_followup|askuserquestion|ask_question", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"the user (?:said|provided the following reason[^:]*):\s*(.+)", re.IGNORECASE | re.DOTALL
+)
+_MOST_FIXES = 6
+_FAILED_TEST = re.compile(
+    r"(?:--- FAIL: |FAILED \S*::|^\s*(?:✗|×|✕) |^FAIL: )(\w[\w/.\[\]-]{3,})", re.MULTILINE
+)
+_FAILED_WITHIN = 20_000  # characters of a result's end in which a runner names what failed
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRead:
+    """What a result means for the conversation beside the facts that it brought."""
+
+    changed: bool = False  # whether files were changed
+    answer: str = ""  # what a person said inside of it
+
+
+def call_read(call: dict[str, Any], note: str, position: int) -> Called:
+    """A call with what it is about."""
+    arguments = arguments_of(call)
+    return Called(call, arguments, _source_of(call, arguments), note, position)
+
+
+def read_call(evidence: Evidence, called: Called, position: int) -> None:
+    """Take up the lines that a call types; what it replaces is no longer true."""
+    for key, value in called.arguments.items():
+        for text in argument_texts({key: value}):
+            if key in _OLD_KEYS:
+                evidence.supersede(text, position)
+            else:
+                evidence.add(text, "typed", called.source, position)
+
+
+def read_result(facts: ConversationFacts, made: Called, result: str, position: int) -> ResultRead:
+    """Take up how a call ended."""
+    head = result[:4_000]
+    answer = _answer_in(made, result)
+    if "] " in head:
+        for commit in _COMMIT.findall(head):
+            _add_commit(facts.commits, one_line(commit, 160), position)
+    if facts.todos.read(made.arguments, result, position):
+        return ResultRead()
+    asked = process_asked(made.arguments)
+    if asked in facts.running:
+        made = facts.running.pop(asked).called
+    outcome = outcome_of(made.call, result)
+    command = command_of(made.arguments)
+    if outcome.process:
+        line = command_line(command) if command else call_line(made.call, 200)
+        facts.running[outcome.process] = RunningProcess(made, line, position)
+    if command is not None:
+        _read_command(facts, made, command, outcome, result, position)
+        if not outcome.failed and _OPENS_PULL_REQUEST.search(command):
+            for url in _PULL_REQUEST.findall(result[-4_000:])[-1:]:
+                _add_commit(facts.commits, f"opened {url}", position)
+        touched = _patched_in(made.arguments) if not outcome.failed else []
+        return ResultRead(_touch(facts, touched, made, result, position), answer)
+    touched = files_touched(call_name(made.call), made.arguments)
+    if outcome.failed or not touched:
+        paths = tuple(path for path, _ in touched)
+        errors = tuple(error_lines(result)) if outcome.failed else ()
+        line = call_line(made.call, 200)
+        _record(facts.actions, Event(position, line, outcome, errors, paths))
+        for path in paths:
+            facts.failed_on[path] = (*facts.failed_on.get(path, ()), line)
+        return ResultRead(answer=answer)
+    return ResultRead(_touch(facts, touched, made, result, position), answer)
+
+
+def command_line(command: str) -> str:
+    """A command on one line, without the folder it first goes to; nothing of a secret where it is cut."""
+    bare = _MOVES.sub("", command.strip()) or command
+    return one_line(redact(bare) if len(bare) > _LONGEST_COMMAND else bare, _LONGEST_COMMAND)
+
+
+def _read_command(
+    facts: ConversationFacts, made: Called, command: str, outcome: Outcome, result: str, position: int
+) -> None:
+    called = one_line(_first_text(made.arguments, ("description",)) or "", _LONGEST_NOTE)
+    line, looks = command_line(command), parsed(command).only_looks
+    errors = tuple(error_lines(result)) if outcome.failed else ()
+    if outcome.status not in ("ran", "running") and not looks:
+        _drop_covered_failures(facts, command, outcome)
+    failed = tuple(dict.fromkeys(_FAILED_TEST.findall(result[-_FAILED_WITHIN:]))) if outcome.failed else ()
+    event = Event(position, line, outcome, errors, note=called, looks=looks, command=command, failed=failed)
+    _record(facts.commands, event)
+    facts.failing.pop(line, None)
+    if outcome.failed and not looks:
+        facts.failing[line] = command
+    check = None if looks else check_of(command, outcome)
+    if check is not None and outcome.status not in ("ran", "running"):
+        before = facts.checks.pop(check.name, None)
+        facts.checks[check.name] = _checked(facts, before, event, check.kind, check.name)
+
+
+def _checked(
+    facts: ConversationFacts, before: CheckState | None, event: Event, kind: str, name: str
+) -> CheckState:
+    """The state of a check after one more run."""
+    if event.outcome.failed:
+        return CheckState(name, kind, event, failed_at=event.position)
+    if before is None or before.failed_at is None or before.fixed_by:
+        return CheckState(
+            name, kind, event, before.failed_at if before else None, before.fixed_by if before else ()
+        )
+    fixes = sorted(
+        source for fact in facts.files.values() for source in fact.sources if source > before.failed_at
+    )
+    return CheckState(name, kind, event, before.failed_at, tuple(fixes[-_MOST_FIXES:]))
+
+
+def _touch(
+    facts: ConversationFacts, touched: list[tuple[str, str]], made: Called, result: str, position: int
+) -> bool:
+    """Count what was done to files; whether any of them was changed."""
+    note = made.note
+    if touched and not note:
+        note = _first_telling(_first_text(made.arguments, _NEW_KEYS) or result)
+    for path, action in touched:
+        facts.files.setdefault(path, FileFact()).add(action, position, note)
+        for line in facts.failed_on.pop(path, ()):  # what failed on this file before has been overcome
+            facts.actions.pop(line, None)
+    return any(action != "read" for _, action in touched)
+
+
+def _answer_in(made: Called, result: str) -> str:
+    """What a person said inside of a result: an answer to a question, or why a call was refused."""
+    if _ASKS.search(call_name(made.call)):
+        return redact(result[:1_000])
+    found = _REFUSED.search(result[:3_000]) if "user " in result[:400].lower() else None
+    return redact(found[1][:1_000].strip()) if found else ""
+
+
+def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:
+    """The item under which lines of this call and its result are quoted."""
+    command = command_of(arguments)
+    if command is not None:
+        return f"run:{command_line(command)}"
+    touched = files_touched(call_name(call), arguments)
+    return f"file:{touched[0][0]}" if touched else f"call:{call_line(call, 200)}"
+
+
+def _first_telling(text: str) -> str:
+    """The first of a text's leading lines in which plain words say something."""
+    lines = islice(lines_of(text[:_LEADING]), 12)
+    return one_line(next((line for line in lines if len(plain_words(line)) >= 2), ""), _LONGEST_NOTE)
+
+
+def _drop_covered_failures(facts: ConversationFacts, command: str, outcome: Outcome) -> None:
+    """A check that was run again says what is true now; how it failed before is over."""
+    for line, earlier in list(facts.failing.items()):
+        event = facts.commands.get(line)
+        if covers(command, earlier) or (
+            event is not None
+            and not outcome.failed
+            and overcomes(command, earlier, event.outcome.check, event.failed)
+        ):
+            del facts.failing[line]
+            facts.commands.pop(line, None)
+
+
+def _record(events: dict[str, Event], event: Event) -> None:
+    """Keep only the newest outcome of a repeated command, at its newest place."""
+    events.pop(event.line, None)
+    events[event.line] = event
+
+
+def _add_commit(commits: dict[str, CommitMade], text: str, position: int) -> None:
+    commits.pop(text, None)
+    commits[text] = CommitMade(text, position)
+
+
+def files_touched(tool: str, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The files that a call works on, each with what it does to it."""
+    patched = _patched_in(arguments)
+    if patched:
+        return patched
+    path = _first_text(arguments, _PATH_KEYS)
+    if path in (None, ".", "/") or "pattern" in arguments or "query" in arguments:
+        return []
+    if arguments.keys() & _EDIT_KEYS:
+        return [(path, "edited")]
+    if arguments.keys() & _WRITE_KEYS:
+        return [(path, "written")]
+    return [(path, "deleted" if _DELETES.search(tool) else "read")]
+
+
+def _patched_in(arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
+    named = {"Add": "created", "Update": "edited", "Delete": "deleted"}
+    for value in arguments.values():
+        if isinstance(value, str) and "*** " in value:
+            found = _PATCHED.findall(value) or _PATCHED_IN_SCRIPT.findall(value)
+            if found:
+                return [(path.strip(), named[verb]) for verb, path in found]
+    return []
+
+
+def _first_text(arguments: Mapping[str, Any], keys: Collection[str]) -> str | None:
+    for key in keys:
+        value = arguments.get(key)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+    return None

@@ -1,0 +1,46 @@
+"""The words that a sentence is about, for comparing two sentences in any language.
+
+"Never push to main."     push · main
+"请不要修改数据库"            pairs of characters: 修改 · 改数 · …
+"""
+
+import re
+import tomllib
+from functools import cache, lru_cache
+from importlib.resources import files
+
+_WORD = re.compile(r"[^\W_]{2,}")
+_UNSPACED = re.compile(r"[\u0e00-\u0fff\u3040-\u30ff\u3400-\u9fff]+")
+
+
+@lru_cache(maxsize=4_096)
+def content_words(text: str) -> frozenset[str]:
+    """The words that a text is about; of scripts without spaces, pairs of characters."""
+    found: set[str] = set()
+    empty = _empty_words()
+    for word in _WORD.findall(text.lower()):
+        if word.isascii() or not _UNSPACED.search(word):
+            if word not in empty:
+                found.add(_stem(word))
+        else:
+            for run in _UNSPACED.findall(word):
+                found.update(run[n : n + 2] for n in range(max(1, len(run) - 1)))
+            found.update(_stem(part) for part in _UNSPACED.split(word) if len(part) > 1)
+    return frozenset(found)
+
+
+def _stem(word: str) -> str:
+    if word.endswith("ing") and len(word) > 5:
+        return word[:-3]
+    return word.rstrip("s") if len(word) > 3 else word
+
+
+@cache
+def _empty_words() -> frozenset[str]:
+    data = tomllib.loads(files("plimsoll.context.ledger").joinpath("people.toml").read_text("utf-8"))
+    return frozenset(data["empty"]["words"])
+
+
+def overlap(words: frozenset[str], others: frozenset[str] | set[str]) -> float:
+    """The share of the words that stand among the others too."""
+    return len(words & others) / len(words) if words else 0.0
