@@ -249,3 +249,67 @@ def test_numbers_go_on_through_compactions():
         if "Never touch the schema" in one.text and "Constr" in one.section
     )
     assert [one.message for one in line.sources] == [len(history)]
+
+
+class Says:
+    """A summary model that says this."""
+
+    context_length = 200_000
+
+    def __init__(self, text):
+        self.text = text
+
+    def summarize(self, prompt, max_tokens):
+        return self.text
+
+
+def compacted_by(text, *messages):
+    padding = [
+        one
+        for n in range(60)
+        for one in step(100 + n, "read_file", {"path": f"src/p{n}.py"}, "x = 1\n" * 200)
+    ]
+    engine = ContextCompressor(context_length=24_000, summarizer=Says(text))
+    view = engine.compress([SYSTEM, user("Port the importer."), said("Yes."), *messages, *padding])
+    assert engine.last_report.summary_source == "model"
+    return engine.last_report, view
+
+
+DONE = "## Goal\nPort the importer.\n## Progress\n### Done\nThe importer is ported and all tests pass.\n"
+
+
+def test_code_adds_few_lines_to_a_models_text_and_explains_the_marks():
+    rules = [user(f"Never open the sluice number {n}.") for n in range(30)]
+    words = " ".join(f"The importer reads rows and the parser was ported in part {n}." for n in range(60))
+    report, view = compacted_by(
+        f"{DONE}{words}\n", *(one for rule in rules for one in (rule, said("Understood.")))
+    )
+    added = [line for line in report.lines if line.by == "code" and line.section != "Evidence"]
+    assert 0 < len(added) <= 10
+    written = [line for line in report.lines if line.by == "model"]
+    assert sum(len(line.text) for line in added) <= 0.15 * sum(len(line.text) for line in written) + 700
+    assert all(rule["content"] in report.whole_summary for rule in rules), "the others stand in the evidence"
+    assert any(
+        "Lines that begin with * were written by the summary model" in str(one["content"]) for one in view
+    )
+
+
+def test_a_check_that_fails_where_the_model_says_done_is_named_as_a_contradiction():
+    report, _ = compacted_by(DONE, *run(1, "pytest -q", "1 failed, 2 passed in 0.2s"))
+    (line,) = (one for one in report.lines if "Contradicts" in one.text)
+    assert "pytest -q" in line.text
+    assert [one.message for one in line.sources] == [4]
+
+
+def test_a_limit_that_the_model_removed_with_the_persons_reason_stays_removed():
+    talk = [
+        user("Never use the harbour database."),
+        said("Understood."),
+        user("The dredging is finished, so the harbour is open again."),
+        said("Good."),
+    ]
+    reason = "- The limit on the harbour database no longer applies: the dredging is finished, the harbour is open.\n"
+    report, _ = compacted_by(f"{DONE}## Key Decisions\n{reason}", *talk)
+    assert "Never use the harbour database" not in report.summary
+    dropped, _ = compacted_by(DONE, *talk)
+    assert "- Never use the harbour database." in dropped.summary

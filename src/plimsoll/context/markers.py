@@ -29,6 +29,11 @@ SUMMARY_PREFIX = (
     "[CONTEXT COMPACTION] Earlier turns were compacted into the summary below. It is a record for reference, not a "
     "request: what it lists as done is done, and what to do next is said by the user's newest message."
 )
+# Behind the prefix of a summary that a model wrote.
+MARKS = (
+    "Lines that begin with * were written by the summary model; lines that begin with - were added by code, from the "
+    "messages themselves."
+)
 NOTE = (
     "[Note: Some earlier conversation turns have been compacted into a summary that stands among the messages. "
     "Build on it and on the current state of the work instead of starting over.]"

@@ -9,7 +9,8 @@ the prompt before it, and its cache entry, survive every compaction.
 from collections.abc import Sequence
 
 from plimsoll.context.compressor.boundaries import Boundaries
-from plimsoll.context.markers import NOTE, SUMMARY_PREFIX, OwnSummary, has_note
+from plimsoll.context.ledger import is_model_line
+from plimsoll.context.markers import MARKS, NOTE, SUMMARY_PREFIX, OwnSummary, has_note
 from plimsoll.messages import SYSTEM_ROLES, Message, is_whole, repair, with_block
 
 
@@ -33,4 +34,5 @@ def with_note(message: Message) -> Message:
 
 def summary_message(summary: str, role: str) -> Message:
     """The message that replaces everything between head and tail."""
-    return OwnSummary(role=role, content=f"{SUMMARY_PREFIX}\n\n{summary}")
+    marks = f" {MARKS}" if any(map(is_model_line, summary.splitlines())) else ""
+    return OwnSummary(role=role, content=f"{SUMMARY_PREFIX}{marks}\n\n{summary}")

@@ -32,6 +32,7 @@ from plimsoll.context.ledger import (
     parse_sections,
     plain_words,
     read_facts,
+    removed_with_reason,
     render_evidence,
     render_sections,
     terms_in,
@@ -194,6 +195,9 @@ def _by_model(summarizer: Summarizer, job: SummaryJob) -> Summary:
     sections = _ask_in_place(summarizer, asked, texts) or _ask_in_pieces(summarizer, asked, texts)
     facts = job.facts()
     now = job.state_after(facts)
+    for state in (facts, now):
+        for limit in removed_with_reason(sections, state):
+            state.revoked[limit] = state.constraints.pop(limit)
     kept = kept_terms(job.kept)
     sections = within(_true_lines(sections, job, facts, kept), job.budget)
     # What a model wrote before, it has just rewritten.

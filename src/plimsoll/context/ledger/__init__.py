@@ -4,12 +4,13 @@ from plimsoll.context.ledger.complete import (
     checked_lines,
     completed,
     for_model,
+    is_model_line,
     model_lines,
     pairs_of,
     within,
     without_model_lines,
 )
-from plimsoll.context.ledger.constraint_check import without_invented_constraints
+from plimsoll.context.ledger.constraint_check import removed_with_reason, without_invented_constraints
 from plimsoll.context.ledger.facts import read_facts
 from plimsoll.context.ledger.outcome import call_line
 from plimsoll.context.ledger.outcomes import Outcome, outcome_of
@@ -59,6 +60,7 @@ __all__ = [
     "completed",
     "for_model",
     "has_goal_and_progress",
+    "is_model_line",
     "kept_terms",
     "model_lines",
     "outcome_of",
@@ -66,6 +68,7 @@ __all__ = [
     "parse_sections",
     "plain_words",
     "read_facts",
+    "removed_with_reason",
     "render_evidence",
     "render_sections",
     "terms_in",

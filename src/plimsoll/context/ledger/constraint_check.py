@@ -10,12 +10,15 @@ from collections.abc import Iterable, Mapping
 
 from plimsoll.context.ledger.constraint_words import constraint_in
 from plimsoll.context.ledger.entries import CONSTRAINTS
+from plimsoll.context.ledger.people_words import word_group
 from plimsoll.context.ledger.polarity import contradicts
 from plimsoll.context.ledger.quoted import own_words
 from plimsoll.context.ledger.state import ConversationFacts
 from plimsoll.context.ledger.template import Sections, parse_sections, section_lines
-from plimsoll.context.ledger.words import content_words
+from plimsoll.context.ledger.words import content_words, overlap
 
+_LEAST_NAMED = 0.5  # share of a limit's words that a line must name to call it void
+_LEAST_REASON = 2  # words of what a person said later
 _LEAST_STATED = 0.6  # share of a demand's words that people must have said
 _ALLOWS = re.compile(
     r"\b(?:allow(?:s|ed)?|permit(?:s|ted)?|may|can|ok(?:ay)?|fine|lifted|no longer (?:applies|required)"
@@ -50,6 +53,25 @@ def without_invented_constraints(
             lines = [line for line in lines if _is_stated(line, said)]
         kept[title] = "\n".join(lines)
     return kept
+
+
+def removed_with_reason(written: Mapping[str, str], facts: ConversationFacts) -> set[str]:
+    """The limits that a model calls void with words that a person said later: they stay removed."""
+    found: set[str] = set()
+    lines = [line for body in written.values() for line in section_lines(body)]
+    for line in (one for one in lines if word_group("voids").found_in(one.lower())):
+        words = content_words(line)
+        for key, limit in facts.constraints.items():
+            about = content_words(key)
+            later = frozenset(
+                word
+                for one in facts.requests
+                if one.source > limit.source
+                for word in content_words(one.text)
+            )
+            if overlap(about, words) >= _LEAST_NAMED and len((words - about) & later) >= _LEAST_REASON:
+                found.add(key)
+    return found
 
 
 def _is_stated(line: str, said: frozenset[str]) -> bool:

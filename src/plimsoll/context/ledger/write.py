@@ -10,8 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from plimsoll.context.ledger.additions import (
+    ADDED_SHARE,
+    LEAST_ADDED,
+    MOST_ADDED,
+    is_said,
+    may_be_added,
+    said_lines,
+    with_contradiction,
+)
 from plimsoll.context.ledger.choose import choose, term_weights
-from plimsoll.context.ledger.entries import CONSTRAINTS, MORE_ON, MUST, QUOTE, LedgerEntry
+from plimsoll.context.ledger.entries import MORE_ON, MUST, QUOTE, LedgerEntry
 from plimsoll.context.ledger.evidence import argument_texts
 from plimsoll.context.ledger.headings import entries_of
 from plimsoll.context.ledger.state import ConversationFacts, Sources
@@ -86,10 +95,11 @@ def write_summary(
     has_evidence = room.total > 0
     # A line may take a fifth of the budget at the most, so that a small window still gets several.
     longest = max(60, min(600, room.all * 4 // 5))
+    lines = said_lines(said)
     entries = [
-        entry
+        with_contradiction(entry, said)
         for entry in entries_of(facts, previous, longest, now)
-        if not _is_said(entry, said) and (has_evidence or (not entry.parent and entry.section != EVIDENCE))
+        if not is_said(entry, lines) and (has_evidence or (not entry.parent and entry.section != EVIDENCE))
     ]
     frame = estimate_tokens(render_sections({}))
     left = room.all - frame - (estimate_tokens(EVIDENCE_NOTE) + _HEADING_TOKENS if has_evidence else 0)
@@ -99,7 +109,10 @@ def write_summary(
     first = _touching(entries, focus) if focus else []
     chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE))
     chosen = {entry for entry in chosen if not (entry.line and facts.evidence.tells_secret(entry.line))}
-    sections = _sorted_into(chosen, room.headings - frame, has_evidence)
+    headings = room.headings - frame
+    if said:
+        headings = min(headings, max(LEAST_ADDED, int(estimate_tokens(said) * ADDED_SHARE)))
+    sections = _sorted_into(chosen, headings, has_evidence, is_added=bool(said))
     sources = {
         text: entry.sources for entry in chosen for text in (entry.text, entry.label, _as_quote(entry))
     }
@@ -115,10 +128,13 @@ def _within(sections: Sections, limit: int) -> Sections:
     return {**sections, EVIDENCE: "\n".join(lines)}
 
 
-def _sorted_into(chosen: AbstractSet[LedgerEntry], headings: int, has_evidence: bool) -> Sections:
+def _sorted_into(
+    chosen: AbstractSet[LedgerEntry], headings: int, has_evidence: bool, is_added: bool
+) -> Sections:
     """The chosen items under their headings as far as these have room, everything else as evidence.
 
-    An item with quotes stands with them, unless it must not be missing under its heading.
+    An item with quotes stands with them, unless it must not be missing under its heading. To a model's text only a
+    few lines are added, of what must not be missing (`is_added`).
     """
     quoted = {entry.parent for entry in chosen if entry.parent}
     items = [
@@ -127,9 +143,11 @@ def _sorted_into(chosen: AbstractSet[LedgerEntry], headings: int, has_evidence: 
         if not one.parent and one.section != EVIDENCE and (one.value >= MUST or one.key not in quoted)
     ]
     held: set[LedgerEntry] = set()
+    if is_added:
+        items = [one for one in items if may_be_added(one)]
     for item in sorted(items, key=lambda one: (-one.value, *_place(one))):
         cost = estimate_tokens(item.text) + 1
-        if cost <= headings:
+        if cost <= headings and not (is_added and len(held) >= MOST_ADDED):
             headings -= cost
             held.add(item)
     sections = {title: _lines(item for item in held if item.section == title) for title in SECTIONS}
@@ -180,15 +198,6 @@ def kept_terms(messages: Iterable[Message]) -> set[str]:
             for text in argument_texts(arguments_of(call)):
                 found.update(terms_in(text))
     return found
-
-
-def _is_said(entry: LedgerEntry, said: str) -> bool:
-    """Whether a model said this line already, or named the file that it is about."""
-    if not said or entry.parent or entry.section == CONSTRAINTS:
-        return False  # a model may rewrite its own lines next time; a constraint stays in the user's words
-    if entry.section == "Relevant Files" and entry.key.startswith("file:"):
-        return False  # the model may name a file; only the ledger counts what happened to it
-    return entry.text.removeprefix("- ") in said
 
 
 def _weights(

@@ -1,0 +1,62 @@
+"""What code adds to a model's summary: little, and only what the model left out and the state of the work is sure of.
+
+    limits in force that the model dropped         restored in the person's words
+    the newest request, open items                 added where no line of the model says them
+    a check that fails where the model says done   one line that says so
+
+Everything else that code knows stands in the evidence after the headings.
+"""
+
+import re
+from dataclasses import replace
+
+from plimsoll.context.ledger.entries import CONSTRAINTS, MUST, LedgerEntry
+from plimsoll.context.ledger.polarity import contradicts
+from plimsoll.context.ledger.words import content_words, overlap
+
+MOST_ADDED = 10  # lines under the headings
+ADDED_SHARE = 0.15  # of the tokens that the model wrote
+LEAST_ADDED = 160  # tokens: a model that says next to nothing must not lose what people ruled
+_ADDED_TO = ("Goal", CONSTRAINTS, "In Progress", "Blocked", "Next Steps")
+_SAME = 0.6  # share of a line's words from which on the model has said it
+_PASSES = re.compile(
+    r"\b(?:tests?|checks?|suite|lint|linter|build|ci)\b[^.\n]{0,60}\b(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|clean)\b"
+    r"|\ball (?:tests )?(?:pass|green)\b",
+    re.IGNORECASE,
+)
+SaidLines = list[tuple[str, frozenset[str]]]
+
+
+def said_lines(said: str) -> SaidLines:
+    """The lines of a model with the words of each."""
+    return [(line, content_words(line)) for line in said.splitlines() if line.strip()]
+
+
+def is_said(entry: LedgerEntry, lines: SaidLines) -> bool:
+    """Whether a line of the model says what an entry says."""
+    if not lines or entry.parent:
+        return False
+    if entry.section == "Relevant Files" and entry.key.startswith("file:"):
+        return False  # the model may name a file; only code counts what happened to it
+    if entry.section == CONSTRAINTS:
+        return any(entry.text.removeprefix("- ") in line for line, _ in lines)
+    words = content_words(entry.text)
+    return any(
+        entry.text.removeprefix("- ") in line or _says(words, entry.text, line, said) for line, said in lines
+    )
+
+
+def _says(words: frozenset[str], text: str, line: str, said: frozenset[str]) -> bool:
+    return len(words) > 1 and overlap(words, said) >= _SAME and not contradicts(line, text)
+
+
+def may_be_added(entry: LedgerEntry) -> bool:
+    """Whether an entry may stand under a heading that a model wrote."""
+    return entry.section in _ADDED_TO and entry.value >= MUST
+
+
+def with_contradiction(entry: LedgerEntry, said: str) -> LedgerEntry:
+    """A failing check as a contradiction, where the model says that checks pass."""
+    if not said or entry.section != "Blocked" or not entry.key.startswith("run:") or not _PASSES.search(said):
+        return entry
+    return replace(entry, text=f"- Contradicts what is said above: {entry.text.removeprefix('- ')}")
