@@ -24,7 +24,7 @@ from plimsoll.transcripts import Transcript, read_transcripts
 EXAMPLE = Path(str(files("plimsoll").joinpath("examples", "fastapi.json")))
 KEYS = {
     "source", "line", "id", "outcome", "reason", "messages_before", "messages_after",
-    "tokens_before", "tokens_after", "valid", "summary_source", "seconds", "cleared", "shortened",
+    "tokens_before", "tokens_after", "valid", "summary_source", "seconds", "sources", "cleared", "shortened",
 }  # fmt: skip
 Run = Callable[..., Result]
 

@@ -161,6 +161,13 @@ def test_show_view_prints_what_the_model_sees_and_what_it_stands_for(compacted: 
     assert [json.loads(line) for line in out("show", compacted, "--json").splitlines()] == TALK
 
 
+def test_show_sources_names_the_messages_behind_each_line_of_a_summary(compacted: str):
+    shown = out("show", compacted, "--compactions", "--sources")
+    goal = shown.rpartition("Goal")[2].splitlines()[1]
+    assert "← messages 2" in goal
+    assert isinstance(run("show", compacted, "--sources").exception, SystemExit)
+
+
 def test_show_compactions_says_what_went_and_what_stayed(compacted: str):
     run("undo", compacted)
     shown = out("show", compacted, "--compactions")

@@ -13,7 +13,7 @@ from plimsoll.caching.pricing import Bill, priced
 from plimsoll.context import CompactionReport
 from plimsoll.context.calibration import calibrate
 from plimsoll.context.gate import refusal
-from plimsoll.context.ledger import read_facts
+from plimsoll.context.ledger import as_json, read_facts
 from plimsoll.dialects import Usage
 from plimsoll.messages import Message, Wire, arguments_text, text_of, tool_calls
 from plimsoll.models import ModelCard
@@ -179,6 +179,8 @@ def ledger_of(
     }
     if report is not None:
         ledger |= {"summary": report.summary_source, "steps": list(report.steps)}
+        if report.lines:
+            ledger["sources"] = as_json(report.lines)
         if is_degraded(report):
             ledger["degraded"] = True
     return ledger

@@ -21,6 +21,7 @@ from multiprocessing.synchronize import Event
 from typing import Any
 
 from plimsoll.context import ClearedResult, ContextCompressor, SummaryWriter
+from plimsoll.context.ledger import SummaryLine, as_json
 from plimsoll.context.report import ShortenedMessage
 from plimsoll.errors import UserError
 from plimsoll.messages import STUB_RESULT, Message, is_whole, text_of, validate
@@ -85,6 +86,7 @@ class BatchOutcome:
     seconds: float
     window: int
     due_at: int  # tokens where compaction is due
+    lines: tuple[SummaryLine, ...] = ()  # of the summary, each with the messages that it comes from
     model_failures: tuple[str, ...] = ()
     focus_found: bool = True  # whether any word of the focus topic occurs
 
@@ -150,6 +152,7 @@ def compact_one(job: BatchJob) -> BatchOutcome:
         shortened=report.shortened,
         summary_source=report.summary_source,
         steps=report.steps,
+        lines=report.lines,
         model_failures=report.model_failures,
         violations=tuple(str(violation) for violation in validate(result, wire)),
         seconds=seconds,
@@ -175,6 +178,7 @@ def facts_of(outcome: BatchOutcome) -> dict[str, Any]:
         "valid": outcome.valid,
         "summary_source": outcome.summary_source,
         "seconds": round(outcome.seconds, 4),
+        "sources": as_json(outcome.lines),
         "cleared": [
             {"handle": one.handle, "tool": one.tool, "status": one.status, "characters": one.characters}
             for one in outcome.pruned

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import click
@@ -67,15 +68,18 @@ def list_sessions(limit: int, as_json: bool) -> None:
 @click.option(
     "--compactions", "events", is_flag=True, help="Show each compaction with removed and kept messages."
 )
+@click.option("--sources", is_flag=True, help="With --compactions: the messages behind each line.")
 @click.option("--json", "as_json", is_flag=True, help="Print the messages as JSON lines.")
-def show(session: str, as_view: bool, events: bool, as_json: bool) -> None:
+def show(session: str, as_view: bool, events: bool, sources: bool, as_json: bool) -> None:
     """Show the whole conversation, including messages that left the model's view."""
     if as_view and events:
         raise click.UsageError("--view and --compactions cannot be combined; choose one.")
+    if sources and not events:
+        raise click.UsageError("--sources shows where the lines of summaries come from; add --compactions.")
     with open_store() as access:
         found = access.run(access.store.session(session))
         if events:
-            _pages(_events(access, found))
+            _pages(_events(access, found, sources))
         elif as_json:
             for message in _view(access, found) if as_view else transfer.said(access, found):
                 click.echo(json.dumps(message))
@@ -294,7 +298,7 @@ def _view(access: StoreAccess, session: Session) -> list[dict[str, object]]:
     return [item.message for item in access.run(access.archive_of(session).items(session.id))]
 
 
-def _events(access: StoreAccess, session: Session) -> Iterator[RenderableType]:
+def _events(access: StoreAccess, session: Session, sources: bool) -> Iterator[RenderableType]:
     yield _heading(session)
     events = access.run(access.archive_of(session).compactions(session.id, limit=1_000_000))
     if not events:
@@ -307,6 +311,16 @@ def _events(access: StoreAccess, session: Session) -> Iterator[RenderableType]:
                 access.run(access.archive_of(session).node(id)) for id in compactions.new_nodes(before, after)
             ]
         yield compactions.described(number, event, before, after, nodes, session.messages)
+        if sources:
+            yield compactions.sources_of(event, partial(_place, access, session))
+
+
+def _place(access: StoreAccess, session: Session, number: int, handle: str) -> int | None:
+    """The message that a line cites: of those with its content, the one that is nearest to its number."""
+    if not handle:
+        return number + 1
+    found = access.run(access.archive_of(session).find_by_handle(handle, id=session.id, limit=1_000))
+    return min((one.sequence for one in found), key=lambda at: abs(at - number - 1), default=None)
 
 
 def _known(access: StoreAccess, session: Session, number: int) -> View | None:

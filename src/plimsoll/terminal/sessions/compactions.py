@@ -8,7 +8,7 @@ went     messages 4–95, in words n:3f2a9c1b7d
 stayed   messages 1–3, 96–118 and all that followed
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -48,6 +48,24 @@ def described(
     if event.outcome != "undone":
         parts.append(Text(_effort(event), "dim"))
     parts += [summary_panel(_said(node), "model" if node.model else "deterministic") for node in nodes]
+    return Group(*parts, Text(""))
+
+
+def sources_of(event: CompactionEvent, place: Callable[[int, str], int | None]) -> Group:
+    """Each line of the summary with the messages that it comes from; `place` finds one by number and handle."""
+    stored = event.ledger.get("sources")
+    lines = stored.get("lines", []) if isinstance(stored, dict) else []
+    if not lines:
+        return Group(Text("no sources were stored with this compaction", "dim"), Text(""))
+    parts: list[RenderableType] = []
+    title = ""
+    for line in lines:
+        if line["section"] != title:
+            title = line["section"]
+            parts.append(Text(plain(title), "bold"))
+        places = {place(one["message"], one["handle"]) for one in line["sources"]} - {None}
+        where = f"messages {_ranges(sorted(one for one in places if one))}" if places else "no message"
+        parts.append(Text.assemble(plain(line["text"]), (f"  ← {where}", "dim")))
     return Group(*parts, Text(""))
 
 
