@@ -15,7 +15,9 @@ from click.testing import CliRunner, Result
 
 from plimsoll.archive import OPERATOR, Archive, CompactionEvent, draft_of
 from plimsoll.archive.sqlite import SqliteStore
+from plimsoll.context.ledger import SourceReference, SummaryLine, as_json
 from plimsoll.errors import UnknownSession, UserError
+from plimsoll.messages import handle_of
 from plimsoll.terminal.sessions import command
 from plimsoll.terminal.sessions.command import sessions
 from plimsoll.terminal.sessions.times import parse_time, time_ago
@@ -80,9 +82,11 @@ def compacted(home: Path, session: str) -> str:
     async def work(archive: Archive) -> None:
         view, items = await archive.view(session), await archive.items(session)
         after = [TALK[0], TALK[1], {"role": "assistant", "content": SUMMARY}, *TALK[5:]]
+        line = SummaryLine("Goal", "- fix the loader", "code", (SourceReference(1, handle_of(TALK[1])),))
         event = CompactionEvent(
-            "threshold", "compressor", "compacted", "", 6, 4, 180, 60, model="small", money=0.01
-        )
+            "threshold", "compressor", "compacted", "", 6, 4, 180, 60, model="small", money=0.01,
+            ledger={"sources": as_json([line])},
+        )  # fmt: skip
         await archive.commit_compaction(session, draft_of(session, view, items, after), event)
         await archive.record_compaction(
             session, CompactionEvent("hand", "compressor", "refused", "nothing to gain")
@@ -163,8 +167,7 @@ def test_show_view_prints_what_the_model_sees_and_what_it_stands_for(compacted: 
 
 def test_show_sources_names_the_messages_behind_each_line_of_a_summary(compacted: str):
     shown = out("show", compacted, "--compactions", "--sources")
-    goal = shown.rpartition("Goal")[2].splitlines()[1]
-    assert "← messages 2" in goal
+    assert "- fix the loader  ← messages 2" in shown
     assert isinstance(run("show", compacted, "--sources").exception, SystemExit)
 
 
