@@ -26,7 +26,7 @@ peers: $(VENV)/.dev  ## install the real clients of tests/peers/peers.toml into 
 	$(BIN)/python tests/peers/install.py
 
 test-peers: $(VENV)/.dev  ## run the real clients through the gateway; install them first with make peers
-	$(BIN)/python -m pytest tests/peers
+	$(BIN)/python -m pytest -n 2 tests/peers
 
 lint: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff check .
@@ -41,7 +41,7 @@ bench: $(VENV)/.dev  ## measure speed, memory and counting against limits and a 
 	$(BIN)/python bench/run.py
 
 bench-quality: $(VENV)/.dev  ## measure what compactions keep, against peers, on recorded conversations
-	$(BIN)/python bench/quality/peers/install.py
+	$(BIN)/python tests/peers/install.py --for bench/quality
 	-$(BIN)/python bench/quality/run.py
 	$(BIN)/python bench/quality/page.py
 

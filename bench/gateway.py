@@ -30,6 +30,7 @@ from load import KEY, PAUSE, PIECES, Measured, load, streams
 
 HERE = Path(__file__).parent
 PEER = HERE.parent / ".local" / "peers" / "litellm-proxy" / "bin" / "litellm"
+INSTALL = "`python tests/peers/install.py litellm-proxy`"
 STREAMS, CONNECTIONS, WORKERS = 200, 50, 2
 MEDIAN_BAR, P99_BAR, RATE_BAR, GROWTH_BAR = 5.0, 20.0, 5.0, 1.10
 # Milliseconds by which medians and p99 of the same code differ from run to run on a machine with other work.
@@ -236,7 +237,7 @@ def main() -> int:
             print(f"  ratio: {ratio:.1f}   >= {RATE_BAR:g}  {'ok' if ok else 'MISSED'}", flush=True)
             held &= ok
         else:
-            print(f"  LiteLLM's proxy is not measured{'' if PEER.exists() else f': {PEER} is missing'}")
+            print(f"  LiteLLM's proxy is not measured{'' if PEER.exists() else f'; {INSTALL} installs it'}")
             held = held and options.alone
         held &= memory("requests", ours, gateway, 10_000 if quick else 100_000, 1_500)
         # A window so small that every conversation is looked at, and none is near its threshold.

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import tracemalloc
 from pathlib import Path
 
@@ -21,8 +22,8 @@ from conversations import long_conversation
 from figures import report
 from plimsoll import ContextCompressor
 
-PEER = "hermes-agent==0.19.0"
 ROOT = Path(__file__).parents[1]
+PEER = tomllib.loads((ROOT / "tests" / "peers" / "peers.toml").read_text("utf-8"))["hermes"]["packages"][0]
 SIZES = (5_000, 10_000, 20_000, 40_000)
 REPEATS = 9
 MOST_OF_PEER, MOST_GROWTH, MOST_MEMORY = 0.5, 1.35, 3.0
@@ -42,14 +43,10 @@ def ours(messages: list, repeats: int = REPEATS) -> list[float]:
 
 
 def peer_python() -> Path:
-    """The interpreter of the peer's own environment, made on first use."""
-    home = ROOT / ".local" / "peers" / "hermes"
-    python = home / "bin" / "python"
-    if not (home / ".ready").exists():
-        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", PEER], check=True)
-        (home / ".ready").touch()
-    return python
+    """The interpreter of the peer's own environment, installed on first use."""
+    install = [sys.executable, str(ROOT / "tests" / "peers" / "install.py"), "hermes"]
+    subprocess.run(install, check=True, stdout=sys.stderr)
+    return ROOT / ".local" / "peers" / "hermes" / "bin" / "python"
 
 
 def peer(messages: list) -> list[float]:

@@ -17,6 +17,12 @@ purpose = "a test"
 registry = "npm"
 packages = ["@scope/two@2.0.0", "three@3.0.0"]
 purpose = "a test"
+
+[measured]
+registry = "npm"
+packages = ["four@4.0.0"]
+purpose = "a benchmark"
+used_by = "bench/quality"
 """
 NPM = """#!/bin/sh
 echo "$@" >> "$NPM_LOG"
@@ -84,7 +90,13 @@ def test_only_the_named_peers_are_installed(tmp_path: Path) -> None:
     assert installed(tmp_path) == ["@scope/two@2.0.0 three@3.0.0"]
     unknown = make(tmp_path, "third")
     assert unknown.returncode == 2
-    assert "no peer is called 'third'. peers.toml lists first, second." in unknown.stderr
+    assert "no peer is called 'third'. peers.toml lists first, second, measured." in unknown.stderr
+
+
+def test_peers_of_the_benchmark_are_installed_only_for_it(tmp_path: Path) -> None:
+    assert make(tmp_path, "--for", "bench/quality").returncode == 0
+    assert installed(tmp_path) == ["four@4.0.0"]
+    assert make(tmp_path, "--for", "nobody").returncode == 2
 
 
 def test_a_missing_npm_is_a_sentence_with_the_command_that_brings_it(tmp_path: Path) -> None:

@@ -57,13 +57,23 @@ def test_the_host_says_where_requests_go_and_the_provider_where_the_host_is_unkn
     [
         ("gpt-5", "openai", "gpt-5 accepts no cache breakpoints"),
         ("qwen3", "openrouter", "qwen3 accepts no cache breakpoints"),
-        (SONNET, "local", "this provider accepts no cache breakpoints"),
+        (SONNET, "openai", "OpenAI accepts no cache breakpoints"),
+        (SONNET, "local", "prompt_caching.strategy auto sends no cache breakpoints to unknown servers"),
     ],
 )
 def test_anything_else_is_off_and_says_why(model, provider, reason):
     policy = caching_policy(model, provider)
     assert not policy.enabled
     assert start_line(policy) == f"💾 Prompt caching: off ({reason})"
+
+
+@pytest.mark.parametrize("strategy", ["planned", "system_and_3"])
+def test_claude_behind_an_unknown_server_gets_markers_if_a_strategy_is_named(strategy):
+    policy = caching_policy(SONNET, "auto", "http://litellm.internal:4000/v1", strategy=strategy)
+    assert start_line(policy) == "💾 Prompt caching: ENABLED (Claude via this server, 5m TTL)"
+    assert not policy.native_anthropic
+    assert not caching_policy("gpt-5", "auto", "http://litellm.internal:4000/v1", strategy=strategy).enabled
+    assert not caching_policy(SONNET, "auto", "https://api.openai.com/v1", strategy=strategy).enabled
 
 
 def test_the_strategy_none_switches_it_off():

@@ -54,7 +54,8 @@ def test_the_compressor_keeps_the_contract(factory):
 def test_most_generated_cases_really_compact():
     seen = []
 
-    @settings(max_examples=150, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    # The share varies with the seed, so the seed is fixed.
+    @settings(max_examples=150, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(cases())
     def count(case):
         result = plain(case).compress(case.messages)

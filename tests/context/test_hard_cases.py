@@ -207,10 +207,53 @@ def test_something_that_is_no_list_of_messages_is_told_apart(mistake):
 def test_the_results_that_the_model_has_not_seen_are_the_last_to_shrink():
     unseen = result(2, "fresh " * 300)
     messages = [SYSTEM, FIRST, call(1), result(1, "old " * 9_000), call(2), unseen]
-    _, after = compacted(messages, 8_000)
+    _, after = compacted(messages, 8_000, able_to_recall=True)
     assert after[-1] == unseen
     assert len(after[3]["content"]) < 3_000
     assert handle_of(messages[3]) in after[3]["content"]
+
+
+def cleared_twice(**options):
+    """A conversation in which one compaction shortens results and another one follows; the engine and both lists."""
+    old = [call(1), result(1, "old " * 9_000), call(2), result(2, "fresh " * 300)]
+    engine, first = compacted([SYSTEM, FIRST, *old], 8_000, **options)
+    handles = [one.handle for one in engine.last_report.shortened]
+    second = engine.compress([*first, *talk(40)])
+    return handles, first, second
+
+
+def test_a_model_that_cannot_recall_is_shown_no_handle_and_the_report_has_it():
+    handles, first, second = cleared_twice()
+    assert handles == [handle_of(result(1, "old " * 9_000))]
+    assert "h:" not in str(first) + str(second)
+    named = cleared_twice(able_to_recall=True)
+    assert handles[0] in str(named[1])
+
+
+def test_what_somebody_said_about_a_handle_stays_word_for_word():
+    quoted = {"role": "user", "content": "It says [full text under handle h:0123456789]"}
+    _, after = compacted([SYSTEM, FIRST, *talk(30), quoted], 6_000)
+    assert after[-1] == quoted
+
+
+def test_a_stub_without_a_handle_is_known_as_a_stub_and_not_cleared_again():
+    text = "collecting\n" * 100 + "2 failed, 8 passed in 0.41s\nexit code: 1"
+    long = '{"command": "pytest -x ' + "tests/some/very/long/path/of/a/test.py " * 8 + '"}'
+    messages = [
+        SYSTEM,
+        FIRST,
+        call(1, arguments=long),
+        result(1, text * 9),
+        *talk(3),
+        call(2),
+        result(2, "ok"),
+    ]
+    engine = ContextCompressor(protect_last_n=1, context_length=3_000)
+    stubbed = engine.clear(messages)
+    assert stubbed[3]["content"].startswith(PLACEHOLDER)
+    assert len(stubbed[3]["content"]) > 200
+    assert "handle" not in stubbed[3]["content"]
+    assert engine.clear(stubbed) == stubbed
 
 
 # --- phase 1 by itself ----------------------------------------------------------------------------------------

@@ -259,7 +259,7 @@ def test_a_large_result_in_the_tail_shrinks_to_what_later_turns_used_only_where_
     fits = ContextCompressor(context_length=64_000).compress(messages)
     original = next(m for m in messages if m.get("tool_call_id") == "call_777")
     assert original in fits
-    engine = ContextCompressor(context_length=32_000)
+    engine = ContextCompressor(context_length=32_000, able_to_recall=True)
     view = engine.compress(messages)
     shown = next(m for m in view if m.get("tool_call_id") == "call_777")
     assert [one.handle for one in engine.last_report.shortened] == [handle_of(original)]

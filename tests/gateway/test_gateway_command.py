@@ -73,19 +73,31 @@ def test_the_command_serves_a_long_conversation_and_ends_on_a_signal(workers: st
     assert all(seen.status == 200 for seen in server.requests)
 
 
-def test_a_port_that_is_taken_is_a_sentence(tmp_path: Path) -> None:
+def on_a_taken_port(home: Path, **settings: str) -> tuple[int, subprocess.CompletedProcess[str]]:
+    """The command as it starts and ends because it cannot listen; the port."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = subprocess.run(
             [PROGRAM, "gateway", "--port", str(port)],
-            env={**os.environ, "PLIMSOLL_HOME": str(tmp_path)},
+            env={**os.environ, "PLIMSOLL_HOME": str(home), **settings},
             capture_output=True,
             text=True,
             timeout=60,
         )
+    return port, done
+
+
+def test_a_port_that_is_taken_is_a_sentence(tmp_path: Path) -> None:
+    port, done = on_a_taken_port(tmp_path)
     assert done.returncode == 2
+    assert "context.engine" not in done.stderr
     assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_command_says_that_another_engine_serves_sessions_alone(tmp_path: Path) -> None:
+    _, done = on_a_taken_port(tmp_path, PLIMSOLL_CONTEXT__ENGINE="lcm")
+    assert "context.engine lcm serves sessions. Conversations of API clients are compacted by" in done.stderr
 
 
 def test_the_command_takes_as_many_open_files_as_the_system_allows(tmp_path: Path) -> None:

@@ -95,28 +95,29 @@ def test_markers_stay_four_at_most_through_a_whole_conversation(tmp_path: Path) 
     assert min(counts[4:]) >= 3
 
 
+class MarkingClient(AnthropicClient):
+    """Marks its newest message, as clients do."""
+
+    def ask(self) -> list[dict[str, Any]]:
+        kept, newest = self.history, self.history[-1]
+        content = newest["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+        blocks[-1] = {**blocks[-1], "cache_control": MARK}
+        self.history = [*kept[:-1], {**newest, "content": blocks}]
+        try:
+            return super().ask()
+        finally:
+            self.history = kept
+
+
 def test_a_clients_own_markers_are_the_only_ones_also_after_a_compaction(tmp_path: Path) -> None:
-    class Marking(AnthropicClient):
-        """Marks its system prompt and its newest message, as clients do."""
-
-        def ask(self) -> list[dict[str, Any]]:
-            kept, newest = self.history, self.history[-1]
-            content = newest["content"]
-            blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
-            blocks[-1] = {**blocks[-1], "cache_control": MARK}
-            self.history = [*kept[:-1], {**newest, "content": blocks}]
-            try:
-                return super().ask()
-            finally:
-                self.history = kept
-
     small: dict[str, Any] = {"model": {"context_length": 8_000}, "compression": {"protect_last_n": 4}}
     system = [{"type": "text", "text": "Be brief.", "cache_control": MARK}]
     with (
         ScriptedServer(model, window=8_000) as server,
         RunningGateway(settings_for(server, **small), tmp_path) as gateway,
     ):
-        client = Marking(gateway.url, system=system)
+        client = MarkingClient(gateway.url, system=system)
         converse(client, 20)
         assert client.last is not None
         assert client.last.headers["x-plimsoll-view"] == "compacted"
@@ -127,6 +128,59 @@ def test_a_clients_own_markers_are_the_only_ones_also_after_a_compaction(tmp_pat
         assert found[0] == "system.0"
         assert len(found) == 2
         assert found[1].startswith(f"messages.{len((seen.body or {})['messages']) - 1}.")
+
+
+SYSTEM = [{"type": "text", "text": "Be brief. " * 500, "cache_control": MARK}]
+SMALL: dict[str, Any] = {"context_length": 10_000}
+
+
+def cached_share(server: ScriptedServer, first: int) -> float:
+    """The share of prompt tokens that the provider read from its cache, from this request on."""
+    usages = [seen.usage for seen in server.requests[first:] if seen.usage and (seen.body or {}).get("tools")]
+    return sum(usage.cache_read_tokens or 0 for usage in usages) / sum(
+        usage.prompt_tokens for usage in usages
+    )
+
+
+@pytest.mark.parametrize("provider", ["openrouter", "scripted"])
+def test_claude_on_openais_wire_stays_cached_behind_a_compaction_for_a_client_that_marks(
+    provider: str, tmp_path: Path
+) -> None:
+    settings = {"model": SMALL | {"provider": provider}, "compression": {"protect_last_n": 4}}
+    with (
+        ScriptedServer(model, model="claude-sonnet-4-5", window=10_000) as server,
+        RunningGateway(settings_for(server, "openai", **settings), tmp_path) as gateway,
+    ):
+        client = MarkingClient(gateway.url, system=SYSTEM)
+        client.tools = [{**tool, "cache_control": MARK} for tool in client.tools]
+        converse(client, 24)
+        assert client.last is not None
+        assert client.last.headers["x-plimsoll-view"] == "compacted"
+    assert [seen.refusal for seen in server.requests if seen.refusal] == []
+    assert max(len(marks(seen.body)) for seen in server.requests if seen.body) <= 4
+    assert cached_share(server, 24) > 0.7
+
+
+def test_automatic_caching_of_an_anthropic_client_becomes_markers_on_openais_wire(tmp_path: Path) -> None:
+    with (
+        ScriptedServer(model, model="claude-sonnet-4-5") as server,
+        RunningGateway(settings_for(server, "openai", model={"provider": "openrouter"}), tmp_path) as gateway,
+    ):
+        converse(AnthropicClient(gateway.url, cache_control=MARK), 1)
+    assert [marks(seen.body) for seen in server.requests][-1] != []
+
+
+@pytest.mark.parametrize(("strategy", "least", "most"), [("auto", 0.0, 0.0), ("planned", 0.7, 1.0)])
+def test_claude_behind_an_unknown_server_is_marked_only_if_the_settings_name_a_strategy(
+    strategy: str, least: float, most: float, tmp_path: Path
+) -> None:
+    settings = {"prompt_caching": {"strategy": strategy}, "compression": {"protect_last_n": 4}}
+    with (
+        ScriptedServer(model, model="claude-sonnet-4-5", window=10_000) as server,
+        RunningGateway(settings_for(server, "openai", model=SMALL, **settings), tmp_path) as gateway,
+    ):
+        converse(AnthropicClient(gateway.url), 24)
+    assert least <= cached_share(server, 8) <= most
 
 
 @pytest.mark.parametrize("edit", ["clear_tool_uses_20250919", "compact_20260112"])

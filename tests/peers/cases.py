@@ -27,6 +27,7 @@ class Case:
     uses_tools: bool = True
     command: str | None = None  # the client's own program; clients without one are libraries
     direct_model: str | None = None  # asked without the gateway, where the API has no such model
+    strategy: str = "auto"  # prompt_caching.strategy; `planned` marks Claude behind an unknown server
 
     @property
     def id(self) -> str:
@@ -57,6 +58,7 @@ CASES = [
     Case("openai", "openai_sdk.py", "openai", "anthropic", "gpt-4.1"),
     Case("anthropic", "anthropic_sdk.py", "anthropic", "anthropic", "claude-sonnet-4-5"),
     Case("anthropic", "anthropic_sdk.py", "anthropic", "openai", "gpt-4.1", direct_model="claude-sonnet-4-5"),
+    Case("anthropic", "anthropic_sdk.py", "anthropic", "openai", "claude-sonnet-4-5", strategy="planned"),
     Case("langchain-chat", "langchain_chat.py", "openai", "anthropic", "gpt-4.1"),
     Case(
         "langchain-chat",

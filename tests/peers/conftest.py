@@ -2,48 +2,62 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from peer_results import Results
+from peer_results import Result, Results
 
-_RESULTS = pytest.StashKey[Results]()
-_OUTCOMES = pytest.StashKey[Counter[str]]()
+_RESULT = "peer result"  # the property of a report; it also comes from worker processes
+
+
+class Collector:
+    """Counts outcomes and keeps results where the reports of all tests arrive."""
+
+    def __init__(self) -> None:
+        self.results, self.outcomes = Results(), Counter[str]()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """One phase of a test has ended."""
+        if report.when == "call" or report.failed:
+            self.outcomes[report.outcome] += 1
+        if report.when == "call" and report.passed:
+            for name, value in report.user_properties:
+                if name == _RESULT and isinstance(value, dict):
+                    self.results.add(Result(**value))
+
+
+_COLLECTOR = pytest.StashKey[Collector]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin with no results."""
-    config.stash[_RESULTS], config.stash[_OUTCOMES] = Results(), Counter()
+    """Begin with no results; a worker process sends its own to the process that started it."""
+    if not hasattr(config, "workerinput"):
+        config.stash[_COLLECTOR] = Collector()
+        config.pluginmanager.register(config.stash[_COLLECTOR])
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport() -> Iterator[None]:
     """Turn a skip into a failure: whoever runs these tests wants to know about every client."""
     report: pytest.TestReport = yield
     if report.skipped:
         report.outcome = "failed"
         report.longrepr = f"skipped, which counts as a failure here: {report.longrepr}"
-    if report.when == "call" or report.failed:
-        item.config.stash[_OUTCOMES][report.outcome] += 1
     return report
 
 
 @pytest.fixture
-def results(pytestconfig: pytest.Config) -> Results:
-    """Where a test leaves what it measured."""
-    return pytestconfig.stash[_RESULTS]
+def keep_result(record_property: Callable[[str, object], None]) -> Callable[[Result], None]:
+    """Keeps what a test measured, if it passes."""
+    return lambda result: record_property(_RESULT, result.as_json())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Print the line that goes into notes, behind everything that pytest prints."""
-    if config.stash.get(_OUTCOMES, None):
-        print(config.stash[_RESULTS].line(config.stash[_OUTCOMES]))
-
-
-@pytest.fixture(autouse=True)
-def every_request_extends_the_one_before() -> None:
-    """Nothing: clients rewrite their histories as they like, and tell models how full their windows are."""
+    collector = config.stash.get(_COLLECTOR, None)
+    if collector and collector.outcomes:
+        print(collector.results.line(collector.outcomes))

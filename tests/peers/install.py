@@ -1,12 +1,14 @@
-"""Install the pinned clients of `peers.toml`, each into an environment of its own under `.local/peers`.
+"""Install the pinned programs of `peers.toml`, each into an environment of its own under `.local/peers`.
 
-python tests/peers/install.py                all of them
-python tests/peers/install.py aider llm      only those named
+python tests/peers/install.py                        those that tests/peers runs
+python tests/peers/install.py --for bench/quality    those that bench/quality measures
+python tests/peers/install.py aider llm              those named
 
 What is already installed stays. A run that was interrupted continues with the first peer that is incomplete, and a
 changed version replaces the old one. Downloads go through the caches of pip and npm.
 """
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -15,7 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from peer_list import Peer, read_peers
+from peer_list import TESTS, Peer, read_peers
 
 LIMIT = 1_800  # seconds for one command; only a registry that does not answer takes so long
 
@@ -112,16 +114,23 @@ def _run(command: Sequence[str]) -> None:
         )
 
 
-def main(names: Sequence[str]) -> int:
-    """Install the named peers, or all, and print one line for each."""
+def main(arguments: Sequence[str]) -> int:
+    """Install the named peers, or all that one folder uses, and print one line for each."""
     peers = read_peers()
+    parser = argparse.ArgumentParser(description="Install pinned programs that others wrote.")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    users = sorted({peer.used_by for peer in peers.values()})
+    parser.add_argument("--for", dest="user", choices=users, default=TESTS)
+    given = parser.parse_args(arguments)
+    names = given.names
     unknown = [name for name in names if name not in peers]
     if unknown:
         print(
             f"peers: no peer is called {unknown[0]!r}. peers.toml lists {', '.join(peers)}.", file=sys.stderr
         )
         return 2
-    wanted = [peers[name] for name in names] or list(peers.values())
+    used = [peer for peer in peers.values() if peer.used_by == given.user]
+    wanted = [peers[name] for name in names] or used
     failed = []
     for number, peer in enumerate(wanted, start=1):
         print(f"[{number}/{len(wanted)}] {peer.name}: {' '.join(peer.packages)} …", end=" ", flush=True)

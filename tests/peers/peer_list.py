@@ -1,4 +1,4 @@
-"""The pinned clients of `peers.toml`, and where `make peers` puts them.
+"""The pinned programs of `peers.toml`, and where they are installed.
 
     peers.toml ──► Peer ──► .local/peers/<name>/     an environment of its own
                                          .installed  the packages that are in it, written last
@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".local" / "peers"
 LIST = Path(__file__).with_name("peers.toml")
+TESTS = "tests/peers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Peer:
     registry: str
     packages: tuple[str, ...]
     purpose: str
+    used_by: str = TESTS
 
     @property
     def folder(self) -> Path:
@@ -65,6 +67,12 @@ def read_peers() -> dict[str, Peer]:
     """Every peer by name, in the order of the list."""
     listed = tomllib.loads(LIST.read_text("utf-8"))
     return {
-        name: Peer(name, entry["registry"], tuple(entry["packages"]), entry["purpose"])
+        name: Peer(
+            name,
+            entry["registry"],
+            tuple(entry["packages"]),
+            entry["purpose"],
+            entry.get("used_by", TESTS),
+        )
         for name, entry in listed.items()
     }

@@ -37,6 +37,10 @@ class Result:
             TURNS, requests, first, second, round(cached, 2),
         )  # fmt: skip
 
+    def as_json(self) -> dict[str, Any]:
+        """Its fields, for a file or another process."""
+        return asdict(self)
+
 
 @dataclass(slots=True)
 class Results:
@@ -48,7 +52,7 @@ class Results:
         """Keep a result, in the file too: a run of some cases replaces only those."""
         self.passed.append(result)
         known: dict[str, Any] = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
-        known[result.case] = asdict(result)
+        known[result.case] = result.as_json()
         FILE.write_text(json.dumps(known, indent=1), "utf-8")
 
     def line(self, outcomes: Mapping[str, int]) -> str:

@@ -241,6 +241,14 @@ class TestRecall:
         path, handle, text = self.stub(run, tmp_path)
         assert run("recall", path, handle).stdout == text
 
+    def test_a_compacted_file_names_no_handle_and_the_report_lists_them(
+        self, run: Run, tmp_path: Path
+    ) -> None:
+        path, out = small(tmp_path, rounds=30), tmp_path / "lighter.json"
+        done = run("compress", path, "--window", "4K", "--json", "-o", out)
+        assert json.loads(done.stdout)["cleared"][0]["handle"].startswith("h:")
+        assert "under handle" not in out.read_text()
+
     def test_the_beginning_of_a_handle_is_enough(self, run: Run, tmp_path: Path) -> None:
         path, handle, text = self.stub(run, tmp_path)
         assert run("recall", path, handle.removeprefix("h:")[:6].upper()).stdout == text

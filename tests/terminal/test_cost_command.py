@@ -172,8 +172,9 @@ def test_where_no_markers_are_sent_no_savings_are_shown(run: Run, talk: Path, tm
     (home / "config.yaml").write_text("model: {base_url: 'http://127.0.0.1:8000/v1'}")
     result = run(talk, "--model", SONNET, "--json")
     assert list(facts(result)["strategies"]) == ["none"]
-    assert "accepts no cache breakpoints" in result.stderr
+    assert "prompt_caching.strategy auto sends no cache breakpoints to unknown servers" in result.stderr
     assert "TTL" not in run(talk, "--model", SONNET).stdout
+    assert "TTL" in run(talk, "--model", SONNET, "--strategy", "planned").stdout
 
 
 @pytest.mark.parametrize("gap", ["nan", "inf", "-1"])

@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 from typing import Any, Self
 
-from pins import PINS, python_of
+from pins import INSTALL, PINS, python_of
 
 HERE = Path(__file__).resolve().parent
 PATIENCE = 180.0
@@ -40,9 +40,7 @@ class Peer:
         if name not in PINS:
             raise ValueError(f"No peer is called {name!r}; there are {', '.join(PINS)}.")
         if not python_of(name).exists():
-            raise FileNotFoundError(
-                f"{PINS[name]} is not installed; run: python bench/quality/peers/install.py {name}"
-            )
+            raise FileNotFoundError(f"{PINS[name]} is not installed; run: {INSTALL}")
         self.name, self.patience = name, patience
         self._home = tempfile.mkdtemp(prefix=f"peer-{name}-")
         self._number = 0

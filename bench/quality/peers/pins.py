@@ -2,25 +2,22 @@
 
     name ──► pinned distribution ──► .local/peers/<name>/bin/python
 
-One environment per peer: their dependencies contradict each other. Read by the installer, the workers
-and the pool; imports nothing but the standard library.
+One environment per peer: their dependencies contradict each other. The list is that of tests/peers.
+Workers read it in the peers' environments, so it imports nothing but the standard library.
 """
 
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 HOME = ROOT / ".local" / "peers"
+LIST = ROOT / "tests" / "peers" / "peers.toml"
+INSTALL = "python tests/peers/install.py --for bench/quality"
 
-PINS = {
-    "hermes": "hermes-agent==0.19.0",
-    "langchain": "langchain==1.4.7",
-    "deepagents": "deepagents==0.7.32",
-    "pydantic-ai": "pydantic-ai-harness==0.62.0",
-    "adk": "google-adk==2.13.0",
-    "strands": "strands-agents==1.62.0",
-    "agent-framework": "agent-framework-core==1.23.0",
-    "headroom": "headroom-ai==0.42.0",
-    "litellm": "litellm==1.106.2",
+PINS: dict[str, str] = {
+    name: entry["packages"][0]
+    for name, entry in tomllib.loads(LIST.read_text("utf-8")).items()
+    if entry.get("used_by") == "bench/quality"
 }
 
 # Peers that hand the middle to a model. The other two shorten by rules, so a bad summary cannot reach them.

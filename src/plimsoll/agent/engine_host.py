@@ -98,6 +98,7 @@ class EngineHost:
             target_tokens=aims.target,
             lean=aims.lean,
             evidence=getattr(engine, "evidence", True) is not False,
+            able_to_recall=getattr(engine, "able_to_recall", True) is not False,
         )
 
     def previewing(self) -> Iterator[ContextCompressor]:

@@ -2,9 +2,11 @@
 
     Claude + Anthropic's API   ─► on, markers also on tool messages
     Claude + OpenRouter        ─► on, markers on content parts only, with their TTL
+    Claude + unknown server    ─► on if `prompt_caching.strategy` names a strategy, off with `auto`
     anything else              ─► off; its provider may still cache by itself
 
-`prompt_caching.strategy` pins a way of placing the markers; `auto` plans them.
+`prompt_caching.strategy` pins a way of placing the markers; `auto` plans them. Of the servers that offer Claude on
+OpenAI's wire, some take markers (LiteLLM, Portkey) and some refuse requests that have them, and nothing tells which.
 """
 
 import re
@@ -26,6 +28,7 @@ Strategy = Literal["none", "system_and_3", "planned"]
 OPENROUTER_HOUR = (
     "OpenRouter passes the 1h TTL on to every provider of Claude; a cache write costs 2x the input price."
 )
+UNKNOWN_SERVER = "prompt_caching.strategy auto sends no cache breakpoints to unknown servers"
 STRATEGIES = ("auto", "system_and_3", "planned", "none")
 _HOSTS: dict[str, Route] = {
     "anthropic.com": "anthropic",
@@ -33,7 +36,11 @@ _HOSTS: dict[str, Route] = {
     "openai.com": "openai",
 }
 _HOST = re.compile(r"[a-zA-Z][\w+.-]*://(?:[^/?#@]*@)?([^/?#:]+)")
-_NAMES = {"anthropic": "Anthropic", "openrouter": "OpenRouter", "openai": "OpenAI", "other": "this provider"}
+_VIA: dict[Route, str] = {
+    "anthropic": "native Anthropic",
+    "openrouter": "Claude via OpenRouter",
+    "other": "Claude via this server",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +93,10 @@ def caching_policy(
         )
     if "claude" not in model.lower():
         return CachingPolicy(False, route, "none", cache_ttl, f"{model} accepts no cache breakpoints")
-    if route not in ("anthropic", "openrouter"):
-        return CachingPolicy(False, route, "none", cache_ttl, f"{_NAMES[route]} accepts no cache breakpoints")
+    if route == "openai":
+        return CachingPolicy(False, route, "none", cache_ttl, "OpenAI accepts no cache breakpoints")
+    if route == "other" and strategy == "auto":
+        return CachingPolicy(False, route, "none", cache_ttl, UNKNOWN_SERVER)
     notices = (OPENROUTER_HOUR,) if route == "openrouter" and cache_ttl == "1h" else ()
     placed: Strategy = "system_and_3" if strategy == "system_and_3" else "planned"
     return CachingPolicy(True, route, placed, cache_ttl, notices=notices)
@@ -97,8 +106,7 @@ def start_line(policy: CachingPolicy) -> str:
     """What the terminal shows when a conversation starts."""
     if not policy.enabled:
         return f"💾 Prompt caching: off ({policy.reason})"
-    via = "native Anthropic" if policy.native_anthropic else "Claude via OpenRouter"
-    return f"💾 Prompt caching: ENABLED ({via}, {policy.ttl} TTL)"
+    return f"💾 Prompt caching: ENABLED ({_VIA[policy.route]}, {policy.ttl} TTL)"
 
 
 def request_extras(policy: CachingPolicy, conversation_id: str) -> dict[str, Any]:

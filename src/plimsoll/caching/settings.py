@@ -22,5 +22,6 @@ class PromptCachingSettings(Section):
     strategy: Literal["auto", "system_and_3", "planned", "none"] = Field(
         default="auto",
         description="Where cache breakpoints go. system_and_3: on the system prompt and the last 3 messages. "
-        "planned: by the provider's cache rules. none: nowhere. auto: planned.",
+        "planned: by the provider's cache rules. none: nowhere. auto: planned, on Anthropic and OpenRouter; "
+        "with planned or system_and_3, Claude on other servers gets breakpoints too.",
     )

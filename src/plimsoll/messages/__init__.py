@@ -25,7 +25,13 @@ from plimsoll.messages.content import (
     with_text,
 )
 from plimsoll.messages.groups import align_backward, groups, safe_cuts
-from plimsoll.messages.handles import HANDLE_DIGITS, handle_of, original_handle, without_handle
+from plimsoll.messages.handles import (
+    HANDLE_DIGITS,
+    handle_of,
+    original_handle,
+    without_handle,
+    without_named_handles,
+)
 from plimsoll.messages.harness import is_harness_text, without_harness_text
 from plimsoll.messages.order import (
     SYSTEM_ROLES,
@@ -82,4 +88,5 @@ __all__ = [
     "with_text",
     "without_handle",
     "without_harness_text",
+    "without_named_handles",
 ]

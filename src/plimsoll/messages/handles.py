@@ -4,6 +4,7 @@ The same content always has the same handle, on every machine and after every
 restart, so a stub written today finds its original in any copy of the conversation.
 """
 
+import copy
 import hashlib
 import json
 import re
@@ -40,15 +41,21 @@ def original_handle(message: Message) -> str:
     return named[1] if named else handle_of(message)
 
 
+def without_named_handles(text: str) -> str:
+    """A text of our own, such as a summary, without the handles that it names."""
+    return _QUOTED.sub("", text)
+
+
 def without_handle(message: Message, *, is_own: bool = False) -> Message:
     """A shortened message for a reader that has no tool to fetch the whole: it does not name the handle.
 
     A message of our own, such as a summary, names none anywhere; in any other one only the line at the end is ours.
     """
     pattern, content = _QUOTED if is_own else _PROMISE, message.get("content")
+    plain = copy.copy(message)  # of the same type: our summary stays known as ours
     if isinstance(content, str):
-        return {**message, "content": pattern.sub("", content)}
-    if not isinstance(content, list) or not content or not isinstance(content[-1].get("text"), str):
-        return message
-    last = {**content[-1], "text": pattern.sub("", content[-1]["text"])}
-    return {**message, "content": [*content[:-1], last]}
+        plain["content"] = pattern.sub("", content)
+    elif isinstance(content, list) and content and isinstance(content[-1].get("text"), str):
+        last = {**content[-1], "text": pattern.sub("", content[-1]["text"])}
+        plain["content"] = [*content[:-1], last]
+    return plain

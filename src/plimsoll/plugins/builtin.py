@@ -46,6 +46,7 @@ def make_compressor(context: EngineContext) -> ContextCompressor:
         lean=compression.policy == "cost",
         evidence=compression.evidence,
         log=_log_of(context),
+        able_to_recall=True,
     )
 
 

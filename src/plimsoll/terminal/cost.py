@@ -193,7 +193,7 @@ def _policy(settings: Settings) -> CachingPolicy:
 def _price(
     transcript: Transcript, card: ModelCard, policy: CachingPolicy, strategy: str, gap: float
 ) -> PricedReplay:
-    chain, native = BlockChain(), policy.route != "openrouter"
+    chain, native = BlockChain(), policy.native_anthropic
     return PricedReplay(
         transcript,
         {

@@ -12,6 +12,7 @@ import click
 
 from plimsoll.config import load_settings
 from plimsoll.errors import UserError
+from plimsoll.plugins import COMPRESSOR
 from plimsoll.terminal.gateway_keys import keys
 
 _NEEDED = ("starlette", "uvicorn", "httptools", "msgspec", "prometheus_client")
@@ -53,6 +54,13 @@ def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int
     click.echo(
         f"  ANTHROPIC_BASE_URL=http://{shown}:{port}    OPENAI_BASE_URL=http://{shown}:{port}/v1", err=True
     )
+    engine = loaded.settings.context.engine
+    if engine != COMPRESSOR:
+        click.echo(
+            f"  context.engine {engine} serves sessions. Conversations of API clients are compacted by the built-in "
+            "compressor, because their models do not have an engine's tools.",
+            err=True,
+        )
     for line in filter(None, (section.matrix.notice, section.telegram.notice)):
         click.echo(f"  {line}", err=True)
     # A program of its own, so that signals, workers and memory are the gateway's alone.

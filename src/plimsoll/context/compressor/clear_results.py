@@ -38,6 +38,7 @@ def cleared(messages: Sequence[Message], rules: CompressorRules) -> tuple[list[M
     tokens = list(map(estimate_message_tokens, whole))
     bounds = _bounds(whole, tokens, rules)
     lighter, gone = prune_old_tool_results(whole, bounds.head_end, bounds.tail_start)
+    lighter = rules.readable(lighter, whole)
     at = find_summary(whole)
     summary = "" if at is None else summary_body(whole[at])
     rules.remembered.keep_originals(summary, zip(lighter, whole, strict=True))

@@ -29,7 +29,7 @@ from plimsoll.context.ledger import SummarySource, SummarySources, cited_lines
 from plimsoll.context.report import NO_MODEL_SUMMARY, CompactionReport
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import InvalidConversation
-from plimsoll.messages import Message, is_whole, repair
+from plimsoll.messages import Message, is_whole, repair, text_of, without_handle, without_named_handles
 from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough, estimate_tokens
 
 
@@ -42,6 +42,16 @@ class CompressorRules:
     summarizer: SummaryWriter | None = None
     remembered: SummarySources = field(default_factory=SummarySources)
     evidence: bool = True  # whether quotes follow the headings
+    able_to_recall: bool = False  # whether the model has a tool for the handles of what was cleared
+
+    def readable(self, lighter: list[Message], given: Sequence[Message]) -> list[Message]:
+        """The lighter list as the model can follow it; messages that were given stay as they are."""
+        if self.able_to_recall:
+            return lighter
+        untouched = set(map(id, given))
+        # Somebody may have said what reads like a stub, and repairs copy messages.
+        said = [one for one in given if "under handle h:" in text_of(one)[-100:]]
+        return [one if id(one) in untouched or one in said else without_handle(one) for one in lighter]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +82,21 @@ def compact(
         reason = "nothing lies between the first exchange and the recent messages"
         return whole, unchanged(len(messages), plan, reason)
     plan, summary = _lightened(plan, rules, focus)
+    if summary and not rules.able_to_recall:
+        # It may quote what an earlier compaction shortened.
+        summary = replace(
+            summary,
+            headings=without_named_handles(summary.headings),
+            evidence=without_named_handles(summary.evidence),
+        )
     result = assemble(plan.messages, plan.bounds, summary.text if summary else "")
+    result = rules.readable(result, whole)
     refused = refusal(whole, total, result)
     if refused:
         # The middle stays after all, so it has to be whole too.
         whole = whole if is_whole(whole) else repair(whole)
         result, _ = prune_old_tool_results(whole, plan.bounds.head_end, plan.bounds.tail_start)
-        summary = None
+        result, summary = rules.readable(result, whole), None
         if refusal(whole, total, result):
             return whole, unchanged(len(messages), start, refused)
         rules.remembered.keep_originals(plan.previous, zip(result, whole, strict=True))

@@ -40,7 +40,8 @@ class ContextCompressor(ContextEngine):
     Where `context_length` is not given, the model's card decides. `target_tokens` is what the compacted messages
     should weigh; by default a third of what the fixed part of the prompt leaves of the threshold, and with
     `lean` about 10 000. Without `evidence`, no quotes follow the summary. `log` says what a summary stands for that
-    another engine wrote in this conversation.
+    another engine wrote in this conversation. Only where the model is `able_to_recall`, stubs name the handle of what
+    they replace; `last_report` lists the handles in any case.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class ContextCompressor(ContextEngine):
         lean: bool = False,
         log: Callable[[str], LoggedSource | None] | None = None,
         evidence: bool = True,
+        able_to_recall: bool = False,
     ) -> None:
         if protect_last_n < 1:
             raise SettingError(f"protect_last_n must be at least 1, not {protect_last_n!r}")
@@ -64,6 +66,7 @@ class ContextCompressor(ContextEngine):
         self.protect_last_n = protect_last_n
         self.last_report: CompactionReport | None = None
         self.evidence = evidence
+        self.able_to_recall = able_to_recall
         self._rearm: _Rearm | None = None
         self.remembered = SummarySources(log)
         window = context_length if context_length is not None else self._window_of(model)
@@ -208,7 +211,12 @@ class ContextCompressor(ContextEngine):
     @property
     def _rules(self) -> CompressorRules:
         return CompressorRules(
-            self.budget, self.protect_last_n, self.summarizer, self.remembered, self.evidence
+            self.budget,
+            self.protect_last_n,
+            self.summarizer,
+            self.remembered,
+            self.evidence,
+            self.able_to_recall,
         )
 
     def _rules_for(self, messages: Sequence[Message], current_tokens: int | None) -> CompressorRules:

@@ -20,7 +20,11 @@ from plimsoll.messages import Message, answers, call_name, media_of, original_ha
 
 PLACEHOLDER = "[Old tool output cleared to save context space]"
 KEEP_CHARACTERS = 200
-_STUB = re.compile(re.escape(PLACEHOLDER) + r"\n.+\nfull text under handle h:[0-9a-f]{10}", re.DOTALL)
+_STUB = re.compile(
+    re.escape(PLACEHOLDER) + r"\n"
+    # Where its reader can fetch the original, it ends with the handle.
+    r"(?:(?s:.+)\nfull text under handle h:[0-9a-f]{10}|.+ · [\d,]+ characters(?: and \d+ media)?(?:\n.+)?)"
+)
 
 
 def prune_old_tool_results(

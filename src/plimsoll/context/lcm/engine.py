@@ -42,7 +42,14 @@ class LcmEngine(ContextCompressor):
     ) -> None:
         """`clock` gives seconds; with it, no summary is begun that the host would not wait for."""
         super().__init__(
-            model, context_length, threshold, target_ratio, protect_last_n, summarizer, evidence=evidence
+            model,
+            context_length,
+            threshold,
+            target_ratio,
+            protect_last_n,
+            summarizer,
+            evidence=evidence,
+            able_to_recall=True,
         )
         self.store: NodeStore = store or InMemoryNodeStore()
         self.clock = clock

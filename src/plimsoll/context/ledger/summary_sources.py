@@ -18,7 +18,7 @@ from plimsoll.context.ledger.evidence import Evidence
 from plimsoll.context.ledger.facts import read_facts
 from plimsoll.context.ledger.state import ConversationFacts
 from plimsoll.errors import PlimsollError
-from plimsoll.messages import Message, answered_id, text_of
+from plimsoll.messages import Message, answered_id, text_of, without_handle
 
 # An undo, a fork or a summary that was prepared and not needed leads back to one before the newest.
 _MOST_SUMMARIES = 4
@@ -150,7 +150,8 @@ class SummarySources:
 
 
 def _key(message: Message) -> tuple[str, str]:
-    return answered_id(message) or "", text_of(message)
+    # A stub is the same one with the handle that it may name and without.
+    return answered_id(message) or "", text_of(without_handle(message))
 
 
 def _bounded(facts: ConversationFacts, summary: str) -> ConversationFacts:

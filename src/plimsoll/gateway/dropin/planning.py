@@ -17,6 +17,7 @@ from plimsoll.caching import BlockChain, CacheMemory, mark
 from plimsoll.context.compressor.assemble import with_note
 from plimsoll.dialects import ChatRequest
 from plimsoll.dialects.answer_limits import whole_number
+from plimsoll.dialects.cache_markers import MARKER, unmarked
 from plimsoll.dialects.interfaces import CacheMarking, Rendered
 from plimsoll.errors import InvalidConversation, PlimsollError
 from plimsoll.gateway.dropin.analysis import frame_key, frame_of
@@ -342,10 +343,15 @@ class Planner:
         messages = list(request.messages)
         if out.thread is not None and sight is not None:
             messages = _view(inquiry, out.thread, sight)
-        if self._places_markers(out):
+        policy, has_own = out.facts.policy, inquiry.has_markers and MARKER not in inquiry.body
+        if has_own and sight is not None:
+            # The client's markers stand on messages that a view does not have.
+            policy = replace(policy, enabled=True, strategy="planned")
+            request = replace(request, tools=tuple(map(unmarked, request.tools)))
+        if policy.enabled and (sight is not None or not has_own) and not inquiry.is_switched_off:
             memory = out.thread.memory if out.thread else None
             chain, minimum = BlockChain(request.tools), out.facts.card.cache.minimum
-            marked = mark(messages, out.facts.policy, chain, memory, now=out.written, minimum=minimum)
+            marked = mark(messages, policy, chain, memory, now=out.written, minimum=minimum)
             messages, out.memory = marked.messages, marked.memory
         limit = request.max_tokens
         if limit is None and out.target.dialect.needs_limit:
