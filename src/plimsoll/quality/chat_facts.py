@@ -18,6 +18,7 @@ from plimsoll.quality.handoff import MOST, content_words
 _STEM = 5  # letters by which forms of one word are matched: bake, baked, baking
 _END = ".!?\n"
 _SHORTEST = 12
+_LEAST_COMMON = 2  # words of a fact that a sentence must share to state it; less is an allusion
 # Words by which a line of a summary says that something is not, or no longer, a fact about the person.
 _NOT_CURRENT = (
     "someone else",
@@ -71,7 +72,7 @@ def chat_facts(messages: Sequence[Message], recorded: Sequence[Mapping[str, Any]
 def _stated(turns: Sequence[Message], preference: str) -> str:
     """The sentence of a person that shares most words with the fact."""
     wanted = _stems(preference)
-    best, most = "", 0
+    best, most = "", _LEAST_COMMON - 1
     for turn in turns:
         if turn.get("role") != "user":
             continue

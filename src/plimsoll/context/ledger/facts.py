@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD
 from plimsoll.context.ledger.outcome import one_line
+from plimsoll.context.ledger.outcomes import cleaned
 from plimsoll.context.ledger.quoted import own_words, rules_in
 from plimsoll.context.ledger.requests import add_request
 from plimsoll.context.ledger.rulings import Rulings
@@ -101,7 +102,7 @@ def read_facts(
         elif role == "tool":
             made = reading.waiting.pop(answered_id(message) or "", None)
             if made:
-                _read_result(reading, made, text_of(message), position)
+                _read_result(reading, made, cleaned(text_of(message)), position)
     facts.messages = max(first, max(places, default=-1) + 1)
     return facts
 
@@ -119,7 +120,9 @@ def _read_user(reading: _Reading, message: Message, position: int) -> None:
     if rules or is_harness:
         reading.quote(text, "shown", TOLD, position)
         return
-    said = without_harness_text(message)
+    said = cleaned(without_harness_text(message))
+    if facts.personal.read(said, position):
+        return  # a request to forget is not to be quoted
     reading.quote(said, "asked", f"{ASKED}:{position}", position)
     add_request(facts.requests, said, position, facts.last_said, facts.last_said_at)
     facts.question = None

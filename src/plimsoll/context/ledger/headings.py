@@ -34,8 +34,11 @@ _AIM, _ASKED, _ANSWERED = 600, 500, 240  # characters of a request under Goal, I
 _FIRST_ASKED, _LAST_ASKED = 20, 120  # requests that are considered; no summary could hold more
 # A command that is no check, or another call, failed and was left so: after so many messages nobody waits for it.
 _STILL_OPEN = 20
+_LAST_IN_CHAT = 6  # requests
 _LAST_GUESSES = 6
 _NAMED_FILES = 2  # in a next step
+_PERSONAL = 0.0025  # what a character of what a person says of themselves is worth in a chat
+_IN_AN_AGENTS_WORK = 0.05  # of that, where tools are used
 
 
 def entries_of(
@@ -55,9 +58,21 @@ def entries_of(
     _add_context(entries, now)
     _add_files(entries, facts, earlier)
     add_earlier(entries, now, earlier)
+    _add_personal(entries, facts, now)
     for line in facts.evidence.lines.values():
         entries.quote(line, line.source if line.source not in (SAID, TOLD) else "")
+    if now.personal.forgotten:
+        return [entry for entry in entries.all if not now.personal.holds_forgotten(entry.text)]
     return entries.all
+
+
+def _add_personal(entries: LedgerEntries, facts: ConversationFacts, now: ConversationFacts) -> None:
+    """What people said about themselves, as far as it still holds; it matters most where no tool is used."""
+    value = _PERSONAL if facts.is_chat else _PERSONAL * _IN_AN_AGENTS_WORK
+    for line, source in facts.personal.lines(now.personal):
+        # By its length, so that long statements are not left out for short ones; the newer one has the better claim.
+        worth = value * len(line) * (1 + source / max(1, now.messages))
+        entries.add("Critical Context", f"- {line}", source, worth, sources=(source,))
 
 
 def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
@@ -67,6 +82,8 @@ def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
         origin = f" (from {one.origin})" if one.origin else ""
         value = known.rules_file if one.origin else None
         entries.add(CONSTRAINTS, f"- {one.text}{origin}", order, value, sources=(one.source,))
+    if now.is_chat:
+        return  # what people say in a chat stands under Critical Context, with its speaker
     newest = now.newest_request
     shown = [one_line(redact(one.text), _AIM) for one in aims_of(now.requests)]
     shown += [one_line(redact(newest.text), _ASKED)] if newest else []
@@ -155,7 +172,9 @@ def _add_done(entries: LedgerEntries, facts: ConversationFacts, now: Conversatio
         _add_event(entries, event, now, event.position in newest)
     current = now.newest_request
     kept = {one.source for one in aims_of(now.requests)} | ({current.source} if current else set())
-    asked = [one for one in facts.requests if one.source not in kept and one.kind != "reply"]
+    # In a chat the statements of the person say what the requests were about.
+    first = len(facts.requests) - _LAST_IN_CHAT if facts.is_chat else 0
+    asked = [one for one in facts.requests[max(0, first) :] if one.source not in kept and one.kind != "reply"]
     for number, one in enumerate(asked):
         if not _FIRST_ASKED <= number < len(asked) - _LAST_ASKED:
             done = f" ({one.changes} edits)" if one.changes else ""
@@ -197,6 +216,8 @@ def _event_line(event: Event) -> str:
 
 
 def _add_decisions(entries: LedgerEntries, now: ConversationFacts) -> None:
+    if now.is_chat:
+        return  # nothing is decided where nothing is done: these would be explanations
     for number, decision in enumerate(now.decisions.values()):
         entries.add("Key Decisions", f"- {one_line(decision.text, 300)}", number, sources=(decision.source,))
     for guess in list(now.hypotheses.values())[-_LAST_GUESSES:]:

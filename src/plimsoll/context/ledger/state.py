@@ -11,6 +11,7 @@
     OpenQuestion       what the agent asked the person and has no answer to
     RunningProcess     a process that had not ended when it was last seen
     Todos              the agent's own list (todos.py)
+    PersonalStatements what people say about themselves, and what they asked to forget (personal.py)
 
 Every one carries the numbers of the messages that it was read from.
 """
@@ -20,6 +21,7 @@ from typing import Any, Literal
 
 from plimsoll.context.ledger.evidence import Evidence
 from plimsoll.context.ledger.outcomes import Outcome
+from plimsoll.context.ledger.personal import PersonalStatements
 from plimsoll.context.ledger.todos import Todos
 
 Sources = tuple[int, ...]
@@ -193,6 +195,7 @@ class ConversationFacts:
     question: OpenQuestion | None = None  # that the agent asked last and nobody has answered
     running: dict[str, RunningProcess] = field(default_factory=dict)  # by the ids of the processes
     todos: Todos = field(default_factory=Todos)
+    personal: PersonalStatements = field(default_factory=PersonalStatements)
     last_said: str = ""
     last_said_at: int | None = None
     evidence: Evidence = field(default_factory=Evidence)
@@ -221,9 +224,15 @@ class ConversationFacts:
             hypotheses=dict(self.hypotheses),
             running=dict(self.running),
             todos=self.todos.copy(),
+            personal=self.personal.copy(),
             evidence=self.evidence.copy() if evidence else self.evidence,
             handles=dict(self.handles),
         )
+
+    @property
+    def is_chat(self) -> bool:
+        """Whether no tool was used."""
+        return not (self.commands or self.actions or self.files)
 
     @property
     def newest_request(self) -> PersonRequest | None:

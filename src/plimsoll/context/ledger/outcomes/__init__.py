@@ -12,12 +12,13 @@ Which programs and lines are known stands in rules.toml.
 from plimsoll.context.ledger.outcomes.commands import command_of, is_lookup_tool, parsed
 from plimsoll.context.ledger.outcomes.reading import Outcome, outcome_of
 from plimsoll.context.ledger.outcomes.repeats import Check, check_of, covers, overcomes
-from plimsoll.context.ledger.outcomes.wrapping import process_asked, unwrapped
+from plimsoll.context.ledger.outcomes.wrapping import cleaned, process_asked, unwrapped
 
 __all__ = [
     "Check",
     "Outcome",
     "check_of",
+    "cleaned",
     "command_of",
     "covers",
     "is_lookup_tool",
