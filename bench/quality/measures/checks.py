@@ -1,7 +1,8 @@
 """Are failures that were fixed before the cut gone, and those that were not still shown?
 
 Labelled by hand: the result that failed and, where the check passed again, the result that passed. A failure is shown
-where a line under Blocked names the command that failed, and no open failure of that cut has the same command.
+where a line under Blocked cites its result, or names the command that failed and no open failure of that cut has the
+same command.
 """
 
 from dataclasses import dataclass
@@ -54,6 +55,7 @@ def judge(item: Labelled) -> Judged:
         answer.result_at: next(iter(values_of(decoded(answer.call))), "") for answer in answers(history)
     }
     blocked = done.lines("Blocked")
+    cited = {number for _, found in done.sources("Blocked") for number in found}
     anywhere = [
         *blocked,
         *done.lines("In Progress"),
@@ -66,7 +68,10 @@ def judge(item: Labelled) -> Judged:
     return Judged(
         f"{row['conversation']}@{row['cut']}",
         tuple(
-            (f"{one['check']} ({one['failed']})", _names(blocked, commands.get(one["failed"], "")))
+            (
+                f"{one['check']} ({one['failed']})",
+                one["failed"] in cited or _names(blocked, commands.get(one["failed"], "")),
+            )
             for one in row["fixed"]
             if commands.get(one["failed"], "") not in still_open
         ),

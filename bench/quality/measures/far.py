@@ -52,7 +52,7 @@ def bars(run: Run) -> list[Bar]:
     found: list[Bar] = []
     generic = generic_terms(DATA)
     for agent, (file, least) in FILES.items():
-        cuts = run.sample(list(_cuts(DATA / file, agent)), 12)
+        cuts = run.sample(list(agent_cuts(DATA / file, agent)), 12)
         measured = run.map(_measured, [Job(agent, cut, generic) for cut in cuts], f"far facts, {agent}")
         row = figures([one for one, _ in measured if one.prepared.far])
         where = f"{agent} ({row.cuts} cuts, {row.far_facts} facts)"
@@ -94,7 +94,8 @@ def _measured(job: Job) -> tuple[Measurement, int]:
     return measure(case, cut.history, done.result), done.beyond
 
 
-def _cuts(path: Path, agent: str) -> list[Cut]:
+def agent_cuts(path: Path, agent: str) -> list[Cut]:
+    """Cuts of every recorded conversation of a kind of agent."""
     return [
         _cut(agent, told, at)
         for told in _conversations(path)

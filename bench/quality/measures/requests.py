@@ -1,8 +1,8 @@
 """Does Goal say what the work is for, In Progress what was asked last, and Next Steps what happened next?
 
 Labelled by hand for each cut: the messages that state the overall aim and the newest open request. A heading is right
-where it holds half of the content words of one of them (of its core, where the message is long) and nothing that a
-program wrote in the user's place.
+where one of its lines cites one of these messages and holds half of its content words (of its core, where the message
+is long). No line of the two headings may cite what a program wrote in the user's place.
 """
 
 from collections.abc import Mapping
@@ -16,10 +16,7 @@ from measures.run import Run, share
 from measures.summaries import Written, written
 
 from plimsoll.messages import is_harness_text, text_of
-from plimsoll.quality.handoff import content_words, says, section, taken_up
-
-_SAME_WORDS = 0.8  # of a line, from which on it counts as taken from a message
-_LEAST_WORDS = 4
+from plimsoll.quality.handoff import says, taken_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ def bars(run: Run) -> list[Bar]:
             share(one.has_request for one in judged),
             0.97,
         ),
-        at_most("Goal or In Progress holds harness text", share(one.has_harness_text for one in judged), 0.0),
+        at_most("Goal or In Progress cites harness text", share(one.has_harness_text for one in judged), 0.0),
         at_least("Next Steps name something", share(one.has_next_step for one in judged), 1.0),
         at_least(
             "first next step taken up within 20 messages", share(one.is_taken_up for one in judged), 0.6
@@ -64,15 +61,14 @@ def judge(item: Labelled) -> Judged:
     """One cut, compacted and judged."""
     row, cut = item.row, item.row["cut"]
     done = written(item.messages[:cut])
-    goal, current = "\n".join(done.lines("Goal")), "\n".join(done.lines("In Progress"))
     source = partial(_source, row, item.messages)
     steps = done.lines("Next Steps")
     return Judged(
         row["agent"],
         f"{row['conversation']}@{cut}",
-        any(says(goal, source(number)) for number in row["aim"]),
-        any(says(current, source(number)) for number in row["request"]),
-        _holds_harness_text(done, item.messages[:cut]),
+        any(_cites(done, "Goal", number, source(number)) for number in row["aim"]),
+        any(_cites(done, "In Progress", number, source(number)) for number in row["request"]),
+        _cites_harness_text(done, item.messages),
         bool(steps),
         bool(steps) and taken_up(steps[0], item.messages[cut:]),
     )
@@ -82,18 +78,16 @@ def _source(row: Mapping[str, Any], messages: list[dict[str, Any]], number: int)
     return str(row.get("core", {}).get(str(number)) or text_of(messages[number]))
 
 
-def _holds_harness_text(done: Written, history: list[dict[str, Any]]) -> bool:
-    """Whether a line of the two headings is made of what a program wrote, and of nothing that a person said."""
-    by_program = [
-        content_words(text_of(m)) for m in history if m.get("role") == "user" and is_harness_text(m)
-    ]
-    by_people = [
-        content_words(text_of(m)) for m in history if m.get("role") == "user" and not is_harness_text(m)
-    ]
-    lines = [line for title in ("Goal", "In Progress") for line in section(done.summary, title)]
-    return any(_is_from(line, by_program) and not _is_from(line, by_people) for line in lines)
+def _cites(done: Written, title: str, number: int, source: str) -> bool:
+    """Whether a line under a heading cites a message and says half of it; a short source, all of the heading."""
+    lines = [text for text, cited in done.sources(title) if number in cited]
+    return any(says(line, source) for line in lines) or (bool(lines) and says("\n".join(lines), source))
 
 
-def _is_from(line: str, texts: list[set[str]]) -> bool:
-    words = content_words(line)
-    return len(words) >= _LEAST_WORDS and any(len(words & text) >= _SAME_WORDS * len(words) for text in texts)
+def _cites_harness_text(done: Written, messages: list[dict[str, Any]]) -> bool:
+    cited = {
+        number for title in ("Goal", "In Progress") for _, found in done.sources(title) for number in found
+    }
+    return any(
+        messages[number].get("role") == "user" and is_harness_text(messages[number]) for number in cited
+    )

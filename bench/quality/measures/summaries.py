@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll import ContextCompressor
+from plimsoll.context.ledger import SummaryLine
 from plimsoll.context.summarizer import Summarizer
 from plimsoll.messages import text_of
 from plimsoll.quality.handoff import section
@@ -27,10 +28,17 @@ class Written:
     result: list[Message]
     source: str  # who wrote it: model or deterministic
     fixed: int  # tokens that no compaction reduces, at four characters each
+    cited: tuple[SummaryLine, ...] = ()  # the lines with the messages that they come from
 
     def lines(self, title: str) -> list[str]:
         """The lines under a heading."""
         return section(self.summary, title)
+
+    def sources(self, title: str) -> list[tuple[str, set[int]]]:
+        """The lines under a heading, each with the numbers of the messages that it cites."""
+        return [
+            (line.text, {one.message for one in line.sources}) for line in self.cited if line.section == title
+        ]
 
     @property
     def beyond(self) -> int:
@@ -66,7 +74,7 @@ def _once(messages: list[Message], beyond: int, summarizer: Summarizer | None) -
     head = [
         new for new, old in zip(result[: engine.protect_first_n], messages, strict=False) if _stays(new, old)
     ]
-    return Written(report.summary, report.evidence, result, report.summary_source, tokens(head))
+    return Written(report.summary, report.evidence, result, report.summary_source, tokens(head), report.lines)
 
 
 def _stays(new: Message, old: Message) -> bool:

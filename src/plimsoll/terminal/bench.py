@@ -34,10 +34,12 @@ from plimsoll.quality import (
     measure,
     prepare,
     recency_window,
+    share,
     spread,
     tokens,
     turns_of,
 )
+from plimsoll.quality.handoff import section, taken_up
 from plimsoll.terminal.tables import fitted, plain
 from plimsoll.terminal.token_option import tokens_option
 from plimsoll.transcripts import Transcript, read_example, read_transcripts
@@ -53,10 +55,11 @@ _HEADINGS = (
     "grounded",
     "recency",
     "stated",
+    "next step",
     "valid",
     "invented",
 )
-_EXPENDABLE = ("cuts", "stated", "before", "invented", "valid")
+_EXPENDABLE = ("cuts", "next step", "stated", "before", "invented", "valid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ class PairedResult:
     cut: MeasuredCut
     compacted: Measurement
     recency: Measurement
+    is_taken_up: bool  # whether the agent did next what the summary's first next step says
 
 
 @click.command()
@@ -111,6 +115,7 @@ def bench(
     grounded    far facts with words around them that explain them
     recency     grounded in the newest messages of the same size
     stated      files, commands, errors, requests, … kept, weighted by kind
+    next step   cuts where the agent did next what the summary's first next step says, within 20 messages
     invented    identifiers in the result that were never in the conversation
     """
     if bool(paths) == example:
@@ -196,9 +201,16 @@ def _pair(cut: MeasuredCut, knobs: SizeSettings, window: int, settings: Settings
     history = cut.history
     behind = cut.transcript.messages[cut.at : cut.at + CONTINUATION]
     looked_for = prepare(history, behind)
-    result = _engine(knobs, window, settings).compress(history)
+    engine = _engine(knobs, window, settings)
+    result = engine.compress(history)
     newest = recency_window(history, tokens(result))
-    return PairedResult(cut, measure(looked_for, history, result), measure(looked_for, history, newest))
+    steps = section(engine.last_report.summary if engine.last_report else "", "Next Steps")
+    return PairedResult(
+        cut,
+        measure(looked_for, history, result),
+        measure(looked_for, history, newest),
+        bool(steps) and taken_up(steps[0], behind),
+    )
 
 
 def _short(transcripts: Sequence[Transcript], cuts: Sequence[MeasuredCut]) -> Iterator[str]:
@@ -250,6 +262,7 @@ def _facts(
         "recency_grounded": newest.far_grounded,
         "stated": ours.stated,
         "stated_by_kind": ours.kinds,
+        "next_step_taken_up": share(pair.is_taken_up for pair in pairs),
         "valid": ours.valid == 1.0,
         "invented": sorted({term for pair in pairs for term in pair.compacted.fabricated}),
         "lost": sorted(
@@ -305,6 +318,7 @@ def _cells(pairs: Sequence[PairedResult]) -> tuple[str, ...]:
         _share(ours.far_grounded),
         _share(newest.far_grounded),
         _share(ours.stated),
+        _share(share(pair.is_taken_up for pair in pairs)),
         "yes" if ours.valid == 1.0 else "NO",
         str(ours.fabrications),
     )

@@ -10,6 +10,7 @@ import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from operator import mul
 
 from plimsoll.context.ledger.entries import CONSTRAINTS, MUST, LedgerEntry
 from plimsoll.context.ledger.evidence import Evidence, TermUse
@@ -18,32 +19,39 @@ from plimsoll.models import estimate_tokens
 
 _MUST_SHARE = 0.6
 _WISHES_SHARE = 0.25  # of what is left behind the rules, for wishes and rules files
-_RECENT = (80.0, 300.0)  # messages after which the two parts of recency have faded to a third
+_FADES_AFTER = 150.0  # messages after which recency has faded to a third
 
 
 def term_weights(evidence: Evidence, newest: int, kept: AbstractSet[str]) -> dict[str, float]:
     """How likely each term that does not stay in the context anyway is needed next, from 0 to 1."""
+    odds = line_weights().terms
+    base, factors = odds.base, odds.factors
     names = {term.rsplit("/", 1)[-1] for term in kept}
-    near = _companions(evidence, kept)
+    near = companions(evidence, kept)
     weights = {}
     for term, use in evidence.uses.items():
         if term not in kept:
-            related = 0.8 * (term.rsplit("/", 1)[-1] in names) + 0.4 * (term in near)
-            weights[term] = _likely(use, newest - use.last, related)
+            known = known_about(use, newest - use.last, term.rsplit("/", 1)[-1] in names, term in near)
+            score = base + sum(map(mul, factors, known))
+            weights[term] = 1 / (1 + math.exp(-score))
     return weights
 
 
-def _likely(use: TermUse, age: int, related: float) -> float:
-    score = -3.0 + related
-    score += 0.9 * math.log1p(use.typed) + 0.5 * math.log1p(use.said) + 1.0 * math.log1p(use.asked)
-    score += 0.2 * math.log1p(use.shown)
-    score += 1.2 * math.exp(-age / _RECENT[0]) + 0.8 * math.exp(-age / _RECENT[1])
-    if not (use.typed or use.said or use.asked):
-        score -= 1.2  # only ever shown by a tool
-    return 1 / (1 + math.exp(-score))
+def known_about(use: TermUse, age: int, is_named: bool, is_companion: bool) -> tuple[float, ...]:
+    """What is known about a term that tells whether it is needed next, in the order of `TermOdds.factors`."""
+    return (
+        math.log1p(use.typed),
+        math.log1p(use.said),
+        math.log1p(use.asked),
+        math.log1p(use.shown),
+        float(not (use.typed or use.said or use.asked)),
+        math.exp(-age / _FADES_AFTER),
+        float(is_named),
+        float(is_companion),
+    )
 
 
-def _companions(evidence: Evidence, kept: AbstractSet[str]) -> set[str]:
+def companions(evidence: Evidence, kept: AbstractSet[str]) -> set[str]:
     """Terms that stood on one line with a term of the messages that stay."""
     near: set[str] = set()
     for line in evidence.lines.values():
