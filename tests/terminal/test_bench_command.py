@@ -120,7 +120,7 @@ def test_no_file_and_no_example_says_what_to_name(run: Run):
 
 def test_a_strange_number_of_tokens_is_a_sentence(run: Run):
     assert "write 32000, 200_000, 8K or 1M" in run("--example", "--window", "big").stderr
-    assert "too small a budget" in run("--example", "--budget", "12").stderr
+    assert "too small for budget" in run("--example", "--budget", "12").stderr
 
 
 def test_nothing_is_changed_on_disk(run: Run, tmp_path: Path):
