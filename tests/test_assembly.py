@@ -35,11 +35,11 @@ def test_a_key_is_enough_for_an_auxiliary_that_may_read_the_main_models_cache(tm
     auxiliary = open_auxiliary(found, resolution, tmp_path)
     assert auxiliary is not None
     assert auxiliary.idle == 25
-    assert [desk.title for desk in auxiliary.desks] == [
+    assert [model.title for model in auxiliary.models] == [
         "claude-haiku-4-5 at Anthropic",
         "claude-sonnet-4-5 at Anthropic",
     ]
-    assert auxiliary.main is auxiliary.desks[1]
+    assert auxiliary.main is auxiliary.models[1]
     assert auxiliary.at_once > 1
     assert KEY not in repr(auxiliary) + repr(resolution)
     auxiliary.close()

@@ -36,7 +36,7 @@ from plimsoll.plugins import (
 )
 from plimsoll.providers import Client, Endpoint, Resolution, connect, resolve
 from plimsoll.providers.auxiliary import Auxiliary, AuxiliaryResolution, resolve_auxiliary
-from plimsoll.providers.auxiliary.traits import window_at
+from plimsoll.providers.auxiliary.model_facts import window_at
 from plimsoll.providers.local import embedded_model, model_path
 from plimsoll.providers.local.model import DEFAULT_CONTEXT
 from plimsoll.sessions import Conversation, ConversationParts, Hygiene

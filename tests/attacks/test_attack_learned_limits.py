@@ -16,8 +16,8 @@ from plimsoll.errors import ContextOverflow
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.models import card_for
 from plimsoll.providers import Endpoint
-from plimsoll.providers.auxiliary.desk import Desk
 from plimsoll.providers.auxiliary.resolve import Candidate
+from plimsoll.providers.auxiliary.summary_model import SummaryModel
 from plimsoll.providers.stated_limits import LEARNED_SECONDS, is_plausible, states_number
 
 MODEL = "gpt-4.1"
@@ -39,7 +39,7 @@ def quoting(sent: Sent) -> Reply:
 
 def window(gateway: RunningGateway, upstream: HostileUpstream) -> int:
     endpoint = Endpoint("openai", f"{upstream.url}/v1", "openai", model=MODEL)
-    return gateway.within.open_desk.windows.facts(endpoint, MODEL).window
+    return gateway.within.open_handler.windows.facts(endpoint, MODEL).window
 
 
 @pytest.mark.parametrize("words", ["", "word " * 1_500], ids=["a small request", "a request of that size"])
@@ -118,9 +118,9 @@ def test_what_one_owners_text_weighs_is_not_assumed_of_others() -> None:
     assert windows.ratio(key_owner("dense"), other, MODEL) == 1.0
 
 
-def summary_model(now: list[float]) -> Desk:
+def summary_model(now: list[float]) -> SummaryModel:
     endpoint = Endpoint("openai", "https://one.example/v1", "openai", model=MODEL)
-    return Desk(Candidate(endpoint, card_for(MODEL), 100_000, "main"), Path(), lambda: now[0])
+    return SummaryModel(Candidate(endpoint, card_for(MODEL), 100_000, "main"), Path(), lambda: now[0])
 
 
 def overflow(limit: int) -> ContextOverflow:

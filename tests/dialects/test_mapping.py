@@ -8,7 +8,7 @@ import pytest
 from sdk_fields import Field, fields_of
 
 from plimsoll.dialects import anthropic, openai
-from plimsoll.dialects.mapping import Row, examine, row_for, rows
+from plimsoll.dialects.mapping import MappedField, examine, row_for, rows
 from plimsoll.dialects.mapping_docs import page
 from plimsoll.dialects.openai.rules import Rules
 from plimsoll.dialects.translation import for_anthropic, for_openai
@@ -55,7 +55,7 @@ def translated(dialect: str, body: dict[str, Any]) -> str:
     return json.dumps(wire, sort_keys=True)
 
 
-def deciding_row(dialect: str, path: str) -> Row | None:
+def deciding_row(dialect: str, path: str) -> MappedField | None:
     """The row that decides about a field: that of the first place above it that is not passed on, or its own."""
     places = [path[:n] for n in range(1, len(path) + 1) if n == len(path) or path[n] in ".["]
     row = None

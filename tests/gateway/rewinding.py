@@ -99,8 +99,8 @@ async def opened(
     """A gateway on a home folder, from its start to its end, with an engine that writes summaries without a model."""
     app = build_app(settings, environ={}, home=home)
     async with app.state.gateway.opened():
-        lightener = app.state.gateway.desk.planner._lightener
-        lightener._engine_for = partial(ENGINES[engine], threshold=THRESHOLD, protect_last_n=4)
+        compactor = app.state.gateway.handler._compactor
+        compactor._engine_for = partial(ENGINES[engine], threshold=THRESHOLD, protect_last_n=4)
         yield Client(app, dialect, server)
 
 

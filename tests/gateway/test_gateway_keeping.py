@@ -13,9 +13,9 @@ from plimsoll.archive.open_archive import open_archive
 from plimsoll.context.markers import OwnSummary
 from plimsoll.dialects import ANTHROPIC
 from plimsoll.gateway.dropin.chain import chain_of, root_of
-from plimsoll.gateway.dropin.index import FILE_NAME, ChainIndex
-from plimsoll.gateway.dropin.keeping import Keeper
-from plimsoll.gateway.dropin.thread import Thread
+from plimsoll.gateway.dropin.client_conversation import ClientConversation
+from plimsoll.gateway.dropin.conversation_index import FILE_NAME, ConversationIndex
+from plimsoll.gateway.dropin.conversation_store import ConversationStore
 from plimsoll.sessions import ArchiveJournal
 
 MODEL = "claude-sonnet-4-5"
@@ -25,21 +25,23 @@ FIRST, NEXT = SAID[:9], SAID  # what the client sends, and what it sends in its 
 SUMMARY = "[CONTEXT COMPACTION] Earlier turns were compacted.\n\n## Goal\n- To count."
 
 
-def seen(thread: Thread, said: list[dict[str, Any]]) -> Thread:
+def seen(thread: ClientConversation, said: list[dict[str, Any]]) -> ClientConversation:
     thread.extend(said, chain_of(ROOT, said))
     return thread
 
 
-def new_thread(said: list[dict[str, Any]]) -> Thread:
-    return seen(Thread(ANTHROPIC, (), OPERATOR), said)
+def new_thread(said: list[dict[str, Any]]) -> ClientConversation:
+    return seen(ClientConversation(ANTHROPIC, (), OPERATOR), said)
 
 
 @asynccontextmanager
-async def keepers(home: Path) -> AsyncIterator[tuple[Keeper, Keeper]]:
+async def keepers(home: Path) -> AsyncIterator[tuple[ConversationStore, ConversationStore]]:
     """Those of two processes with the same archive and index."""
     async with await open_archive(None, home) as store:
-        indexes = [await ChainIndex.open(home / FILE_NAME) for _ in range(2)]
-        one, two = (Keeper(store.for_owner, index, f"process {n}") for n, index in enumerate(indexes))
+        indexes = [await ConversationIndex.open(home / FILE_NAME) for _ in range(2)]
+        one, two = (
+            ConversationStore(store.for_owner, index, f"process {n}") for n, index in enumerate(indexes)
+        )
         try:
             yield one, two
         finally:
@@ -47,13 +49,15 @@ async def keepers(home: Path) -> AsyncIterator[tuple[Keeper, Keeper]]:
             await two.close()
 
 
-async def compact(keeper: Keeper, thread: Thread) -> None:
+async def compact(conversation_store: ConversationStore, thread: ClientConversation) -> None:
     view = thread.view()
-    lighter = [view[0], OwnSummary(role="assistant", content=SUMMARY), *view[6:]]
-    await keeper.commit(thread, lighter, CompactionEvent("threshold", "compressor"), MODEL)
+    compacted = [view[0], OwnSummary(role="assistant", content=SUMMARY), *view[6:]]
+    await conversation_store.commit(thread, compacted, CompactionEvent("threshold", "compressor"), MODEL)
 
 
-def extends_during(monkeypatch: pytest.MonkeyPatch, kind: type, name: str, thread: Thread) -> None:
+def extends_during(
+    monkeypatch: pytest.MonkeyPatch, kind: type, name: str, thread: ClientConversation
+) -> None:
     """The client's next request arrives while this method runs."""
     original = getattr(kind, name)
 
@@ -72,7 +76,7 @@ def test_another_process_finds_a_compaction_though_the_next_request_came_while_i
         async with keepers(tmp_path) as (one, two):
             thread = new_thread(FIRST)
             await compact(one, thread)
-            extends_during(monkeypatch, Keeper, "store", thread)
+            extends_during(monkeypatch, ConversationStore, "store", thread)
             await one.used(thread, UsageRecord(MODEL))
             other = new_thread(NEXT)
             await two.recall(other, MODEL)
@@ -84,7 +88,9 @@ def test_another_process_finds_a_compaction_though_the_next_request_came_while_i
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(Keeper, "_begun"), (ArchiveJournal, "compacted")], ids=["stored", "committed"]
+    ("kind", "name"),
+    [(ConversationStore, "_begun"), (ArchiveJournal, "compacted")],
+    ids=["stored", "committed"],
 )
 def test_a_request_that_comes_during_a_compaction_is_not_left_out_of_the_view(
     kind: type, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -94,7 +100,7 @@ def test_a_request_that_comes_during_a_compaction_is_not_left_out_of_the_view(
             thread = new_thread(FIRST)
             extends_during(monkeypatch, kind, name, thread)
             await compact(one, thread)
-            assert thread.sight is not None
+            assert thread.compacted_view is not None
             assert [message["content"] for message in thread.view()[-2:]] == ["message 9", "message 10"]
 
     asyncio.run(run())
@@ -131,8 +137,8 @@ def test_messages_that_a_compaction_shortened_are_stored_with_it(tmp_path: Path)
     async def run() -> None:
         async with keepers(tmp_path) as (one, _), await open_archive(None, tmp_path) as store:
             thread = new_thread(FIRST)
-            lighter = [*thread.view()[:8], {"role": "user", "content": "mess…"}]
-            await one.commit(thread, lighter, CompactionEvent("overflow", "compressor"), MODEL)
+            compacted = [*thread.view()[:8], {"role": "user", "content": "mess…"}]
+            await one.commit(thread, compacted, CompactionEvent("overflow", "compressor"), MODEL)
             assert await _contents(store, thread) == [f"message {n}" for n in range(9)]
             assert thread.view()[-1]["content"] == "mess…"
 
@@ -174,6 +180,6 @@ def test_a_branch_whose_session_went_on_differently_is_compacted_in_a_session_of
     asyncio.run(run())
 
 
-async def _contents(store: ArchiveStore, thread: Thread) -> list[Any]:
+async def _contents(store: ArchiveStore, thread: ClientConversation) -> list[Any]:
     stored = await store.for_owner(OPERATOR).messages(thread.stored_name)
     return [one.message["content"] for one in stored]

@@ -11,7 +11,7 @@ from rewinding import opened, request_points, settings_of
 
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.archive.sqlite.connection import SqliteDatabase
-from plimsoll.gateway.dropin.index import ChainIndex
+from plimsoll.gateway.dropin.conversation_index import ConversationIndex
 from plimsoll.messages import Message
 from plimsoll.testing.prefix import prefix_parts
 from plimsoll.testing.scripted_server import CapturedRequest, ScriptedServer, say
@@ -31,7 +31,7 @@ class Killer:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left: int | None = None
         self.is_dead = False
-        for kind, name in ((SqliteDatabase, "write"), (ChainIndex, "put")):
+        for kind, name in ((SqliteDatabase, "write"), (ConversationIndex, "put")):
             monkeypatch.setattr(kind, name, self._counted(getattr(kind, name)))
 
     def arm(self, writes: int | None) -> None:

@@ -25,9 +25,9 @@ from plimsoll.gateway.dropin import analysis
 from plimsoll.gateway.dropin.analysis import assembled, frame_of, pieces_of
 from plimsoll.gateway.dropin.body_reader import MODULE, BodyReader
 from plimsoll.gateway.dropin.chain import chain_of, root_of
-from plimsoll.gateway.dropin.inquiry import Inquiry
-from plimsoll.gateway.dropin.planning import Planner
-from plimsoll.gateway.dropin.thread import Thread
+from plimsoll.gateway.dropin.client_conversation import ClientConversation
+from plimsoll.gateway.dropin.client_request import ClientRequest
+from plimsoll.gateway.dropin.request_writer import RequestWriter
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.body import LARGE_BYTES, Refused, parse_body
 from plimsoll.gateway.settings import Limits
@@ -107,13 +107,13 @@ def test_what_a_large_request_becomes_is_written_outside_the_thread_of_the_event
     upstream: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[str] = []
-    original = Planner.write
+    original = RequestWriter.write_now
 
-    def recorded(self: Planner, out: Any) -> None:
+    def recorded(self: RequestWriter, out: Any) -> None:
         threads.append(threading.current_thread().name)
         original(self, out)
 
-    monkeypatch.setattr(Planner, "write", recorded)
+    monkeypatch.setattr(RequestWriter, "write_now", recorded)
     with (
         ScriptedServer() as server,
         RunningGateway(
@@ -214,14 +214,14 @@ def test_a_conversation_of_large_bodies_is_known_again(tmp_path: Path) -> None:
         ) as gateway,
     ):
         workers_of(gateway)
-        threads, lengths = gateway.within.threads, []
-        assert threads is not None
+        conversations, lengths = gateway.within.conversations, []
+        assert conversations is not None
         for turns in (70, 75, 80):
             body = body_of(turns)
             asked = {**body, "messages": body["messages"][:-2]}  # up to the last question
             assert http().post(gateway.url + PATH, json=asked).status_code == 200
-            (thread,) = threads.all()
-            lengths.append(len(thread.log))
+            (conversation,) = conversations.all()
+            lengths.append(len(conversation.log))
     assert lengths == [139, 149, 159]
 
 
@@ -290,12 +290,12 @@ def test_a_body_in_pieces_is_the_body_with_what_the_event_loop_would_find_in_it(
     found, known = assembled(dialect, pieces)
     assert found == body
     assert list(found) == list(body)
-    here = Inquiry(dialect, b"", body, (), OPERATOR)
+    here = ClientRequest(dialect, b"", body, (), OPERATOR)
     assert known is not None
     assert known.frame == frame_of(dialect, here.lead, here.tools)
-    one, other = (Thread(dialect, here.lead, OPERATOR) for _ in range(2))
+    one, other = (ClientConversation(dialect, here.lead, OPERATOR) for _ in range(2))
     one.extend(here.said, chain_of(ROOT, map(dialect.unmarked, here.said)))
-    other.extend(Inquiry(dialect, b"", found, (), OPERATOR).said, known.chain, known)
+    other.extend(ClientRequest(dialect, b"", found, (), OPERATOR).said, known.chain, known)
     assert (one.chain, one.ends, one.log, one.tokens) == (other.chain, other.ends, other.log, other.tokens)
     assert [type(m) for m in one.log] == [type(m) for m in other.log]
 

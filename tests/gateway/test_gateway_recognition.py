@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from plimsoll.archive import OPERATOR, ViewItem
 from plimsoll.dialects import ANTHROPIC
 from plimsoll.gateway.dropin.chain import chain_of, root_of
-from plimsoll.gateway.dropin.sight import Sight, make_sight
-from plimsoll.gateway.dropin.thread import Thread
-from plimsoll.gateway.dropin.threads import Threads
+from plimsoll.gateway.dropin.client_conversation import ClientConversation
+from plimsoll.gateway.dropin.compacted_view import CompactedView, make_compacted_view
+from plimsoll.gateway.dropin.known_conversations import KnownConversations
 from plimsoll.gateway.dropin.usage_watch import UsageWatch
 from plimsoll.models import estimate_message_tokens
 
@@ -62,9 +62,9 @@ def test_callers_dialects_and_names_have_chains_of_their_own() -> None:
 
 @given(st.lists(histories, min_size=1, max_size=5), histories)
 def test_the_longest_known_beginning_is_found(known: list[list[Any]], asked: list[Any]) -> None:
-    threads = Threads(100, 10**9, lambda _thread: None)
+    threads = KnownConversations(100, 10**9, lambda _thread: None)
     for history in known:
-        thread = Thread(ANTHROPIC, (), OPERATOR)
+        thread = ClientConversation(ANTHROPIC, (), OPERATOR)
         thread.extend(history, chain_of(ROOT, history))
         threads.keep(thread, 1)
     chain = chain_of(ROOT, asked)
@@ -80,10 +80,10 @@ def test_the_longest_known_beginning_is_found(known: list[list[Any]], asked: lis
 
 @given(st.lists(st.tuples(histories, st.integers(1, 50)), max_size=30))
 def test_what_is_remembered_stays_within_its_bounds(uses: list[tuple[list[Any], int]]) -> None:
-    forgotten: list[Thread] = []
-    threads = Threads(4, 100, forgotten.append)
+    forgotten: list[ClientConversation] = []
+    threads = KnownConversations(4, 100, forgotten.append)
     for history, weight in uses:
-        thread = Thread(ANTHROPIC, (), OPERATOR)
+        thread = ClientConversation(ANTHROPIC, (), OPERATOR)
         thread.extend(history, chain_of(ROOT, history))
         threads.keep(thread, weight)
         assert len(threads) <= 4
@@ -95,11 +95,11 @@ def test_what_is_remembered_stays_within_its_bounds(uses: list[tuple[list[Any], 
 
 @given(histories, st.data())
 def test_a_fork_knows_the_shared_beginning_and_nothing_else(history: list[Any], data: st.DataObject) -> None:
-    thread = Thread(ANTHROPIC, (), OPERATOR)
+    thread = ClientConversation(ANTHROPIC, (), OPERATOR)
     thread.extend(history, chain_of(ROOT, history))
     wire = data.draw(st.integers(0, len(history)))
     fork = thread.fork(wire)
-    again = Thread(ANTHROPIC, (), OPERATOR)
+    again = ClientConversation(ANTHROPIC, (), OPERATOR)
     again.extend(history[:wire], chain_of(ROOT, history[:wire]))
     assert (fork.chain, fork.ends, fork.log, fork.tokens) == (
         again.chain,
@@ -114,7 +114,7 @@ def test_a_sight_sends_what_was_left_alone_as_the_client_has_it(
     history: list[Any], data: st.DataObject
 ) -> None:
     """Drop a run of messages for a summary: everything else is the client's own object, in its order."""
-    thread = Thread(ANTHROPIC, (), OPERATOR)
+    thread = ClientConversation(ANTHROPIC, (), OPERATOR)
     thread.extend(history, chain_of(ROOT, history))
     first = data.draw(st.integers(0, len(thread.log)))
     last = data.draw(st.integers(first, len(thread.log)))
@@ -124,16 +124,16 @@ def test_a_sight_sends_what_was_left_alone_as_the_client_has_it(
     ]
     summary = ViewItem({"role": "user", "content": "[summary]"}, 3, node="n:1")
     kept = [*items[:first], summary, *items[last:]]
-    sight = make_sight(
+    compacted_view = make_compacted_view(
         kept, thread.ends, 0, len(thread.log), number=1, dialect=ANTHROPIC, model="claude-sonnet-4.5"
     )
     later = [*history, {"role": "assistant", "content": "more"}, {"role": "user", "content": "and more"}]
     for said in (history, later):
-        sent = sight.messages_for(said, ANTHROPIC)
+        sent = compacted_view.messages_for(said, ANTHROPIC)
         own = [message for message in sent if not any(message is one for one in said)]
         assert json.dumps(own).count("[summary]") == 1
         assert [m for m in sent if any(m is one for one in said)] == [*said[:first], *said[last:]]
-    assert sight.tokens == sum(item.tokens for item in kept[: len(sight.messages)])
+    assert compacted_view.tokens == sum(item.tokens for item in kept[: len(compacted_view.messages)])
 
 
 CALLS = [{"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
@@ -145,8 +145,8 @@ LOG: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def sight_through(through: int, whole: set[int], made_at: int = 0) -> Sight:
-    return Sight(1, (), (), (), 0, through, through, (), frozenset(whole), made_at)
+def sight_through(through: int, whole: set[int], made_at: int = 0) -> CompactedView:
+    return CompactedView(1, (), (), (), 0, through, through, (), frozenset(whole), made_at)
 
 
 def test_a_view_serves_no_request_whose_newest_message_it_summarises() -> None:

@@ -10,8 +10,8 @@ from plimsoll.archive import OPERATOR
 from plimsoll.dialects import ANTHROPIC
 from plimsoll.dialects.interfaces import Rendered
 from plimsoll.gateway.dropin.chain import chain_of, root_of
-from plimsoll.gateway.dropin.rendering import beginning_of, rendered_whole
-from plimsoll.gateway.dropin.thread import Thread
+from plimsoll.gateway.dropin.client_conversation import ClientConversation
+from plimsoll.gateway.dropin.rendering import rendered_prefix_of, rendered_whole
 from plimsoll.gateway.edge import jsontext
 
 LEAD = ({"role": "system", "content": "Be brief."},)
@@ -56,9 +56,9 @@ def seen(rendered: Rendered) -> list[Any]:
 def test_what_is_added_piece_by_piece_is_what_is_rendered_whole(
     said: list[dict[str, Any]], data: st.DataObject
 ) -> None:
-    thread = Thread(ANTHROPIC, LEAD, OPERATOR)
+    thread = ClientConversation(ANTHROPIC, LEAD, OPERATOR)
     chain = chain_of(root_of(b"somebody", "anthropic"), said)
-    beginning = beginning_of(ANTHROPIC, {"messages": said, "tools": TOOLS}, LEAD, b"key", None)
+    rendered_prefix = rendered_prefix_of(ANTHROPIC, {"messages": said, "tools": TOOLS}, LEAD, b"key", None)
     place = 0
     while place < len(said):
         place = data.draw(st.integers(place + 1, len(said)))
@@ -66,13 +66,13 @@ def test_what_is_added_piece_by_piece_is_what_is_rendered_whole(
         sent = json.loads(json.dumps(said[:place]))
         thread.extend(sent, chain[:place])
         whole = rendered_whole(ANTHROPIC, {"messages": sent, "tools": TOOLS}, LEAD)
-        assert seen(beginning.rendered(thread.log, thread.ends, place)) == seen(whole)
+        assert seen(rendered_prefix.rendered(thread.log, thread.ends, place)) == seen(whole)
     back = data.draw(st.integers(1, len(said)))
     fork, other = thread.fork(back), [*said[:back], *exchange(99, 1, "another way")]
     fork.extend(other, chain_of(root_of(b"somebody", "anthropic"), other))
     whole = rendered_whole(ANTHROPIC, {"messages": other, "tools": TOOLS}, LEAD)
-    assert seen(beginning.fork().rendered(fork.log, fork.ends, len(other))) == seen(whole)
-    again = beginning.rendered(thread.log, thread.ends, len(said))
+    assert seen(rendered_prefix.fork().rendered(fork.log, fork.ends, len(other))) == seen(whole)
+    again = rendered_prefix.rendered(thread.log, thread.ends, len(said))
     assert seen(again) == seen(rendered_whole(ANTHROPIC, {"messages": said, "tools": TOOLS}, LEAD))
 
 

@@ -84,8 +84,8 @@ def test_state_that_was_forgotten_is_found_again_in_the_archive(tmp_path: Path) 
         for number in range(16):
             converse(first, 1, first=number)
             converse(second, 1, first=100 + number)
-            assert gateway.within.threads is not None
-            assert len(gateway.within.threads) <= 1
+            assert gateway.within.conversations is not None
+            assert len(gateway.within.conversations) <= 1
         assert view_of(first) == view_of(second) == "compacted"
     assert all(seen.status == 200 for seen in server.requests)
 

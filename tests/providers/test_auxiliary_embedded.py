@@ -70,8 +70,8 @@ def test_a_middle_larger_than_the_window_is_summarised_in_pieces(served, embedde
 def test_a_real_overflow_is_read_with_its_number_and_pieces_shrink_to_it(served, embedded_home):
     watched, report = compacted(served, 8_192, embedded_home, 14)
     assert sum(watched.prompts[0]) > WINDOW, "as large as the stated window allows"
-    assert watched.inner.desks[0].window <= WINDOW, "what the server said was learned"
-    assert watched.inner.desks[0].window > WINDOW // 2
+    assert watched.inner.models[0].window <= WINDOW, "what the server said was learned"
+    assert watched.inner.models[0].window > WINDOW // 2
     assert len(watched.prompts) > 2, report.steps
     assert all(prompt + answer <= WINDOW for prompt, answer in watched.prompts[1:])
     assert len(watched.answers) == len(watched.prompts) - 1, "only the first was refused"

@@ -151,7 +151,7 @@ def test_a_window_smaller_than_stated_is_learned_and_pieces_shrink_to_it(dialect
         assert refused.status == 400
         assert len(answered) > 1
         assert all(one.status == 200 for one in answered)
-        assert writer.desks[0].window <= 3_000
+        assert writer.models[0].window <= 3_000
         compacted(writer, ships(24))
         assert all(one.status == 200 for one in server.requests[len(answered) + 1 :]), "it is remembered"
 

@@ -22,7 +22,7 @@ _LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MappedField:
     """One row of the table."""
 
     field: str
@@ -53,10 +53,10 @@ def examine(dialect: str, body: dict[str, Any]) -> Findings:
 
 
 @cache
-def rows(dialect: str) -> tuple[Row, ...]:
+def rows(dialect: str) -> tuple[MappedField, ...]:
     """The table for clients of this dialect, in its order."""
     return tuple(
-        Row(
+        MappedField(
             row["field"],
             row["fate"],
             row.get("to", ""),
@@ -68,7 +68,7 @@ def rows(dialect: str) -> tuple[Row, ...]:
 
 
 @lru_cache(4_096)
-def row_for(dialect: str, path: str) -> Row | None:
+def row_for(dialect: str, path: str) -> MappedField | None:
     """The row that decides about a field; None for a field that nobody listed."""
     found = [row for row in rows(dialect) if _pattern(row.field).fullmatch(path)]
     if found:
@@ -94,7 +94,9 @@ def _fields(dialect: str, path: str, item: dict[str, Any], findings: Findings) -
                 _object(dialect, below, tag, inner, row, findings)
 
 
-def _object(dialect: str, path: str, tag: str, item: dict[str, Any], row: Row, findings: Findings) -> None:
+def _object(
+    dialect: str, path: str, tag: str, item: dict[str, Any], row: MappedField, findings: Findings
+) -> None:
     """An object in the value of a field: what its own row says, else what the field's row says."""
     if not tag:
         if not row.whole:
@@ -108,7 +110,7 @@ def _object(dialect: str, path: str, tag: str, item: dict[str, Any], row: Row, f
         _fields(dialect, place, item, findings)
 
 
-def _goes_on(row: Row | None, path: str, value: Any, findings: Findings) -> bool:
+def _goes_on(row: MappedField | None, path: str, value: Any, findings: Findings) -> bool:
     """Note what a row says of a value; whether the fields inside of it must be looked at."""
     if row is None:
         findings.dropped[_STRANGE.sub("?", path)[:_LONGEST_NAME]] = None

@@ -40,17 +40,18 @@ from plimsoll.gateway.access.door import Door
 from plimsoll.gateway.access.front import front
 from plimsoll.gateway.dropin import body_reader
 from plimsoll.gateway.dropin.body_reader import BodyReader
-from plimsoll.gateway.dropin.desk import Desk
-from plimsoll.gateway.dropin.endpoint import Endpoint
-from plimsoll.gateway.dropin.index import FILE_NAME, ChainIndex
-from plimsoll.gateway.dropin.inquiry import Inquiry
-from plimsoll.gateway.dropin.keeping import Keeper
-from plimsoll.gateway.dropin.lightening import Lightener
+from plimsoll.gateway.dropin.client_conversation import ClientConversation
+from plimsoll.gateway.dropin.client_request import ClientRequest
+from plimsoll.gateway.dropin.compaction import ConversationCompactor
+from plimsoll.gateway.dropin.conversation_index import FILE_NAME, ConversationIndex
+from plimsoll.gateway.dropin.conversation_store import ConversationStore
+from plimsoll.gateway.dropin.endpoint import DropInEndpoint
+from plimsoll.gateway.dropin.known_conversations import KnownConversations
 from plimsoll.gateway.dropin.lookups import Models, count_tokens
 from plimsoll.gateway.dropin.metering import MARGIN, most_spent
-from plimsoll.gateway.dropin.planning import Planner
-from plimsoll.gateway.dropin.thread import Thread
-from plimsoll.gateway.dropin.threads import Threads
+from plimsoll.gateway.dropin.recognition import Recognizer
+from plimsoll.gateway.dropin.request_handler import RequestHandler
+from plimsoll.gateway.dropin.request_writer import RequestWriter
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.body import Send
@@ -84,10 +85,10 @@ class Gateway:
         section = settings.gateway
         self.door = Door(gateway.host, section.keys, section.allowed_origins, section.limit_wait_seconds)
         self.watching = open_watching(settings.gateway, self._spend, [settings.model.name or ""])
-        self.desk: Desk | None = None
+        self.handler: RequestHandler | None = None
         self.session_desk: SessionDesk | None = None
         self.messaging: Messaging | None = None
-        self.threads: Threads | None = None
+        self.conversations: KnownConversations | None = None
         self.store: ArchiveStore | None = None
         self.log: Log | None = None
         self.reader = BodyReader()
@@ -101,19 +102,19 @@ class Gateway:
         if self.log is not None:
             self.log.stop()  # a worker is ended by a signal, behind which nothing runs
 
-    async def answer(self, inquiry: Inquiry, send: Send) -> None:
+    async def answer(self, request: ClientRequest, send: Send) -> None:
         """Answer a request for an answer."""
-        await self.open_desk.serve(inquiry, send)
+        await self.open_handler.serve(request, send)
 
-    async def count(self, inquiry: Inquiry, send: Send) -> None:
+    async def count(self, request: ClientRequest, send: Send) -> None:
         """Count the tokens of a request."""
-        await count_tokens(self.open_desk, inquiry, send)
+        await count_tokens(self.open_handler, request, send)
 
     @property
-    def open_desk(self) -> Desk:
-        """The desk; there is one while the application runs."""
-        assert self.desk is not None, "the application has not started"
-        return self.desk
+    def open_handler(self) -> RequestHandler:
+        """The request handler; there is one while the application runs."""
+        assert self.handler is not None, "the application has not started"
+        return self.handler
 
     @property
     def open_session_desk(self) -> SessionDesk:
@@ -128,12 +129,12 @@ class Gateway:
         self.store = store
         await self.door.open(store.keys)
         stack.push_async_callback(self.door.close)
-        keeper = Keeper(
+        conversation_store = ConversationStore(
             store.for_owner,
-            await ChainIndex.open(home / FILE_NAME),
+            await ConversationIndex.open(home / FILE_NAME),
             f"gateway-{os.getpid()}-{secrets.token_hex(4)}",
         )
-        stack.push_async_callback(keeper.close)
+        stack.push_async_callback(conversation_store.close)
         summaries = await resolve_auxiliary(
             settings.auxiliary.compression, settings.model, self.environ, home=home
         )
@@ -146,16 +147,25 @@ class Gateway:
             lambda endpoint: card_of(settings, endpoint, home),
             lambda window: build_compressor(settings, window=window).budget.sizes().target_tokens,
         )
-        writer = summaries.candidates[0].endpoint.model if summaries.candidates else ""
-        lightener = self._lightener(keeper, auxiliary, writer, workers)
+        summary_model = summaries.candidates[0].endpoint.model if summaries.candidates else ""
+        compactor = self._compactor(conversation_store, auxiliary, summary_model, workers)
         limits = self.gateway.limits
-        self.threads = Threads(limits.conversations, limits.conversation_bytes, _let_go)
+        self.conversations = KnownConversations(limits.conversations, limits.conversation_bytes, _let_go)
         pool = Pool(self.gateway.timeouts)
         stack.callback(pool.close)
-        planner = Planner(self.threads, keeper, lightener, windows, self._clock)
         targets = Targets(settings.model, self.environ, home, self.gateway.demo)
-        self.desk = Desk(self.gateway, targets, pool, planner, keeper, lightener, windows, self.door.reserve)
-        stack.push_async_callback(self._end, lightener, auxiliary)
+        self.handler = RequestHandler(
+            self.gateway,
+            targets,
+            pool,
+            Recognizer(self.conversations, conversation_store, windows),
+            compactor,
+            RequestWriter(windows, self._clock),
+            conversation_store,
+            windows,
+            self.door.reserve,
+        )
+        stack.push_async_callback(self._end, compactor, auxiliary)
         self.session_desk = SessionDesk.open(
             settings,
             self.environ,
@@ -181,9 +191,13 @@ class Gateway:
         stack.push_async_callback(asyncio.to_thread, workers.close)
         return workers
 
-    def _lightener(
-        self, keeper: Keeper, auxiliary: Auxiliary | None, writer: str, workers: Workers | None
-    ) -> Lightener:
+    def _compactor(
+        self,
+        conversation_store: ConversationStore,
+        auxiliary: Auxiliary | None,
+        writer: str,
+        workers: Workers | None,
+    ) -> ConversationCompactor:
         settings, compression = self.settings, self.settings.compression
 
         def engine_for(window: int, account: SummaryAccount) -> ContextEngine:
@@ -191,7 +205,9 @@ class Gateway:
             return build_compressor(settings, charged, window=window)
 
         rules = CompactionRules(compression.enabled, compression.background, policy=compression.policy)
-        return Lightener(keeper, engine_for, self._charge, rules, self._clock, writer, workers)
+        return ConversationCompactor(
+            conversation_store, engine_for, self._charge, rules, self._clock, writer, workers
+        )
 
     def _room_for(self, card: ModelCard, prompt: int, output: int) -> AbstractAsyncContextManager[None]:
         """Room for a request of a session in the limits of whoever asks."""
@@ -213,19 +229,19 @@ class Gateway:
 
     async def upstream_is_known(self) -> None:
         """Raises where nobody can be asked; asks nobody."""
-        await self.open_desk.targets.known()
+        await self.open_handler.targets.known()
 
-    async def _end(self, lightener: Lightener, auxiliary: Auxiliary | None) -> None:
+    async def _end(self, compactor: ConversationCompactor, auxiliary: Auxiliary | None) -> None:
         """Finish what runs beside the requests, and give up what is being prepared."""
-        assert self.desk is not None
-        assert self.threads is not None
-        await self.desk.close()
-        for thread in self.threads.all():
-            if thread.compactor is not None:
-                await thread.compactor.close()
+        assert self.handler is not None
+        assert self.conversations is not None
+        await self.handler.close()
+        for conversation in self.conversations.all():
+            if conversation.compactor is not None:
+                await conversation.compactor.close()
         if auxiliary is not None:
             await asyncio.to_thread(auxiliary.close)
-        await lightener.close()  # last: requests that were given up are charged too
+        await compactor.close()  # last: requests that were given up are charged too
 
 
 def build_app(
@@ -242,15 +258,15 @@ def build_app(
     within = Gateway(settings, gateway, environ, home or plimsoll_home(), clock)
     limits, finishes = gateway.limits, gateway.finishes_abandoned
 
-    listed, reader = Models(lambda: within.open_desk), lambda: within.reader
+    listed, reader = Models(lambda: within.open_handler), lambda: within.reader
     routes = [
         *(
-            Route(path, Endpoint(dialect, limits, reader, within.answer, finishes), methods=["POST"])
+            Route(path, DropInEndpoint(dialect, limits, reader, within.answer, finishes), methods=["POST"])
             for dialect in dialects()
             for path in dialect.answer_paths
         ),
         *(
-            Route(dialect.count_path, Endpoint(dialect, limits, reader, within.count), methods=["POST"])
+            Route(dialect.count_path, DropInEndpoint(dialect, limits, reader, within.count), methods=["POST"])
             for dialect in dialects()
             if dialect.count_path
         ),
@@ -309,7 +325,7 @@ async def _broke(request: Request, _error: Exception) -> Response:
     return refused(request.url.path, 500, detail) or Response(body, 500, media_type="application/json")
 
 
-def _let_go(thread: Thread) -> None:
+def _let_go(conversation: ClientConversation) -> None:
     """A conversation is forgotten: what is being prepared for it is of no use any more."""
-    if thread.compactor is not None:
-        asyncio.get_running_loop().create_task(thread.compactor.close())
+    if conversation.compactor is not None:
+        asyncio.get_running_loop().create_task(conversation.compactor.close())

@@ -8,9 +8,9 @@ from plimsoll.providers.failures import classify
 from plimsoll.providers.keys import address_of, find_key
 from plimsoll.providers.listing import served_models
 from plimsoll.providers.local import LocalServer, fetch_model
-from plimsoll.providers.resolve import Resolution, Step, resolve
+from plimsoll.providers.resolve import Resolution, ResolutionStep, resolve
 from plimsoll.providers.retry import Retries
-from plimsoll.providers.wire import Timeouts
+from plimsoll.providers.transport import Timeouts
 
 __all__ = [
     "Client",
@@ -20,8 +20,8 @@ __all__ = [
     "ProviderFacts",
     "ReplyStream",
     "Resolution",
+    "ResolutionStep",
     "Retries",
-    "Step",
     "Timeouts",
     "address_of",
     "classify",

@@ -21,7 +21,7 @@ from plimsoll.errors import ProviderError
 from plimsoll.providers.endpoint import Endpoint
 from plimsoll.providers.retry import Retries
 from plimsoll.providers.spending import estimated_prompt, has_begun, used_so_far
-from plimsoll.providers.wire import Timeouts, Wire
+from plimsoll.providers.transport import Timeouts, Transport
 
 Wasted: TypeAlias = Callable[[Usage], None]  # told what an attempt used that came to nothing
 
@@ -43,7 +43,7 @@ class Client:
         self.endpoint = endpoint
         self._retries = retries or Retries()
         self._clock, self._sleep, self._chance = clock, sleep, chance
-        self._wire = Wire(endpoint, timeouts or Timeouts(), clock, wall_clock)
+        self._transport = Transport(endpoint, timeouts or Timeouts(), clock, wall_clock)
 
     def __repr__(self) -> str:
         return f"Client({self.endpoint!r})"
@@ -58,7 +58,7 @@ class Client:
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._wire.aclose()
+        await self._transport.aclose()
 
     async def complete(
         self,
@@ -79,7 +79,7 @@ class Client:
             attempt += 1
             try:
                 if heard is None:
-                    return await self._wire.ask(request, ends)
+                    return await self._transport.ask(request, ends)
                 return await self._listen(request, ends, heard, wasted)
             except ProviderError as error:
                 await self._wait_or_raise(error, attempt, ends)
@@ -91,9 +91,9 @@ class Client:
         heard: Callable[[Delta], None],
         wasted: Wasted | None,
     ) -> Reply:
-        decoder = self._wire.decoder()
+        decoder = self._transport.decoder()
         try:
-            async with aclosing(self._wire.stream(request, decoder, ends)) as steps:
+            async with aclosing(self._transport.stream(request, decoder, ends)) as steps:
                 async for delta in steps:
                     heard(delta)
         except BaseException:
@@ -118,9 +118,9 @@ class Client:
         while True:
             attempt += 1
             given_out = False
-            stream._decoder = self._wire.decoder()
+            stream._decoder = self._transport.decoder()
             try:
-                async with aclosing(self._wire.stream(request, stream._decoder, ends)) as steps:
+                async with aclosing(self._transport.stream(request, stream._decoder, ends)) as steps:
                     async for delta in steps:
                         given_out = True
                         yield delta

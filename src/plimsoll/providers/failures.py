@@ -17,9 +17,9 @@ from typing import Any
 
 from plimsoll.dialects import Dialect
 from plimsoll.errors import ProviderError
+from plimsoll.providers.error_messages import Said, error_for
 from plimsoll.providers.printable import one_line
 from plimsoll.providers.retry import duration, retry_after
-from plimsoll.providers.sentences import Said, error_for
 from plimsoll.secrets import masked
 
 _LONGEST_BODY = 64_000  # characters that are looked at

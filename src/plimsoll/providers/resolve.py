@@ -23,7 +23,7 @@ Probe = Callable[[str], Awaitable[tuple[str, ...] | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ResolutionStep:
     """One place that was looked at, and why it was taken or not."""
 
     taken: bool
@@ -35,32 +35,32 @@ class Resolution:
     """The endpoint that answers, and how it was found."""
 
     endpoint: Endpoint
-    explanation: tuple[Step, ...]
+    explanation: tuple[ResolutionStep, ...]
 
     def sentences(self) -> tuple[str, ...]:
         """The explanation as text, in the order in which it was looked for."""
         return tuple(step.sentence for step in self.explanation)
 
 
-class _Search:
+class _MainModelSearch:
     """One resolution under way."""
 
     def __init__(self, settings: ModelSettings, environ: Mapping[str, str], home: Path, probe: Probe) -> None:
         self.settings, self.environ, self.home, self.probe = settings, environ, home, probe
-        self.steps: list[Step] = []
+        self.steps: list[ResolutionStep] = []
 
     def passed(self, sentence: str) -> None:
-        self.steps.append(Step(False, sentence))
+        self.steps.append(ResolutionStep(False, sentence))
 
     def found(self, endpoint: Endpoint, sentence: str) -> Resolution:
-        return Resolution(endpoint, (*self.steps, Step(True, sentence)))
+        return Resolution(endpoint, (*self.steps, ResolutionStep(True, sentence)))
 
 
 async def resolve(
     settings: ModelSettings, environ: Mapping[str, str], *, home: Path, probe: Probe = served_models
 ) -> Resolution:
     """The endpoint for the main model; `probe` lists the models of a server, or None where there is none."""
-    search = _Search(settings, environ, home, probe)
+    search = _MainModelSearch(settings, environ, home, probe)
     if settings.base_url is not None:
         return await _at_address(search, settings.base_url)
     if settings.provider != "auto":
@@ -73,7 +73,7 @@ async def resolve(
     return await _whoever(search)
 
 
-async def _at_address(search: _Search, address: str) -> Resolution:
+async def _at_address(search: _MainModelSearch, address: str) -> Resolution:
     """The person gave an address."""
     endpoint, key = custom_endpoint(search.settings, search.environ)
     reason = f"model.base_url is {address}, so it is asked there"
@@ -86,7 +86,7 @@ async def _at_address(search: _Search, address: str) -> Resolution:
     return search.found(endpoint, f"{reason}.")
 
 
-async def _whoever(search: _Search) -> Resolution:
+async def _whoever(search: _MainModelSearch) -> Resolution:
     """Nothing is configured: keys, then Ollama, then the embedded model."""
     for facts in providers().values():
         if not facts.keys:
@@ -108,7 +108,7 @@ async def _whoever(search: _Search) -> Resolution:
     return _local(search, None, "Nothing else is here")
 
 
-async def _by_name(search: _Search, name: str) -> Resolution:
+async def _by_name(search: _MainModelSearch, name: str) -> Resolution:
     """A model is named and nobody said who serves it."""
     prefix = name.split("/", 1)[0] if "/" in name else ""
     if is_model_file(name) or prefix == "local":
@@ -129,7 +129,7 @@ async def _by_name(search: _Search, name: str) -> Resolution:
     return await _unclaimed(search, name)
 
 
-async def _unclaimed(search: _Search, name: str) -> Resolution:
+async def _unclaimed(search: _MainModelSearch, name: str) -> Resolution:
     """A name that no provider claims: Ollama, if it has it."""
     address = address_of(providers()["ollama"], search.environ)
     names = await search.probe(address) or ()
@@ -146,7 +146,7 @@ async def _unclaimed(search: _Search, name: str) -> Resolution:
     )
 
 
-async def _named(search: _Search, facts: ProviderFacts, name: str | None, why: str) -> Resolution:
+async def _named(search: _MainModelSearch, facts: ProviderFacts, name: str | None, why: str) -> Resolution:
     """One provider is named, directly or by the model's name."""
     if facts.name == "local":
         return _local(search, name and name.removeprefix("local/"), why)
@@ -159,7 +159,7 @@ async def _named(search: _Search, facts: ProviderFacts, name: str | None, why: s
     return search.found(_hosted(search, facts, asked), f"{why}, so {facts.title} answers{default}.")
 
 
-async def _ollama(search: _Search, name: str | None, why: str) -> Resolution:
+async def _ollama(search: _MainModelSearch, name: str | None, why: str) -> Resolution:
     address = address_of(providers()["ollama"], search.environ)
     if name is not None:
         model = name.removeprefix("ollama/")
@@ -175,7 +175,7 @@ async def _ollama(search: _Search, name: str | None, why: str) -> Resolution:
     return search.found(Endpoint("ollama", address, "openai", model=names[0]), reason)
 
 
-def _local(search: _Search, name: str | None, why: str) -> Resolution:
+def _local(search: _MainModelSearch, name: str | None, why: str) -> Resolution:
     if name is not None and is_model_file(name):
         path = Path(name).expanduser()
         return search.found(
@@ -191,7 +191,7 @@ def _local(search: _Search, name: str | None, why: str) -> Resolution:
     return search.found(endpoint, f"{why}, so the embedded model answers, {embedded_model().name}{here}.")
 
 
-def _hosted(search: _Search, facts: ProviderFacts, name: str) -> Endpoint:
+def _hosted(search: _MainModelSearch, facts: ProviderFacts, name: str) -> Endpoint:
     key = find_key(facts, search.environ)
     model, headers = model_at(facts.name, name)
     return Endpoint(

@@ -6,14 +6,14 @@ from plimsoll.dialects.anthropic.conversation import (
 )
 from plimsoll.dialects.anthropic.reply import decode_reply, encode_error, encode_reply
 from plimsoll.dialects.anthropic.request import DEFAULT_MAX_TOKENS, decode_request, encode_request
-from plimsoll.dialects.anthropic.rules import EXACT, Rules, rules_for
-from plimsoll.dialects.anthropic.stream_decoder import StreamDecoder
-from plimsoll.dialects.anthropic.stream_encoder import StreamEncoder
+from plimsoll.dialects.anthropic.rules import EXACT, AnthropicRules, rules_for
+from plimsoll.dialects.anthropic.stream_decoder import AnthropicStreamDecoder as StreamDecoder
+from plimsoll.dialects.anthropic.stream_encoder import AnthropicStreamEncoder as StreamEncoder
 
 __all__ = [
     "DEFAULT_MAX_TOKENS",
     "EXACT",
-    "Rules",
+    "AnthropicRules",
     "StreamDecoder",
     "StreamEncoder",
     "decode_anthropic_conversation",

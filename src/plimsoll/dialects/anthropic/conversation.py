@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from plimsoll.dialects.anthropic.rules import EXACT, Rules
+from plimsoll.dialects.anthropic.rules import EXACT, AnthropicRules
 from plimsoll.dialects.blocks.assistant import (
     blocks_from,
     content_from,
@@ -51,7 +51,7 @@ _RESULT_KEYS = {"type", "tool_use_id", "content", "is_error"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _WirePiece:
     """What one canonical message contributes to the wire."""
 
     role: str
@@ -60,7 +60,7 @@ class _Piece:
 
 
 def encode_anthropic_conversation(
-    messages: Sequence[Message], rules: Rules = EXACT
+    messages: Sequence[Message], rules: AnthropicRules = EXACT
 ) -> tuple[list[Block] | None, list[dict[str, Any]]]:
     """The `system` blocks (None where there are none) and the `messages` of a request."""
     ids = CallIds()
@@ -102,26 +102,28 @@ def decode_anthropic_conversation(system: Any, messages: Sequence[Any]) -> list[
     return decoded
 
 
-def _piece(message: Message, ids: CallIds, rules: Rules) -> _Piece:
+def _piece(message: Message, ids: CallIds, rules: AnthropicRules) -> _WirePiece:
     role = message.get("role")
     if role == "assistant":
-        return _Piece("assistant", blocks_from(entries_of(message), ids, rules.unsigned_thinking))
+        return _WirePiece("assistant", blocks_from(entries_of(message), ids, rules.unsigned_thinking))
     if role in ("tool", "function"):
-        return _Piece("user", [], [_tool_result(message, ids)])
+        return _WirePiece("user", [], [_tool_result(message, ids)])
     blocks = list(_blocks(parts_of(message)))
     marker = message.get("cache_control")
     if blocks and marker is not None and blocks[-1].get("cache_control") is None:
         blocks[-1] = {**blocks[-1], "cache_control": marker}
     if role in SYSTEM_ROLES:
-        return _Piece("system", [block if block["type"] == "text" else _left_out(block) for block in blocks])
+        return _WirePiece(
+            "system", [block if block["type"] == "text" else _left_out(block) for block in blocks]
+        )
     if role != "user":
         raise InvalidConversation(
             f"role {role!r} is none of system, developer, user, assistant, tool, function"
         )
-    return _Piece("user", blocks)
+    return _WirePiece("user", blocks)
 
 
-def _said(piece: _Piece) -> list[Block]:
+def _said(piece: _WirePiece) -> list[Block]:
     return [_as_user_text(block) for block in piece.blocks] if piece.role == "system" else piece.blocks
 
 

@@ -13,8 +13,8 @@ from plimsoll.dialects.anthropic.markers import mark_body
 from plimsoll.dialects.anthropic.reply import decode_reply, encode_error, encode_reply
 from plimsoll.dialects.anthropic.request import decode_request, encode_request
 from plimsoll.dialects.anthropic.rules import rules_for
-from plimsoll.dialects.anthropic.stream_decoder import StreamDecoder
-from plimsoll.dialects.anthropic.stream_encoder import StreamEncoder
+from plimsoll.dialects.anthropic.stream_decoder import AnthropicStreamDecoder
+from plimsoll.dialects.anthropic.stream_encoder import AnthropicStreamEncoder
 from plimsoll.dialects.anthropic.tools import decode_tools
 from plimsoll.dialects.cache_markers import MARKER_BYTES, keep_rolling, unmarked
 from plimsoll.dialects.dialect import Dialect, checked_messages
@@ -151,10 +151,10 @@ class AnthropicDialect(Dialect):
         return encode_reply(reply)
 
     def decoder(self) -> ReplyDecoder:
-        return StreamDecoder()
+        return AnthropicStreamDecoder()
 
     def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
-        return StreamEncoder()
+        return AnthropicStreamEncoder()
 
     def untranslatable(self, body: Body) -> Findings:
         return examine(self.name, body)

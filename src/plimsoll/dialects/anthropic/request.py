@@ -10,7 +10,7 @@ from plimsoll.dialects.anthropic.conversation import (
     decode_anthropic_conversation,
     encode_anthropic_conversation,
 )
-from plimsoll.dialects.anthropic.rules import Rules, rules_for
+from plimsoll.dialects.anthropic.rules import AnthropicRules, rules_for
 from plimsoll.dialects.anthropic.tools import decode_choice, decode_tools, encode_choice, encode_tools
 from plimsoll.dialects.request import ChatRequest, Thinking
 from plimsoll.errors import InvalidConversation
@@ -24,7 +24,7 @@ _NAMED = frozenset(
 _MODES = ("enabled", "adaptive", "disabled")
 
 
-def encode_request(request: ChatRequest, rules: Rules | None = None) -> dict[str, Any]:
+def encode_request(request: ChatRequest, rules: AnthropicRules | None = None) -> dict[str, Any]:
     """The body that asks for this, in the words that the model takes (or those of `rules`)."""
     rules = rules or rules_for(request.model)
     system, messages = encode_anthropic_conversation(request.messages, rules)
@@ -81,7 +81,7 @@ def decode_request(body: dict[str, Any]) -> ChatRequest:
     )
 
 
-def _encode_thinking(thinking: Thinking, rules: Rules) -> dict[str, Any] | None:
+def _encode_thinking(thinking: Thinking, rules: AnthropicRules) -> dict[str, Any] | None:
     if thinking.mode is None:
         return None
     wire: dict[str, Any] = {"type": thinking.mode}
@@ -94,7 +94,7 @@ def _encode_thinking(thinking: Thinking, rules: Rules) -> dict[str, Any] | None:
     return wire
 
 
-def _output_config(thinking: Thinking, rules: Rules, rest: Any) -> dict[str, Any] | None:
+def _output_config(thinking: Thinking, rules: AnthropicRules, rest: Any) -> dict[str, Any] | None:
     config = dict(rest) if isinstance(rest, dict) else {}
     if thinking.effort is not None and rules.effort:
         # The least that OpenAI's scale knows is called low on this one.

@@ -13,7 +13,7 @@ _FIRST_THINKER = re.compile(r"3[-.]7[-.]sonnet|sonnet[-.]3[-.]7")
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class AnthropicRules:
     """Differences between the models that speak this wire."""
 
     unsigned_thinking: bool = True  # a thinking block without signature is accepted
@@ -24,17 +24,17 @@ class Rules:
     structured: bool = True  # `output_config.format` is accepted
 
 
-EXACT = Rules()
+EXACT = AnthropicRules()
 
 
-def rules_for(model: str) -> Rules:
+def rules_for(model: str) -> AnthropicRules:
     """The rules of a model by its name; one that is not Claude takes its own unsigned thinking back."""
     name = model.lower()
     if "claude" not in name:
         return EXACT
     found = _VERSION.search(name)
     version = (int(found[2]), int(found[3] or 0)) if found else (0, 0)
-    return Rules(
+    return AnthropicRules(
         unsigned_thinking=False,
         sampling=version < (4, 7),
         effort=version >= (4, 6) or bool(found and found[1] == "opus" and version >= (4, 5)),

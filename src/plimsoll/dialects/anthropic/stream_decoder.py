@@ -34,7 +34,7 @@ from plimsoll.dialects.usage import usage_from_anthropic
 _TOOL_KEYS = frozenset({"type", "id", "name", "input", "cache_control"})
 
 
-class StreamDecoder:
+class AnthropicStreamDecoder:
     """Feed it each event; ask for the reply at the end."""
 
     def __init__(self) -> None:

@@ -38,7 +38,7 @@ _EMPTY: dict[str, dict[str, Any]] = {
 }
 
 
-class StreamEncoder:
+class AnthropicStreamEncoder:
     """Feed it each step; call `finish()` at the end."""
 
     def __init__(self, id: str = "", model: str = "") -> None:

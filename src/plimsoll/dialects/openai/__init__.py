@@ -2,13 +2,13 @@
 
 from plimsoll.dialects.openai.reply import decode_reply, encode_error, encode_reply
 from plimsoll.dialects.openai.request import decode_request, encode_request
-from plimsoll.dialects.openai.rules import EXACT, Rules, rules_for, rules_of
-from plimsoll.dialects.openai.stream_decoder import StreamDecoder
-from plimsoll.dialects.openai.stream_encoder import StreamEncoder
+from plimsoll.dialects.openai.rules import EXACT, OpenAiRules, rules_for, rules_of
+from plimsoll.dialects.openai.stream_decoder import OpenAiStreamDecoder as StreamDecoder
+from plimsoll.dialects.openai.stream_encoder import OpenAiStreamEncoder as StreamEncoder
 
 __all__ = [
     "EXACT",
-    "Rules",
+    "OpenAiRules",
     "StreamDecoder",
     "StreamEncoder",
     "decode_reply",

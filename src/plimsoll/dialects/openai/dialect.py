@@ -22,8 +22,8 @@ from plimsoll.dialects.mapping import Findings, examine
 from plimsoll.dialects.openai.reply import decode_reply, encode_error, encode_reply
 from plimsoll.dialects.openai.request import decode_request, encode_request
 from plimsoll.dialects.openai.rules import rules_of
-from plimsoll.dialects.openai.stream_decoder import StreamDecoder
-from plimsoll.dialects.openai.stream_encoder import StreamEncoder
+from plimsoll.dialects.openai.stream_decoder import OpenAiStreamDecoder
+from plimsoll.dialects.openai.stream_encoder import OpenAiStreamEncoder
 from plimsoll.dialects.openai.stream_usage import can_ask_for_usage, with_usage_asked, without_usage
 from plimsoll.dialects.reply import Reply
 from plimsoll.dialects.request import ChatRequest
@@ -127,11 +127,11 @@ class OpenAiDialect(Dialect):
         return encode_reply(reply, created, has_legacy_functions(asked))
 
     def decoder(self) -> ReplyDecoder:
-        return StreamDecoder()
+        return OpenAiStreamDecoder()
 
     def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
         legacy = has_legacy_functions(asked)
-        return StreamEncoder(created=created, include_usage=include_usage, legacy=legacy)
+        return OpenAiStreamEncoder(created=created, include_usage=include_usage, legacy=legacy)
 
     def untranslatable(self, body: Body) -> Findings:
         return examine(self.name, body)

@@ -4,7 +4,7 @@ Canonical messages have OpenAI's shape already. What only another provider
 understands is left out on the way to the wire: signed thinking, the order of
 its blocks, Anthropic's own fields; `cache_control` goes along for Claude models
 alone, as only routers to them take it. Thinking that nobody signed is sent as
-`reasoning_content`. What `foreign.py` says becomes text, error flags too.
+`reasoning_content`. What `anthropic_content.py` says becomes text, error flags too.
 
 A tool message takes text alone on this wire, so its images and files follow the
 results of its turn as a message of the user:
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plimsoll.dialects.blocks.assistant import is_signed
-from plimsoll.dialects.openai.foreign import flattened, named_file, text_of_block, with_error_mark
+from plimsoll.dialects.openai.anthropic_content import flattened, named_file, text_of_block, with_error_mark
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message, Part
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from plimsoll.dialects.efforts import effort_of, nearest_effort
 from plimsoll.dialects.openai.messages import decode_messages, encode_messages, takes_markers, without
-from plimsoll.dialects.openai.rules import REASONING, Rules, rules_for
+from plimsoll.dialects.openai.rules import REASONING, OpenAiRules, rules_for
 from plimsoll.dialects.request import ChatRequest, Thinking, Tool
 
 _OWN_TOOLS = frozenset({"function", "custom"})
@@ -18,7 +18,7 @@ _NAMED = frozenset(
 )
 
 
-def encode_request(request: ChatRequest, rules: Rules | None = None) -> dict[str, Any]:
+def encode_request(request: ChatRequest, rules: OpenAiRules | None = None) -> dict[str, Any]:
     """The body that asks for this, in the words that the model takes (or those of `rules`)."""
     rules = rules or rules_for(request.model)
     markers = takes_markers(request.model)
@@ -84,7 +84,7 @@ def _tools(tools: Any) -> tuple[Tool, ...]:
     return tuple(dict(tool) for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
 
 
-def _effort(thinking: Thinking | None, rules: Rules) -> str | None:
+def _effort(thinking: Thinking | None, rules: OpenAiRules) -> str | None:
     effort = effort_of(thinking)
     if effort is None or rules.efforts is None:
         return effort

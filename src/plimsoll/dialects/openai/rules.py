@@ -14,23 +14,23 @@ _USUAL_EFFORTS = ("low", "medium", "high")
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class OpenAiRules:
     """Differences between the models that speak this wire."""
 
     efforts: tuple[str, ...] | None = None  # values of `reasoning_effort`; None: any
     sampling: bool = True  # temperature, top_p and stop are accepted
 
 
-EXACT = Rules()
+EXACT = OpenAiRules()
 
 
-def rules_for(model: str) -> Rules:
+def rules_for(model: str) -> OpenAiRules:
     """The rules of a model by its name."""
     return rules_of(card_for(model))
 
 
-def rules_of(card: ModelCard) -> Rules:
+def rules_of(card: ModelCard) -> OpenAiRules:
     """The rules of a model by its card; one that nobody knows gets no effort unless its name says that it thinks."""
     if not card.known and not card.efforts and REASONING.search(card.name.lower()):
-        return Rules(_USUAL_EFFORTS, sampling=False)
-    return Rules(card.efforts, card.sampling)
+        return OpenAiRules(_USUAL_EFFORTS, sampling=False)
+    return OpenAiRules(card.efforts, card.sampling)

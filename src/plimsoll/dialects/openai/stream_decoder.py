@@ -33,7 +33,7 @@ from plimsoll.dialects.usage import usage_from_openai
 _CALL_KEYS = frozenset({"index", "id", "type", "function"})
 
 
-class StreamDecoder:
+class OpenAiStreamDecoder:
     """Feed it each event; ask for the reply at the end. `make_id` names calls that come without an id."""
 
     def __init__(self, make_id: Callable[[], str] = new_call_id) -> None:

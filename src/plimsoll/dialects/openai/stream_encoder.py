@@ -27,7 +27,7 @@ from plimsoll.dialects.sse import DONE, SseEvent, json_event
 from plimsoll.dialects.usage import Usage, usage_to_openai
 
 
-class StreamEncoder:
+class OpenAiStreamEncoder:
     """Feed it each step; call `finish()` at the end. `created` is the time in seconds.
 
     `legacy`: the client knows `function_call` alone, the first tool protocol.

@@ -17,7 +17,7 @@ from plimsoll.context.markers import as_said
 from plimsoll.dialects import Dialect
 from plimsoll.errors import InvalidConversation
 from plimsoll.gateway.dropin.chain import chain_of
-from plimsoll.gateway.dropin.inquiry import Analysis, Frame, Inquiry
+from plimsoll.gateway.dropin.client_request import Analysis, ClientRequest, Frame
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.body import parse_body
 from plimsoll.gateway.settings import Limits
@@ -54,7 +54,7 @@ Piece: TypeAlias = Outline | Group
 def pieces_of(dialect: Dialect, root: bytes, limits: Limits, raw: bytes) -> Iterator[Piece]:
     """A body in pieces; `Refused` where it is none. `root` is where the hashes of its messages begin."""
     body = parse_body(raw, limits)
-    asked = Inquiry(dialect, b"", body, (), OPERATOR)  # only read: it does not matter whose it is
+    asked = ClientRequest(dialect, b"", body, (), OPERATOR)  # only read: it does not matter whose it is
     try:
         frame, groups = frame_of(dialect, asked.lead, asked.tools), list(_groups(asked, root))
     except InvalidConversation as error:
@@ -97,7 +97,7 @@ def frame_of(dialect: Dialect, lead: Sequence[Message], tools: list[dict[str, An
     )
 
 
-def _groups(asked: Inquiry, root: bytes) -> Iterator[Group]:
+def _groups(asked: ClientRequest, root: bytes) -> Iterator[Group]:
     said = asked.said
     group, weight = Group(), 0
     for index, digest in enumerate(chain_of(root, map(asked.dialect.unmarked, said))):

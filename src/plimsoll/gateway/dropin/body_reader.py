@@ -12,7 +12,7 @@ from typing import Any
 from plimsoll.agent.workers import NotReady, WorkerDied, Workers
 from plimsoll.dialects import Dialect
 from plimsoll.gateway.dropin.analysis import assembled, pieces_of
-from plimsoll.gateway.dropin.inquiry import Analysis
+from plimsoll.gateway.dropin.client_request import Analysis
 from plimsoll.gateway.edge.body import LARGE_BYTES, parse_body
 from plimsoll.gateway.settings import Limits
 

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any
 
 from plimsoll.dialects import Dialect
-from plimsoll.gateway.dropin.inquiry import SESSION_HEADER
+from plimsoll.gateway.dropin.client_request import SESSION_HEADER
 from plimsoll.gateway.edge.jsontext import write_sorted
 from plimsoll.gateway.upstream.headers import caller_of
 

@@ -7,16 +7,16 @@ from plimsoll.dialects import Dialect
 from plimsoll.gateway.access.caller import caller_in
 from plimsoll.gateway.dropin.body_reader import BodyReader
 from plimsoll.gateway.dropin.chain import root_for
-from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.edge.answers import send_error
 from plimsoll.gateway.edge.body import ClientLeft, Receive, Refused, Scope, Send, left, read_body
 from plimsoll.gateway.settings import Limits
 from plimsoll.gateway.watch.facts import note_refusal
 
-Serve = Callable[[Inquiry, Send], Awaitable[None]]
+Serve = Callable[[ClientRequest, Send], Awaitable[None]]
 
 
-class Endpoint:
+class DropInEndpoint:
     """One path; `reader` reads bodies, `serve` answers what was read.
 
     With `finishes`, requests go on when their clients disconnect.
@@ -41,18 +41,18 @@ class Endpoint:
             root = root_for(named, self._dialect)
             body, analysis = await self._reader().read(raw, self._dialect, root, self._limits)
             owner, query = caller_in(scope).archive_owner, scope.get("query_string", b"")
-            inquiry = Inquiry(self._dialect, raw, body, headers, owner, query, scope["path"], analysis)
+            request = ClientRequest(self._dialect, raw, body, headers, owner, query, scope["path"], analysis)
             if self._finishes:  # what is sent to a client that is gone goes nowhere
-                await self._serve(inquiry, send)
+                await self._serve(request, send)
             else:
-                await self._until_left(inquiry, receive, send)
+                await self._until_left(request, receive, send)
         except Refused as error:
             note_refusal(error.kind)
             await send_error(send, self._dialect, error.status, error.message, kind=error.kind)
         except ClientLeft:
             return
 
-    async def _until_left(self, inquiry: Inquiry, receive: Receive, send: Send) -> None:
+    async def _until_left(self, request: ClientRequest, receive: Receive, send: Send) -> None:
         """Serve until the answer is whole or the client is gone, whichever comes first."""
         serving = asyncio.current_task()
         assert serving is not None
@@ -64,7 +64,7 @@ class Endpoint:
 
         leaving.add_done_callback(gone)
         try:
-            await self._serve(inquiry, send)
+            await self._serve(request, send)
         except asyncio.CancelledError:
             if not leaving.done() or leaving.cancelled():
                 raise  # the gateway itself ends

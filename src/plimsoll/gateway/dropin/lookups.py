@@ -10,9 +10,8 @@ from typing import Any
 from plimsoll.dialects import Dialect, dialect_of
 from plimsoll.errors import InvalidConversation, ProviderError, UserError
 from plimsoll.gateway.access.caller import caller_in
-from plimsoll.gateway.dropin.desk import Desk, status_of, without_keys
-from plimsoll.gateway.dropin.inquiry import Inquiry
-from plimsoll.gateway.dropin.planning import Outgoing
+from plimsoll.gateway.dropin.client_request import ClientRequest
+from plimsoll.gateway.dropin.request_handler import RequestHandler, status_of, without_keys
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.answers import JSON, send_error, send_whole
 from plimsoll.gateway.edge.body import Receive, Scope, Send
@@ -25,27 +24,27 @@ _LIST_BYTES = 4_000_000
 class Models:
     """The list of models, or one of them."""
 
-    def __init__(self, desk: Callable[[], Desk]) -> None:
-        self._desk = desk
+    def __init__(self, handler: Callable[[], RequestHandler]) -> None:
+        self._handler = handler
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         headers = tuple(scope["headers"])
         dialect = dialect_of(scope["path"], headers)
-        inquiry = Inquiry(
+        request = ClientRequest(
             dialect, b"", {}, headers, caller_in(scope).archive_owner, scope.get("query_string", b"")
         )
         name = scope.get("path_params", {}).get("name", "")
-        desk = self._desk()
+        handler = self._handler()
         try:
-            target = await desk.target(inquiry)
+            target = await handler.target(request)
             send = masking(send, target.secrets)
             try:
                 url = target.model_url(name) if name else target.models_url
             except UserError as error:
                 await send_error(send, dialect, 400, str(error))
                 return
-            call = desk.call(inquiry, target, url, b"", "GET")
-            answer = await desk.pool.ask(call)
+            call = handler.call(request, target, url, b"", "GET")
+            answer = await handler.pool.ask(call)
             body = await answer.whole(_LIST_BYTES)
         except ProviderError as error:
             await send_error(send, dialect, error.status or status_of(error), str(error))
@@ -63,27 +62,27 @@ class Models:
             await send_whole(send, 200, [JSON], jsontext.write(_listed(dialect, _parsed(body), bool(name))))
 
 
-async def count_tokens(desk: Desk, inquiry: Inquiry, send: Send) -> None:
+async def count_tokens(handler: RequestHandler, request: ClientRequest, send: Send) -> None:
     """How many tokens the request would have upstream."""
     try:
-        inquiry = desk.replies.expanded(inquiry)
-        target = await desk.target(inquiry)
+        request = handler.replies.expanded(request)
+        target = await handler.target(request)
         send = masking(send, target.secrets)
-        endpoint = target.endpoint_for(inquiry.dialect, inquiry.betas)
-        out = Outgoing(inquiry, target, inquiry.model, desk.windows.facts(endpoint, inquiry.model))
-        desk.planner.count(out)
+        out = handler.outgoing(request, target)
+        handler.recognizer.peek(out)
         if out.is_translated:
             await send_whole(send, 200, [JSON], jsontext.write({"input_tokens": out.tokens_after}))
             return
-        call = desk.call(inquiry, target, target.count_url(out.model), out.body)
-        answer = await desk.pool.ask(call)
+        handler.writer.write_now(out)
+        call = handler.call(request, target, target.count_url(out.model), out.body)
+        answer = await handler.pool.ask(call)
         body = await answer.whole(_LIST_BYTES)
     except InvalidConversation as error:
-        await send_error(send, inquiry.dialect, 400, str(error))
+        await send_error(send, request.dialect, 400, str(error))
     except ProviderError as error:
-        await send_error(send, inquiry.dialect, error.status or status_of(error), str(error))
+        await send_error(send, request.dialect, error.status or status_of(error), str(error))
     except UserError as error:
-        await send_error(send, inquiry.dialect, 503, str(error))
+        await send_error(send, request.dialect, 503, str(error))
     else:
         headers = returned_headers(answer.headers)
         await send_whole(send, answer.status, headers, without_keys(body, target.secrets))

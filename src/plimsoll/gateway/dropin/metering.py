@@ -16,10 +16,10 @@ from functools import cache
 from plimsoll.archive import UsageRecord
 from plimsoll.archive.keys import KeyUsage
 from plimsoll.dialects import Dialect, Usage
-from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.output_limits import SMALL_BYTES, estimated_prompt
-from plimsoll.gateway.dropin.planning import Outgoing
-from plimsoll.gateway.dropin.savings import input_cost
+from plimsoll.gateway.dropin.response_headers import input_cost
+from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.dropin.usage_watch import UsageWatch
 from plimsoll.gateway.dropin.windows import ModelFacts
 from plimsoll.gateway.edge import jsontext
@@ -33,12 +33,12 @@ MOST_CHOICES = 128  # OpenAI's limit for `n`
 _FOLD_BYTES = 65_536
 
 
-def need_of(inquiry: Inquiry, facts: ModelFacts, ratio: float, has_summary: bool) -> KeyUsage:
+def need_of(request: ClientRequest, facts: ModelFacts, ratio: float, has_summary: bool) -> KeyUsage:
     """The most that a request can use; `has_summary`: a model may write a summary of it first."""
-    prompt = most_prompt(inquiry, facts, ratio)
-    if has_summary and len(inquiry.raw) >= facts.look_line:
+    prompt = most_prompt(request, facts, ratio)
+    if has_summary and len(request.raw) >= facts.look_line:
         prompt *= 2
-    return most_spent(facts.card, prompt, most_output(inquiry, facts.card))
+    return most_spent(facts.card, prompt, most_output(request, facts.card))
 
 
 def most_spent(card: ModelCard, prompt: int, output: int) -> KeyUsage:
@@ -48,19 +48,19 @@ def most_spent(card: ModelCard, prompt: int, output: int) -> KeyUsage:
     return KeyUsage(0, prompt + output, (prompt * dearest + output * prices.output) / 1_000_000)
 
 
-def most_prompt(inquiry: Inquiry, facts: ModelFacts, ratio: float) -> int:
+def most_prompt(request: ClientRequest, facts: ModelFacts, ratio: float) -> int:
     """More tokens than the prompt has; an upstream takes no more than its window."""
-    if len(inquiry.raw) > SMALL_BYTES:
-        return min(len(inquiry.raw) // BYTES_PER_TOKEN, facts.window)
-    return min(facts.window, round(MARGIN * max(1.0, ratio) * estimated_prompt(inquiry)) + 16)
+    if len(request.raw) > SMALL_BYTES:
+        return min(len(request.raw) // BYTES_PER_TOKEN, facts.window)
+    return min(facts.window, round(MARGIN * max(1.0, ratio) * estimated_prompt(request)) + 16)
 
 
-def most_output(inquiry: Inquiry, card: ModelCard) -> int:
+def most_output(request: ClientRequest, card: ModelCard) -> int:
     """The most tokens that a reply can have: what the client allows, or what the model can write."""
-    limit = min(inquiry.dialect.limits(inquiry.body).values(), default=card.output_cap)
+    limit = min(request.dialect.limits(request.body).values(), default=card.output_cap)
     if card.known:
         limit = min(limit, card.output_cap)
-    return limit * min(inquiry.dialect.choices(inquiry.body), MOST_CHOICES)
+    return limit * min(request.dialect.choices(request.body), MOST_CHOICES)
 
 
 class OutputEstimate:
@@ -109,12 +109,12 @@ class Meter:
     """What one request has used. `is_counted`: somebody has limits, so that estimates matter."""
 
     def __init__(
-        self, out: Outgoing, is_counted: bool, clock: Callable[[], float] = time.perf_counter
+        self, out: UpstreamRequest, is_counted: bool, clock: Callable[[], float] = time.perf_counter
     ) -> None:
         self.out, self.is_counted, self._clock = out, is_counted, clock
         self.reported: Usage | None = None
         self.is_final = False  # what was reported is of the whole reply
-        self._output = OutputEstimate(out.inquiry.dialect, out.target.dialect)
+        self._output = OutputEstimate(out.client_request.dialect, out.target.dialect)
         self._sent: float | None = None
 
     def sent(self) -> None:
@@ -136,10 +136,10 @@ class Meter:
 
     def abandoned(self) -> None:
         """Nobody waits for the reply any more; what was not streamed may have been written all the same."""
-        if self._sent is not None and not self.out.inquiry.is_stream and self.reported is None:
+        if self._sent is not None and not self.out.client_request.is_stream and self.reported is None:
             written = round(UNSEEN_PER_SECOND * (self._clock() - self._sent))
             self.reported = Usage(
-                completion_tokens=min(most_output(self.out.inquiry, self.out.facts.card), written)
+                completion_tokens=min(most_output(self.out.client_request, self.out.facts.card), written)
             )
 
     def record(self) -> UsageRecord | None:
@@ -147,14 +147,16 @@ class Meter:
         if self._sent is None:
             return None
         usage, out = self.reported or Usage(), self.out
-        prompt = usage.prompt_tokens or (out.tokens_after if out.thread else estimated_prompt(out.inquiry))
+        prompt = usage.prompt_tokens or (
+            out.tokens_after if out.conversation else estimated_prompt(out.client_request)
+        )
         output = usage.completion_tokens
         if not self.is_final:
             output = max(output, self._output.tokens())
         return record_of(out, replace(usage, prompt_tokens=prompt, completion_tokens=output))
 
 
-def record_of(out: Outgoing, usage: Usage) -> UsageRecord:
+def record_of(out: UpstreamRequest, usage: Usage) -> UsageRecord:
     """What a request used and cost."""
     card = out.facts.card
     read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0

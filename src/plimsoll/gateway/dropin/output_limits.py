@@ -12,7 +12,7 @@ from typing import Any
 
 from plimsoll.dialects import ChatRequest, Dialect, Thinking
 from plimsoll.dialects.answer_limits import fitted_budget, whole_number
-from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.windows import ModelFacts
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tools_tokens
 
@@ -71,10 +71,10 @@ def request_with_fitting_limits(
     return replace(request, max_tokens=limit, thinking=thinking)
 
 
-def estimated_prompt(inquiry: Inquiry) -> int:
+def estimated_prompt(request: ClientRequest) -> int:
     """The tokens of a request as the client sent it, about."""
-    if len(inquiry.raw) > SMALL_BYTES:
-        return len(inquiry.raw) // ROUGH_BYTES_PER_TOKEN
-    dialect = inquiry.dialect
-    messages = dialect.rough_messages(inquiry.body)
-    return estimate_messages_tokens_rough(messages) + estimate_tools_tokens(inquiry.tools)
+    if len(request.raw) > SMALL_BYTES:
+        return len(request.raw) // ROUGH_BYTES_PER_TOKEN
+    dialect = request.dialect
+    messages = dialect.rough_messages(request.body)
+    return estimate_messages_tokens_rough(messages) + estimate_tools_tokens(request.tools)

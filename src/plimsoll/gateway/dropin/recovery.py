@@ -1,4 +1,4 @@
-"""What is done about a refusal that can be cured, so that the client never sees it.
+"""Recovers from refusals that the gateway can prevent, so that the client never sees them.
 
 the answer may not be that long    a lower limit on the answer, for every later request too
 prompt and answer do not fit       a lower limit, for this request; the window that was stated holds from now on
@@ -8,24 +8,36 @@ the prompt does not fit            a compaction, once
 from dataclasses import replace
 
 from plimsoll.errors import ContextOverflow, OutputCapExceeded, ProviderError
+from plimsoll.gateway.dropin.compaction import ConversationCompactor
 from plimsoll.gateway.dropin.output_limits import UNCOUNTED_MARGIN, PromptSize
-from plimsoll.gateway.dropin.planning import Outgoing, Planner
+from plimsoll.gateway.dropin.recognition import Recognizer
+from plimsoll.gateway.dropin.request_writer import RequestWriter
+from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.providers.stated_limits import is_plausible, states_number
 
+_SMALLEST, _LESS = 1_024, 0.8  # the window that is assumed after an overflow without a number
+
 
 class Recovery:
-    """Writes requests anew that were refused."""
+    """Rewrites requests that were refused."""
 
-    def __init__(self, planner: Planner, windows: Windows) -> None:
-        self._planner, self._windows = planner, windows
+    def __init__(
+        self,
+        recognizer: Recognizer,
+        compactor: ConversationCompactor,
+        writer: RequestWriter,
+        windows: Windows,
+    ) -> None:
+        self._recognizer, self._compactor = recognizer, compactor
+        self._writer, self._windows = writer, windows
 
-    async def cure(self, out: Outgoing, error: ProviderError) -> bool:
-        """After a refusal: write the request anew so that it fits; whether that was possible.
+    async def recover(self, out: UpstreamRequest, error: ProviderError) -> bool:
+        """Rewrite a refused request so that it fits; whether that was possible.
 
         A limit on the answer is lowered first. A prompt that has reached the threshold is compacted first.
         """
-        if out.inquiry.is_switched_off:
+        if out.client_request.is_switched_off:
             return False
         if isinstance(error, OutputCapExceeded):
             return self._shorten_to(out, error.limit)
@@ -34,40 +46,63 @@ class Recovery:
         if error.limit and error.room:
             is_small = error.limit - error.room < error.limit * out.facts.threshold
         else:
-            is_small = error.limit is None and self._planner.prompt_tokens(out) < out.facts.look_line
+            is_small = error.limit is None and self._writer.prompt_tokens(out) < out.facts.look_line
         return (
             (is_small and self._shorten_for(out, error))
-            or await self._planner.relieve(out, error.limit)
+            or await self._compact(out, error.limit)
             or self._shorten_for(out, error)
         )
 
-    def _shorten_to(self, out: Outgoing, cap: int | None) -> bool:
-        """Allow an answer of what the upstream says that it writes, or of half where it names no number."""
+    async def _compact(self, out: UpstreamRequest, limit: int | None) -> bool:
+        """Compact the conversation and rewrite the request."""
+        if out.is_relieved or not self._compactor.is_enabled:
+            return False
+        async with self._recognizer.recognised(out) as conversation:
+            if conversation is None:
+                return False
+            await self._recognizer.recall(conversation, out.model)
+            estimated = out.prompt_tokens(conversation)
+            if limit and not is_plausible(limit, estimated + out.answer_limit):
+                return False  # the refusal is about something else, or quotes the request
+            credible = limit is not None and not states_number(out.client_request.text, limit)
+            out.facts = self._windows.learn(out.endpoint, out.model, limit, credible)
+            tokens = max(estimated, limit or 0)
+            # Where the upstream gives no number, all that is known is that this was too much.
+            least = replace(out.facts.card, window=max(_SMALLEST, int(tokens * _LESS)), input_cap=None)
+            facts = out.facts if limit or tokens >= out.facts.window else replace(out.facts, card=least)
+            if not await self._compactor.compact(conversation, tokens, facts, "overflow", out.model):
+                return False
+            out.weigh(conversation)
+        out.is_relieved, out.counted = True, 0
+        await self._writer.write(out)
+        return True
+
+    def _shorten_to(self, out: UpstreamRequest, cap: int | None) -> bool:
+        """Allow an answer as long as the upstream says that it writes, or half of it where it names no number."""
         lower = cap or out.answer_limit // 2
         if not 0 < lower < out.answer_limit:
             return False
-        credible = cap is not None and not states_number(out.inquiry.text, cap)
+        credible = cap is not None and not states_number(out.client_request.text, cap)
         learned = self._windows.learn_output_cap(out.endpoint, out.model, lower, credible)
         out.facts = replace(out.facts, output_cap=learned.output_cap)
-        self._planner.write(out)
+        self._writer.write_now(out)
         return True
 
-    def _shorten_for(self, out: Outgoing, error: ContextOverflow) -> bool:
+    def _shorten_for(self, out: UpstreamRequest, error: ContextOverflow) -> bool:
         """Allow an answer of what the window leaves; False where that is not shorter, or nothing is left."""
+        prompt = self._writer.prompt_tokens(out)
         if error.limit and error.requested and error.output and error.room:
             # By our own estimate: the upstream's numbers may be quoted from the request.
-            if not is_plausible(error.limit, self._planner.prompt_tokens(out) + out.answer_limit):
+            if not is_plausible(error.limit, prompt + out.answer_limit):
                 return False
-            credible = not states_number(out.inquiry.text, error.limit)
+            credible = not states_number(out.client_request.text, error.limit)
             out.facts = self._windows.learn(out.endpoint, out.model, error.limit, credible)
             out.counted = error.requested - error.output
             left = error.room
         else:
-            left = PromptSize(self._planner.prompt_tokens(out), UNCOUNTED_MARGIN).left_in(
-                out.facts.card.window
-            )
+            left = PromptSize(prompt, UNCOUNTED_MARGIN).left_in(out.facts.card.window)
         if not 0 < left < out.answer_limit:
             return False
         out.facts = replace(out.facts, output_cap=left)  # for this request alone
-        self._planner.write(out)
+        self._writer.write_now(out)
         return True

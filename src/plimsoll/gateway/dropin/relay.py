@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from plimsoll.dialects import Delta, Dialect, Failure, Reply, SseEvent, SseParser, Usage, UsageReport
 from plimsoll.errors import BrokenReply, MalformedReply, ProviderError
 from plimsoll.gateway.dropin.metering import Meter
-from plimsoll.gateway.dropin.planning import Outgoing
-from plimsoll.gateway.dropin.savings import closing_comment, opening_headers, whole_headers
+from plimsoll.gateway.dropin.response_headers import closing_comment, opening_headers, whole_headers
+from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.dropin.usage_watch import UsageWatch, usage_in
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.answers import EVENTS, JSON, send_whole
@@ -52,23 +52,25 @@ class ReplyReader:
 
 
 async def relay(
-    send: Send, out: Outgoing, answer: Answer, most: int, meter: Meter, keep: Keep | None
+    send: Send, out: UpstreamRequest, answer: Answer, most: int, meter: Meter, keep: Keep | None
 ) -> None:
     """Hand a reply to the client; the meter learns what it used.
 
     `keep` is given the reply before the client has all of it, so that a client may refer to it at once.
     """
     if out.is_translated:
-        pass_on = _translated_stream if out.inquiry.is_stream else _translated_whole
+        pass_on = _translated_stream if out.client_request.is_stream else _translated_whole
         await pass_on(send, out, answer, most, meter, keep)
     elif _is_stream(answer.headers):
-        await _stream(send, out, answer, meter, ReplyReader(out.inquiry.dialect, keep) if keep else None)
+        await _stream(
+            send, out, answer, meter, ReplyReader(out.client_request.dialect, keep) if keep else None
+        )
     else:
         body = await answer.whole(most)
-        usage = usage_in(out.inquiry.dialect, body)
+        usage = usage_in(out.client_request.dialect, body)
         _came_whole(meter, body, usage)
         if keep is not None:
-            _keep_whole(out.inquiry.dialect, body, keep)
+            _keep_whole(out.client_request.dialect, body, keep)
         headers = [*returned_headers(answer.headers), *whole_headers(out, usage)]
         await send_whole(send, answer.status, headers, body)
 
@@ -86,9 +88,9 @@ def _came_whole(meter: Meter, body: bytes, usage: Usage | None) -> None:
 
 
 async def _stream(
-    send: Send, out: Outgoing, answer: Answer, meter: Meter, reader: ReplyReader | None
+    send: Send, out: UpstreamRequest, answer: Answer, meter: Meter, reader: ReplyReader | None
 ) -> None:
-    watch, without_usage = UsageWatch(out.inquiry.dialect), out.inquiry.dialect.without_usage
+    watch, without_usage = UsageWatch(out.client_request.dialect), out.client_request.dialect.without_usage
     headers = [*returned_headers(answer.headers), *opening_headers(out)]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     rest, keys = b"", [secret.encode() for secret in out.target.secrets if secret]
@@ -113,7 +115,7 @@ async def _stream(
 
 
 async def _translated_whole(
-    send: Send, out: Outgoing, answer: Answer, most: int, meter: Meter, keep: Keep | None
+    send: Send, out: UpstreamRequest, answer: Answer, most: int, meter: Meter, keep: Keep | None
 ) -> None:
     body = await answer.whole(most)
     try:
@@ -123,17 +125,17 @@ async def _translated_whole(
     _came_whole(meter, body, reply.usage)
     if keep is not None:
         keep(reply)
-    written = out.inquiry.dialect.encode_reply(reply, out.inquiry.body, int(time.time()))
+    written = out.client_request.dialect.encode_reply(reply, out.client_request.body, int(time.time()))
     headers = [JSON, *_request_ids(answer.headers), *whole_headers(out, reply.usage)]
     await send_whole(send, answer.status, headers, jsontext.write(written))
 
 
 async def _translated_stream(
-    send: Send, out: Outgoing, answer: Answer, most: int, meter: Meter, keep: Keep | None
+    send: Send, out: UpstreamRequest, answer: Answer, most: int, meter: Meter, keep: Keep | None
 ) -> None:
     decoder = out.target.dialect.decoder()
-    wants_usage = out.request is not None and out.request.include_usage
-    encoder = out.inquiry.dialect.encoder(out.inquiry.body, int(time.time()), wants_usage)
+    wants_usage = out.canonical is not None and out.canonical.include_usage
+    encoder = out.client_request.dialect.encoder(out.client_request.body, int(time.time()), wants_usage)
     headers = [EVENTS, *_request_ids(answer.headers), *opening_headers(out)]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
 
@@ -170,9 +172,9 @@ async def _translated_stream(
     await send({"type": "http.response.body", "body": last})
 
 
-def broken_off(out: Outgoing, error: Exception) -> bytes:
+def broken_off(out: UpstreamRequest, error: Exception) -> bytes:
     """The event that ends a stream which cannot go on."""
-    return out.inquiry.dialect.failure_event(500, str(error)).encode()
+    return out.client_request.dialect.failure_event(500, str(error)).encode()
 
 
 def _whole_events(piece: bytes, keys: Sequence[bytes] = ()) -> tuple[bytes, bytes]:

@@ -15,27 +15,27 @@ from typing import Any
 from plimsoll.caching import BlockChain
 from plimsoll.dialects import Dialect
 from plimsoll.dialects.interfaces import Rendered
-from plimsoll.gateway.dropin.sight import Sight
+from plimsoll.gateway.dropin.compacted_view import CompactedView
 from plimsoll.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class RenderedPrefix:
     """The part of a conversation's requests that stays, and the chain of blocks that grows with them."""
 
     key: bytes  # of system prompt and tools
-    sight: Sight | None
+    view: CompactedView | None
     messages: tuple[Message, ...]  # the same objects each time: by them the chain knows what it has rendered
     owners: tuple[int, ...]
     chain: BlockChain
 
-    def fork(self) -> "Beginning":
+    def fork(self) -> "RenderedPrefix":
         """For a conversation that begins the same way and goes its own."""
         return replace(self, chain=self.chain.fork())
 
     def rendered(self, log: Sequence[Message], ends: Sequence[int], wire: int) -> Rendered:
-        """A request with the first `wire` messages of the client; `log` and `ends` are those of its thread."""
-        through, covered, opening = _place(self.sight)
+        """A request with the first `wire` messages of the client; `log` and `ends` are those of its conversation."""
+        through, covered, opening = _place(self.view)
         messages = [*self.messages, *log[through : ends[wire - 1] if wire else 0]]
 
         def owner(place: int) -> int:
@@ -46,15 +46,19 @@ class Beginning:
         return Rendered(self.chain.prompt(messages), messages, owner)
 
 
-def beginning_of(
-    dialect: Dialect, body: dict[str, Any], lead: Sequence[Message], key: bytes, sight: Sight | None
-) -> Beginning:
+def rendered_prefix_of(
+    dialect: Dialect,
+    body: dict[str, Any],
+    lead: Sequence[Message],
+    key: bytes,
+    view: CompactedView | None,
+) -> RenderedPrefix:
     """How the requests of a conversation begin, from one of them as it is sent."""
-    opening = _place(sight)[2]
+    opening = _place(view)[2]
     owners, messages = _read(dialect, dialect.messages(body), opening)
-    return Beginning(
+    return RenderedPrefix(
         key,
-        sight,
+        view,
         (*lead, *messages),
         (*(-1 for _ in lead), *owners),
         BlockChain(dialect.canonical_tools(dialect.tools(body))),
@@ -71,9 +75,9 @@ def rendered_whole(dialect: Dialect, body: dict[str, Any], lead: Sequence[Messag
     )
 
 
-def _place(sight: Sight | None) -> tuple[int, int, int]:
-    """Messages of the log and of the client's list that a sight covers, and messages that it sends for them."""
-    return (sight.through, sight.wire, len(sight.segments)) if sight else (0, 0, 0)
+def _place(view: CompactedView | None) -> tuple[int, int, int]:
+    """Messages of the log and of the client's list that a view covers, and those that it sends for them."""
+    return (view.through, view.wire, len(view.segments)) if view else (0, 0, 0)
 
 
 def _read(dialect: Dialect, said: Sequence[dict[str, Any]], count: int) -> tuple[list[int], list[Message]]:

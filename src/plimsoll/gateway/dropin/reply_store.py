@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from plimsoll.dialects import Reply
 from plimsoll.dialects.interfaces import WireMessage
-from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.upstream.headers import caller_of
 
@@ -38,18 +38,18 @@ class ReplyStore:
         self._most_bytes, self._weight = most_bytes, 0
         self._kept: OrderedDict[Key, KeptReply] = OrderedDict()
 
-    def expanded(self, inquiry: Inquiry) -> Inquiry:
+    def expanded(self, request: ClientRequest) -> ClientRequest:
         """The request with the whole conversation, where it continues a reply that is known."""
-        continued = inquiry.dialect.continues(inquiry.body)
+        continued = request.dialect.continues(request.body)
         if not continued:
-            return inquiry
-        before = list(self._before(_key(inquiry, continued)))
+            return request
+        before = list(self._before(_key(request, continued)))
         if not before or before[-1].before is not None:
-            return inquiry
+            return request
         earlier = [message for kept in reversed(before) for message in kept.messages]
-        body = inquiry.dialect.expanded(inquiry.body, earlier)
+        body = request.dialect.expanded(request.body, earlier)
         return replace(
-            inquiry,
+            request,
             body=body,
             raw=jsontext.write(body),
             analysis=None,
@@ -57,16 +57,16 @@ class ReplyStore:
             earlier=len(earlier),
         )
 
-    def keep(self, inquiry: Inquiry, reply: Reply) -> None:
+    def keep(self, request: ClientRequest, reply: Reply) -> None:
         """Keep a reply that the caller may continue."""
         if not reply.id:
             return
-        answer = inquiry.dialect.written([reply.message], inquiry.model)
-        added = (*inquiry.said[inquiry.earlier :], *answer)
-        before = _key(inquiry, inquiry.continues) if inquiry.continues else None
+        answer = request.dialect.written([reply.message], request.model)
+        added = (*request.said[request.earlier :], *answer)
+        before = _key(request, request.continues) if request.continues else None
         kept = KeptReply(before, added, len(jsontext.write(added)))
-        self._forget(_key(inquiry, reply.id))
-        self._kept[_key(inquiry, reply.id)] = kept
+        self._forget(_key(request, reply.id))
+        self._kept[_key(request, reply.id)] = kept
         self._weight += kept.weight
         while self._weight > self._most_bytes:
             self._forget(next(iter(self._kept)))
@@ -84,5 +84,5 @@ class ReplyStore:
             self._weight -= forgotten.weight
 
 
-def _key(inquiry: Inquiry, reply: str) -> Key:
-    return caller_of(inquiry.named), inquiry.dialect.name, reply
+def _key(request: ClientRequest, reply: str) -> Key:
+    return caller_of(request.named), request.dialect.name, reply

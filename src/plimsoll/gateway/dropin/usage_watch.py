@@ -21,7 +21,7 @@ class UsageWatch:
         self._dialect, self._sign = dialect, sign_of(dialect)
         self._rest = b""
         self._seen: dict[str, Any] = {}
-        self.is_final = False  # what was said is of the whole reply, not only of its beginning
+        self.is_final = False  # what was said is of the whole reply, not only of its rendered_prefix
 
     def feed(self, piece: bytes) -> None:
         """Look at more of the stream."""

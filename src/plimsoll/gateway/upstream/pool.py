@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from plimsoll.errors import ProviderError
 from plimsoll.gateway.upstream.connection import Connection, ConnectionBroken, Header
 from plimsoll.providers import Timeouts
+from plimsoll.providers.error_messages import Said, error_for
 from plimsoll.providers.printable import one_line
-from plimsoll.providers.sentences import Said, error_for
 from plimsoll.secrets import masked
 
 MOST_KEPT = 512  # per upstream

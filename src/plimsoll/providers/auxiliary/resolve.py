@@ -19,13 +19,13 @@ from plimsoll.context.settings import AuxiliaryCompressionSettings
 from plimsoll.errors import UserError
 from plimsoll.models import ModelCard
 from plimsoll.models.settings import ModelSettings
-from plimsoll.providers.auxiliary.traits import sibling_of, window_at
+from plimsoll.providers.auxiliary.model_facts import sibling_of, window_at
 from plimsoll.providers.catalogue import providers
 from plimsoll.providers.endpoint import Endpoint, model_at
 from plimsoll.providers.keys import find_key
 from plimsoll.providers.listing import served_models
 from plimsoll.providers.local.model import DEFAULT_CONTEXT, model_path
-from plimsoll.providers.resolve import Probe, Step, resolve
+from plimsoll.providers.resolve import Probe, ResolutionStep, resolve
 
 Role = Literal["configured", "auto", "main"]
 _SECTION = "auxiliary.compression"
@@ -56,7 +56,7 @@ class AuxiliaryResolution:
     """The models that are asked, in this order, and how they were found."""
 
     candidates: tuple[Candidate, ...]
-    explanation: tuple[Step, ...]
+    explanation: tuple[ResolutionStep, ...]
     main: Candidate | None = None  # the conversation's own model, where the summary may read its cache
     asked: str = "auto"  # what the settings ask for
 
@@ -81,7 +81,7 @@ async def resolve_auxiliary(
     probe: Probe = served_models,
 ) -> AuxiliaryResolution:
     """The models that write summaries; none where nothing is configured and no key is set."""
-    search = _Search(settings, main, environ, home, probe)
+    search = _SummaryModelSearch(settings, main, environ, home, probe)
     own = await search.main_candidate()
     first = await search.first(own)
     chain = [one for one in (first, own) if one is not None]
@@ -97,7 +97,7 @@ async def resolve_auxiliary(
     return AuxiliaryResolution(tuple(chain), tuple(search.steps), reads_cache, search.asked)
 
 
-class _Search:
+class _SummaryModelSearch:
     """One resolution under way."""
 
     def __init__(
@@ -110,7 +110,7 @@ class _Search:
     ) -> None:
         self.settings, self.main, self.environ = settings, main, environ
         self.home, self.probe = home, probe
-        self.steps: list[Step] = []
+        self.steps: list[ResolutionStep] = []
         self.main_is_named = bool(main.base_url or main.name or main.provider != "auto")
         self.has_key = any(find_key(facts, environ) for facts in providers().values())
         own_place = bool(settings.base_url) or settings.provider not in ("auto", "main")
@@ -124,10 +124,10 @@ class _Search:
         return settings.model or settings.base_url or settings.provider
 
     def passed(self, sentence: str) -> None:
-        self.steps.append(Step(False, sentence))
+        self.steps.append(ResolutionStep(False, sentence))
 
     def taken(self, reason: str) -> None:
-        self.steps.append(Step(True, reason))
+        self.steps.append(ResolutionStep(True, reason))
 
     def nobody(self) -> str:
         if self.is_named or self.main_is_named:

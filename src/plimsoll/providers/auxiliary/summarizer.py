@@ -31,8 +31,8 @@ from plimsoll.errors import (
 from plimsoll.messages import Message, text_of
 from plimsoll.models import ModelCard, estimate_messages_tokens_rough, estimate_tokens
 from plimsoll.providers.auxiliary.bridge import LoopThread
-from plimsoll.providers.auxiliary.desk import Arrived, Desk, Record
 from plimsoll.providers.auxiliary.resolve import Candidate
+from plimsoll.providers.auxiliary.summary_model import Arrived, Record, SummaryModel
 from plimsoll.providers.auxiliary.warm import Sent, sent
 from plimsoll.providers.auxiliary.watch import CURRENT, SummaryWatch
 from plimsoll.secrets import redact
@@ -67,16 +67,16 @@ class Auxiliary:
     ) -> None:
         """`main` is the conversation's own model, where its cache may be read. `options` are those of `Client`."""
         self.deadline, self.idle, self.resting, self.clock = deadline, idle, resting, clock
-        self.desks = tuple(Desk(one, home, clock, **options) for one in candidates)
-        same = (desk for desk in self.desks if main and desk.candidate.endpoint == main.endpoint)
-        self.main = next(same, None) or (Desk(main, home, clock, **options) if main else None)
+        self.models = tuple(SummaryModel(one, home, clock, **options) for one in candidates)
+        same = (model for model in self.models if main and model.candidate.endpoint == main.endpoint)
+        self.main = next(same, None) or (SummaryModel(main, home, clock, **options) if main else None)
         self._notes: dict[str, None] = {}
         self._sent: Sent | None = None
         self._loop = LoopThread(self._aclose)
         self.start = self._loop.start
 
     def __repr__(self) -> str:
-        return f"Auxiliary({', '.join(desk.title for desk in self.desks)})"
+        return f"Auxiliary({', '.join(model.title for model in self.models)})"
 
     def __enter__(self) -> Self:
         return self
@@ -98,14 +98,14 @@ class Auxiliary:
     @property
     def at_once(self) -> int:
         """How many summaries may be written side by side: a model on this machine has one processor."""
-        first = self.desks[0].candidate.endpoint if self.desks else None
+        first = self.models[0].candidate.endpoint if self.models else None
         return 1 if first and (first.embedded or first.provider in ("local", "ollama")) else _AT_ONCE
 
     def begin(self, record: Record = _unrecorded) -> "OneSummary":
         """A summarizer for one summary; its deadline starts now. `record` is told what its requests use."""
         now = self.clock()
-        awake = [desk for desk in self.desks if desk.rests_until <= now]
-        return OneSummary(self, awake or list(self.desks[:1]), now + self.deadline, bool(awake), record)
+        awake = [model for model in self.models if model.rests_until <= now]
+        return OneSummary(self, awake or list(self.models[:1]), now + self.deadline, bool(awake), record)
 
     def charging(self, record: Record) -> "ChargedWriter":
         """The same models as one conversation uses them: `record` is told what its requests use."""
@@ -123,14 +123,14 @@ class Auxiliary:
     ) -> tuple[Sent, SummaryChoice] | None:
         """The conversation as it was last sent and which way is cheaper; None where it is not what was sent."""
         last, main = self._sent, self.main
-        if last is None or main is None or not self.desks or main.rests_until > self.clock():
+        if last is None or main is None or not self.models or main.rests_until > self.clock():
             return None
         tokens = last.tokens(view)
         if tokens is None or tokens + 2 * max_tokens > main.window:
             return None
         choice = choose_summary(
             main.candidate.card,
-            self.desks[0].candidate.card,
+            self.models[0].candidate.card,
             cached_tokens=min(last.cached, tokens),
             fresh_tokens=max(0, tokens - last.cached),
             cold_tokens=excerpt_tokens,
@@ -140,22 +140,22 @@ class Auxiliary:
         )
         return last, choice
 
-    def failed(self, desk: Desk, error: Exception) -> str:
+    def failed(self, model: SummaryModel, error: Exception) -> str:
         """Note a failure; the sentence."""
         if isinstance(error, AuthenticationFailed | QuotaExhausted):
-            desk.rests_until = self.clock() + self.resting
+            model.rests_until = self.clock() + self.resting
         said = redact(str(error))
-        sentence = said if desk.candidate.endpoint.model in said else f"{desk.title}: {said}"
+        sentence = said if model.candidate.endpoint.model in said else f"{model.title}: {said}"
         self._notes[sentence] = None
         return sentence
 
     async def _aclose(self) -> None:
-        for desk in self._all_desks:
-            await desk.aclose()
+        for model in self._all_desks:
+            await model.aclose()
 
     @property
-    def _all_desks(self) -> set[Desk]:
-        return {*self.desks, *([self.main] if self.main else [])}
+    def _all_desks(self) -> set[SummaryModel]:
+        return {*self.models, *([self.main] if self.main else [])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +174,9 @@ class OneSummary:
     """One summary under way, in as many pieces as it takes."""
 
     def __init__(
-        self, service: Auxiliary, desks: list[Desk], ends: float, awake: bool, record: Record
+        self, service: Auxiliary, models: list[SummaryModel], ends: float, awake: bool, record: Record
     ) -> None:
-        self._service, self._desks, self._ends, self._awake = service, desks, ends, awake
+        self._service, self._desks, self._ends, self._awake = service, models, ends, awake
         self._record = record
         self._place = 0
         self._host = CURRENT.get()  # None where no turn waits for this summary
@@ -195,22 +195,22 @@ class OneSummary:
             self._host.check()
         failure = "there is no summary model"
         while self._place < len(self._desks):
-            desk = self._desks[self._place]
-            if self._place and not desk.fits(prompt, max_tokens):
+            model = self._desks[self._place]
+            if self._place and not model.fits(prompt, max_tokens):
                 # The engine sees the smaller window and cuts smaller pieces.
-                raise SummaryFailed(f"{desk.title} takes {desk.window:,} tokens at a time")
+                raise SummaryFailed(f"{model.title} takes {model.window:,} tokens at a time")
             try:
-                return self._answer(partial(desk.write, prompt, max_tokens, self._share(), self._record))
+                return self._answer(partial(model.write, prompt, max_tokens, self._share(), self._record))
             except SummaryLate as error:
-                failure = self._service.failed(desk, error)
+                failure = self._service.failed(model, error)
                 if self._host is not None:  # the turn goes on without a model, so no other one is asked
                     raise
                 error.pending.cancel()
             except ContextOverflow as error:
-                desk.learn(error, estimate_tokens(prompt), prompt)
+                model.learn(error, estimate_tokens(prompt), prompt)
                 raise SummaryFailed(str(error)) from error
             except (ProviderError, UserError, SummaryFailed) as error:
-                failure = self._service.failed(desk, error)
+                failure = self._service.failed(model, error)
             if self._place + 1 == len(self._desks):
                 break
             self._place += 1

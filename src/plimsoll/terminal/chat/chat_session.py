@@ -27,7 +27,7 @@ from plimsoll.assembly import (
 from plimsoll.config import Settings
 from plimsoll.errors import Conflict, PlimsollError, UserError
 from plimsoll.messages import Message, text_of, tool_calls
-from plimsoll.providers import Resolution, Step, fetch_model, resolve
+from plimsoll.providers import Resolution, ResolutionStep, fetch_model, resolve
 from plimsoll.providers.auxiliary import resolve_auxiliary
 from plimsoll.providers.local import can_serve, embedded_model, is_fetched
 from plimsoll.terminal.chat.screen import BAD, Screen
@@ -235,7 +235,7 @@ class ChatSession:
         except UserError as error:
             self.screen.note(f"note: this session last used {last}, which is not available now: {error}")
             return found
-        return Resolution(again.endpoint, (Step(True, f"This session last used {last}."),))
+        return Resolution(again.endpoint, (ResolutionStep(True, f"This session last used {last}."),))
 
     async def _fetch(self, resolution: Resolution) -> None:
         """Download the embedded model if it is used and missing."""

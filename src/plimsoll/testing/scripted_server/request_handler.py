@@ -31,7 +31,7 @@ _FILLER = "All work and no play makes a long answer. "
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ScriptedExchange:
     """A request that was received, and the provider that answers it."""
 
     captured: CapturedRequest
@@ -72,11 +72,11 @@ class ScriptedRequestHandler:
 
     def exchange(
         self, captured: CapturedRequest, provider: ScriptedProvider, connection: HttpConnection
-    ) -> Exchange:
+    ) -> ScriptedExchange:
         """A request with the id of its answer."""
-        return Exchange(captured, provider, connection, self.writer.next_id(provider.request_prefix))
+        return ScriptedExchange(captured, provider, connection, self.writer.next_id(provider.request_prefix))
 
-    async def serve(self, http: HttpRequest, exchange: Exchange) -> None:
+    async def serve(self, http: HttpRequest, exchange: ScriptedExchange) -> None:
         """Answer one request for an answer or for a count of tokens."""
         judged = self._judge(http, exchange)
         if isinstance(judged, Refusal):
@@ -86,7 +86,7 @@ class ScriptedRequestHandler:
         else:
             await self._answer(exchange, judged)
 
-    async def list_models(self, http: HttpRequest, exchange: Exchange) -> None:
+    async def list_models(self, http: HttpRequest, exchange: ScriptedExchange) -> None:
         """All models, or one of them."""
         provider = exchange.provider
         name = http.path.removeprefix(provider.dialect.models_path).strip("/")
@@ -98,7 +98,7 @@ class ScriptedRequestHandler:
             return
         await exchange.send_json(provider.model_body(name) if name else provider.models_body(self.models))
 
-    def _judge(self, http: HttpRequest, exchange: Exchange) -> CheckedRequest | Refusal:
+    def _judge(self, http: HttpRequest, exchange: ScriptedExchange) -> CheckedRequest | Refusal:
         provider, counts_only = exchange.provider, http.path == exchange.provider.dialect.count_path
         refusal = self._key_refusal(exchange)
         if refusal is not None:
@@ -121,7 +121,7 @@ class ScriptedRequestHandler:
         return self._checked_request(exchange, body, counts_only)
 
     def _checked_request(
-        self, exchange: Exchange, body: dict[str, Any], counts_only: bool
+        self, exchange: ScriptedExchange, body: dict[str, Any], counts_only: bool
     ) -> CheckedRequest | Refusal:
         captured, dialect = exchange.captured, exchange.provider.dialect
         try:
@@ -139,7 +139,7 @@ class ScriptedRequestHandler:
         )
         return next(exchange.provider.refusals(checked), None) or checked
 
-    async def _answer(self, exchange: Exchange, checked: CheckedRequest) -> None:
+    async def _answer(self, exchange: ScriptedExchange, checked: CheckedRequest) -> None:
         captured, connection = exchange.captured, exchange.connection
         try:
             item = self.script.next()
@@ -168,7 +168,7 @@ class ScriptedRequestHandler:
             connection, exchange.provider, checked.request, captured.reply, exchange.request_id, broken
         )
 
-    def _bill(self, exchange: Exchange, checked: CheckedRequest, item: Item) -> None:
+    def _bill(self, exchange: ScriptedExchange, checked: CheckedRequest, item: Item) -> None:
         assert not isinstance(item, Fault)
         captured, provider, request, card = (
             exchange.captured,
@@ -187,7 +187,7 @@ class ScriptedRequestHandler:
         captured.reply = replace(reply, usage=captured.usage)
         self.memory.remember(request, captured.reply)
 
-    def _key_refusal(self, exchange: Exchange) -> Refusal | None:
+    def _key_refusal(self, exchange: ScriptedExchange) -> Refusal | None:
         refusal = exchange.provider.header_refusal(exchange.captured.headers)
         if refusal is not None or self.api_key is None or exchange.key == self.api_key:
             return refusal

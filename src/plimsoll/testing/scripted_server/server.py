@@ -23,7 +23,7 @@ from plimsoll.testing.scripted_server.connection import BadHttp, HttpConnection,
 from plimsoll.testing.scripted_server.faults import fault
 from plimsoll.testing.scripted_server.openai_provider import OpenAiProvider
 from plimsoll.testing.scripted_server.provider import ScriptedProvider
-from plimsoll.testing.scripted_server.request_handler import Exchange, ScriptedRequestHandler
+from plimsoll.testing.scripted_server.request_handler import ScriptedExchange, ScriptedRequestHandler
 from plimsoll.testing.scripted_server.script import Computed, Item, Script, ScriptLike, checked
 
 _PATIENCE = 60.0  # seconds that `wait_until` and `stop` wait at most; only something that hangs takes so long
@@ -199,7 +199,7 @@ class ScriptedServer:
                 captured.is_done = True
                 self._changed.notify_all()
 
-    async def _route(self, http: HttpRequest, exchange: Exchange) -> None:
+    async def _route(self, http: HttpRequest, exchange: ScriptedExchange) -> None:
         dialect = exchange.provider.dialect
         is_asked = dialect.is_answer_path(http.path) or http.path == dialect.count_path
         if http.method == "POST" and is_asked:

@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class IndexEntry:
     """What is known of a conversation that ended with this hash."""
 
     hash: bytes
@@ -44,8 +44,8 @@ class Known:
     ratio: float = 1.0
 
 
-class ChainIndex:
-    """The index in one file; `await ChainIndex.open(path)`."""
+class ConversationIndex:
+    """The index in one file; `await ConversationIndex.open(path)`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,7 +53,7 @@ class ChainIndex:
         self._db: sqlite3.Connection | None = None
 
     @classmethod
-    async def open(cls, path: Path) -> "ChainIndex":
+    async def open(cls, path: Path) -> "ConversationIndex":
         """The index in this file, made where there is none."""
         index = cls(path)
         try:
@@ -68,11 +68,11 @@ class ChainIndex:
         await self._run(self._close)
         self._thread.shutdown()
 
-    async def find(self, chain: Sequence[bytes]) -> Known | None:
+    async def find(self, chain: Sequence[bytes]) -> IndexEntry | None:
         """The entry of the longest beginning that is known."""
         return await self._run(lambda: self._find(chain))
 
-    async def put(self, known: Known) -> None:
+    async def put(self, known: IndexEntry) -> None:
         """Remember where a conversation stands; the oldest entries go when there are too many."""
         await self._run(lambda: self._put(known))
 
@@ -106,7 +106,7 @@ class ChainIndex:
         if self._db is not None:
             self._db.close()
 
-    def _find(self, chain: Sequence[bytes]) -> Known | None:
+    def _find(self, chain: Sequence[bytes]) -> IndexEntry | None:
         for end in range(len(chain), 0, -_AT_ONCE):
             asked = list(chain[max(0, end - _AT_ONCE) : end])
             row = self._open_db.execute(
@@ -115,10 +115,10 @@ class ChainIndex:
                 asked,
             ).fetchone()
             if row:
-                return Known(*row)
+                return IndexEntry(*row)
         return None
 
-    def _put(self, known: Known) -> None:
+    def _put(self, known: IndexEntry) -> None:
         (number,) = self._open_db.execute("SELECT coalesce(max(number), 0) + 1 FROM chains").fetchone()
         self._open_db.execute(
             "INSERT OR REPLACE INTO chains VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -24,10 +24,10 @@ from plimsoll.dialects import ChatRequest, Delta, Failure, Reply, SseEvent, SseP
 from plimsoll.dialects.interfaces import ReplyDecoder
 from plimsoll.errors import BrokenReply, MalformedReply, ProviderError, ProviderTimeout
 from plimsoll.providers.endpoint import Endpoint
+from plimsoll.providers.error_messages import Said, error_for
 from plimsoll.providers.failures import classify
 from plimsoll.providers.printable import one_line
-from plimsoll.providers.sentences import Said, error_for
-from plimsoll.providers.substance import holds_something, is_substance
+from plimsoll.providers.reply_content import holds_something, is_substance
 from plimsoll.secrets import masked
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class Timeouts:
     whole_reply: float = 600.0  # of a reply that is not streamed
 
 
-class Wire:
+class Transport:
     """Asks an endpoint over one pool of connections. `ends`, where given, is a time of `clock`."""
 
     def __init__(

@@ -1,11 +1,18 @@
-"""Handles one request from its arrival to its last byte.
+"""Handles one request for an answer, from its arrival to its last byte.
 
-read ─► which upstream ─► room in the limits ─► what to send ─► ask ─┬─► reply ─► client ─► what was used
-                                                     ▲               └─► refused ─► client, in its dialect
-                                                     └── lighter, or a shorter answer ◄── overflow
+recognise ─► compact ─► write ─► send ─┬─► relay ─► client
+                          ▲            └─► refused ─► client, in its dialect
+                          └── compacted, or a shorter answer ◄── overflow
+
+recognise   recognition.py       which conversation it belongs to
+compact     compaction.py        the view that the model sees, where it is due
+write       request_writer.py    the bytes to send
+send        this file            one request upstream, rewritten where the upstream refuses its size (recovery.py)
+relay       relay.py             the reply to the client
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -26,15 +33,17 @@ from plimsoll.errors import (
     UserError,
 )
 from plimsoll.gateway.access.usage import told_as
-from plimsoll.gateway.dropin.inquiry import Inquiry
-from plimsoll.gateway.dropin.keeping import Keeper
-from plimsoll.gateway.dropin.lightening import Lightener, log
+from plimsoll.gateway.dropin.client_request import ClientRequest
+from plimsoll.gateway.dropin.compaction import ConversationCompactor
+from plimsoll.gateway.dropin.conversation_store import ConversationStore
 from plimsoll.gateway.dropin.metering import Meter, need_of
-from plimsoll.gateway.dropin.planning import Outgoing, Planner
+from plimsoll.gateway.dropin.recognition import Recognizer
 from plimsoll.gateway.dropin.recovery import Recovery
 from plimsoll.gateway.dropin.relay import relay
 from plimsoll.gateway.dropin.reply_store import ReplyStore
-from plimsoll.gateway.dropin.savings import opening_headers
+from plimsoll.gateway.dropin.request_writer import RequestWriter
+from plimsoll.gateway.dropin.response_headers import opening_headers
+from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.edge import jsontext
 from plimsoll.gateway.edge.answers import send_error, send_whole
@@ -48,14 +57,15 @@ from plimsoll.gateway.watch.facts import current_key, note_refusal, note_upstrea
 from plimsoll.providers import classify
 from plimsoll.secrets import masked
 
+log = logging.getLogger(__name__)
 _QUERY = "!$%&'()*+,-./:;=?@_~"  # what a query may have as it is (RFC 3986)
 _ERROR_BYTES = 1_000_000
-_MOST_ATTEMPTS = 4  # a shorter answer, a compaction and usage that is not asked for may each take one
+_MOST_ATTEMPTS = 4  # one each for a shorter answer, a compaction, and not asking for usage
 Reserve = Callable[[str | None, KeyUsage], AbstractAsyncContextManager[None]]
 _OVERFLOWS = frozenset({400, 413, 422})  # statuses under which an upstream may say that a prompt is too long
 
 
-class Desk:
+class RequestHandler:
     """Everything that requests share."""
 
     def __init__(
@@ -63,51 +73,60 @@ class Desk:
         settings: GatewaySettings,
         targets: Targets,
         pool: Pool,
-        planner: Planner,
-        keeper: Keeper,
-        lightener: Lightener,
+        recognizer: Recognizer,
+        compactor: ConversationCompactor,
+        writer: RequestWriter,
+        store: ConversationStore,
         windows: Windows,
         reserve: Reserve,
     ) -> None:
         self.settings, self.targets, self.pool = settings, targets, pool
-        self.planner, self.windows = planner, windows
-        self._keeper, self._lightener, self._reserve = keeper, lightener, reserve
-        self._recovery = Recovery(planner, windows)
+        self.recognizer, self.writer, self.windows = recognizer, writer, windows
+        self._compactor, self._store, self._reserve = compactor, store, reserve
+        self._recovery = Recovery(recognizer, compactor, writer, windows)
         self.replies = ReplyStore(settings.limits.conversation_bytes)
         self._beside: set[asyncio.Task[None]] = set()
 
-    async def serve(self, inquiry: Inquiry, send: Send) -> None:
+    async def serve(self, request: ClientRequest, send: Send) -> None:
         """Answer one request for an answer."""
         try:
-            inquiry = self.replies.expanded(inquiry)
-            target = await self.target(inquiry)
+            request = self.replies.expanded(request)
+            target = await self.target(request)
             send = masking(send, target.secrets)
-            async with self._room(inquiry, target):
-                await self._serve(inquiry, target, send)
+            async with self._room(request, target):
+                await self._serve(request, target, send)
         except ProviderError as error:
-            await send_error(send, inquiry.dialect, error.status or status_of(error), str(error))
+            await send_error(send, request.dialect, error.status or status_of(error), str(error))
         except UsageLimitReached as error:
             note_refusal(error.limit)
             code, headers = told_as(error)
-            await send_error(send, inquiry.dialect, 429, str(error), code=code, headers=headers)
+            await send_error(send, request.dialect, 429, str(error), code=code, headers=headers)
         except UserError as error:
-            await send_error(send, inquiry.dialect, 503, str(error))
+            await send_error(send, request.dialect, 503, str(error))
 
-    async def target(self, inquiry: Inquiry) -> Target:
+    def outgoing(self, request: ClientRequest, target: Target) -> UpstreamRequest:
+        """A request before anything is known of its conversation."""
+        model = request.model or target.endpoint.model
+        endpoint = target.endpoint_for(request.dialect, request.betas)
+        return UpstreamRequest(request, target, model, self.windows.facts(endpoint, model))
+
+    async def target(self, request: ClientRequest) -> Target:
         """The upstream of a client."""
-        return await self.targets.for_client(inquiry.dialect, bool(client_key(inquiry.named)))
+        return await self.targets.for_client(request.dialect, bool(client_key(request.named)))
 
-    def call(self, inquiry: Inquiry, target: Target, url: str, body: bytes, method: str = "POST") -> Call:
+    def call(
+        self, request: ClientRequest, target: Target, url: str, body: bytes, method: str = "POST"
+    ) -> Call:
         """A request to an upstream, with the client's headers and whichever key holds."""
-        same = inquiry.dialect is target.dialect
-        query = f"?{quote(inquiry.query, safe=_QUERY)}" if inquiry.query and same and "?" not in url else ""
+        same = request.dialect is target.dialect
+        query = f"?{quote(request.query, safe=_QUERY)}" if request.query and same and "?" not in url else ""
         return Call(
             method=method,
             url=url + query,
-            headers=sent_headers(target.endpoint, inquiry.headers, same),
+            headers=sent_headers(target.endpoint, request.headers, same),
             body=body,
             provider=target.endpoint.provider,
-            model=inquiry.model,
+            model=request.model,
             secrets=target.secrets,
         )
 
@@ -116,28 +135,33 @@ class Desk:
         await asyncio.gather(*self._beside, return_exceptions=True)
 
     @asynccontextmanager
-    async def _room(self, inquiry: Inquiry, target: Target) -> AsyncIterator[None]:
+    async def _room(self, request: ClientRequest, target: Target) -> AsyncIterator[None]:
         """Room for the request in the limits of whoever asks."""
         owner = current_key()
         if owner is None:
             yield
             return
-        model = inquiry.model or target.endpoint.model
-        endpoint = target.endpoint_for(inquiry.dialect, inquiry.betas)
-        facts, ratio = self.windows.facts(endpoint, model), self.windows.ratio(inquiry.owner, endpoint, model)
-        async with self._reserve(owner, need_of(inquiry, facts, ratio, self._lightener.has_writer)):
+        model = request.model or target.endpoint.model
+        endpoint = target.endpoint_for(request.dialect, request.betas)
+        facts, ratio = (
+            self.windows.facts(endpoint, model),
+            self.windows.ratio(request.owner, endpoint, model),
+        )
+        async with self._reserve(owner, need_of(request, facts, ratio, self._compactor.has_writer)):
             yield
 
-    async def _serve(self, inquiry: Inquiry, target: Target, send: Send) -> None:
-        out = await self.planner.plan(inquiry, target)
+    async def _serve(self, request: ClientRequest, target: Target, send: Send) -> None:
+        out = self.outgoing(request, target)
+        await self._recognise_and_compact(out)
+        await self.writer.write(out)
         meter = Meter(out, current_key() is not None)
         try:
-            answer, refused = await self._asked(out, meter)
+            answer, refused = await self._send(out, meter)
             try:
                 if refused is not None:
                     await self._refuse(send, out, answer, refused)
                     return
-                keep = partial(self.replies.keep, inquiry) if inquiry.dialect.keeps_replies else None
+                keep = partial(self.replies.keep, request) if request.dialect.keeps_replies else None
                 await relay(send, out, answer, self.settings.limits.reply_bytes, meter, keep)
             finally:
                 answer.close()
@@ -150,12 +174,33 @@ class Desk:
                 note_usage(used)
         self._after(out, meter.reported, used)
 
-    async def _asked(self, out: Outgoing, meter: Meter) -> tuple[Answer, bytes | None]:
-        """The answer, and its body where it is a refusal; one that can be cured is cured."""
+    async def _recognise_and_compact(self, out: UpstreamRequest) -> None:
+        """Find the conversation of a request, and compact it where that is due.
+
+        A token is at least one byte: a shorter request cannot reach any threshold and is not looked at.
+        """
+        request = out.client_request
+        if request.is_switched_off or len(request.raw) < out.facts.look_line:
+            return
+        async with self.recognizer.recognised(out) as conversation:
+            if conversation is None:
+                return
+            is_large = out.prompt_tokens(conversation) >= out.facts.look_line
+            if conversation.is_stored or not conversation.looked_up or is_large:
+                await self.recognizer.recall(conversation, out.model)
+            if not request.edits_itself:
+                tokens = out.prompt_tokens(conversation)
+                await self._compactor.compact_if_due(
+                    conversation, tokens, out.facts, out.frame.tokens, out.model
+                )
+            out.weigh(conversation)
+
+    async def _send(self, out: UpstreamRequest, meter: Meter) -> tuple[Answer, bytes | None]:
+        """The upstream's answer, and its body where it refuses; a refusal that can be prevented is sent again."""
         for attempt in range(1, _MOST_ATTEMPTS + 1):
-            url = out.target.url_for(out.model, out.inquiry.is_stream)
-            call = self.call(out.inquiry, out.target, url, out.body)
-            first_byte = None if out.inquiry.is_stream else self.settings.timeouts.whole_reply
+            url = out.target.url_for(out.model, out.client_request.is_stream)
+            call = self.call(out.client_request, out.target, url, out.body)
+            first_byte = None if out.client_request.is_stream else self.settings.timeouts.whole_reply
             note_upstream(
                 time.perf_counter(), call.provider, out.model, call.place.host, out.target.dialect.name
             )
@@ -174,15 +219,15 @@ class Desk:
             body = await answer.whole(_ERROR_BYTES)
             if attempt == _MOST_ATTEMPTS or answer.status not in _OVERFLOWS:
                 break
-            if self.planner.stop_asking_for_usage(out, body):
+            if self.writer.stop_asking_for_usage(out, body):
                 continue
-            if not await self._recovery.cure(out, self._classified(out, answer, body)):
+            if not await self._recovery.recover(out, self._classified(out, answer, body)):
                 break
         return answer, body
 
-    async def _refuse(self, send: Send, out: Outgoing, answer: Answer, body: bytes) -> None:
+    async def _refuse(self, send: Send, out: UpstreamRequest, answer: Answer, body: bytes) -> None:
         """An upstream's refusal: its own words in its own dialect, the same said in the other."""
-        dialect, headers = out.inquiry.dialect, returned_headers(answer.headers)
+        dialect, headers = out.client_request.dialect, returned_headers(answer.headers)
         if out.is_translated:
             error = self._classified(out, answer, body)
             keep = [(name, value) for name, value in headers if name in (b"retry-after", b"request-id")]
@@ -193,7 +238,7 @@ class Desk:
             body = without_keys(body, out.target.secrets)
         await send_whole(send, answer.status, [*headers, *opening_headers(out)], body)
 
-    def _classified(self, out: Outgoing, answer: Answer, body: bytes) -> ProviderError:
+    def _classified(self, out: UpstreamRequest, answer: Answer, body: bytes) -> ProviderError:
         return classify(
             answer.status,
             body,
@@ -205,29 +250,31 @@ class Desk:
             dialect=out.target.dialect,
         )
 
-    def _after(self, out: Outgoing, usage: Usage | None, used: UsageRecord | None) -> None:
+    def _after(self, out: UpstreamRequest, usage: Usage | None, used: UsageRecord | None) -> None:
         """Learn from a reply, beside whatever comes next."""
-        thread = out.thread
-        if thread is None:
+        conversation = out.conversation
+        if conversation is None:
             return
         if out.memory is not None:
-            thread.memory = out.memory
+            conversation.remember_cache(out.memory)
         if usage is not None and usage.prompt_tokens:
-            thread.anchor = thread.anchor.observe(usage.prompt_tokens, out.estimated)
-            self.windows.note_ratio(out.inquiry.owner, out.endpoint, out.model, thread.anchor.ratio)
-        if not out.inquiry.edits_itself and self._lightener.is_enabled:
-            tokens = thread.anchor.predict(out.estimated)
-            sent = thread.sequence_at(len(out.inquiry.said)) - len(thread.lead)
-            self._lightener.asked(thread, tokens, out.facts, sent, out.written)
-            self._lightener.prepare(thread, tokens, out.facts)
-        if usage is not None and used is not None and thread.journal is not None:
+            conversation.observe(usage.prompt_tokens, out.estimated)
+            self.windows.note_ratio(
+                out.client_request.owner, out.endpoint, out.model, conversation.anchor.ratio
+            )
+        if not out.client_request.edits_itself and self._compactor.is_enabled:
+            tokens = conversation.anchor.predict(out.estimated)
+            sent = conversation.sequence_at(len(out.client_request.said)) - len(conversation.lead)
+            self._compactor.asked(conversation, tokens, out.facts, sent, out.written)
+            self._compactor.prepare(conversation, tokens, out.facts)
+        if usage is not None and used is not None and conversation.journal is not None:
             self._run_beside(self._note(out, used))
 
-    async def _note(self, out: Outgoing, record: UsageRecord) -> None:
-        assert out.thread is not None
-        async with out.thread.lock:
+    async def _note(self, out: UpstreamRequest, record: UsageRecord) -> None:
+        assert out.conversation is not None
+        async with out.conversation.lock:
             try:
-                await self._keeper.used(out.thread, record)
+                await self._store.used(out.conversation, record)
             except Conflict as error:
                 # Another process has the next request already; what is missing is stored with it.
                 log.debug("a request was noted by another process: %s", error)

@@ -44,7 +44,7 @@ class Analysis:
 
 
 @dataclass(frozen=True)
-class Inquiry:
+class ClientRequest:
     """One request of a client."""
 
     dialect: Dialect
@@ -101,7 +101,7 @@ class Inquiry:
 
     @property
     def edits_itself(self) -> bool:
-        """Whether the client has asked its provider to make the history lighter."""
+        """Whether the client has asked its provider to make the history compacted."""
         return self.dialect.edits_history(self.body)
 
     @cached_property

@@ -13,7 +13,7 @@ The last three are known when the reply has ended: a stream has them in a commen
 import json
 
 from plimsoll.dialects import Usage
-from plimsoll.gateway.dropin.planning import Outgoing
+from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.upstream.connection import Header
 from plimsoll.models import ModelCard
 
@@ -23,21 +23,21 @@ _MOST_NAMED = (
 )
 
 
-def opening_headers(out: Outgoing) -> list[Header]:
+def opening_headers(out: UpstreamRequest) -> list[Header]:
     """What is known when a reply begins."""
     told = {
         "tokens-before": str(out.tokens_before),
         "tokens-after": str(out.tokens_after),
-        "view": "compacted" if out.sight is not None else "log",
+        "view": "compacted" if out.compacted_view is not None else "log",
     }
-    if out.thread is not None and out.thread.stored_name:
-        told["session"] = out.thread.stored_name
+    if out.conversation is not None and out.conversation.stored_name:
+        told["session"] = out.conversation.stored_name
     if out.dropped:
         told["dropped"] = ", ".join(out.dropped[:_MOST_NAMED])
     return [((_PREFIX + name).encode(), value.encode()) for name, value in told.items()]
 
 
-def closing_numbers(out: Outgoing, usage: Usage | None) -> dict[str, float]:
+def closing_numbers(out: UpstreamRequest, usage: Usage | None) -> dict[str, float]:
     """What is known when it has ended."""
     if usage is None:
         return {}
@@ -49,7 +49,7 @@ def closing_numbers(out: Outgoing, usage: Usage | None) -> dict[str, float]:
     return numbers if money is None else {**numbers, "saved-usd": round(money, 6)}
 
 
-def whole_headers(out: Outgoing, usage: Usage | None) -> list[Header]:
+def whole_headers(out: UpstreamRequest, usage: Usage | None) -> list[Header]:
     """All headers of a reply that came whole."""
     if usage is not None:
         spared = out.tokens_before - out.tokens_after
@@ -62,7 +62,7 @@ def whole_headers(out: Outgoing, usage: Usage | None) -> list[Header]:
     ]
 
 
-def closing_comment(out: Outgoing, usage: Usage | None) -> bytes:
+def closing_comment(out: UpstreamRequest, usage: Usage | None) -> bytes:
     """The same for a stream, as a comment that clients skip."""
     numbers = closing_numbers(out, usage)
     if usage is not None:
@@ -70,7 +70,7 @@ def closing_comment(out: Outgoing, usage: Usage | None) -> bytes:
     return f": plimsoll {json.dumps(numbers, separators=(',', ':'))}\n\n".encode() if numbers else b""
 
 
-def saved(out: Outgoing, usage: Usage) -> float | None:
+def saved(out: UpstreamRequest, usage: Usage) -> float | None:
     """USD that the input cost less than the whole history without a cache; None where prices are unknown."""
     card = out.facts.card
     prices = card.prices_for(out.tokens_before)

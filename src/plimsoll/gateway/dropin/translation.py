@@ -7,18 +7,20 @@ from typing import Any
 
 from plimsoll.dialects import ChatRequest, Dialect
 from plimsoll.errors import InvalidConversation
-from plimsoll.gateway.dropin.inquiry import Inquiry
+from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.edge.body import Refused
 from plimsoll.models import ModelCard
 
 
-def read_foreign(inquiry: Inquiry, target: Dialect) -> tuple[ChatRequest, tuple[str, ...]]:
+def read_foreign(client_request: ClientRequest, target: Dialect) -> tuple[ChatRequest, tuple[str, ...]]:
     """The canonical request, and what of it is dropped; `Refused` where it cannot be translated."""
-    findings = inquiry.dialect.untranslatable(inquiry.body)
+    findings = client_request.dialect.untranslatable(client_request.body)
     if findings.refused:
-        raise _refusal(inquiry.dialect, target, ", ".join(findings.refused))
+        raise _refusal(client_request.dialect, target, ", ".join(findings.refused))
     try:
-        return inquiry.dialect.decode_request(inquiry.body, inquiry.path), tuple(findings.dropped)
+        return client_request.dialect.decode_request(client_request.body, client_request.path), tuple(
+            findings.dropped
+        )
     except InvalidConversation as error:
         raise Refused(400, "invalid_request_error", str(error)) from None
 

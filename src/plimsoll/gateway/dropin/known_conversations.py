@@ -1,7 +1,7 @@
 """The conversations that are known now, found by their hashes, the least used one forgotten first.
 
     h41 ─┐
-    h42 ─┼─► Thread        a request's hashes are looked up from the newest to the oldest: the first that
+    h42 ─┼─► ClientConversation        a request's hashes are looked up from the newest to the oldest: the first that
     h43 ─┘                 is known says which conversation it is, and how much of it is new
 
 Bounded by their number and by what they weigh. A forgotten one is found again in the archive.
@@ -10,17 +10,17 @@ Bounded by their number and by what they weigh. A forgotten one is found again i
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
-from plimsoll.gateway.dropin.thread import Thread
+from plimsoll.gateway.dropin.client_conversation import ClientConversation
 
 
-class Threads:
+class KnownConversations:
     """What one process remembers."""
 
-    def __init__(self, most: int, most_bytes: int, forgotten: Callable[[Thread], None]) -> None:
+    def __init__(self, most: int, most_bytes: int, forgotten: Callable[[ClientConversation], None]) -> None:
         self._most, self._most_bytes = most, most_bytes
         self._forgotten = forgotten
-        self._by_hash: dict[bytes, Thread] = {}
-        self._used: OrderedDict[int, Thread] = OrderedDict()
+        self._by_hash: dict[bytes, ClientConversation] = {}
+        self._used: OrderedDict[int, ClientConversation] = OrderedDict()
         self._weight = 0
 
     def __len__(self) -> int:
@@ -31,39 +31,39 @@ class Threads:
         """Bytes that all of them keep, about."""
         return self._weight
 
-    def find(self, chain: Sequence[bytes]) -> tuple[Thread, int] | None:
+    def find(self, chain: Sequence[bytes]) -> tuple[ClientConversation, int] | None:
         """The conversation that shares most of its beginning with this chain, and how much."""
         for place in range(len(chain), 0, -1):
-            thread = self._by_hash.get(chain[place - 1])
-            if thread is not None:
-                return thread, place
+            conversation = self._by_hash.get(chain[place - 1])
+            if conversation is not None:
+                return conversation, place
         return None
 
-    def keep(self, thread: Thread, weight: int) -> None:
+    def keep(self, conversation: ClientConversation, weight: int) -> None:
         """Remember a conversation as it stands now; it was used last."""
-        key = id(thread)
+        key = id(conversation)
         known = self._used.pop(key, None)
-        self._weight += weight - (thread.weight if known is not None else 0)
-        thread.weight = weight
-        self._used[key] = thread
-        for digest in thread.chain:
-            self._by_hash.setdefault(digest, thread)
-        if thread.chain:
+        self._weight += weight - (conversation.weight if known is not None else 0)
+        conversation.set_weight(weight)
+        self._used[key] = conversation
+        for digest in conversation.chain:
+            self._by_hash.setdefault(digest, conversation)
+        if conversation.chain:
             # Of several that end alike, the one that was used last goes on.
-            self._by_hash[thread.chain[-1]] = thread
+            self._by_hash[conversation.chain[-1]] = conversation
         while self._used and (len(self._used) > self._most or self._weight > self._most_bytes):
             if next(iter(self._used)) == key and len(self._used) == 1:
                 break
             self._forget(next(iter(self._used)))
 
-    def all(self) -> list[Thread]:
+    def all(self) -> list[ClientConversation]:
         """Every conversation, the one used last at the end."""
         return list(self._used.values())
 
     def _forget(self, key: int) -> None:
-        thread = self._used.pop(key)
-        self._weight -= thread.weight
-        for digest in thread.chain:
-            if self._by_hash.get(digest) is thread:
+        conversation = self._used.pop(key)
+        self._weight -= conversation.weight
+        for digest in conversation.chain:
+            if self._by_hash.get(digest) is conversation:
                 del self._by_hash[digest]
-        self._forgotten(thread)
+        self._forgotten(conversation)

@@ -26,8 +26,8 @@ from plimsoll.errors import BadRequest, ContextOverflow, SummaryFailed
 from plimsoll.messages import text_of, tool_calls
 from plimsoll.models import ModelCard, estimate_tokens
 from plimsoll.providers.auxiliary.grammar import summary_grammar
+from plimsoll.providers.auxiliary.model_facts import thinks
 from plimsoll.providers.auxiliary.resolve import Candidate
-from plimsoll.providers.auxiliary.traits import thinks
 from plimsoll.providers.client import Client
 from plimsoll.providers.connect import connect
 from plimsoll.providers.spending import estimated_prompt, used_so_far
@@ -39,7 +39,7 @@ TEMPERATURE = 0.2
 _SPECIAL = ("temperature", "reasoning_effort", "reasoning effort", "grammar")
 
 
-class Desk:
+class SummaryModel:
     """Asks one candidate. Its coroutines run on one loop."""
 
     def __init__(self, candidate: Candidate, home: Path, clock: Callable[[], float], **options: Any) -> None:

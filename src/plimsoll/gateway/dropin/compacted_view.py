@@ -1,12 +1,12 @@
 """What the model sees of a conversation after a compaction, in the words of the client's wire.
 
     archive    1' 2 3 [node: 4–8] 9 │ 10 11 …         items of the view, each knowing its place in the log
-    sight      0 · 1 · {summary} · 5 │ 6 7 …          places in the client's list, or messages of our own
+    view       0 · 1 · {summary} · 5 │ 6 7 …          places in the client's list, or messages of our own
 
 A view serves a request only where everything that the request asks for stands in it word for word, at its end: a
 client that goes back to an earlier message would otherwise be answered about the summary.
 
-    sight      0 · 1 · {summary of 2–5} │        6 7 8
+    view       0 · 1 · {summary of 2–5} │        6 7 8
     request    0   1   2  3  4  5                         its newest message is inside the summary: another view
 
 The client's model has no tool to fetch what was shortened, so what is sent names no handles; the stored view does.
@@ -30,7 +30,7 @@ Segment = int | dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class CompactedView:
     """A view that differs from the log. Everything behind `wire` and `through` follows as it was said."""
 
     number: int  # of the view in the archive
@@ -60,7 +60,7 @@ class Sight:
         is_whole = request is None or request >= self.through or request in self.whole
         return self.through <= asked and is_whole
 
-    def shared_up_to(self, last: int) -> "Sight":
+    def shared_up_to(self, last: int) -> "CompactedView":
         """The same for a log of which only the first `last` messages are the ones that it was made for."""
         return self if self.made_at <= last else replace(self, made_at=0)
 
@@ -71,7 +71,7 @@ class Sight:
         return dialect.settled(whole, len(opening))
 
 
-def make_sight(
+def make_compacted_view(
     items: Sequence[ViewItem],
     ends: Sequence[int],
     lead: int,
@@ -81,8 +81,8 @@ def make_sight(
     dialect: Dialect,
     model: str,
     made_at: int = 0,
-) -> Sight:
-    """The sight of these items; `ends` are the canonical messages up to each wire message, `last` is their number.
+) -> CompactedView:
+    """The view of these items; `ends` are the canonical messages up to each wire message, `last` is their number.
 
     `lead` is how many messages at the start of the log are the system prompt, `made_at` how many messages behind
     them the log had when the view was made.
@@ -90,13 +90,13 @@ def make_sight(
     spoken = [item for item in items if item.node or item.sequence > lead]
     segments = list(_segments(spoken, ends, lead, dialect, model))
     wire = bisect_right(ends, last)
-    # What follows unchanged at the end belongs to the sight by itself, so that a fork there keeps it.
+    # What follows unchanged at the end belongs to the view by itself, so that a fork there keeps it.
     while segments and segments[-1] == wire - 1:
         segments.pop()
         wire -= 1
     through = ends[wire - 1] if wire else 0
     kept = spoken[: len(spoken) - (last - through)]
-    return Sight(
+    return CompactedView(
         number=number,
         lead=tuple(item.message for item in items if not item.node and item.sequence <= lead),
         messages=tuple(as_stored(kept)),

@@ -1,0 +1,241 @@
+"""One conversation that a client keeps, as far as the gateway must know it.
+
+    chain            h1  h2  h3  h4             one hash for each message of the client's list
+    ends             1   2   4   5              canonical messages up to each: the third holds two
+    log              m1  m2  m3 m4  m5          canonical, as the client sent them
+    compacted_view   what the model sees of it, where that differs
+
+The conversation owns this state: others read it, and change it only through its methods. All of it can be made again
+from the next request and the archive.
+"""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.agent import Compactor, SharedPreparations
+from plimsoll.archive import CompactionEvent, Owner
+from plimsoll.caching import CacheMemory
+from plimsoll.context.markers import as_said
+from plimsoll.dialects import Dialect
+from plimsoll.dialects.interfaces import Rendered
+from plimsoll.gateway.dropin.client_request import Analysis
+from plimsoll.gateway.dropin.compacted_view import CompactedView, unanswered_from
+from plimsoll.gateway.dropin.rendering import RenderedPrefix, rendered_prefix_of
+from plimsoll.messages import Message
+from plimsoll.models import UsageAnchor, estimate_message_tokens
+from plimsoll.sessions import ArchiveJournal
+
+
+@dataclass(slots=True, eq=False)
+class ClientConversation:
+    """A conversation; one compaction of it at a time."""
+
+    dialect: Dialect
+    lead: tuple[Message, ...]  # the system prompt as it was first sent
+    owner: Owner  # who asks; nobody else finds it
+    chain: list[bytes] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    log: list[Message] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)  # of each message of the log, estimated
+    compacted_view: CompactedView | None = None
+    anchor: UsageAnchor = field(default_factory=UsageAnchor)
+    tools: int = 0  # estimated tokens of the tool schemas that come with it
+    memory: CacheMemory | None = None
+    rendered_prefix: RenderedPrefix | None = None  # of its requests, as the last one was rendered
+    compactor: Compactor | None = None
+    # Summaries that its branches share.
+    branches: SharedPreparations = field(default_factory=SharedPreparations)
+    journal: ArchiveJournal | None = None  # where it is stored
+    parent: tuple[str, int] | None = None  # the stored session and message at which it left it
+    past: Sequence[CompactionEvent] = ()  # compactions in the archive that the compactor does not know yet
+    looked_up: bool = False  # whether the archive was asked about it
+    counted: int = 0  # messages of the log whose requests `policy: cost` has reckoned with
+    weight: int = 0  # bytes that it keeps in memory, about
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    # Guards `rendered_prefix`: large requests are written in threads.
+    rendering: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the archive holds it, or what it left."""
+        return self.journal is not None or self.parent is not None
+
+    @property
+    def stored_name(self) -> str:
+        """The session of the archive that holds it, or from which it branched off; empty where none does."""
+        if self.journal is not None:
+            return self.journal.session
+        return self.parent[0] if self.parent else ""
+
+    def extend(
+        self, said: Sequence[dict[str, Any]], chain: Sequence[bytes], analysis: Analysis | None = None
+    ) -> None:
+        """Add the messages after those that are known; `analysis` has them in canonical form already.
+
+        A view that does not serve all of them is dropped.
+        """
+        for index in range(len(self.chain), len(said)):
+            if analysis is None:
+                canonical = [as_said(message) for message in self.dialect.canonical(said, index)]
+                tokens = [estimate_message_tokens(message) for message in canonical]
+            else:
+                canonical, tokens = analysis.canonical[index], analysis.tokens[index]
+            self.log += canonical
+            self.tokens += tokens
+            self.ends.append(len(self.log))
+            self.chain.append(chain[index])
+        if self.compacted_view is not None and not self.compacted_view.serves(self.log):
+            self.compacted_view = None
+
+    def set_lead(self, lead: Sequence[Message]) -> None:
+        """The stored log begins with this system prompt."""
+        self.lead = tuple(lead)
+
+    def set_tools(self, tokens: int) -> None:
+        """The newest request brought tool schemas of so many tokens."""
+        self.tools = tokens
+
+    def show(self, view: CompactedView | None) -> None:
+        """From now on the model sees this view; None: the log."""
+        self.compacted_view = view
+
+    def store_in(self, journal: ArchiveJournal) -> None:
+        """The archive holds the conversation here."""
+        self.journal, self.parent = journal, None
+
+    def leave_session(self, session: str, at: int) -> None:
+        """The conversation goes its own way after this message of a stored session."""
+        self.journal, self.parent = None, (session, at)
+
+    def forget_session(self) -> None:
+        """The session was deleted, or another process went on with it."""
+        self.journal = None
+
+    def forget_parent(self) -> None:
+        """The session that it left was deleted."""
+        self.parent = None
+
+    def mark_looked_up(self) -> None:
+        """The archive was asked about it."""
+        self.looked_up = True
+
+    def learn_past(self, events: Sequence[CompactionEvent]) -> None:
+        """Compactions that the archive knows of."""
+        self.past = events
+
+    def take_past(self) -> Sequence[CompactionEvent]:
+        """These, once."""
+        past, self.past = self.past, ()
+        return past
+
+    def observe(self, reported: int, estimated: int) -> None:
+        """The upstream counted so many tokens where the estimate was this."""
+        self.anchor = self.anchor.observe(reported, estimated)
+
+    def anchor_to(self, anchor: UsageAnchor) -> None:
+        """What another process learned about its size."""
+        self.anchor = anchor
+
+    def remember_cache(self, memory: CacheMemory) -> None:
+        """The provider's cache holds this."""
+        self.memory = memory
+
+    def count_requests(self, messages: int) -> None:
+        """The requests up to this message of the log count for `policy: cost`."""
+        self.counted = max(self.counted, messages)
+
+    def use(self, compactor: Compactor) -> None:
+        """The compactor of this conversation."""
+        self.compactor = compactor
+
+    def set_weight(self, weight: int) -> None:
+        """It keeps so many bytes in memory."""
+        self.weight = weight
+
+    def rendered(
+        self,
+        body: dict[str, Any],
+        lead: Sequence[Message],
+        key: bytes,
+        view: CompactedView | None,
+        wire: int,
+    ) -> Rendered:
+        """A request with the first `wire` messages of the client, in cache blocks; only what is new is rendered.
+
+        `key` identifies its system prompt and tools.
+        """
+        with self.rendering:
+            known = self.rendered_prefix
+            if known is None or known.key != key or known.view is not view:
+                known = self.rendered_prefix = rendered_prefix_of(self.dialect, body, lead, key, view)
+            return known.rendered(self.log, self.ends, wire)
+
+    def view(self) -> list[Message]:
+        """What the model sees, in canonical form; the same objects each time."""
+        if self.compacted_view is None:
+            return [*self.lead, *self.log]
+        return [
+            *self.compacted_view.lead,
+            *self.compacted_view.messages,
+            *self.log[self.compacted_view.through :],
+        ]
+
+    def overhead(self) -> int:
+        """What the upstream counts besides the messages: tool schemas, and what it adds itself."""
+        return self.anchor.predict(self.tools)
+
+    def view_tokens(self) -> int:
+        """The estimate of what the model sees, without the system prompt."""
+        if self.compacted_view is None:
+            return sum(self.tokens)
+        return self.compacted_view.tokens + sum(self.tokens[self.compacted_view.through :])
+
+    def sequence_at(self, wire: int) -> int:
+        """The number in a stored log of the last message up to a place in the client's list."""
+        return len(self.lead) + (self.ends[wire - 1] if wire else 0)
+
+    def settled(self) -> int:
+        """How many messages of the log its client sends again as they are: all before those that wait for an answer.
+
+        The whole log if nothing comes before them, or if no message of the client's list ends there.
+        """
+        place = unanswered_from(self.log, len(self.log))
+        return place if place in self.ends else len(self.log)
+
+    def fork(self, wire: int) -> "ClientConversation":
+        """A conversation that shares the first messages with this one and goes its own way.
+
+        It goes on in the same session if nothing is stored beyond those messages. Its view may not serve it before
+        `extend` has looked.
+        """
+        shared = self.ends[wire - 1] if wire else 0
+        at, parent, journal = self.sequence_at(wire), self.parent, self.journal
+        if journal is not None and journal.last <= at:
+            journal = ArchiveJournal(journal.archive, journal.session, journal.holder, journal.last)
+        elif journal is not None:
+            parent = (journal.session, at)
+            journal = None
+        elif parent is not None:
+            parent = (parent[0], min(at, parent[1]))
+        return ClientConversation(
+            dialect=self.dialect,
+            lead=self.lead,
+            owner=self.owner,
+            chain=self.chain[:wire],
+            ends=self.ends[:wire],
+            log=self.log[:shared],
+            tokens=self.tokens[:shared],
+            compacted_view=self.compacted_view.shared_up_to(shared)
+            if self.compacted_view and self.compacted_view.through <= shared
+            else None,
+            anchor=self.anchor,
+            tools=self.tools,
+            rendered_prefix=self.rendered_prefix.fork() if self.rendered_prefix else None,
+            journal=journal,
+            parent=parent,
+            branches=self.branches,
+            looked_up=self.looked_up,
+        )

@@ -1,0 +1,319 @@
+"""Conversations in the archive: stored when they are first compacted, found again by any process.
+
+    compact ─► store what the client sent ─► index ─► commit the view ─► upstream ─► the client's answer
+    a later request, another process ─► index ─► archive ─► the same view
+
+The index is written before the view, and both before the request is sent. A process that is killed at any moment
+leaves no view that nobody finds, so everything that a client has an answer to is found again.
+
+The log is what the client sends again, the view is by reference. The messages that wait for an answer are stored with
+the request that brings the answer back, because many clients change them until then.
+
+    turn 1   u1 a1 u2+files                stored: u1 a1
+    turn 2   u1 a1 u2 a2 u3+files          stored: u1 a1 u2 a2, in the same session
+
+A conversation is a session of its own only where another continuation of its past is stored. It shares that past
+without copying it.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import islice, takewhile
+
+from plimsoll.archive import Archive, CompactionEvent, Owner, UsageRecord, ViewItem, title_of
+from plimsoll.errors import Conflict, UnknownSession
+from plimsoll.gateway.dropin.client_conversation import ClientConversation
+from plimsoll.gateway.dropin.compacted_view import CompactedView, make_compacted_view
+from plimsoll.gateway.dropin.conversation_index import ConversationIndex, IndexEntry
+from plimsoll.messages import Message
+from plimsoll.models import UsageAnchor
+from plimsoll.sessions import ArchiveJournal
+from plimsoll.sessions.pins import with_pins
+
+
+class ConversationStore:
+    """Stores conversations and finds them again. `holder` names this process in leases.
+
+    Each conversation is read and written in the archive of its own owner.
+    """
+
+    def __init__(self, archive_of: Callable[[Owner], Archive], index: ConversationIndex, holder: str) -> None:
+        self._archive_of, self._index, self._holder = archive_of, index, holder
+
+    async def recall(self, conversation: ClientConversation, model: str) -> None:
+        """Bring a conversation up to what the archive knows of it, whoever wrote that."""
+        conversation.mark_looked_up()
+        known = await self._index.find(conversation.chain)
+        journal = conversation.journal
+        if journal is not None:
+            if (
+                known is None
+                or known.session == journal.session
+                or known.wire <= _stored(conversation, journal.last)
+            ):
+                await self._refresh(conversation, journal, model)
+                return
+            conversation.forget_session()  # another process went on with it in a session of its own
+        if known is not None and known.lead == len(conversation.lead):
+            await self._adopt(conversation, known, model)
+        elif conversation.parent is not None:
+            await self._look_back(conversation, conversation.parent, model)
+
+    async def commit(
+        self,
+        conversation: ClientConversation,
+        compacted: Sequence[Message],
+        event: CompactionEvent,
+        model: str,
+    ) -> None:
+        """Store a compaction of a conversation, and let it see that.
+
+        Branches share a session as long as nothing tells them apart. If another one has compacted it meanwhile, its
+        compaction holds; if it has gone on, this one becomes a session of its own.
+        """
+        made, seen = _Compaction(conversation, compacted, event), _number(conversation.compacted_view)
+        try:
+            await self._commit(conversation, made, model)
+        except Conflict:
+            journal = conversation.journal
+            if journal is None:
+                raise
+            await self._refresh(conversation, journal, model)
+            if _number(conversation.compacted_view) > seen:
+                return
+            if _number(conversation.compacted_view) < seen or not conversation.is_stored:
+                raise  # a person has taken a compaction back, or deleted the session
+            if (
+                conversation.journal is not None
+                and (await journal.archive.session(journal.session)).view != seen
+            ):
+                conversation.leave_session(journal.session, journal.last)
+            await self._commit(conversation, made, model)
+
+    async def store(self, conversation: ClientConversation, model: str) -> ArchiveJournal:
+        """The conversation in the archive, as far as its client sends it again."""
+        # What the client sends from here on is stored with its own request.
+        known = [*conversation.lead, *conversation.log[: conversation.settled()]]
+        journal = conversation.journal or await self._begun(conversation, model, "")
+        await self._add(conversation, journal, known)
+        return journal
+
+    async def used(self, conversation: ClientConversation, usage: UsageRecord) -> None:
+        """Note what a request of a stored conversation used, and where it stands now."""
+        if conversation.journal is None:
+            return
+        await conversation.journal.used(usage)
+        await self.store(conversation, usage.model)
+        await self.note(conversation)
+
+    async def summarised(self, conversation: ClientConversation) -> None:
+        """Store what summaries of a stored conversation used and the archive does not have yet."""
+        if conversation.journal is not None and conversation.compactor is not None:
+            await conversation.compactor.account.store(conversation.journal.used)
+
+    async def note(self, conversation: ClientConversation) -> None:
+        """Make the conversation findable for every process, as far as it is stored.
+
+        The client's next request may have extended it since. An entry for messages that are not stored yet would
+        lead another process to a log that is too short for it.
+        """
+        journal, anchor = conversation.journal, conversation.anchor
+        wire = _stored(conversation, journal.last) if journal else 0
+        if journal is None or not wire:
+            return
+        await self._index.put(
+            IndexEntry(
+                hash=conversation.chain[wire - 1],
+                session=journal.session,
+                wire=wire,
+                lead=len(conversation.lead),
+                reported=anchor.reported or 0,
+                estimated=anchor.estimated,
+                ratio=anchor.ratio,
+            )
+        )
+
+    async def close(self) -> None:
+        """Let go of the index; the archive belongs to whoever opened it."""
+        await self._index.close()
+
+    async def _commit(self, conversation: ClientConversation, made: "_Compaction", model: str) -> None:
+        """Store, then index, then change the view: in this order, nothing is lost when the process is killed."""
+        journal = conversation.journal or await self._begun(conversation, model, made.event.engine)
+        waiting = made.waiting(journal.last)
+        await self._add(conversation, journal, made.known[: len(made.known) - waiting])
+        await self.note(conversation)
+        before, compacted = (one[: len(one) - waiting] for one in (made.before, made.compacted))
+        await journal.compacted(before, await self._with_pins(journal, before, compacted), made.event)
+        # The client's next request may have extended the conversation meanwhile; the view ends before it.
+        conversation.show(
+            await self._compacted_view(
+                conversation, journal.session, _stored(conversation, journal.last), model
+            )
+        )
+
+    async def _add(
+        self, conversation: ClientConversation, journal: ArchiveJournal, known: Sequence[Message]
+    ) -> None:
+        missing = known[journal.last :]
+        if missing:
+            await journal.add(missing)
+            # A branch may have stored the same messages and more of its own.
+            journal.last = min(journal.last, len(known))
+        conversation.store_in(journal)
+
+    async def _with_pins(
+        self, journal: ArchiveJournal, before: Sequence[Message], compacted: Sequence[Message]
+    ) -> Sequence[Message]:
+        """The compacted view with every message that a person has pinned."""
+        pins = set(await journal.archive.pins(journal.session))
+        if not pins:
+            return compacted
+        items = await journal.archive.items(journal.session)
+        return with_pins(before, compacted, [n for n, item in enumerate(items) if item.sequence in pins])
+
+    async def _begun(self, conversation: ClientConversation, model: str, engine: str) -> ArchiveJournal:
+        archive = self._archive_of(conversation.owner)
+        if conversation.parent is not None:
+            session, at = conversation.parent
+            forked = await archive.fork(session, at=at, view=_number(conversation.compacted_view))
+            return ArchiveJournal(archive, forked.id, self._holder, forked.messages)
+        made = await archive.create_session(title=title_of(conversation.log), model=model, engine=engine)
+        return ArchiveJournal(archive, made.id, self._holder, 0)
+
+    async def _adopt(self, conversation: ClientConversation, known: IndexEntry, model: str) -> None:
+        """Take over what another process, or an earlier life of this one, knew."""
+        archive = self._archive_of(conversation.owner)
+        try:
+            session = await archive.session(known.session)
+        except UnknownSession:
+            return  # a person deleted it
+        at = conversation.sequence_at(known.wire)
+        if session.messages < at:
+            return
+        if known.lead:
+            # A client may have changed its system prompt since; the log has the one that it began with.
+            stored_lead = await archive.messages(session.id, 1, known.lead)
+            conversation.set_lead([one.message for one in stored_lead])
+        # A process that was killed may have stored more than it noted.
+        stored = await self._agrees(conversation, session.id, at, session.messages)
+        if conversation.compacted_view is None or conversation.compacted_view.number != session.view:
+            conversation.show(
+                await self._compacted_view(
+                    conversation, session.id, _stored(conversation, stored or at), model
+                )
+            )
+        conversation.learn_past(await archive.compactions(session.id, limit=1))
+        if stored:
+            conversation.store_in(ArchiveJournal(archive, session.id, self._holder, stored))
+        else:
+            conversation.leave_session(session.id, at)
+        if conversation.anchor.reported is None and known.reported:
+            anchor = UsageAnchor(ratio=known.ratio)
+            conversation.anchor_to(anchor.observe(known.reported, known.estimated))
+
+    async def _look_back(self, conversation: ClientConversation, parent: tuple[str, int], model: str) -> None:
+        """What the session saw that this conversation left, as long ago as it left it."""
+        if conversation.compacted_view is not None:
+            return
+        session, at = parent
+        try:
+            conversation.show(
+                await self._compacted_view(conversation, session, _stored(conversation, at), model)
+            )
+        except UnknownSession:
+            conversation.forget_parent()  # a person deleted it
+
+    async def _refresh(self, conversation: ClientConversation, journal: ArchiveJournal, model: str) -> None:
+        """Another process may have written to the session, or a person taken a compaction back."""
+        archive = self._archive_of(conversation.owner)
+        try:
+            session = await archive.session(journal.session)
+        except UnknownSession:
+            conversation.forget_session()
+            conversation.show(None)
+            return
+        if session.messages != journal.last:
+            stored = await self._agrees(conversation, session.id, journal.last, session.messages)
+            if stored:
+                journal.last = stored
+            else:
+                conversation.leave_session(session.id, journal.last)
+        if session.view != _number(conversation.compacted_view):
+            conversation.show(
+                await self._compacted_view(
+                    conversation, session.id, _stored(conversation, journal.last), model
+                )
+            )
+            conversation.learn_past(await archive.compactions(session.id, limit=1))
+
+    async def _agrees(self, conversation: ClientConversation, session: str, at: int, last: int) -> int:
+        """`last` where a stored log goes on behind message `at` as this conversation does; else 0."""
+        archive, own = self._archive_of(conversation.owner), [*conversation.lead, *conversation.log]
+        if last > len(own):
+            return 0
+        stored = await archive.messages(session, at + 1, last) if last > at else []
+        return last if [one.message for one in stored] == own[at:last] else 0
+
+    async def _compacted_view(
+        self, conversation: ClientConversation, session: str, wire: int, model: str
+    ) -> CompactedView | None:
+        """The newest view of a session that serves the conversation; None where that is the log.
+
+        The client's list is that of the session up to `wire`.
+        """
+        archive, at, lead = (
+            self._archive_of(conversation.owner),
+            conversation.sequence_at(wire),
+            len(conversation.lead),
+        )
+        view = await archive.view(session)
+        while view.number:
+            if view.through <= at:
+                compacted_view = make_compacted_view(
+                    _up_to(await archive.items(session, view), at),
+                    conversation.ends,
+                    lead,
+                    at - lead,
+                    number=view.number,
+                    dialect=conversation.dialect,
+                    model=model,
+                    made_at=max(0, view.log_length - lead) if view.log_length <= at else 0,
+                )
+                if compacted_view.serves(conversation.log):
+                    return compacted_view
+            view = await archive.view(session, view.previous or 0)
+        return None
+
+
+class _Compaction:
+    """A compaction of a conversation as it stands now, whatever its client sends meanwhile."""
+
+    def __init__(
+        self, conversation: ClientConversation, compacted: Sequence[Message], event: CompactionEvent
+    ) -> None:
+        self.before, self.compacted, self.event = conversation.view(), compacted, event
+        self.known = [*conversation.lead, *conversation.log]
+        self._settled = len(conversation.lead) + conversation.settled()
+
+    def waiting(self, stored: int) -> int:
+        """How many messages at the end are not stored yet; 0 where the compaction has changed one of them."""
+        count = max(0, len(self.known) - max(stored, self._settled))
+        ends = zip(reversed(self.before), reversed(self.compacted), strict=False)
+        return count if sum(1 for _ in takewhile(_is_same, islice(ends, count))) == count else 0
+
+
+def _is_same(pair: tuple[Message, Message]) -> bool:
+    return pair[0] == pair[1]
+
+
+def _number(compacted_view: CompactedView | None) -> int:
+    return compacted_view.number if compacted_view else 0
+
+
+def _up_to(items: Sequence[ViewItem], at: int) -> list[ViewItem]:
+    return [item for item in items if item.node or item.sequence <= at]
+
+
+def _stored(conversation: ClientConversation, last: int) -> int:
+    """How many messages of the client's list a log of `last` messages holds."""
+    return sum(len(conversation.lead) + end <= last for end in conversation.ends)
