@@ -1,4 +1,4 @@
-"""Bodies read where they hold up nobody: small ones on the event loop, large ones in a worker process.
+"""Reads bodies without delaying other requests: small ones on the event loop, large ones in a worker process.
 
 raw ─┬─ small ──────────────────────► parsed at once
      └─ large ──► thread ──► worker ──► parsed, hashed and counted

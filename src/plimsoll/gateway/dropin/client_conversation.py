@@ -60,12 +60,12 @@ class ClientConversation:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the archive holds it, or what it left."""
+        """Whether the archive has it, or the session that it branched from."""
         return self.journal is not None or self.parent is not None
 
     @property
     def stored_name(self) -> str:
-        """The session of the archive that holds it, or from which it branched off; empty where none does."""
+        """The session that stores it, or that it branched from; empty if there is none."""
         if self.journal is not None:
             return self.journal.session
         return self.parent[0] if self.parent else ""
@@ -184,7 +184,7 @@ class ClientConversation:
         ]
 
     def overhead(self) -> int:
-        """What the upstream counts besides the messages: tool schemas, and what it adds itself."""
+        """Tokens that the upstream counts besides the messages: tool schemas, and its own preamble."""
         return self.anchor.predict(self.tools)
 
     def view_tokens(self) -> int:
@@ -206,7 +206,7 @@ class ClientConversation:
         return place if place in self.ends else len(self.log)
 
     def fork(self, wire: int) -> "ClientConversation":
-        """A conversation that shares the first messages with this one and goes its own way.
+        """A branch that shares the first messages with this conversation.
 
         It goes on in the same session if nothing is stored beyond those messages. Its view may not serve it before
         `extend` has looked.

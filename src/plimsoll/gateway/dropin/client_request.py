@@ -1,7 +1,7 @@
-"""What a client asks for: the body as it came, read once, and the few things in it that matter here.
+"""A client's request: the body as it came, parsed once, and what its dialect reads in it.
 
 lead    the system prompt
-said    the messages behind it, as they stand on the wire
+said    the messages after it, as they are on the wire
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ SWITCH_HEADER = b"x-plimsoll"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """System prompt and tools, which stay the same from request to request: what tells them apart, their tokens."""
+    """System prompt and tools, which stay the same from request to request: their hash and their tokens."""
 
     key: bytes
     lead: int
@@ -34,13 +34,13 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What was found in a large body where that held up nobody; for each message of the wire behind the lead."""
+    """What a worker process found in a large body, for each wire message after the system prompt."""
 
     frame: Frame | None = None
     chain: list[bytes] = field(default_factory=list)
     canonical: list[list[Message]] = field(default_factory=list)
     tokens: list[list[int]] = field(default_factory=list)
-    fault: str = ""  # why it is no conversation
+    fault: str = ""  # why it is not a conversation
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ClientRequest:
     path: str = ""
     analysis: Analysis | None = None  # of a large body
     continues: str = ""  # the reply whose conversation was written into the body
-    earlier: int = 0  # messages of the body that were
+    earlier: int = 0  # messages that this added
 
     @cached_property
     def named(self) -> dict[bytes, bytes]:
@@ -70,7 +70,7 @@ class ClientRequest:
 
     @property
     def answer_tokens(self) -> int:
-        """The tokens that the client asks for at most; 0 where it does not say."""
+        """The client's limit on the answer's tokens; 0 where it sets none."""
         return next(iter(self.dialect.limits(self.body).values()), 0)
 
     @property
@@ -91,7 +91,7 @@ class ClientRequest:
 
     @property
     def is_switched_off(self) -> bool:
-        """Whether the client wants its request to go through as it is."""
+        """Whether the client wants its request to be sent unchanged."""
         return self.named.get(SWITCH_HEADER, b"").strip().lower() == b"off"
 
     @property
@@ -101,7 +101,7 @@ class ClientRequest:
 
     @property
     def edits_itself(self) -> bool:
-        """Whether the client has asked its provider to make the history compacted."""
+        """Whether the client has asked its provider to shorten the history."""
         return self.dialect.edits_history(self.body)
 
     @cached_property
@@ -111,10 +111,10 @@ class ClientRequest:
 
     @cached_property
     def said(self) -> list[dict[str, Any]]:
-        """The messages behind the system prompt; raises where they are none."""
+        """The messages after the system prompt. Raises `InvalidConversation` where they are none."""
         return self.dialect.messages(self.body)
 
     @property
     def tools(self) -> list[dict[str, Any]]:
-        """The tools as they stand on the wire."""
+        """The tools as they are on the wire."""
         return self.dialect.tools(self.body)

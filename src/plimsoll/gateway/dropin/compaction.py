@@ -1,10 +1,10 @@
 """Compacts clients' conversations, by the same rules and the same gate as the agent's own.
 
 below 85 % of the threshold   nothing
-above it                      the next view is prepared beside the conversation, after a reply
+above it                      the next view is prepared in the background, after a reply
 at the threshold              swapped in before the request goes out
-before it                     under `policy: cost`, as soon as a summary or clearing old results pays
-an overflow                   at once, and what the upstream said of its window holds from now on
+before it                     with `policy: cost`, as soon as a summary or clearing old results pays off
+an overflow                   at once; the window that the upstream stated is used from now on
 """
 
 import asyncio
@@ -30,8 +30,8 @@ log = logging.getLogger(__name__)
 class ConversationCompactor:
     """Compacts conversations.
 
-    `engine_for` gives an engine for a window whose summaries an account is told of; `charge` counts what a summary
-    used for the owner of its conversation.
+    `engine_for` returns an engine for a window; its summaries are reported to the account. `charge` charges what a
+    summary used to the owner of its conversation.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ConversationCompactor:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether anything is made compacted without being asked for."""
+        """Whether conversations are compacted automatically."""
         return self._rules.enabled
 
     @property
@@ -71,7 +71,7 @@ class ConversationCompactor:
             await self.compact(conversation, tokens, facts, reason, model)
 
     def reason(self, conversation: ClientConversation, tokens: int, facts: ModelFacts, frame: int = 0) -> str:
-        """Why the conversation must be compacted before a request of so many tokens; empty where it need not.
+        """Why the conversation must be compacted before a request of so many tokens; empty if it need not be.
 
         `frame` is the estimate of system prompt and tools.
         """
@@ -117,7 +117,7 @@ class ConversationCompactor:
         return True
 
     def prepare(self, conversation: ClientConversation, tokens: int, facts: ModelFacts) -> None:
-        """Begin with the next view, where it will soon be due."""
+        """Prepare the next view, if it will be due soon."""
         if tokens >= facts.look_line and not conversation.lock.locked():
             self._compactor(conversation, facts, tokens).prepare(conversation.view(), tokens)
 
@@ -154,7 +154,7 @@ class ConversationCompactor:
             await asyncio.gather(*self._storing)
 
     def _summarised(self, conversation: ClientConversation, record: UsageRecord) -> None:
-        """A request for a summary of this conversation has ended, maybe long after anybody waited for it."""
+        """A request for a summary of this conversation has ended, possibly after its deadline."""
         self._charge(conversation.owner, record)
         if conversation.journal is not None:
             task = asyncio.create_task(self._store_spent(conversation))
@@ -168,7 +168,7 @@ class ConversationCompactor:
             log.warning("what a summary used was not stored: %s", error)
 
     def _set_terms(self, compactor: Compactor, facts: ModelFacts) -> None:
-        """What `policy: cost` reckons with; another model's cache knows nothing of the conversation."""
+        """Prices for `policy: cost`. Another model's cache does not have the conversation."""
         if self._rules.policy != "cost":
             return
         known = compactor.pricing
@@ -178,10 +178,9 @@ class ConversationCompactor:
                 compactor.cost_history = compactor.cost_history.moved()
 
     def _catch_up(self, conversation: ClientConversation, compactor: Compactor, frame: int) -> None:
-        """Count the replies that came past this process, or before the conversation was looked at.
+        """Count replies that another process relayed, or that came before the conversation reached `look_line`.
 
-        Nobody knows when they were asked for. They count as a moment old: a cache that is believed cold would be
-        thrown away at once.
+        Their times are unknown. They count as recent: a cache that is taken for cold would be given up at once.
         """
         now, weight = self._clock(), frame
         through = conversation.compacted_view.through if conversation.compacted_view else 0
@@ -189,7 +188,7 @@ class ConversationCompactor:
             weight += conversation.compacted_view.tokens
         for place, message in enumerate(conversation.log):
             if place >= conversation.counted and message.get("role") == "assistant":
-                # What was carried before a compaction was paid for by it.
+                # What was sent before a compaction is part of its price.
                 compactor.asked(conversation.anchor.predict(weight) if place >= through else 0, now)
             if place >= through:
                 weight += conversation.tokens[place]

@@ -3,17 +3,17 @@
     compact ─► store what the client sent ─► index ─► commit the view ─► upstream ─► the client's answer
     a later request, another process ─► index ─► archive ─► the same view
 
-The index is written before the view, and both before the request is sent. A process that is killed at any moment
-leaves no view that nobody finds, so everything that a client has an answer to is found again.
+The index is written before the view, and both before the request is sent. A process that is killed at
+any moment leaves no view that cannot be found, so every answered request is found again.
 
-The log is what the client sends again, the view is by reference. The messages that wait for an answer are stored with
+The log is what the client sends again; the view refers to it. The messages that wait for an answer are stored with
 the request that brings the answer back, because many clients change them until then.
 
     turn 1   u1 a1 u2+files                stored: u1 a1
     turn 2   u1 a1 u2 a2 u3+files          stored: u1 a1 u2 a2, in the same session
 
-A conversation is a session of its own only where another continuation of its past is stored. It shares that past
-without copying it.
+A conversation becomes a separate session only if another continuation of its messages is stored. Both share the
+earlier messages without copying them.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ class ConversationStore:
         self._archive_of, self._index, self._holder = archive_of, index, holder
 
     async def recall(self, conversation: ClientConversation, model: str) -> None:
-        """Bring a conversation up to what the archive knows of it, whoever wrote that."""
+        """Update a conversation from the archive; another process may have written to it."""
         conversation.mark_looked_up()
         known = await self._index.find(conversation.chain)
         journal = conversation.journal
@@ -65,10 +65,10 @@ class ConversationStore:
         event: CompactionEvent,
         model: str,
     ) -> None:
-        """Store a compaction of a conversation, and let it see that.
+        """Store a compaction of a conversation, and show it to the model.
 
-        Branches share a session as long as nothing tells them apart. If another one has compacted it meanwhile, its
-        compaction holds; if it has gone on, this one becomes a session of its own.
+        Branches share a session while their messages are the same. If another branch has compacted it meanwhile, that
+        compaction is used. If another branch has added messages, this one becomes a separate session.
         """
         made, seen = _Compaction(conversation, compacted, event), _number(conversation.compacted_view)
         try:
@@ -81,7 +81,7 @@ class ConversationStore:
             if _number(conversation.compacted_view) > seen:
                 return
             if _number(conversation.compacted_view) < seen or not conversation.is_stored:
-                raise  # a person has taken a compaction back, or deleted the session
+                raise  # a person has undone a compaction, or deleted the session
             if (
                 conversation.journal is not None
                 and (await journal.archive.session(journal.session)).view != seen
@@ -111,7 +111,7 @@ class ConversationStore:
             await conversation.compactor.account.store(conversation.journal.used)
 
     async def note(self, conversation: ClientConversation) -> None:
-        """Make the conversation findable for every process, as far as it is stored.
+        """Put the conversation into the index, as far as it is stored.
 
         The client's next request may have extended it since. An entry for messages that are not stored yet would
         lead another process to a log that is too short for it.
@@ -133,7 +133,7 @@ class ConversationStore:
         )
 
     async def close(self) -> None:
-        """Let go of the index; the archive belongs to whoever opened it."""
+        """Close the index. The archive stays open."""
         await self._index.close()
 
     async def _commit(self, conversation: ClientConversation, made: "_Compaction", model: str) -> None:
@@ -181,7 +181,7 @@ class ConversationStore:
         return ArchiveJournal(archive, made.id, self._holder, 0)
 
     async def _adopt(self, conversation: ClientConversation, known: IndexEntry, model: str) -> None:
-        """Take over what another process, or an earlier life of this one, knew."""
+        """Continue what another process, or this one before a restart, has stored."""
         archive = self._archive_of(conversation.owner)
         try:
             session = await archive.session(known.session)
@@ -194,7 +194,7 @@ class ConversationStore:
             # A client may have changed its system prompt since; the log has the one that it began with.
             stored_lead = await archive.messages(session.id, 1, known.lead)
             conversation.set_lead([one.message for one in stored_lead])
-        # A process that was killed may have stored more than it noted.
+        # A process that was killed may have stored more than the index says.
         stored = await self._agrees(conversation, session.id, at, session.messages)
         if conversation.compacted_view is None or conversation.compacted_view.number != session.view:
             conversation.show(
@@ -212,7 +212,7 @@ class ConversationStore:
             conversation.anchor_to(anchor.observe(known.reported, known.estimated))
 
     async def _look_back(self, conversation: ClientConversation, parent: tuple[str, int], model: str) -> None:
-        """What the session saw that this conversation left, as long ago as it left it."""
+        """Use the view of the session that this conversation branched from, as it was at that message."""
         if conversation.compacted_view is not None:
             return
         session, at = parent
@@ -224,7 +224,7 @@ class ConversationStore:
             conversation.forget_parent()  # a person deleted it
 
     async def _refresh(self, conversation: ClientConversation, journal: ArchiveJournal, model: str) -> None:
-        """Another process may have written to the session, or a person taken a compaction back."""
+        """Another process may have written to the session, or a person may have undone a compaction."""
         archive = self._archive_of(conversation.owner)
         try:
             session = await archive.session(journal.session)
@@ -247,7 +247,7 @@ class ConversationStore:
             conversation.learn_past(await archive.compactions(session.id, limit=1))
 
     async def _agrees(self, conversation: ClientConversation, session: str, at: int, last: int) -> int:
-        """`last` where a stored log goes on behind message `at` as this conversation does; else 0."""
+        """`last` if a stored log continues after message `at` as this conversation does; else 0."""
         archive, own = self._archive_of(conversation.owner), [*conversation.lead, *conversation.log]
         if last > len(own):
             return 0

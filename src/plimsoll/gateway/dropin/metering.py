@@ -1,10 +1,10 @@
-"""How much one request may use, and how much it has used, however it ends.
+"""The most that a request can use, and what it has used, however it ends.
 
-    before   need_of   ─► the most that it can use: reserved in the limits of its key
-    after    Meter     ─► what the upstream reported; where it did not come to that, what was sent and received
+    before   need_of   ─► the most that it can use, reserved in the limits of its key
+    after    Meter     ─► what the upstream reported, or an estimate of what was sent and received
 
-A client that leaves early pays for the prompt and for what had arrived of the reply. Before a reply that does not
-come in pieces nothing arrives, but the upstream writes all the same: it is counted by the time it had.
+A client that disconnects early is charged for the prompt and for the part of the reply that had arrived. Of a reply
+that is not streamed nothing arrives until its end, although the upstream generates it: this is estimated by time.
 """
 
 import re
@@ -106,7 +106,7 @@ def _text(quoted: bytes) -> str:
 
 
 class Meter:
-    """What one request has used. `is_counted`: somebody has limits, so that estimates matter."""
+    """What one request has used. `is_counted`: the caller has limits, so estimates matter."""
 
     def __init__(
         self, out: UpstreamRequest, is_counted: bool, clock: Callable[[], float] = time.perf_counter
@@ -118,24 +118,24 @@ class Meter:
         self._sent: float | None = None
 
     def sent(self) -> None:
-        """The upstream is asked now."""
+        """The request is sent now."""
         self._sent = self._clock()
 
     def refused(self) -> None:
-        """The upstream did not take the request, and bills nothing."""
+        """The upstream refused the request and bills nothing."""
         self._sent = None
 
     def received(self, piece: bytes) -> None:
-        """Some of the reply has come."""
+        """A part of the reply has arrived."""
         if self.is_counted:
             self._output.feed(piece)
 
     def watched(self, watch: UsageWatch) -> None:
-        """Take over what a stream has reported."""
+        """Use what a stream has reported."""
         self.reported, self.is_final = watch.usage(), watch.is_final
 
     def abandoned(self) -> None:
-        """Nobody waits for the reply any more; what was not streamed may have been written all the same."""
+        """The client disconnected, or the upstream was late. A reply that is not streamed may be generated anyway."""
         if self._sent is not None and not self.out.client_request.is_stream and self.reported is None:
             written = round(UNSEEN_PER_SECOND * (self._clock() - self._sent))
             self.reported = Usage(
@@ -143,7 +143,7 @@ class Meter:
             )
 
     def record(self) -> UsageRecord | None:
-        """What the request used and cost; None where the upstream did not take it."""
+        """What the request used and cost; None if the upstream refused it."""
         if self._sent is None:
             return None
         usage, out = self.reported or Usage(), self.out

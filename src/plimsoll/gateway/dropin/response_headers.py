@@ -7,7 +7,7 @@
     x-plimsoll-dropped         fields of the request that the upstream or its model does not take
     x-plimsoll-cache-read, x-plimsoll-cache-write, x-plimsoll-saved-usd
 
-The last three are known when the reply has ended: a stream has them in a comment behind its last event.
+The last three are known when the reply has ended: a stream has them in a comment after its last event.
 """
 
 import json

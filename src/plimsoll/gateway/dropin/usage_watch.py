@@ -1,4 +1,4 @@
-"""The usage in a reply that passes by, read without holding it up.
+"""The usage in a reply that is passed on, read without delaying it.
 
     data: {"type":"content_block_delta",…}      passed on unread
     data: {"type":"message_delta","usage":{…}}   passed on, and read
@@ -21,7 +21,7 @@ class UsageWatch:
         self._dialect, self._sign = dialect, sign_of(dialect)
         self._rest = b""
         self._seen: dict[str, Any] = {}
-        self.is_final = False  # what was said is of the whole reply, not only of its rendered_prefix
+        self.is_final = False  # what was said is of the whole reply, not only of its beginning
 
     def feed(self, piece: bytes) -> None:
         """Look at more of the stream."""
