@@ -12,18 +12,26 @@ STATE = {field.name for field in fields(ClientConversation)}
 OWNER = "client_conversation.py"
 
 
+def changed(target: ast.expr) -> list[ast.Attribute]:
+    """The attributes that an assignment to this changes."""
+    match target:
+        case ast.Tuple() | ast.List():
+            return [place for one in target.elts for place in changed(one)]
+        case ast.Subscript() | ast.Starred():
+            return changed(target.value)
+        case ast.Attribute():
+            return [target]
+    return []
+
+
 def assigned(tree: ast.AST) -> set[tuple[str, int]]:
     """The attributes of conversations that are assigned to, and where."""
-    targets = [
-        target
+    return {
+        (place.attr, place.lineno)
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete)
         for target in (getattr(node, "targets", None) or [node.target])
-    ]
-    places = [place for target in targets for place in ast.walk(target) if isinstance(place, ast.Attribute)]
-    return {
-        (place.attr, place.lineno)
-        for place in places
+        for place in changed(target)
         if place.attr in STATE and "conversation" in ast.unparse(place.value)
     }
 
@@ -39,5 +47,9 @@ def test_only_the_conversation_assigns_to_its_state():
 
 
 def test_an_assignment_from_outside_would_be_found():
-    text = "conversation.journal, out.conversation.parent = None, None\nconversation.tools += 1"
-    assert {name for name, _ in assigned(ast.parse(text))} == {"journal", "parent", "tools"}
+    text = """
+conversation.journal, out.conversation.parent = None, None
+conversation.tools += 1
+conversation.log[0] = {}
+"""
+    assert {name for name, _ in assigned(ast.parse(text))} == {"journal", "parent", "tools", "log"}
