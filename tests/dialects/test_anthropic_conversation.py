@@ -11,7 +11,7 @@ from hypothesis import given
 from plimsoll.dialects import ChatRequest
 from plimsoll.dialects import decode_anthropic_conversation as decode
 from plimsoll.dialects import encode_anthropic_conversation as encode
-from plimsoll.dialects.anthropic import Rules, encode_request
+from plimsoll.dialects.anthropic import AnthropicRules, encode_request
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import safe_cuts, validate
 
@@ -280,7 +280,7 @@ def test_an_order_that_no_longer_fits_is_ignored():
 def test_reasoning_that_nobody_signed_is_sent_only_to_those_who_take_it():
     messages = [{"role": "assistant", "content": "x", "reasoning_content": "hm"}]
     assert encode(messages)[1][0]["content"][0] == {"type": "thinking", "thinking": "hm", "signature": ""}
-    strict = encode(messages, Rules(unsigned_thinking=False))[1][0]["content"]
+    strict = encode(messages, AnthropicRules(unsigned_thinking=False))[1][0]["content"]
     assert strict == [{"type": "text", "text": "x"}]
 
 

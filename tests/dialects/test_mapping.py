@@ -10,7 +10,7 @@ from sdk_fields import Field, fields_of
 from plimsoll.dialects import anthropic, openai
 from plimsoll.dialects.mapping import MappedField, examine, row_for, rows
 from plimsoll.dialects.mapping_docs import page
-from plimsoll.dialects.openai.rules import Rules
+from plimsoll.dialects.openai.rules import OpenAiRules
 from plimsoll.dialects.translation import for_anthropic, for_openai
 
 DIALECTS = ("openai", "anthropic")
@@ -50,7 +50,7 @@ def translated(dialect: str, body: dict[str, Any]) -> str:
     else:
         request = for_openai(anthropic.decode_request(body))
         wire = openai.encode_request(
-            request, Rules(("none", "minimal", "low", "medium", "high", "xhigh", "max"))
+            request, OpenAiRules(("none", "minimal", "low", "medium", "high", "xhigh", "max"))
         )
     return json.dumps(wire, sort_keys=True)
 
@@ -90,7 +90,7 @@ def what_is_wrong(dialect: str, field: Field) -> str:
     named = {"dropped": findings.dropped, "refused": findings.refused}
     if any((row.field in fields) != (row.fate == fate) for fate, fields in named.items()):
         return f"examine says {findings}"
-    if row.fate == "refused" or row.to.startswith("nothing"):
+    if row.fate == "refused" or row.is_omitted:
         return ""
     written = {translated(dialect, request_with(dialect, field, value)) for value in field.values}
     expected = 1 if row.fate == "dropped" else len(field.values)

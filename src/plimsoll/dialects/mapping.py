@@ -32,6 +32,11 @@ class MappedField:
     whole: bool = False
 
     @property
+    def is_omitted(self) -> bool:
+        """Whether nothing is sent for it although nothing is lost: the table says why."""
+        return self.to.startswith("omitted:")
+
+    @property
     def exactness(self) -> int:
         """Of two rows for one field, the one with more letters of its own counts."""
         return len(self.field) - 2 * self.field.count("*")
