@@ -48,6 +48,7 @@ bench-quality: $(VENV)/.dev  ## measure what compactions keep, against peers, on
 docs: $(VENV)/.dev  ## write the generated parts of docs/ anew
 	$(BIN)/python -m plimsoll.config.docs > docs/configuration.md
 	$(BIN)/python -c 'from plimsoll.dialects import mapping_docs as m; print(m.page(), end="")' > docs/translation.md
+	$(BIN)/python bench/walkthroughs.py
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

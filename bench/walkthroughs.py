@@ -43,6 +43,9 @@ SOURCE = f"{Path(plimsoll.__file__).parent}/"
 BEGIN, END = "<!-- walkthroughs: written by bench/walkthroughs.py -->", "<!-- end of walkthroughs -->"
 # Packages that are used everywhere and say nothing about the path of a request.
 BASE = ("errors.py", "messages/", "sections.py", "patterns.py", "secrets/", "models/", "config/", "testing/")
+COMPACT = "context/compressor/compact.py"
+# Packages of which only the entrance is shown; their README files list what is inside.
+CLOSED = ("archive/", "context/ledger/", "dialects/")
 EXAMPLE = Path(SOURCE) / "examples" / "fastapi.json"
 WINDOW = 64_000
 # Why a file is entered again from another file, by the beginning of its path.
@@ -135,25 +138,24 @@ class Walkthrough:
         first_caller: dict[str, str] = {}
         known: set[tuple[str, str]] = set()
         for caller, file, function in calls:
-            if file.startswith(BASE) or (file, function) in known:
+            if _is_hidden(caller, file, function) or (file, function) in known:
                 continue
             if caller and caller not in visits:
-                continue  # called from a base package
+                continue  # a constructor calls, or a base package
             known.add((file, function))
-            shown = [] if _is_detail(function) else [function]
             if file not in visits:
                 visits[file] = Visit(file)
                 first_caller[file] = caller
                 (visits[caller].below if caller else found.roots).append(visits[file])
             if first_caller[file] == caller:
-                visits[file].functions += shown
-            elif caller and shown:
+                visits[file].functions.append(function)
+            elif caller:
                 found.repeated.setdefault(file, []).append(function)
         return found
 
-    def lines(self) -> Iterator[str]:
-        """The tree in order, one file a line."""
-        yield from _indented(self.roots, 0)
+    def lines(self, above: set[str]) -> Iterator[str]:
+        """The tree in order, one file a line; the phases of a compaction that are `above` already are left out."""
+        yield from _indented(self.roots, 0, above)
 
     def notes(self) -> Iterator[str]:
         """The repeated visits by reason."""
@@ -166,16 +168,29 @@ class Walkthrough:
                 yield f"- {reason}: {', '.join(f'`{file}`' for file in files)}"
 
 
-def _is_detail(function: str) -> bool:
-    name = function.rsplit(".", 1)[-1].removeprefix("__call__")
-    return name.startswith(("_", "<")) or "<locals>" in function or function in _properties()
+def _is_hidden(caller: str, file: str, function: str) -> bool:
+    """Whether a call is left out: into a base package, inside a closed one, or of a private function or property."""
+    name = function.rsplit(".", 1)[-1]
+    return (
+        file.startswith(BASE)
+        or any(file.startswith(package) and caller.startswith(package) for package in CLOSED)
+        or (name.startswith(("_", "<")) and name != "__call__")
+        or "<locals>" in function
+        or function in _properties()
+    )
 
 
-def _indented(visits: list[Visit], depth: int) -> Iterator[str]:
+def _indented(visits: list[Visit], depth: int, above: set[str]) -> Iterator[str]:
     for visit in visits:
-        if visit.functions or visit.below:
-            yield f"{'  ' * depth}{visit.file}: {', '.join(visit.functions)}".rstrip(": ")
-        yield from _indented(visit.below, depth + 1)
+        note = "   (the phases are those above)" if visit.file == COMPACT and COMPACT in above else ""
+        yield f"{'  ' * depth}{visit.file}: {', '.join(visit.functions)}{note}"
+        below = [one for one in visit.below if not (note and one.file in above and not _leaves_context(one))]
+        yield from _indented(below, depth + 1, above)
+        above.add(visit.file)
+
+
+def _leaves_context(visit: Visit) -> bool:
+    return not visit.file.startswith("context/") or any(map(_leaves_context, visit.below))
 
 
 @functools.cache
@@ -207,7 +222,7 @@ def compress_a_file(folder: Path) -> Walkthrough:
 
 def drop_in_request(folder: Path) -> Walkthrough:
     """A client's whole history on `/v1/chat/completions`, above the threshold."""
-    with ScriptedServer([say("Two bookings.")], model="gpt-5") as server, recorded() as recorder:
+    with ScriptedServer(_model, model="gpt-5") as server, recorded() as recorder:
         settings = Settings.model_validate(
             {
                 "model": {"provider": "scripted", "base_url": server.openai_url, "context_length": WINDOW},
@@ -230,7 +245,8 @@ async def _ask_gateway(settings: Settings, home: Path, recorder: Recorder) -> No
         recorder.start()
         answer = await client.post("/v1/chat/completions", json=body, timeout=60)
         recorder.is_on = False
-        assert answer.headers["x-plimsoll-view"] == "compacted", answer.text
+        if answer.status_code != 200 or answer.headers["x-plimsoll-view"] != "compacted":
+            raise RuntimeError(f"The gateway did not compact: {answer.text}")
 
 
 def chat_turn(_folder: Path) -> Walkthrough:
@@ -283,11 +299,12 @@ RUNS = {
 def section() -> str:
     """The walkthroughs in Markdown."""
     parts = [BEGIN]
+    above: set[str] = set()
     for title, (run, what) in RUNS.items():
         with tempfile.TemporaryDirectory() as folder:
             os.environ.update(HOME=folder, PLIMSOLL_HOME=f"{folder}/plimsoll")
             found = run(Path(folder))
-        parts += [f"### {title}", f"{what}.", "```\n" + "\n".join(found.lines()) + "\n```"]
+        parts += [f"### {title}", f"{what}.", "```\n" + "\n".join(found.lines(above)) + "\n```"]
         if notes := list(found.notes()):
             parts += ["Entered again from other files:", "\n".join(notes)]
     return "\n\n".join([*parts, END])
