@@ -56,6 +56,6 @@ def test_only_settings_that_name_a_model_are_resolved(tmp_path):
 
 def test_explaining_never_starts_or_fetches_the_embedded_model(tmp_path):
     read = settings(tmp_path, "model: {provider: local}\n")
-    assert "not fetched yet" in explain("model.provider", read, {}, tmp_path)[0]
+    assert "not installed" in explain("model.provider", read, {}, tmp_path)[0]
     assert "on this machine" in explain("auxiliary.compression.model", read, {}, tmp_path)[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml"]

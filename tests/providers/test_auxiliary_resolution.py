@@ -122,7 +122,7 @@ def test_a_main_model_whose_key_is_missing_gives_way_to_a_key_that_is_there(tmp_
     resolution = found(tmp_path, ANTHROPIC, {"name": "gpt-5"})
     assert chain(resolution)[0] == ("anthropic", "claude-haiku-4-5")
     assert any(
-        "The main model cannot be asked: gpt-5 is served by OpenAI" in s for s in resolution.sentences()
+        "The main model is not available: gpt-5 is served by OpenAI" in s for s in resolution.sentences()
     )
 
 

@@ -112,7 +112,7 @@ def test_one_failure_of_many_conversations_is_told_once(run, anthropic, tmp_path
     paths = [written(tmp_path, f"talk-{number}.json") for number in range(5)]
     result = run("compress", *paths, "--window", "8K", "--json")
     assert (
-        result.stderr.count("claude-haiku-4-5 at Anthropic: Anthropic refused the request (400: not today)")
+        result.stderr.count("claude-haiku-4-5 at Anthropic: Anthropic rejected the request (400: not today)")
         == 1
     )
     assert result.stderr.count("not today") == 2, "and once for the main model, which was asked next"

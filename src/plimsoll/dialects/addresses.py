@@ -28,7 +28,7 @@ def path_segment(name: str) -> str:
     while plain != decoded:
         plain, decoded = decoded, unquote(decoded)
     if any(part in ("", ".", "..") for part in re.split(r"[/\\]", plain)) or not plain.isprintable():
-        raise UserError(f"{name[:80]!r} is no name of a model.")
+        raise UserError(f"{name[:80]!r} is not a valid model name.")
     return quote(name, safe="")
 
 

@@ -42,7 +42,7 @@ def dialect_named(name: str) -> Dialect:
         return _REGISTERED[name]
     except KeyError:
         known = ", ".join(_REGISTERED)
-        raise ValueError(f"{name!r} is no dialect; known are {known}.") from None
+        raise ValueError(f"{name!r} is not a dialect; known: {known}.") from None
 
 
 def dialect_of(path: str, headers: Iterable[tuple[bytes, bytes]]) -> Dialect:

@@ -34,7 +34,7 @@ class Endpoint:
             self.key.isascii() and self.key.isprintable() and " " not in self.key
         ):
             raise UserError(
-                f"The key for {self.provider} holds characters that no key has; set its variable again."
+                f"The key for {self.provider} contains invalid characters; set its variable again."
             )
 
     @property

@@ -59,12 +59,12 @@ def _key(said: Said) -> str:
     facts = providers().get(said.provider)
     variables = [key.variable for key in facts.keys] if facts else []
     where = variables[0] if variables else "the provider's key variable"
-    return f"{said.who} did not accept the key{said.quoted}; check {where}."
+    return f"{said.who} rejected the key{said.quoted}; check {where}."
 
 
 def _wait(said: Said) -> str:
     wait = f"; it asks to wait {said.retry_after:,.0f} s" if said.retry_after is not None else ""
-    return f"{said.who} takes no more requests for now{said.quoted}{wait}. Wait, or choose another model.provider."
+    return f"{said.who} accepts no more requests for now{said.quoted}{wait}. Wait, or choose another model.provider."
 
 
 def _timeout(said: Said) -> str:
@@ -76,7 +76,7 @@ _KINDS: dict[str, tuple[type[ProviderError], Callable[[Said], str]]] = {
     "output_cap": (
         OutputCapExceeded,
         lambda said: (
-            f"The answer asked for is longer than {said.subject} writes{said.quoted}; "
+            f"The requested output is longer than {said.subject} allows{said.quoted}; "
             "lower model.max_output_tokens."
         ),
     ),
@@ -86,7 +86,7 @@ _KINDS: dict[str, tuple[type[ProviderError], Callable[[Said], str]]] = {
             f"The request has too many bytes for {said.subject}{said.quoted}; remove images or large results."
         ),
     ),
-    "refused": (BadRequest, lambda said: f"{said.who} refused the request{said.quoted}."),
+    "refused": (BadRequest, lambda said: f"{said.who} rejected the request{said.quoted}."),
     "unknown_address": (
         BadRequest,
         lambda said: (
@@ -98,7 +98,7 @@ _KINDS: dict[str, tuple[type[ProviderError], Callable[[Said], str]]] = {
     "quota": (
         QuotaExhausted,
         lambda said: (
-            f"{said.who} says that the account has nothing left to spend{said.quoted}; "
+            f"{said.who} reports that the account has no credit left{said.quoted}; "
             "add credit, or choose another model.provider."
         ),
     ),
@@ -107,15 +107,18 @@ _KINDS: dict[str, tuple[type[ProviderError], Callable[[Said], str]]] = {
         Overloaded,
         lambda said: f"{said.who} is overloaded{said.quoted}. Try again later, or choose another model.",
     ),
-    "conflict": (ServerFailed, lambda said: f"{said.who} met a conflict{said.quoted}. Try again."),
+    "conflict": (ServerFailed, lambda said: f"{said.who} reported a conflict{said.quoted}. Try again."),
     "server": (ServerFailed, lambda said: f"{said.who} failed{said.quoted}. Try again later."),
     "network": (
         NetworkFailed,
         lambda said: f"{said.who} cannot be reached{said.quoted}; check the network and model.base_url.",
     ),
     "timeout": (ProviderTimeout, _timeout),
-    "broken": (BrokenReply, lambda said: f"The answer of {said.subject} is broken{said.quoted}. Try again."),
-    "empty": (EmptyReply, lambda said: f"{said.subject} answered with nothing{said.quoted}. Try again."),
+    "broken": (
+        BrokenReply,
+        lambda said: f"The reply of {said.subject} is malformed{said.quoted}. Try again.",
+    ),
+    "empty": (EmptyReply, lambda said: f"{said.subject} returned an empty reply{said.quoted}. Try again."),
 }
 
 
@@ -156,11 +159,11 @@ def _overflow(said: Said, limit: int | None, requested: int | None, output: int 
     if limit is None:
         return (
             f"The request is too long for {said.subject}{said.quoted}. "
-            "Compress the conversation, or choose a model with a larger window."
+            "Compact the conversation, or choose a model with a larger window."
         )
     count = f"{requested:,} tokens" if requested is not None else "too many tokens"
-    answer = f", {output:,} of them room for the answer" if output else ""
+    answer = f", {output:,} of them reserved for the reply" if output else ""
     return (
-        f"The request has {count}{answer}; {said.subject} takes {limit:,}. "
-        "Compress the conversation, or choose a model with a larger window."
+        f"The request has {count}{answer}; {said.subject} accepts {limit:,}. "
+        "Compact the conversation, or choose a model with a larger window."
     )

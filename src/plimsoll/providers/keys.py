@@ -100,7 +100,7 @@ def _checked(variable: str, value: str) -> str:
         return TypeAdapter[str](Address).validate_python(value)
     except ValidationError as error:
         # Without the value: it may be the secret.
-        raise SettingError(f"{variable} is not usable: {error.errors()[0]['msg']}.") from None
+        raise SettingError(f"{variable} is invalid: {error.errors()[0]['msg']}.") from None
 
 
 def _ollama_address(variable: str, value: str) -> str:
@@ -112,4 +112,4 @@ def _ollama_address(variable: str, value: str) -> str:
     try:
         return f"{parts.scheme}://{host}:{parts.port or _OLLAMA_PORT}/v1"
     except ValueError:
-        raise SettingError(f"{variable} is not usable: its port must be between 1 and 65535.") from None
+        raise SettingError(f"{variable} is invalid: its port must be between 1 and 65535.") from None

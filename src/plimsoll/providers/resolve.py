@@ -76,13 +76,13 @@ async def resolve(
 async def _at_address(search: _MainModelSearch, address: str) -> Resolution:
     """The person gave an address."""
     endpoint, key = custom_endpoint(search.settings, search.environ)
-    reason = f"model.base_url is {address}, so it is asked there"
+    reason = f"model.base_url is {address}, so requests go there"
     reason += f" with the key in {key.variable}" if key else " without a key"
     if not endpoint.model and is_private(address):
         names = await search.probe(address)
         if names:
             endpoint = replace(endpoint, model=names[0])
-            reason += f"; no model is named, so its first one is asked, {names[0]}"
+            reason += f"; no model is set, so its first model answers, {names[0]}"
     return search.found(endpoint, f"{reason}.")
 
 
@@ -95,7 +95,7 @@ async def _whoever(search: _MainModelSearch) -> Resolution:
         if key is not None:
             reason = f"{key.variable} is set, so {facts.title} answers with its default, {facts.model}."
             return search.found(_hosted(search, facts, facts.model or ""), reason)
-        search.passed(f"No key is in {facts.key_names}, so {facts.title} cannot be asked.")
+        search.passed(f"{facts.key_names} is not set, so {facts.title} is not available.")
     ollama = providers()["ollama"]
     address = address_of(ollama, search.environ)
     names = await search.probe(address)
@@ -105,7 +105,7 @@ async def _whoever(search: _MainModelSearch) -> Resolution:
     search.passed(
         f"No Ollama answers at {address}." if names is None else f"Ollama at {address} has no model."
     )
-    return _local(search, None, "Nothing else is here")
+    return _local(search, None, "No other model is available")
 
 
 async def _by_name(search: _MainModelSearch, name: str) -> Resolution:
@@ -118,7 +118,7 @@ async def _by_name(search: _MainModelSearch, name: str) -> Resolution:
     if owner is not None and (not owner.keys or find_key(owner, search.environ)):
         return await _named(search, owner, name, f"model.name is {name}")
     if owner is not None:
-        search.passed(f"{name} belongs to {owner.title}, but no key is in {owner.key_names}.")
+        search.passed(f"{name} belongs to {owner.title}, but {owner.key_names} is not set.")
     if find_key(router, search.environ) and (owner or "/" in name):
         routed = f"{owner.vendor}/{name.removeprefix(owner.name + '/')}" if owner else name
         reason = f"{router.keys[0].variable} is set, and {router.title} serves {routed}."
@@ -141,7 +141,7 @@ async def _unclaimed(search: _MainModelSearch, name: str) -> Resolution:
         return _local(search, None, f"model.name is {name}")
     state = "has other models" if names else "does not answer or has no model"
     raise UnknownModel(
-        f"Nobody here is known to serve {name}: no provider claims the name, and Ollama at {address} {state}. "
+        f"No provider is known for {name}, and Ollama at {address} {state}. "
         "Set model.provider or model.base_url."
     )
 
@@ -155,7 +155,7 @@ async def _named(search: _MainModelSearch, facts: ProviderFacts, name: str | Non
     if find_key(facts, search.environ) is None:
         raise MissingKey(f"{facts.title} needs a key, and {why}: set {facts.key_names} in the environment.")
     asked = name or facts.model or ""
-    default = "" if name else f"; no model is named, so its default is asked, {asked}"
+    default = "" if name else f"; no model is set, so its default answers, {asked}"
     return search.found(_hosted(search, facts, asked), f"{why}, so {facts.title} answers{default}.")
 
 
@@ -171,7 +171,7 @@ async def _ollama(search: _MainModelSearch, name: str | None, why: str) -> Resol
             f"Ollama at {address} {state}, and {why}. Start it with `ollama serve`, fetch a model with "
             "`ollama pull`, or set model.name."
         )
-    reason = f"{why}; no model is named, so the first one of Ollama answers, {names[0]}."
+    reason = f"{why}; no model is set, so Ollama's first model answers, {names[0]}."
     return search.found(Endpoint("ollama", address, "openai", model=names[0]), reason)
 
 
@@ -183,10 +183,10 @@ def _local(search: _MainModelSearch, name: str | None, why: str) -> Resolution:
         )
     if name is not None and name.lower() not in ("local", embedded_model().name):
         raise UnknownModel(
-            f"{name} is not a model on this machine, and {why}. Name the file of one, ending in .gguf, or the "
-            f"embedded model, {embedded_model().name}; or set model.provider to whoever serves {name}."
+            f"{name} is not a model on this machine, and {why}. Set a file that ends in .gguf, or the "
+            f"embedded model, {embedded_model().name}; or set model.provider to the provider of {name}."
         )
-    here = "" if is_fetched(search.home) else " (not fetched yet: `plimsoll models fetch`)"
+    here = "" if is_fetched(search.home) else " (not installed: run `plimsoll models fetch`)"
     endpoint = Endpoint("local", "", "openai", model=str(model_path(search.home)))
     return search.found(endpoint, f"{why}, so the embedded model answers, {embedded_model().name}{here}.")
 

@@ -131,7 +131,7 @@ class Transport:
         """The body of a reply that comes in one piece; the time for it began when it was asked for."""
         allowed = self._timeouts.whole_reply
         left = max(0.0, allowed - (self._clock() - asked))
-        late = f"it was not whole within {allowed:.3g} s"
+        late = f"it was incomplete after {allowed:.3g} s"
         body = await self._within(response.aread(), left, ends, late=late)
         try:
             data = json.loads(body)
@@ -231,7 +231,7 @@ class Transport:
                 async with asyncio.timeout(left):
                     return await awaited
             except TimeoutError:
-                late = late or f"nothing came for {patience:.3g} s"
+                late = late or f"nothing arrived for {patience:.3g} s"
                 raise self._error("timeout", "the deadline has passed" if left < patience else late) from None
 
     @contextmanager

@@ -30,7 +30,7 @@ def encode_reply(reply: Reply) -> dict[str, Any]:
 def decode_reply(body: Any) -> Reply:
     """The reply that a provider of this wire sent."""
     if not isinstance(body, dict) or not isinstance(body.get("content"), list):
-        raise MalformedReply(f"the provider's reply holds no content: {str(body)[:200]}")
+        raise MalformedReply(f"the provider's reply has no content: {str(body)[:200]}")
     native = body.get("stop_reason")
     extra = {key: value for key, value in body.items() if key not in _NAMED and value is not None}
     return Reply(

@@ -46,7 +46,7 @@ def decode_reply(body: Any, make_id: Callable[[], str] = new_call_id) -> Reply:
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(body, dict) or not isinstance(choice, dict) or not isinstance(message, dict):
-        raise MalformedReply(f"the provider's reply holds no message: {str(body)[:200]}")
+        raise MalformedReply(f"the provider's reply has no message: {str(body)[:200]}")
     native = choice.get("finish_reason")
     message = canonical(message, make_id)
     reason = finish_from_openai(native)

@@ -1,7 +1,7 @@
 """Who writes the summaries: the settings and the environment in, models in the order in which they are asked out.
 
     configured ─┐
-                ├─► main ─► nobody: the engine writes the summary itself
+                ├─► main ─► none: code writes the summary
     auto ───────┘
      └ the cheap sibling of the main model, where it has one
 
@@ -88,11 +88,11 @@ async def resolve_auxiliary(
     if first and own and first.endpoint == own.endpoint:
         chain = [first]
     elif first and own:
-        search.passed(f"Where {first.title} fails, {own.title} is asked.")
+        search.passed(f"If {first.title} fails, {own.title} is used.")
     if not chain:
         search.taken(search.nobody())
     elif first is None:
-        search.taken("it is the main model and what was named cannot be asked")
+        search.taken("it is the main model and the configured model is not available")
     reads_cache = own if not search.is_named or (first and own and first.endpoint == own.endpoint) else None
     return AuxiliaryResolution(tuple(chain), tuple(search.steps), reads_cache, search.asked)
 
@@ -131,10 +131,10 @@ class _SummaryModelSearch:
 
     def nobody(self) -> str:
         if self.is_named or self.main_is_named:
-            return "no model that was named can be asked; Plimsoll writes the summary itself"
+            return "the configured model is not available; code writes the summary"
         names = [key.variable for facts in providers().values() for key in facts.keys[:1]]
         return (
-            f"none is configured and no key is set ({', '.join(names)}); Plimsoll writes the summary itself. "
+            f"none is configured and no key is set ({', '.join(names)}); code writes the summary. "
             f"Set a key, or {_SECTION}.provider"
         )
 
@@ -146,12 +146,12 @@ class _SummaryModelSearch:
         try:
             found = await resolve(self.main, self.environ, home=self.home, probe=self.probe)
         except UserError as error:
-            self.passed(f"The main model cannot be asked: {error}")
+            self.passed(f"The main model is not available: {error}")
             if not self.has_key:
                 return None
             found = await resolve(ModelSettings(), self.environ, home=self.home, probe=self.probe)
         if found.endpoint.embedded and not self.main_is_named:
-            self.passed("The embedded model writes summaries only where it is named.")
+            self.passed("The embedded model writes summaries only if it is configured.")
             return None
         return self._candidate(found.endpoint, "main")
 

@@ -190,7 +190,7 @@ class OneSummary:
     def summarize(self, prompt: str, max_tokens: int) -> str:
         """The answer of the first model that gives one; those that failed are not asked for the next piece."""
         if not self._awake:
-            raise SummaryFailed("the summary models rest after a failure of their keys or accounts")
+            raise SummaryFailed("the summary models are paused after a key or account error")
         if self._host is not None:
             self._host.check()
         failure = "there is no summary model"
@@ -198,7 +198,7 @@ class OneSummary:
             model = self._desks[self._place]
             if self._place and not model.fits(prompt, max_tokens):
                 # The engine sees the smaller window and cuts smaller pieces.
-                raise SummaryFailed(f"{model.title} takes {model.window:,} tokens at a time")
+                raise SummaryFailed(f"{model.title} accepts {model.window:,} tokens per request")
             try:
                 return self._answer(partial(model.write, prompt, max_tokens, self._share(), self._record))
             except SummaryLate as error:

