@@ -106,7 +106,7 @@ def test_with_nothing_configured_and_no_key_nobody_is_asked_or_looked_for(tmp_pa
     resolution = found(tmp_path, probe=probe)
     assert resolution.candidates == ()
     assert probe.asked == 0
-    assert "Plimsoll writes the summary itself" in resolution.headline
+    assert "code writes the summary" in resolution.headline
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_the_time_for_a_whole_reply_is_granted_once():
         await writer.drain()
         await reader.read()
 
-    with pytest.raises(ProviderTimeout, match="not whole within 5 s"):
+    with pytest.raises(ProviderTimeout, match="incomplete after 5 s"):
         meet(late, completed, clock=lambda: now[0])
 
 

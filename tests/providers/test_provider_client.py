@@ -278,7 +278,7 @@ def test_silence_is_a_timeout(dialect: str, mode: Mode, waits: Waits):
 
 def test_a_pause_between_chunks_is_a_timeout(dialect: str):
     slow = fault("slow", seconds=0.0, between=30.0, then=say("one two three four"))
-    with pytest.raises(ProviderTimeout, match="nothing came for"):
+    with pytest.raises(ProviderTimeout, match="nothing arrived for"):
         run([slow], dialect, streamed, timeouts=Timeouts(between_chunks=0.2), retries=Retries(attempts=1))
 
 
