@@ -326,7 +326,7 @@ def test_a_write_that_fails_leaves_no_half_file(tmp_path: Path, monkeypatch: pyt
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(SettingError, match="Free some space"):
+    with pytest.raises(SettingError, match="Free some disk space"):
         set_value(tmp_path / "config.yaml", "compression.threshold", 0.4)
     assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
     assert "0.5" in (tmp_path / "config.yaml").read_text()

@@ -183,7 +183,7 @@ def test_new_writes_an_engine_that_serves_as_it_is(place):
     assert checked.returncode == 0, checked.stdout
     for name, sentence in (
         ("keep-ends", "exists already"),
-        ("compressor", "cannot be called"),
+        ("compressor", "is not a valid engine name"),
         ("a/b", "cannot"),
     ):
         done = place.run("plugins", "new", name)

@@ -62,7 +62,7 @@ def test_a_message_that_is_sent_again_gets_the_answer_that_was_given(tmp_path):
 def test_a_key_belongs_to_one_message(tmp_path):
     async def work(conversation):
         await conversation.exchange(user("Which ships?"), quiet, key="k1")
-        with pytest.raises(UserError, match="says something else"):
+        with pytest.raises(UserError, match="has different content"):
             await conversation.exchange(user("Which boats?"), quiet, key="k1")
 
     _, stored, requests = run_with(tmp_path, work, [say("Two.")])

@@ -125,7 +125,7 @@ def test_check_says_in_one_line_that_all_is_good(home: Path, monkeypatch: pytest
         run("config", "check").output == f"{home / 'config.yaml'}: no such file, using defaults, no errors\n"
     )
     (home / "config.yaml").write_text("compression:\n  threshold: 0.4\n  enabled: true\n")
-    assert run("config", "check").output == f"{home / 'config.yaml'}: 2 settings, all good\n"
+    assert run("config", "check").output == f"{home / 'config.yaml'}: 2 settings, no errors\n"
     monkeypatch.setenv("PLIMSOLL_MODEL__NAME", "m")
     assert run("config", "check").output.endswith(": 2 settings, 1 from the environment, all good\n")
 

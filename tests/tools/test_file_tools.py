@@ -108,7 +108,7 @@ def test_a_missing_file_is_told_with_the_names_near_it(here, root):
     (root / "lib" / "modle.py").touch()
     shown = text(here, "read_file", path="src/modle.py")
     assert "src/modle.py does not exist" in shown
-    assert "Near it: src/model.py, lib/modle.py" in shown
+    assert "Similar names: src/model.py, lib/modle.py" in shown
 
 
 def test_a_directory_is_listed(here, root):

@@ -35,7 +35,7 @@ def test_a_command_without_output_says_its_exit_code(here):
 
 
 def test_a_command_that_a_signal_ended_says_which(here):
-    assert text(here, "terminal", command="kill -SEGV $$") == "exit code: 139 (ended by SIGSEGV)"
+    assert text(here, "terminal", command="kill -SEGV $$") == "exit code: 139 (killed by SIGSEGV)"
 
 
 def test_the_directory_is_remembered_and_other_tools_follow(here):
@@ -56,7 +56,7 @@ def test_workdir_holds_for_one_call(here):
 
 def test_a_workdir_that_is_not_there_is_told_with_the_nearest_name(here):
     (here.workplace.root / "source").mkdir()
-    assert "Near it: source" in text(here, "terminal", command="ls", workdir="sourse")
+    assert "Similar names: source" in text(here, "terminal", command="ls", workdir="sourse")
 
 
 def test_a_remembered_directory_that_is_gone_gives_way_to_the_project(here):

@@ -116,7 +116,7 @@ class TestClaudeCode:
     def test_a_branch_that_the_person_left_is_left_out_with_a_notice(self) -> None:
         assert "harbor." not in self.texts()
         assert "Then make one called harbour." in self.texts()
-        assert any("2 messages left out" in notice for notice in self.found.notices)
+        assert any("2 messages skipped" in notice for notice in self.found.notices)
 
     def test_turns_from_before_a_compaction_are_read_and_its_summary_is_not(self) -> None:
         assert "Find the port" in self.texts()

@@ -146,9 +146,11 @@ def _used_later(messages: Sequence[Message]) -> dict[int, list[str]]:
 
 def _arguments(call: dict[str, Any]) -> str:
     """The arguments of a call: the new text before the old, plans in full."""
-    arguments = arguments_of(call)
+    # Redacted as a whole first: a password is recognised by the name of its argument.
+    text = redact(arguments_text(call))
+    arguments = arguments_of({"function": {"arguments": text}})
     if not arguments:
-        return excerpt(redact(arguments_text(call)), _OTHER)
+        return excerpt(text, _OTHER)
     names = sorted(arguments, key=lambda name: 2 if name in _OLD_NAMES else name in _NEW_NAMES)
     return ", ".join(f"{name}={_argument(name, arguments[name])}" for name in names)
 
