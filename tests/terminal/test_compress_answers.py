@@ -229,7 +229,9 @@ def test_a_full_standard_output_is_one_sentence_and_exit_code_2(
             check=False,
         )
     assert done.returncode == 2
-    assert "plimsoll: The output cannot be written: No space left on device. Free some disk space" in done.stderr
+    assert (
+        "plimsoll: The output cannot be written: No space left on device. Free some disk space" in done.stderr
+    )
     assert "Traceback" not in done.stderr
 
 

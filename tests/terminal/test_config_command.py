@@ -127,7 +127,7 @@ def test_check_says_in_one_line_that_all_is_good(home: Path, monkeypatch: pytest
     (home / "config.yaml").write_text("compression:\n  threshold: 0.4\n  enabled: true\n")
     assert run("config", "check").output == f"{home / 'config.yaml'}: 2 settings, no errors\n"
     monkeypatch.setenv("PLIMSOLL_MODEL__NAME", "m")
-    assert run("config", "check").output.endswith(": 2 settings, 1 from the environment, all good\n")
+    assert run("config", "check").output.endswith(": 2 settings, 1 from the environment, no errors\n")
 
 
 def test_check_tells_every_mistake_and_exits_with_2(home: Path) -> None:
