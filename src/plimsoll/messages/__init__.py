@@ -39,7 +39,7 @@ from plimsoll.messages.order import (
     meets_itself,
     turn_order_breaks,
 )
-from plimsoll.messages.person_answers import person_answer
+from plimsoll.messages.person_answers import REFUSED, person_answer
 from plimsoll.messages.recognition import extends, match_messages
 from plimsoll.messages.repair import STUB_RESULT, is_whole, repair, stub_result
 from plimsoll.messages.validate import Violation, Wire, validate
@@ -48,6 +48,7 @@ __all__ = [
     "HANDLE_DIGITS",
     "IMAGE_TYPES",
     "MEDIA_TYPES",
+    "REFUSED",
     "STUB_RESULT",
     "SYSTEM_ROLES",
     "Message",

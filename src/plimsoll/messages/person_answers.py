@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from plimsoll.messages.calls import arguments_of
+from plimsoll.messages.calls import arguments_of, call_name
 
 _READ = 20_000  # characters
 _ANSWERED = re.compile(
@@ -33,6 +33,7 @@ _SAID = re.compile(r"the user said:\s*(?P<said>.+)\Z", re.IGNORECASE | re.DOTALL
 _BOILERPLATE = re.compile(
     r"\AThe user wants to clarify these questions\..*?(?:Questions asked:|\Z)", re.DOTALL
 )
+_ASKING_TOOL = re.compile(r"ask_?user|request_user_input|ask_?followup|ask_?question", re.IGNORECASE)
 _ASKING = frozenset({"questions", "question"})
 REFUSED = "refused"
 
@@ -50,7 +51,10 @@ def person_answer(call: dict[str, Any], result: str) -> str:
     if _ANSWERED.match(head):
         pairs = [f"{found['question']} → {found['answer']}" for found in _PAIR.finditer(head)]
         return "\n".join(pairs) or head.partition(":")[2].strip()
-    return "\n".join(_from_json(asked.get("questions"), head))
+    found = "\n".join(_from_json(asked.get("questions"), head))
+    return found or (
+        head.strip() if _ASKING_TOOL.search(call_name(call)) and not head.startswith("{") else ""
+    )
 
 
 def _from_json(questions: Any, result: str) -> Iterator[str]:

@@ -38,6 +38,7 @@ from plimsoll.context.ledger.statements import (
 from plimsoll.context.ledger.tool_facts import call_read, read_call, read_result
 from plimsoll.context.ledger.words import content_words, overlap
 from plimsoll.messages import (
+    REFUSED,
     Message,
     answered_id,
     handle_of,
@@ -170,10 +171,15 @@ def _read_result(reading: _Reading, made: Called, result: str, position: int) ->
     if found.changed and facts.requests:
         facts.requests[-1].changes += 1
         facts.requests[-1].status = "open"
-    if found.answer:
+    if not found.answer:
+        return
+    if found.answer.startswith(REFUSED):
+        # A page can imitate a refusal, so it is told and makes no rule.
+        text = f"The person {one_line(found.answer, 240)}"
+    else:
         text = f"Asked by the agent, the person answered: {one_line(found.answer, 240)}"
-        _latest(facts.decisions, Decision(text, position))
         _rulings(facts).take_up(found.answer, position)
+    _latest(facts.decisions, Decision(text, position))
 
 
 def _rulings(facts: ConversationFacts) -> Rulings:

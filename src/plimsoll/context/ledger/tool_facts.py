@@ -33,7 +33,7 @@ from plimsoll.context.ledger.state import (
     RunningProcess,
 )
 from plimsoll.context.ledger.terms import plain_words
-from plimsoll.messages import arguments_of, call_name
+from plimsoll.messages import arguments_of, call_name, person_answer
 from plimsoll.secrets import redact
 
 _PATH_KEYS = (
@@ -72,10 +72,7 @@ _DELETES = re.compile(r"delete|remove|unlink", re.IGNORECASE)
 _COMMIT = re.compile(r"^\[[^\]\n]+ [0-9a-f]{7,40}\] .+$", re.MULTILINE)
 _PULL_REQUEST = re.compile(r"https?://\S+/(?:pull|merge_requests)/\d+\b")
 _OPENS_PULL_REQUEST = re.compile(r"\bgh pr create\b|\bglab mr create\b")
-_ASKS = re.compile(r"ask_?user|request_user_input|ask_followup|askuserquestion|ask_question", re.IGNORECASE)
-_REFUSED = re.compile(
-    r"the user (?:said|provided the following reason[^:]*):\s*(.+)", re.IGNORECASE | re.DOTALL
-)
+_LONGEST_ANSWER = 1_000
 _MOST_FIXES = 6
 _FAILED_TEST = re.compile(
     r"(?:--- FAIL: |FAILED \S*::|^\s*(?:✗|×|✕) |^FAIL: )(\w[\w/.\[\]-]{3,})", re.MULTILINE
@@ -110,7 +107,7 @@ def read_call(evidence: Evidence, called: Called, position: int) -> None:
 def read_result(facts: ConversationFacts, made: Called, result: str, position: int) -> ResultRead:
     """Take up how a call ended."""
     head = result[:4_000]
-    answer = _answer_in(made, result)
+    answer = redact(person_answer(made.call, result))[:_LONGEST_ANSWER]
     if "] " in head:
         for commit in _COMMIT.findall(head):
             _add_commit(facts.commits, one_line(commit, 160), position)
@@ -197,14 +194,6 @@ def _touch(
         for line in facts.failed_on.pop(path, ()):  # what failed on this file before has been overcome
             facts.actions.pop(line, None)
     return any(action != "read" for _, action in touched)
-
-
-def _answer_in(made: Called, result: str) -> str:
-    """What a person said inside of a result: an answer to a question, or why a call was refused."""
-    if _ASKS.search(call_name(made.call)):
-        return redact(result[:1_000])
-    found = _REFUSED.search(result[:3_000]) if "user " in result[:400].lower() else None
-    return redact(found[1][:1_000].strip()) if found else ""
 
 
 def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:
