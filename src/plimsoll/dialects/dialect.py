@@ -64,7 +64,9 @@ class Dialect(ABC):
     native_markers: ClassVar[bool] = False  # whether tool messages and calls carry them too
     usage_field: ClassVar[str] = "usage"
     text_fields: ClassVar[tuple[str, ...]] = ("content", "text")  # that hold an answer's words in a reply
-    open_documents: ClassVar[bool] = False  # whether a conversation in a file may have fields of anybody's
+    open_documents: ClassVar[bool] = (
+        False  # whether a conversation in a file may have other fields beside the messages
+    )
     has_end_mark: ClassVar[bool] = False  # whether events may follow the one that completes a reply
 
     def __repr__(self) -> str:
@@ -166,7 +168,7 @@ class Dialect(ABC):
         return [{"role": "system", "content": body.get("system") or ""}, *messages]
 
     def tools(self, body: Body) -> list[Tool]:
-        """The tools as they stand on the wire."""
+        """The tools as they are on the wire."""
         tools = body.get("tools")
         return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
 

@@ -7,7 +7,7 @@
     content_filter   content_filter   refusal
 
 `pause_turn` (a server tool is still at work: send the reply back to go on) and
-a full window are told apart by the provider's own word, which is kept and
+a full window are distinguished by the provider's own word, which is kept and
 written back on the wire it came from.
 """
 

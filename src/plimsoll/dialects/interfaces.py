@@ -10,7 +10,7 @@ from plimsoll.dialects.sse import SseEvent
 from plimsoll.messages import Message
 
 Body = dict[str, Any]  # of a request, as JSON
-WireMessage = dict[str, Any]  # as it stands in the body
+WireMessage = dict[str, Any]  # as it is in the body
 
 
 class ReplyDecoder(Protocol):

@@ -74,7 +74,7 @@ def rows(dialect: str) -> tuple[MappedField, ...]:
 
 @lru_cache(4_096)
 def row_for(dialect: str, path: str) -> MappedField | None:
-    """The row that decides about a field; None for a field that nobody listed."""
+    """The row that decides about a field; None for a field that is not listed."""
     found = [row for row in rows(dialect) if _pattern(row.field).fullmatch(path)]
     if found:
         return max(found, key=lambda row: row.exactness)

@@ -28,7 +28,7 @@ _SAME_AGAIN = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """A signed block: the block itself, and how many other blocks stand before it."""
+    """A signed block: the block itself, and how many other blocks come before it."""
 
     block: dict[str, Any]
     behind: int
@@ -67,7 +67,7 @@ def illegal_edits(before: ChatRequest, after: ChatRequest) -> list[Violation]:
 
 
 def drop_bound_thinking(messages: Sequence[Message], changed_from: int) -> list[Message]:
-    """The conversation without the signed thinking that stands at or behind the first changed message.
+    """The conversation without the signed thinking at or after the first changed message.
 
     All of it goes, to the end, as taking out some and leaving later ones is refused too. A change of the
     system prompt or the tools is a change from 0.
@@ -189,17 +189,17 @@ def _history_change(old: _Sent, new: _Sent, bound: _Bound, place: int) -> tuple[
         if index >= len(new.blocks) or new.blocks[index] != old.blocks[index]:
             return "history_changed", f"content block {index} changed"
     if bound.behind < reach or (known and bound.behind > reach):
-        return "history_changed", "it did not stand there"
+        return "history_changed", "it was not there"
     return ("thinking_changed", "it was itself edited") if known and known.block != bound.block else None
 
 
 def _follows(previous: int, place: int, count: int) -> bool:
-    """Whether a block stands right behind the one before it, with no old thinking missing between them."""
+    """Whether a block directly follows the one before it, with no old thinking missing between them."""
     return place == previous + 1 or (place == count and previous >= count - 1)
 
 
 def _places(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> list[int]:
-    """Where each new block stood among the old ones; those that are new stand behind them all."""
+    """The place of each new block among the old ones; blocks that were added come after all of them."""
     seals = [_seal(block) for block in old]
     return [seals.index(_seal(block)) if _seal(block) in seals else len(old) for block in new]
 

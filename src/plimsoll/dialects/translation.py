@@ -109,7 +109,7 @@ def _anthropic_format(model: str, wanted: Any) -> dict[str, Any]:
 
 
 def _instructed(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The conversation with the instruction behind its system prompt."""
+    """The conversation with the instruction after its system prompt."""
     start = next((n for n, m in enumerate(messages) if m.get("role") not in SYSTEM_ROLES), len(messages))
     return (*messages[:start], {"role": "system", "content": JSON_INSTRUCTION}, *messages[start:])
 

@@ -1,4 +1,4 @@
-"""What a reply cost, in one vocabulary, whoever reports it.
+"""What a reply cost, in one vocabulary for all providers.
 
     Anthropic   prompt = input + cache read + cache creation      (three separate numbers)
     OpenAI      prompt includes what was cached                   (details are parts of it)

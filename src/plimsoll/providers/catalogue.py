@@ -53,7 +53,7 @@ def providers() -> Mapping[str, ProviderFacts]:
 
 
 def provider_at(base_url: str) -> ProviderFacts | None:
-    """The provider that an address belongs to; None for an address of nobody's."""
+    """The provider that an address belongs to; None for an address of no known provider."""
     host = (urlsplit(base_url).hostname or "").lower()
     return next(
         (

@@ -23,7 +23,7 @@ from plimsoll.providers.retry import Retries
 from plimsoll.providers.spending import estimated_prompt, has_begun, used_so_far
 from plimsoll.providers.transport import Timeouts, Transport
 
-Wasted: TypeAlias = Callable[[Usage], None]  # told what an attempt used that came to nothing
+Wasted: TypeAlias = Callable[[Usage], None]  # called with the usage of an attempt that failed
 
 
 class Client:
@@ -70,8 +70,8 @@ class Client:
     ) -> Reply:
         """The whole reply at once; `deadline` is the most seconds that it may take, waits included.
 
-        With `heard`, the reply is streamed and each step is passed on. A reply that breaks off is asked for again,
-        so the steps may begin anew. `wasted` is told what each streamed reply used that broke off or was given up.
+        With `heard`, the reply is streamed and each step is passed on. A reply that breaks off is requested again, so
+        the steps may start again. `wasted` gets the usage of each streamed reply that broke off or was abandoned.
         """
         ends = None if deadline is None else self._clock() + deadline
         attempt = 0
@@ -106,7 +106,7 @@ class Client:
     ) -> "ReplyStream":
         """The reply step by step, as it arrives; `deadline` as in `complete`.
 
-        `wasted` is told what attempts used of which nothing was given out.
+        `wasted` is called with the usage of attempts that yielded nothing.
         """
         return ReplyStream(self, request, deadline, wasted)
 

@@ -2,7 +2,7 @@
 
     400 "prompt is too long: 210000 tokens > 200000 maximum"  ->  ContextOverflow(limit=200000, requested=210000)
 
-The wordings stand in `failures.toml`. Any bytes give a `ProviderError`. What the
+The wordings are in `failures.toml`. Any bytes give a `ProviderError`. What the
 provider says reaches the person on one line, without keys.
 """
 
@@ -179,7 +179,7 @@ def _parsed(text: str) -> Any:
 
 
 def _leaves(value: Any, depth: int, field: str = "") -> Iterator[tuple[str, str]]:
-    """The texts of an error, with the field each stands in; errors wrapped as text are unwrapped."""
+    """The texts of an error with their fields; errors wrapped as text are unwrapped."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list):

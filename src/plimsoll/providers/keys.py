@@ -3,7 +3,7 @@
     ANTHROPIC_API_KEY ─► x-api-key        OPENAI_API_KEY ─► Authorization: Bearer        OLLAMA_HOST ─► address
 
 A key is looked at only to be sent, and only to whom it belongs: the provider that
-owns the host, or the one that the person named for an address of nobody's.
+owns the host, or the one that the person named for an address of no known provider.
 Sentences name its variable.
 """
 
@@ -21,7 +21,7 @@ from plimsoll.providers.catalogue import ProviderFacts, provider_at, providers
 from plimsoll.providers.endpoint import Endpoint, is_loopback, is_private, model_at
 
 ANYBODY = "PLIMSOLL_API_KEY"  # for an address that is no provider's
-_NEARBY = "OPENAI_API_KEY"  # many servers on this machine ask for it, and there it leaves nobody's hands
+_NEARBY = "OPENAI_API_KEY"  # many servers on this machine ask for it, and it does not leave the machine
 _OLLAMA_PORT = 11_434
 
 
@@ -83,7 +83,7 @@ def custom_endpoint(settings: ModelSettings, environ: Mapping[str, str]) -> tupl
 def _key_for_anybody(
     provider: str, named: ProviderFacts | None, address: str, environ: Mapping[str, str]
 ) -> FoundKey | None:
-    """The key for a host of nobody's: the named provider's own, or one that is meant for such hosts."""
+    """The key for a host of no known provider: that of the named provider, or one for such hosts."""
     if named is not None and (key := find_key(named, environ)):
         return key
     own = (f"{provider.upper().replace('-', '_')}_API_KEY",) if named is None and provider != "auto" else ()

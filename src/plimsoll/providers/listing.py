@@ -8,7 +8,7 @@ PROBE = 0.2  # seconds: a server on this machine answers in a few milliseconds
 
 
 async def served_models(base_url: str) -> tuple[str, ...] | None:
-    """The models of the server at an address; None where nobody answers in time."""
+    """The models of the server at an address; None if no server answers in time."""
     try:
         async with httpx.AsyncClient(timeout=PROBE, trust_env=not is_loopback(base_url)) as http:
             response = await http.get(f"{base_url}/models")

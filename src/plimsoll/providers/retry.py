@@ -3,7 +3,7 @@
     1st ─ 0.5 s ─ 2nd ─ 1 s ─ 3rd ─ 2 s ─ 4th     each wait shortened by up to half, at random
 
 A provider that says how long to wait is believed. Where that is longer than
-anybody wants to sit through, the error goes to the caller at once, with the
+anyone would wait for, the error goes to the caller at once, with the
 number in it.
 """
 

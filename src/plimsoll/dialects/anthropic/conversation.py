@@ -16,7 +16,7 @@ Guarantees
                  legal cut it is so block by block, as a following user message joins the last one.
   Alternation    user and assistant alternate; nothing empty is sent.
 
-In normal form, system messages at the start are one; results stand before what the user said, and
+In normal form, system messages at the start are one; results come before what the user said, and
 neighbouring messages of one side are one; plain text alone is a string, and what is empty is gone; call
 ids are legal and unique, results carry their tool's name, arguments are spelt in one way; keys that the
 wire does not know are gone.
@@ -24,7 +24,7 @@ wire does not know are gone.
 A system message further down is sent as the user's words between `<system-message>` tags. Recent Claude
 models take the role `system` there, but only as the last word of a turn: what is said after it would
 have to move in front of it, and a longer conversation would no longer extend a shorter one. The tags do
-not come back as a system message, so that nobody can promote words to instructions by typing them.
+not come back as a system message, so that typed words cannot become instructions.
 """
 
 from collections.abc import Iterator, Sequence

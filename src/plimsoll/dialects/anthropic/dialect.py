@@ -37,7 +37,7 @@ from plimsoll.messages import SYSTEM_ROLES, Message, text_of
 from plimsoll.models import ModelCard
 
 _PATH = "/v1/messages"
-_SINCE = "2025-01-01T00:00:00Z"  # of every model in a list: clients want a date, and nobody reads it
+_SINCE = "2025-01-01T00:00:00Z"  # of every model in a list: clients require a date
 # Edits that the provider itself makes to the history. Clearing thinking leaves everything else where it is.
 _SERVER_EDITS = ("clear_tool_uses", "compact")
 _KINDS = {
@@ -102,7 +102,7 @@ class AnthropicDialect(Dialect):
     def canonical(self, messages: Sequence[WireMessage], index: int) -> list[Message]:
         message = unmarked(messages[index])
         if index and message.get("role") == "user":
-            # Results carry the names of their tools, which stand with the calls before them.
+            # Results carry the names of their tools, which the calls before them have.
             before = unmarked(messages[index - 1])
             known = len(decode_anthropic_conversation(None, [before]))
             return decode_anthropic_conversation(None, [before, message])[known:]

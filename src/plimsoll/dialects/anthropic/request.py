@@ -1,7 +1,7 @@
 """Canonical request ⇄ the body of `POST /v1/messages`.
 
 Fields that are not named in `ChatRequest` pass through untouched, and only on
-this wire. Keys stand in a fixed order, so that equal requests are equal bytes.
+this wire. Keys have a fixed order, so that equal requests are equal bytes.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from plimsoll.dialects.anthropic.tools import decode_choice, decode_tools, encod
 from plimsoll.dialects.request import ChatRequest, Thinking
 from plimsoll.errors import InvalidConversation
 
-# This wire wants a limit with every request; whoever knows the model gives a better one.
+# This wire requires a limit in every request; a caller that knows the model sets a better one.
 DEFAULT_MAX_TOKENS = 8_192
 _NAMED = frozenset(
     {"model", "messages", "system", "tools", "max_tokens", "temperature", "top_p", "stop_sequences"}

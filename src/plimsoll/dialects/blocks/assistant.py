@@ -35,12 +35,12 @@ class Entry:
 
 
 def is_signed(block: dict[str, Any]) -> bool:
-    """Whether a thinking block is bound to what stands before it; redacted ones always are."""
+    """Whether a thinking block is bound to the content before it; redacted ones always are."""
     return block.get("type") == "redacted_thinking" or bool(block.get("signature"))
 
 
 def thinking_of(message: Message) -> list[dict[str, Any]]:
-    """The thinking blocks of a canonical message, reasoning that nobody signed among them."""
+    """The thinking blocks of a canonical message, unsigned reasoning included."""
     blocks = message.get("thinking_blocks")
     if isinstance(blocks, list) and blocks:
         return [block for block in blocks if isinstance(block, dict)]
@@ -166,7 +166,7 @@ def _reordered(entries: list[Entry], order: Any) -> list[Entry]:
 
 
 def _marked(entries: list[Entry], marker: Any) -> list[Entry]:
-    """A marker on the whole message stands on its last block that may carry one."""
+    """Move a marker from the message to its last block that may carry one."""
     if marker is None:
         return entries
     for index in range(len(entries) - 1, -1, -1):

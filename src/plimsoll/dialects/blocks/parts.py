@@ -84,7 +84,7 @@ def with_extras(block: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _said(part: Part) -> dict[str, Any]:
-    """A text block that stands for a part with no counterpart on Anthropic's wire."""
+    """A text block for a part that has no counterpart on Anthropic's wire."""
     return with_extras({"type": "text", "text": f"[{part.get('type') or 'untyped'} part left out]"}, part)
 
 

@@ -34,7 +34,7 @@ from plimsoll.messages import SYSTEM_ROLES, Message
 from plimsoll.models import ModelCard, card_for
 
 _PATH = "/chat/completions"
-_SINCE = 1_735_689_600  # of every model in a list: clients want a time, and nobody reads it
+_SINCE = 1_735_689_600  # of every model in a list: clients require a time
 _KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
@@ -50,7 +50,7 @@ class OpenAiDialect(Dialect):
     beta_header = "anthropic-beta"  # routers to Claude models pass it on
     limit_fields = ("max_completion_tokens", "max_tokens")
     takes_effort = True
-    takes_markers = True  # for Claude models behind a router
+    takes_markers = True  # for Claude models through a router
     text_fields = ("content", "text", "arguments", "reasoning", "reasoning_content", "refusal")
     open_documents = True
     has_end_mark = True

@@ -125,7 +125,7 @@ def _with_error(message: Message) -> Message:
 
 
 def unsigned_reasoning(message: Message) -> str:
-    """The text of the thinking blocks that nobody signed."""
+    """The text of the unsigned thinking blocks."""
     return _joined(message, signed=False)
 
 

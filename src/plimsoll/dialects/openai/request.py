@@ -1,7 +1,7 @@
 """Canonical request ⇄ the body of `POST /chat/completions`.
 
 Fields that are not named in `ChatRequest` pass through untouched, and only on
-this wire. Keys stand in a fixed order, so that equal requests are equal bytes.
+this wire. Keys have a fixed order, so that equal requests are equal bytes.
 """
 
 from typing import Any

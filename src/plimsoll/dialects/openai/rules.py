@@ -30,7 +30,7 @@ def rules_for(model: str) -> OpenAiRules:
 
 
 def rules_of(card: ModelCard) -> OpenAiRules:
-    """The rules of a model by its card; one that nobody knows gets no effort unless its name says that it thinks."""
+    """The rules of a model by its card; an unknown model gets no effort unless its name shows that it thinks."""
     if not card.known and not card.efforts and REASONING.search(card.name.lower()):
         return OpenAiRules(_USUAL_EFFORTS, sampling=False)
     return OpenAiRules(card.efforts, card.sampling)

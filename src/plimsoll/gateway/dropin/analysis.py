@@ -60,7 +60,7 @@ def pieces_of(dialect: Dialect, root: bytes, limits: Limits, raw: bytes) -> Iter
     except InvalidConversation as error:
         yield Outline(body, fault=str(error))
     except _NO_CONVERSATION:
-        yield Outline(body)  # whoever needs its messages finds out what is wrong with them
+        yield Outline(body)  # reading its messages later shows what is wrong with them
     else:
         yield Outline(dialect.with_messages(body, ()), frame)
         yield from groups

@@ -47,5 +47,5 @@ class BodyReader:
             try:
                 return assembled(dialect, self._workers.run_short(pieces_of, dialect, root, limits, data=raw))
             except (NotReady, WorkerDied):
-                pass  # it starts, or it died; nobody waits for the next one
+                pass  # it is starting, or it died; do not wait for the next one
         return assembled(dialect, list(pieces_of(dialect, root, limits, raw)))

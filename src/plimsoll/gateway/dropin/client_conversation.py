@@ -35,7 +35,7 @@ class ClientConversation:
 
     dialect: Dialect
     lead: tuple[Message, ...]  # the system prompt as it was first sent
-    owner: Owner  # who asks; nobody else finds it
+    owner: Owner  # the caller; no other caller finds it
     chain: list[bytes] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     log: list[Message] = field(default_factory=list)

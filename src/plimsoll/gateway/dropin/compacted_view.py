@@ -3,7 +3,7 @@
     archive    1' 2 3 [node: 4–8] 9 │ 10 11 …         items of the view, each knowing its place in the log
     view       0 · 1 · {summary} · 5 │ 6 7 …          places in the client's list, or messages of our own
 
-A view serves a request only where everything that the request asks for stands in it word for word, at its end: a
+A view serves a request only where everything that the request asks for is in it word for word, at its end: a
 client that goes back to an earlier message would otherwise be answered about the summary.
 
     view       0 · 1 · {summary of 2–5} │        6 7 8
@@ -31,17 +31,17 @@ Segment = int | dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class CompactedView:
-    """A view that differs from the log. Everything behind `wire` and `through` follows as it was said."""
+    """A view that differs from the log. Everything after `wire` and `through` follows unchanged."""
 
     number: int  # of the view in the archive
     lead: tuple[Message, ...]
-    messages: tuple[Message, ...]  # canonical, behind the lead, as they are stored
+    messages: tuple[Message, ...]  # canonical, after the system prompt, as they are stored
     sent: tuple[Message, ...]  # the same as the client's model sees them
     tokens: int  # of `messages`, estimated
     through: int  # canonical messages of the log that it covers
     wire: int  # messages of the client's list that it covers
     segments: tuple[Segment, ...]
-    whole: frozenset[int] = frozenset()  # places of the log, of those covered, that stand there unchanged
+    whole: frozenset[int] = frozenset()  # places of the log, of those covered, that are in it unchanged
     made_at: int = 0  # messages of the log when it was made; 0 where its log went on differently
 
     @property
@@ -84,7 +84,7 @@ def make_compacted_view(
 ) -> CompactedView:
     """The view of these items; `ends` are the canonical messages up to each wire message, `last` is their number.
 
-    `lead` is how many messages at the start of the log are the system prompt, `made_at` how many messages behind
+    `lead` is how many messages at the start of the log are the system prompt, `made_at` how many messages after
     them the log had when the view was made.
     """
     spoken = [item for item in items if item.node or item.sequence > lead]
@@ -144,7 +144,7 @@ def _readable(item: ViewItem) -> Message:
 
 
 def _whole(items: Sequence[ViewItem], place: int, ends: Sequence[int], lead: int) -> tuple[int, int]:
-    """The wire message that stands unchanged at this place, and how many items it takes; 0 where none does."""
+    """The wire message that is unchanged at this place, and how many items it takes; 0 if there is none."""
     first = items[place].sequence - lead - 1
     wire = bisect_right(ends, first)
     start = ends[wire - 1] if wire else 0

@@ -39,7 +39,7 @@ class IndexEntry:
     session: str
     wire: int  # messages of the client's list
     lead: int  # messages of the log that are its system prompt
-    reported: int = 0  # prompt tokens of the last reply, 0 where nobody said
+    reported: int = 0  # prompt tokens of the last reply, 0 if unknown
     estimated: int = 0  # the estimate of the same prompt
     ratio: float = 1.0
 
@@ -73,7 +73,7 @@ class ConversationIndex:
         return await self._run(lambda: self._find(chain))
 
     async def put(self, known: IndexEntry) -> None:
-        """Remember where a conversation stands; the oldest entries go when there are too many."""
+        """Store the state of a conversation; the oldest entries are removed when there are too many."""
         await self._run(lambda: self._put(known))
 
     async def _run(self, work: Callable[[], Result]) -> Result:

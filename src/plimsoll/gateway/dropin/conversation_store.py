@@ -98,7 +98,7 @@ class ConversationStore:
         return journal
 
     async def used(self, conversation: ClientConversation, usage: UsageRecord) -> None:
-        """Note what a request of a stored conversation used, and where it stands now."""
+        """Store the usage of a request of a stored conversation, and update the index."""
         if conversation.journal is None:
             return
         await conversation.journal.used(usage)
@@ -286,7 +286,7 @@ class ConversationStore:
 
 
 class _Compaction:
-    """A compaction of a conversation as it stands now, whatever its client sends meanwhile."""
+    """A compaction of a conversation as it is now, whatever its client sends meanwhile."""
 
     def __init__(
         self, conversation: ClientConversation, compacted: Sequence[Message], event: CompactionEvent

@@ -40,7 +40,7 @@ class KnownConversations:
         return None
 
     def keep(self, conversation: ClientConversation, weight: int) -> None:
-        """Remember a conversation as it stands now; it was used last."""
+        """Keep a conversation in memory as the most recently used one."""
         key = id(conversation)
         known = self._used.pop(key, None)
         self._weight += weight - (conversation.weight if known is not None else 0)

@@ -21,7 +21,7 @@ ROUGH_BYTES_PER_TOKEN = 4
 # Share that is added to a prompt. Uncalibrated estimates are 6.5 % off on average (models/counting.py), those that a
 # reported count anchors 3 % at the 95th percentile (bench/counting.py).
 ROUGH_MARGIN, ANCHORED_MARGIN = 0.10, 0.03
-UNCOUNTED_MARGIN = 0.50  # after a refusal without numbers: the estimate was too low, nobody knows by how much
+UNCOUNTED_MARGIN = 0.50  # after a refusal without numbers: the estimate was too low by an unknown amount
 
 
 @dataclass(frozen=True, slots=True)

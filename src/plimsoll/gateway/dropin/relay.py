@@ -178,7 +178,7 @@ def broken_off(out: UpstreamRequest, error: Exception) -> bytes:
 
 
 def _whole_events(piece: bytes, keys: Sequence[bytes] = ()) -> tuple[bytes, bytes]:
-    """What can be passed on and what waits: half an event would make an error behind it unreadable.
+    """What can be passed on, and what waits: an error after half an event would be unreadable.
 
     An event that is too long to wait for is passed on in parts. The `keys` are masked before it is divided, because
     half of one is not recognised.

@@ -136,7 +136,7 @@ class RequestHandler:
 
     @asynccontextmanager
     async def _room(self, request: ClientRequest, target: Target) -> AsyncIterator[None]:
-        """Room for the request in the limits of whoever asks."""
+        """Reserve the request in the limits of its caller."""
         owner = current_key()
         if owner is None:
             yield

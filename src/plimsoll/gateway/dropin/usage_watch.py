@@ -63,5 +63,5 @@ def usage_in(dialect: Dialect, body: bytes) -> Usage | None:
 
 
 def sign_of(dialect: Dialect) -> bytes:
-    """What stands in every line that speaks of usage."""
+    """Bytes that every line with usage contains."""
     return b'"%b"' % dialect.usage_field.encode()

@@ -33,7 +33,7 @@ class ModelFacts:
     threshold: float
     # Under `policy: cost`, tokens that a compaction leaves; None: the threshold decides.
     target: int | None = None
-    output_cap: int | None = None  # the most tokens of an answer; None where nobody has stated it
+    output_cap: int | None = None  # the most tokens of an answer; None if it is unknown
 
     @property
     def window(self) -> int:

@@ -1,4 +1,4 @@
-"""The auxiliary model: who writes the summaries and why, asked with a deadline and somebody to fall back on."""
+"""The summary model: how it is chosen, and requests to it with a deadline and fallbacks."""
 
 from plimsoll.providers.auxiliary.resolve import AuxiliaryResolution, Candidate, resolve_auxiliary
 from plimsoll.providers.auxiliary.summarizer import Auxiliary, ChargedWriter, OneSummary

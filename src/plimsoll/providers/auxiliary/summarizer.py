@@ -41,7 +41,7 @@ from plimsoll.secrets import redact
 DEADLINE = 150.0
 IDLE_TIMEOUT = 10.0  # seconds without a new token after which a model that is waited for counts as hanging
 RESTING = 600.0  # seconds for which a model is left alone whose key or account failed
-_FIRST_SHARE = 0.6  # of the time that is left, for a model behind which another one waits
+_FIRST_SHARE = 0.6  # of the remaining time, for a model that has a fallback
 _TYPICAL = 1_500  # tokens that a model writes, however many it may; for comparing prices
 _AT_ONCE = 4  # summaries side by side
 
@@ -102,13 +102,13 @@ class Auxiliary:
         return 1 if first and (first.embedded or first.provider in ("local", "ollama")) else _AT_ONCE
 
     def begin(self, record: Record = _unrecorded) -> "OneSummary":
-        """A summarizer for one summary; its deadline starts now. `record` is told what its requests use."""
+        """A summarizer for one summary; its deadline starts now. `record` gets the usage of its requests."""
         now = self.clock()
         awake = [model for model in self.models if model.rests_until <= now]
         return OneSummary(self, awake or list(self.models[:1]), now + self.deadline, bool(awake), record)
 
     def charging(self, record: Record) -> "ChargedWriter":
-        """The same models as one conversation uses them: `record` is told what its requests use."""
+        """The same models for one conversation: `record` is called with the usage of its requests."""
         return ChargedWriter(self, record)
 
     def sent(self, request: ChatRequest, usage: Usage | None = None) -> None:
@@ -184,7 +184,7 @@ class OneSummary:
 
     @property
     def context_length(self) -> int:
-        """The window of whoever is asked now."""
+        """The window of the model that is asked now."""
         return self._desks[self._place].window if self._desks else 0
 
     def summarize(self, prompt: str, max_tokens: int) -> str:
@@ -243,14 +243,14 @@ class OneSummary:
             raise SummaryFailed(self._service.failed(main, error)) from error
 
     def _answer(self, ask: Callable[[Arrived], Coroutine[Any, Any, str]]) -> str:
-        """The model's answer, for as long as somebody waits for it."""
+        """The model's answer, while a turn waits for it."""
         watch = self._host or SummaryWatch(is_waited_for=True)
         answer = self._service.start(ask(watch.arrived))
         try:
             return watch.result(answer, self._service.idle, self._service.clock)
         except SummaryLate:
             raise
-        except BaseException:  # an interrupt while we wait: nobody wants the result any more
+        except BaseException:  # interrupted while waiting: the result is not needed any more
             answer.cancel()
             raise
 

@@ -1,4 +1,4 @@
-"""One model that writes summaries, and what was learned about it while asking.
+"""One model that writes summaries, and what its replies taught about it.
 
     prompt ─► request in this model's manner ─► client ─► text, or a failure with its reason
 
@@ -34,7 +34,7 @@ from plimsoll.providers.spending import estimated_prompt, used_so_far
 from plimsoll.providers.stated_limits import LEARNED_SECONDS, is_plausible, states_number
 
 Arrived: TypeAlias = Callable[[int], None]
-Record: TypeAlias = Callable[[ModelCard, Usage], None]  # told what each request used, and of which model
+Record: TypeAlias = Callable[[ModelCard, Usage], None]  # called with the usage of each request, and its model
 TEMPERATURE = 0.2
 _SPECIAL = ("temperature", "reasoning_effort", "reasoning effort", "grammar")
 
@@ -98,9 +98,9 @@ class SummaryModel:
         return await self.ask(self._request(prompt, max_tokens), seconds, record, arrived)
 
     async def ask(self, request: ChatRequest, seconds: float, record: Record, arrived: Arrived) -> str:
-        """The text of the answer to a request; `arrived` is told the characters of each new token.
+        """The text of the answer to a request; `arrived` is called with the characters of each new token.
 
-        `record` is told what every attempt used, also where its answer is unusable, broke off or came too late.
+        `record` is called with the usage of every attempt, also if its answer is unusable, broke off or was late.
         """
         ends = self._clock() + seconds
         try:

@@ -42,7 +42,7 @@ class Sent:
         return now.tokens if len(same) == len(before) and before.key(last) == now.key(last) else None
 
     def asking(self, view: Sequence[Message], instruction: str, max_tokens: int) -> ChatRequest:
-        """The same request with what came since and the instruction behind it."""
+        """The same request, followed by the messages since then and the instruction."""
         since = view[len(self.request.messages) :]
         asked: Message = {"role": "user", "content": instruction}
         thinking = self.request.thinking

@@ -1,4 +1,4 @@
-"""A summary while it is being written: how far it is, whether anybody waits, and when to stop waiting.
+"""A summary while it is being written: its progress, whether a turn waits for it, and when to stop waiting.
 
     summary model ── arrived(text) ──►  SummaryWatch  ──► progress(characters) ──► host
     engine's thread ── result(…) ────►      ▲ │
@@ -36,7 +36,7 @@ class SummaryWatch:
         self._arrivals = 0
 
     def wait(self, progress: Callable[[int], None] | None = None) -> None:
-        """Somebody waits from now on, and is told how many characters have arrived."""
+        """A turn waits from now on; the callback gets the number of characters so far."""
         with self._changed:
             self._is_waited_for, self._progress = True, progress
             self._changed.notify_all()

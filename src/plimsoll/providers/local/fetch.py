@@ -153,4 +153,4 @@ def _remove_stale(folder: Path) -> None:
 
 
 def _silent(done: int, total: int) -> None:
-    """Progress for nobody."""
+    """Report no progress."""

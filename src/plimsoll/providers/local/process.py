@@ -47,7 +47,7 @@ def main() -> None:
     answer.write(json.dumps({"address": server.listening_address}) + "\n")
     answer.close()
     sys.stdin.buffer.read()
-    # A tidy end would wait for the answer that is being written; nobody reads it any more.
+    # A graceful shutdown would wait for an answer that is not needed any more.
     os._exit(0)
 
 

@@ -74,7 +74,7 @@ class LocalServer:
             raise LocalModelError(
                 f"{model} was not loaded within {_START:g} s. Choose a smaller model."
             ) from None
-        except BaseException:  # cancelled while it loads: nobody would be left to stop it
+        except BaseException:  # cancelled while it loads: stop it now
             _end(process)
             raise
         if not first:
@@ -102,7 +102,7 @@ class LocalServer:
         _end(self._process)
 
     async def aclose(self) -> None:
-        """End the process without holding anybody up."""
+        """End the process without blocking the event loop."""
         await asyncio.to_thread(self.stop)
 
 
@@ -151,7 +151,7 @@ def stop_shared() -> None:
 
 
 def model_file(name: str, home: Path) -> Path:
-    """The file behind a model's name: a path as it is, anything else is the embedded model."""
+    """The file of a model: a path, or the embedded model for any other name."""
     return Path(name).expanduser() if is_model_file(name) else model_path(home)
 
 
