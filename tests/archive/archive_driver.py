@@ -10,6 +10,7 @@ from typing import Any
 
 from postgres_server import server
 
+from message_builders import assistant, user
 from plimsoll.archive import OPERATOR, Archive, ArchiveStore, CompactionEvent, draft_of
 from plimsoll.archive.postgres import PostgresStore
 from plimsoll.archive.sqlite import SqliteStore
@@ -125,14 +126,6 @@ class Driver:
         """Replace what the model sees by this list."""
         base = self.view(id)
         return self.commit_compaction(id, draft_of(id, base, self.items(id, base), after), EVENT, **more)
-
-
-def user(text: str, **more: Any) -> Message:
-    return {"role": "user", "content": text, **more}
-
-
-def assistant(text: str | None, **more: Any) -> Message:
-    return {"role": "assistant", "content": text, **more}
 
 
 def summary(text: str, role: str = "assistant") -> Message:

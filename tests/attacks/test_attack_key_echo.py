@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.gateway.dropin.relay import _whole_events
-from plimsoll.gateway.edge.masking import without
+from plimsoll.gateway.http.masking import without
 
 KEY = "sk-gw-0123456789abcdefghijklmnopqrstuv"
 KEYS = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}

@@ -14,7 +14,7 @@ from gateway_server import RunningGateway, settings_for
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.gateway.edge.structure import has_more_elements, is_deeper
+from plimsoll.gateway.http.json_limits import has_more_elements, is_deeper
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from doors import ASK, answering, gateway_program
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.gateway.watch.lines import JsonLines, Sentences
+from plimsoll.gateway.telemetry.request_log import JsonLines, Sentences
 
 FORGED = "2030-01-01T00:00:00.000Z GET /forged 200 0.001 s caller=admin"
 PATHS = [

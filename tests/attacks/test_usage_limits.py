@@ -18,7 +18,7 @@ from postgres_server import stop
 from plimsoll.archive.keys import AccessKey, KeyLimits, KeyUsage
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.errors import UsageLimitReached
-from plimsoll.gateway.access.usage import UsageAccounts
+from plimsoll.gateway.access.usage_limits import UsageAccounts
 from plimsoll.models import estimate_tokens
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
 

@@ -5,14 +5,11 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from message_builders import user
 from plimsoll.caching import BlockChain, RequestOptions, apply_anthropic_cache_control
 
 PLAIN = RequestOptions()
 TOOLS = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("read", "write")]
-
-
-def user(text: str) -> dict[str, Any]:
-    return {"role": "user", "content": text}
 
 
 def calls(*ids: str, text: str | None = None) -> dict[str, Any]:

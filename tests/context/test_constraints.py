@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from message_builders import assistant as said
+from message_builders import user
 from plimsoll import ContextCompressor
 from plimsoll.context.compressor import find_summary
 from plimsoll.context.ledger import SummaryRoom, parse_sections, read_facts, render_sections, write_sections
@@ -48,14 +50,6 @@ class Says:
 
     def summarize(self, prompt, max_tokens):
         return self.text
-
-
-def user(text):
-    return {"role": "user", "content": text}
-
-
-def said(text):
-    return {"role": "assistant", "content": text}
 
 
 def turns(first, tokens):

@@ -16,6 +16,7 @@ from plimsoll.testing import PROPERTIES, ContractCase, cases, check_engine, run_
 assemble_phase = import_module("plimsoll.context.compressor.assemble")
 boundaries_phase = import_module("plimsoll.context.compressor.boundaries")
 pipeline = import_module("plimsoll.context.compressor.compact")
+planning = import_module("plimsoll.context.compressor.plan")
 ladder = import_module("plimsoll.context.compressor.ladder")
 
 MODEL_SUMMARY = "## Goal\nfix the parser\n## Progress\n### Done\nread src/parser.py\n"
@@ -107,13 +108,13 @@ def newest_request_dropped(monkeypatch):
 
 
 def input_mutated(monkeypatch):
-    original = pipeline.is_whole
+    original = planning.is_whole
 
     def mutating(messages):
         messages[-1]["seen"] = True
         return original(messages)
 
-    _patched(monkeypatch, pipeline, "is_whole", mutating)
+    _patched(monkeypatch, planning, "is_whole", mutating)
 
 
 def note_written_again(monkeypatch):
@@ -154,7 +155,7 @@ def result_may_be_larger(monkeypatch):
 
 
 def orphans_left(monkeypatch):
-    _patched(monkeypatch, pipeline, "is_whole", lambda messages: True)
+    _patched(monkeypatch, planning, "is_whole", lambda messages: True)
     _patched(monkeypatch, assemble_phase, "is_whole", lambda messages: True)
     _patched(monkeypatch, pipeline, "refusal", lambda before, tokens, after: "")
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from message_builders import user
 from plimsoll import ContextCompressor, validate
 from plimsoll import estimate_messages_tokens_rough as weigh
 from plimsoll.context.compressor import find_summary
@@ -38,10 +39,6 @@ class Says:
 
     def summarize(self, prompt, max_tokens):
         return self.text
-
-
-def user(text):
-    return {"role": "user", "content": text}
 
 
 def step(number, name, arguments, result, said=None):

@@ -4,16 +4,13 @@ import json
 
 import pytest
 
+from message_builders import user
 from plimsoll import ContextCompressor, estimate_messages_tokens_rough, validate
 from plimsoll.context.compressor import find_summary, is_summary
 from plimsoll.context.ledger import parse_sections
 from plimsoll.models import estimate_tokens
 
 SYSTEM = {"role": "system", "content": "You are helpful."}
-
-
-def user(text):
-    return {"role": "user", "content": text}
 
 
 def rounds(count, start=0, words=120, command="ls"):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from message_builders import assistant, user
 from plimsoll.archive import ViewItem
 from plimsoll.context import ContextCompressor
 from plimsoll.context.compressor import PLACEHOLDER, prune_old_tool_results
@@ -31,14 +32,6 @@ HEADINGS = (
 PASTED = {"role": "user", "content": f"{SUMMARY_PREFIX}\n\n{HEADINGS}\n\nPlease go on with this."}
 SYSTEM = {"role": "system", "content": "You are a careful agent."}
 NOTED = {"role": "system", "content": [{"type": "text", "text": "You help."}, {"type": "text", "text": NOTE}]}
-
-
-def user(text):
-    return {"role": "user", "content": text}
-
-
-def assistant(text):
-    return {"role": "assistant", "content": text}
 
 
 def calls(n):

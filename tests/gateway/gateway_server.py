@@ -14,7 +14,7 @@ import uvicorn
 
 from plimsoll.config import Settings
 from plimsoll.gateway.app import Gateway, build_app
-from plimsoll.gateway.edge.protocol import LimitedProtocol
+from plimsoll.gateway.http.protocol import LimitedProtocol
 from plimsoll.gateway.settings import GatewaySettings
 from plimsoll.testing.scripted_server import ScriptedServer
 

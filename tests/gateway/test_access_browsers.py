@@ -10,7 +10,7 @@ from gateway_server import RunningGateway, settings_for
 
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.errors import UserError
-from plimsoll.gateway.access.door import Door
+from plimsoll.gateway.access.key_policy import KeyPolicy
 
 PAGE = "https://chat.example.org"
 PREFLIGHT = {
@@ -64,11 +64,11 @@ def test_with_keys_a_page_needs_one_and_can_read_that_it_does(tmp_path: Path) ->
     assert refused.headers["access-control-allow-origin"] == "*"
 
 
-async def opened(door: Door, path: Path) -> None:
+async def opened(key_policy: KeyPolicy, path: Path) -> None:
     async with await open_archive(None, path) as store:
-        await door.open(store.keys)
+        await key_policy.open(store.keys)
 
 
 def test_every_page_at_once_needs_keys(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="lets every page use the gateway"):
-        asyncio.run(opened(Door("127.0.0.1", "auto", ["*"]), tmp_path))
+        asyncio.run(opened(KeyPolicy("127.0.0.1", "auto", ["*"]), tmp_path))

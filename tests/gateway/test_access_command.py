@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 
 from plimsoll.archive.key_format import PREFIX, matches_digest, new_key, split_key
 from plimsoll.config import all_keys
-from plimsoll.gateway.access.guard import without_gateway_key
+from plimsoll.gateway.access.authentication import without_gateway_key
 
 PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
 DEPLOY = Path(__file__).parents[2] / "deploy"

@@ -9,8 +9,8 @@ from gateway_server import RunningGateway, settings_for
 
 from plimsoll.archive import key_owner
 from plimsoll.errors import UserError
-from plimsoll.gateway.access.door import is_loopback, needs_keys
-from plimsoll.gateway.access.ring import FRESH_SECONDS
+from plimsoll.gateway.access.key_cache import FRESH_SECONDS
+from plimsoll.gateway.access.key_policy import is_loopback, needs_keys
 from plimsoll.testing.scripted_server import ScriptedServer
 
 DIALECTS = ("openai", "anthropic")
@@ -64,7 +64,7 @@ def test_a_client_may_bring_its_own_upstream_key_beside_that_of_the_gateway(tmp_
 def test_a_revoked_key_is_refused_and_does_not_open_the_gateway(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plimsoll.gateway.access.ring.FRESH_SECONDS", 0.0)
+    monkeypatch.setattr("plimsoll.gateway.access.key_cache.FRESH_SECONDS", 0.0)
     key = add_key(tmp_path)
     with answering() as server, RunningGateway(settings_for(server), tmp_path) as gateway:
         assert ask(gateway.url, key=key).status_code == 200
@@ -77,7 +77,7 @@ def test_a_revoked_key_is_refused_and_does_not_open_the_gateway(
 def test_a_key_made_while_the_gateway_runs_opens_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plimsoll.gateway.access.ring.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("plimsoll.gateway.access.key_cache.RETRY_SECONDS", 0.0)
     add_key(tmp_path)
     with answering() as server, RunningGateway(settings_for(server), tmp_path) as gateway:
         assert ask(gateway.url, key=add_key(tmp_path, "desk")).status_code == 200

@@ -15,7 +15,7 @@ from postgres_server import server as postgres
 from plimsoll.archive.keys import DAY, KeyUsage
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.errors import ArchiveError
-from plimsoll.gateway.access.ring import KeyRing, KeysUnknown
+from plimsoll.gateway.access.key_cache import KeyCache, KeysUnknown
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
 
 
@@ -81,7 +81,7 @@ def test_what_replies_have_used_ends_a_day(tmp_path: Path, limits, told: str, co
 def test_tokens_that_one_gateway_saw_count_for_the_other_and_after_a_restart(
     tmp_path: Path, url: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plimsoll.gateway.access.ring.FRESH_SECONDS", 0.0)
+    monkeypatch.setattr("plimsoll.gateway.access.key_cache.FRESH_SECONDS", 0.0)
     key = add_key(tmp_path, url=url, tokens_per_day=5)
     with answering() as server:
         settings = settings_for(server, archive={"url": url})
@@ -125,14 +125,14 @@ def test_a_thousand_requests_hardly_ever_ask_the_store(tmp_path: Path) -> None:
     async def run() -> Counter:
         async with await open_archive(None, tmp_path) as archive:
             store = Store(archive.keys)
-            ring = KeyRing(store)
+            key_cache = KeyCache(store)
             for _ in range(1_000):
-                key = await ring.find(text)
+                key = await key_cache.find(text)
                 assert key is not None
-                await ring.admit(key)
-                async with ring.usage.reserve(key, KeyUsage(tokens=500)):
-                    ring.usage.spent(key.id, KeyUsage(tokens=10))
-            await ring.close()
+                await key_cache.admit(key)
+                async with key_cache.usage.reserve(key, KeyUsage(tokens=500)):
+                    key_cache.usage.spent(key.id, KeyUsage(tokens=10))
+            await key_cache.close()
             return store.asked
 
     asked = asyncio.run(run())
@@ -147,14 +147,14 @@ def test_a_store_that_does_not_answer_for_a_moment_locks_nobody_out(tmp_path: Pa
     async def run() -> None:
         archive = await open_archive(None, tmp_path)
         store = Store(archive.keys)
-        ring = KeyRing(store, clock=lambda: now[0])
-        assert await ring.find(text) is not None
+        key_cache = KeyCache(store, clock=lambda: now[0])
+        assert await key_cache.find(text) is not None
         store._inner = Silent()
         for now[0] in (5.0, 10.0, 59.0):
-            assert await ring.find(text) is not None
+            assert await key_cache.find(text) is not None
         now[0] = 61.0
         with pytest.raises(KeysUnknown, match="cannot tell who may use it"):
-            await ring.find(text)
+            await key_cache.find(text)
         await archive.close()
 
     asyncio.run(run())

@@ -28,8 +28,8 @@ from plimsoll.gateway.dropin.chain import chain_of, root_of
 from plimsoll.gateway.dropin.client_conversation import ClientConversation
 from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.request_writer import RequestWriter
-from plimsoll.gateway.edge import jsontext
-from plimsoll.gateway.edge.body import LARGE_BYTES, Refused, parse_body
+from plimsoll.gateway.http import jsontext
+from plimsoll.gateway.http.body import LARGE_BYTES, Refused, parse_body
 from plimsoll.gateway.settings import Limits
 from plimsoll.testing.scripted_server import ScriptedServer
 

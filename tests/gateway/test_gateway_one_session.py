@@ -7,6 +7,7 @@ from clients import FILLER, http
 from correspondence import looked
 from gateway_server import RunningGateway, settings_for
 
+from message_builders import user
 from plimsoll.archive import ArchiveStore
 from plimsoll.config import Settings
 from plimsoll.messages import Message
@@ -38,10 +39,6 @@ def ask(url: str, messages: list[Message]) -> tuple[Message, str]:
 
 def question(number: int, name: str = "ship") -> str:
     return f"{name}{number}: {FILLER * 10}"
-
-
-def user(text: str) -> Message:
-    return {"role": "user", "content": text}
 
 
 def stored(home: Path) -> list[Stored]:

@@ -12,7 +12,7 @@ from plimsoll.dialects.interfaces import Rendered
 from plimsoll.gateway.dropin.chain import chain_of, root_of
 from plimsoll.gateway.dropin.client_conversation import ClientConversation
 from plimsoll.gateway.dropin.rendering import rendered_prefix_of, rendered_whole
-from plimsoll.gateway.edge import jsontext
+from plimsoll.gateway.http import jsontext
 
 LEAD = ({"role": "system", "content": "Be brief."},)
 TOOLS = [{"name": "lookup", "description": "Look it up.", "input_schema": {"type": "object"}}]

@@ -268,7 +268,7 @@ def test_sessions_in_which_nobody_speaks_are_closed_and_opened_again(tmp_path: P
         for word in ("one", "two"):
             for id in ids:
                 assert sessions.say(id, word).json()["text"] == f"You said: {word}"
-        desk = sessions.gateway.within.session_desk
+        desk = sessions.gateway.within.session_service
         assert desk is not None
-        assert len(desk._places) == 1
+        assert len(desk._open_sessions) == 1
         assert {len(sessions.log(id)) for id in ids} == {5}

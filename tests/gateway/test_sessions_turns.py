@@ -39,9 +39,9 @@ def until(condition: Callable[[], Any]) -> Any:
 
 
 def present(sessions: Sessions, id: str) -> int:
-    desk = sessions.gateway.within.session_desk
+    desk = sessions.gateway.within.session_service
     assert desk is not None
-    place = desk._places._places.get((OPERATOR, id))
+    place = desk._open_sessions._by_key.get((OPERATOR, id))
     return place.present if place else 0
 
 

@@ -106,7 +106,7 @@ def test_metrics_false_shows_nothing(tmp_path: Path) -> None:
 def test_ready_means_that_the_archive_answers_and_an_upstream_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plimsoll.gateway.watch.health.KEPT_SECONDS", 0.0)
+    monkeypatch.setattr("plimsoll.gateway.telemetry.health.KEPT_SECONDS", 0.0)
     here = postgres()
     url = here.url_for(tmp_path)
     settings = {"archive": {"url": url}}

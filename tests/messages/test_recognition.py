@@ -6,14 +6,11 @@ from itertools import combinations, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from message_builders import user
 from plimsoll.messages import extends, handle_of, match_messages, repair, with_block
 from plimsoll.messages.alignment import AlignmentCandidate, best_alignment
 
 SUMMARY = {"role": "assistant", "content": "what happened before"}
-
-
-def user(text):
-    return {"role": "user", "content": text}
 
 
 def call(id="call_0"):

@@ -4,24 +4,11 @@ import copy
 
 from hypothesis import given
 
+from message_builders import calls as call
+from message_builders import result
 from plimsoll import repair, validate
 from plimsoll.messages import STUB_RESULT, is_whole
 from plimsoll.testing import conversations
-
-
-def call(*ids):
-    return {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [
-            {"id": i, "type": "function", "function": {"name": "t", "arguments": "{}"}} for i in ids
-        ],
-    }
-
-
-def result(call_id, text="fine"):
-    return {"role": "tool", "tool_call_id": call_id, "content": text}
-
 
 USER = {"role": "user", "content": "go on"}
 

@@ -3,15 +3,9 @@
 import json
 from typing import Any
 
+from message_builders import assistant as said
+
 Message = dict[str, Any]
-
-
-def user(text: str) -> Message:
-    return {"role": "user", "content": text}
-
-
-def said(text: str) -> Message:
-    return {"role": "assistant", "content": text}
 
 
 def done(tool: str, result: str, number: int = 0, **arguments: Any) -> list[Message]:

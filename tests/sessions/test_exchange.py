@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from equipped import equipped, tool
 
+from message_builders import user
 from plimsoll.agent import LEFT
 from plimsoll.errors import AuthenticationFailed, UserError
 from plimsoll.messages import text_of, validate
@@ -12,10 +13,6 @@ from plimsoll.testing.scripted_server import ScriptedServer, call, fault, say
 
 MODEL = "claude-sonnet-5"
 RAN = []
-
-
-def user(text):
-    return {"role": "user", "content": text}
 
 
 def quiet(event):

@@ -8,6 +8,7 @@ import pytest
 from conversing import connection_to
 from equipped import Plain, equipped
 
+from message_builders import assistant, user
 from plimsoll.agent import Compacted, CompactionRules
 from plimsoll.archive import OPERATOR, CompactionEvent, UsageRecord
 from plimsoll.archive.sqlite import SqliteStore
@@ -20,14 +21,6 @@ from plimsoll.testing.scripted_server import ScriptedServer, say
 MODEL = "claude-sonnet-5"
 HYGIENE = Hygiene()
 WORDS = "The harbour master wrote down every ship, its draught, its cargo and its line. "
-
-
-def user(text):
-    return {"role": "user", "content": text}
-
-
-def assistant(text):
-    return {"role": "assistant", "content": text}
 
 
 @pytest.mark.parametrize(

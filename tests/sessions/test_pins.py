@@ -8,6 +8,7 @@ from equipped import equipped
 from hypothesis import given
 from hypothesis import strategies as st
 
+from message_builders import user
 from plimsoll import ContextCompressor
 from plimsoll.archive.blocking import BlockingArchive
 from plimsoll.context.lcm import ArchiveNodeStore, LcmEngine
@@ -69,10 +70,6 @@ def test_of_many_equal_messages_the_pinned_one_stays(engine, tmp_path):
     assert len(done) >= 2
     assert 6 in seen
     assert validate(views[-1]) == []
-
-
-def user(text="Go on."):
-    return {"role": "user", "content": text}
 
 
 def call():

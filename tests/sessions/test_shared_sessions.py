@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from equipped import equipped
 
+from message_builders import user
 from plimsoll.archive import OPERATOR
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.errors import Conflict, StaleLease
@@ -23,10 +24,6 @@ SPEAKER = Path(__file__).with_name("speaking_process.py")
 
 def quiet(event):
     return None
-
-
-def user(text):
-    return {"role": "user", "content": text}
 
 
 async def begun(path):

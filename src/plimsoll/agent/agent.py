@@ -227,12 +227,10 @@ class Agent:
         """Compact before a request of `tokens` prompt tokens, if that is due, wanted by the engine, or pays."""
         compactor, host = self.compactor, self.compactor.host
         self.weigh_fixed()
-        wish = await host.wants_lighter(self.view, tokens) and compactor.rules.enabled
+        wish = await compactor.trigger.is_wished(self.view, tokens)
         due = compactor.is_due(tokens)
         if (due or wish) and await host.has_content(self.view):
-            event = await self.compact(emit, "threshold" if due else "preflight")
-            if event.outcome != "compacted":
-                host.wish_was_vain(tokens)
+            await self.compact(emit, "threshold" if due else "preflight")
         elif not due and (cheaper := compactor.pays(self.view, tokens)):
             await self.compact(emit, cheaper)
 
@@ -329,12 +327,12 @@ class Agent:
 
     async def _account_lost(self, emit: Emit) -> None:
         """Count what attempts used whose replies broke off, or of which the provider did not say."""
-        lost = self.connection.take_lost()
-        for usage in lost:
-            emit(UsageReported(usage, self.connection.money(usage)))
+        lost = [record_of(self.connection.card, usage) for usage in self.connection.take_lost()]
+        for record in lost:
+            emit(UsageReported(record))
         with suppress(PlimsollError):  # what ended the request matters more
-            for usage in lost:
-                await self.journal.used(record_of(self.connection.card, usage))
+            for record in lost:
+                await self.journal.used(record)
 
     async def _account(self, turn: Turn, usage: Usage | None, emit: Emit) -> None:
         if usage is None:
@@ -343,7 +341,7 @@ class Agent:
         record = record_of(self.connection.card, usage)
         turn.money += record.money or 0.0
         await self.journal.used(record)
-        emit(UsageReported(usage, record.money))
+        emit(UsageReported(record))
 
     async def _add(self, messages: list[Message], shown: Mapping[int, Message] | None = None) -> Message:
         return await run_to_completion(self._store(messages, shown or {}))

@@ -85,9 +85,7 @@ class Compactor:
         self.model = model
         self.hooks = hooks or Hooks()
         self.wire: Wire = wire  # whose rules a lighter view must keep
-        self.pricing: Pricing | None = (
-            None  # what `policy: cost` reckons with; without them the threshold decides
-        )
+        self.pricing: Pricing | None = None  # of `policy: cost`; without it the threshold decides
         self.cost_history = CostHistory()
         self._clock = clock
         self._prepared: PreparedCompaction | None = None
@@ -126,12 +124,9 @@ class Compactor:
     def _cost_decision(self, tokens: int) -> CostDecision:
         """What prices say about a summary now."""
         budget = self._budget
-        if (
-            not self.rules.enabled
-            or self.pricing is None
-            or budget is None
-            or not self.trigger.is_armed(tokens)
-        ):
+        if not self.rules.enabled or self.pricing is None or budget is None:
+            return NEVER
+        if not self.trigger.is_armed(tokens):
             return NEVER
         target, now = self.trigger.target(budget), self._clock()
         return compaction_pays(self.pricing, self.cost_history, tokens, target, now, budget.summary_tokens)
@@ -189,26 +184,30 @@ class Compactor:
         if found is None:
             self.trigger.tried_in_vain(tokens)
             return Attempt(None, event, spent)
+        return Attempt(found.messages, self._adopted(found, event, view), spent)
+
+    def _adopted(
+        self, found: CompactionResult, event: CompactionEvent, view: Sequence[Message]
+    ) -> CompactionEvent:
+        """Take the lighter view as the new state; the event with what was reached."""
         assert found.judgement is not None
-        shrunk = found.judgement.expected(tokens, self.trigger.overhead)
-        is_cleared = trigger == CLEARING and found.report is not None and not found.report.summary
-        if is_cleared:
+        report, shrunk = found.report, found.judgement.expected(event.tokens_before, self.trigger.overhead)
+        if event.trigger == CLEARING and report is not None and not report.summary:
             self.cleared(view)
+            event = replace(event, reason=report.reason)
         else:
             self.compacted(shrunk)
-            if found.report and can_draft(self.engine):
-                self.engine.adopt(found.report)
-        event = replace(
+            if report and can_draft(self.engine):
+                self.engine.adopt(report)
+        return replace(
             event,
             outcome="compacted",
-            reason=found.report.reason if is_cleared and found.report else why,
             messages_after=len(found.messages),
             tokens_after=shrunk,
-            model=self.model if found.report and found.report.summary_source == "model" else "",
+            model=self.model if report and report.summary_source == "model" else "",
             seconds=max(found.seconds, 0.0),
             ledger=found.judgement.ledger,
         )
-        return Attempt(found.messages, event, spent)
 
     async def preview(self, view: Sequence[Message], tokens: int, focus: str | None) -> CompactionResult:
         """What `compact` by hand would give, with a summary written by code; changes nothing."""

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ParamSpec
 
 from plimsoll.archive import UsageRecord
-from plimsoll.caching.pricing import Bill, priced
+from plimsoll.caching.pricing import bill_of, money_of
 from plimsoll.context import CompactionReport
 from plimsoll.context.calibration import calibrate
 from plimsoll.context.gate import refusal
@@ -75,27 +75,11 @@ def on_this_loop(function: Callable[P, None]) -> Callable[P, None]:
     return call
 
 
-def money_of(card: ModelCard, usage: Usage) -> float | None:
-    """What a reply cost in USD; None where the card has no prices."""
-    prices = card.prices_for(usage.prompt_tokens)
-    if not prices.input and not prices.output:
-        return 0.0 if card.known else None
-    return priced(bill_of(usage), card).money
-
-
-def bill_of(usage: Usage) -> Bill:
-    """The tokens that a reply reports, by price class."""
-    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
-    hour = usage.cache_write_1h_tokens or 0
-    plain = max(0, usage.prompt_tokens - read - written)
-    return Bill(read, written - hour, hour, plain, usage.completion_tokens)
-
-
-def record_of(card: ModelCard, usage: Usage, purpose: str = "turn") -> UsageRecord:
-    """What one request used, for the archive."""
+def record_of(card: ModelCard, usage: Usage, purpose: str = "turn", model: str = "") -> UsageRecord:
+    """What one request used and cost; `model` is the name that it was sent with, where that is another."""
     bill = bill_of(usage)
     return UsageRecord(
-        model=card.name,
+        model=model or card.name,
         input=bill.plain,
         cache_read=bill.read,
         cache_write=bill.written,

@@ -32,7 +32,6 @@ HEAVY_TOKENS = 20_000  # takes 25 ms to compact; less is done before it has reac
 SMALL_DEADLINE = 10.0  # seconds for everything but `compress`
 SUMMARY_SHARE = 0.9  # of the seconds for a compaction, for its summary model; code needs the rest
 TOO_LONG = "the summary model exceeded the compaction's time limit"
-_MORE = 0.05  # share of the window by which a view must grow until a wish that came to nothing counts again
 
 
 class EngineHost:
@@ -53,7 +52,6 @@ class EngineHost:
         self._deadline, self.hide = deadline, hide
         self._told: set[tuple[str, str]] = set()
         self._notices: list[str] = []
-        self._vain_wish: int | None = None
 
     @property
     def is_built_in(self) -> bool:
@@ -127,21 +125,15 @@ class EngineHost:
             self.notice(method, f"Context engine {engine.name}: {method} failed: {error_text(error)}.")
         return default
 
-    async def wants_lighter(self, view: Sequence[Message], tokens: int) -> bool:
+    async def wants_lighter(self, view: Sequence[Message]) -> bool:
         """Whether an engine of somebody else finds a request too heavy before it is sent.
 
         Ours go by the count of tokens, which says more. Every request is shown, because some engines take notes
-        then. A wish that came to nothing counts again once there is more.
+        then.
         """
         if self._is_ours:
             return False
-        wish = await self.ask("should_compress_preflight", False, copy.deepcopy(list(view)))
-        vain = self._vain_wish
-        return bool(wish) and (vain is None or tokens - vain >= self.engine.context_length * _MORE)
-
-    def wish_was_vain(self, tokens: int) -> None:
-        """A view of so many tokens could not be made lighter."""
-        self._vain_wish = tokens
+        return bool(await self.ask("should_compress_preflight", False, copy.deepcopy(list(view))))
 
     async def has_content(self, view: Sequence[Message]) -> bool:
         """Whether the engine has anything to compress; ours find that out while they compress."""

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from plimsoll.archive import CompactionEvent, UsageRecord
-from plimsoll.dialects import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,7 @@ class ToolReturned:
 class UsageReported:
     """A request was answered: tokens and money."""
 
-    usage: Usage
-    money: float | None
+    record: UsageRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from plimsoll.agent.compaction_record import money_of
 from plimsoll.agent.events import Event, ReasoningReceived, TextReceived
 from plimsoll.caching import BlockChain, CacheMemory, CachingPolicy, mark
 from plimsoll.dialects import ChatRequest, ReasoningDelta, Reply, TextDelta, Usage
@@ -128,10 +127,6 @@ class ModelConnection:
         """Close the client, unless others use it."""
         if not self.is_shared:
             await self.client.aclose()
-
-    def money(self, usage: Usage) -> float | None:
-        """What a reply cost in USD; None where the card has no prices."""
-        return money_of(self.card, usage)
 
     def facts(self, context_length: int) -> dict[str, Any]:
         """What an engine is told about the model. The key is in it: only engines may see this."""

@@ -12,6 +12,7 @@ the provider counts.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Literal
 
 from plimsoll.agent.engine_host import EngineHost
@@ -19,6 +20,7 @@ from plimsoll.archive import CompactionEvent
 from plimsoll.context import ContextCompressor
 from plimsoll.context.budget import Budget, FixedPart, Sizes
 from plimsoll.context.calibration import calibrate
+from plimsoll.context.rearm import RearmState
 from plimsoll.messages import Message
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 
@@ -37,14 +39,6 @@ class Rearm:
 
 
 @dataclass(frozen=True, slots=True)
-class _FailedAttempt:
-    """An attempt that did not get far below the trigger."""
-
-    tokens: int
-    time: float
-
-
-@dataclass(frozen=True, slots=True)
 class CompactionRules:
     """What the settings say about compaction."""
 
@@ -60,7 +54,7 @@ class Trigger:
 
     def __init__(self, host: EngineHost, rearm: Rearm, clock: Callable[[], float], enabled: bool) -> None:
         self._host, self._rearm, self._clock, self._enabled = host, rearm, clock, enabled
-        self._vain: _FailedAttempt | None = None
+        self._rearm_state: RearmState | None = None  # after an attempt that did not get far below the trigger
         self.reached = 0  # tokens that the last compaction left; the next one is not expected to leave fewer
         self.fixed = FixedPart()  # what no compaction of this conversation reduces
         self.overhead = 0  # the part of it that is not in the messages
@@ -87,9 +81,7 @@ class Trigger:
         last = events[-1] if events else None
         if last and last.outcome != "compacted" and not last.reason.startswith(NOTHING):
             # What a person has taken back is not done again at the next chance.
-            self._vain = _FailedAttempt(
-                last.tokens_before if last.outcome == "refused" else tokens, last.time
-            )
+            self._wait(last.tokens_before if last.outcome == "refused" else tokens, last.time)
         if last and last.outcome == "compacted" and last.trigger != CLEARING:
             self.reached = last.tokens_after
             if isinstance(self._host.engine, ContextCompressor):
@@ -99,9 +91,13 @@ class Trigger:
         """Whether a request of `tokens` prompt tokens must be made smaller first."""
         if not self._enabled or tokens < self._least:
             return False
-        if self._vain is None:
+        if self._rearm_state is None:
             return bool(self._host.ask_now("should_compress", True, prompt_tokens=tokens))
         return self.is_armed(tokens)
+
+    async def is_wished(self, view: Sequence[Message], tokens: int) -> bool:
+        """Whether an engine of somebody else finds the request too large, and there is reason to try."""
+        return await self._host.wants_lighter(view) and self._enabled and self.is_armed(tokens)
 
     def is_near(self, tokens: int) -> bool:
         """Whether the next view is worth preparing: 15 % of the threshold before it, and past half of the way."""
@@ -112,25 +108,30 @@ class Trigger:
 
     def is_armed(self, tokens: int) -> bool:
         """Whether nothing was tried in vain, or there is more now, or it is long ago."""
-        if self._vain is None:
-            return True
-        engine = self._host.engine
-        if not engine.threshold_tokens:  # due at every turn
-            return tokens > self._vain.tokens
-        grown = tokens - self._vain.tokens >= engine.context_length * self._rearm.growth
-        return grown or self._clock() - self._vain.time >= self._rearm.seconds
+        return self._rearm_state is None or self._rearm_state.is_armed(tokens, self._clock())
 
     def tried_in_vain(self, tokens: int) -> None:
         """A view of `tokens` stays as it is, or is what it was before: not again until there is more, or later."""
-        self._vain = _FailedAttempt(tokens, self._clock())
+        self._wait(tokens, self._clock())
 
     def compacted(self, left: int) -> None:
         """A compaction left this many tokens."""
         engine = self._host.engine
         # Our own engines say themselves how far the conversation has to grow.
         is_near = left > engine.threshold_tokens * FAR_BELOW and not isinstance(engine, ContextCompressor)
-        self._vain = _FailedAttempt(left, self._clock()) if is_near else None
+        self._rearm_state = None
+        if is_near:
+            self._wait(left, self._clock())
         self.reached = left
+
+    def _wait(self, tokens: int, since: float) -> None:
+        """Wait for growth or time after an attempt that left `tokens`."""
+        engine, rearm = self._host.engine, self._rearm
+        if engine.threshold_tokens:
+            growth = ceil(engine.context_length * rearm.growth)
+            self._rearm_state = RearmState(tokens, tokens + growth, since + rearm.seconds)
+        else:  # due at every turn, but not for the same messages again
+            self._rearm_state = RearmState(tokens, tokens + 1)
 
     def expected(self, view: Sequence[Message], tokens: int, after: Sequence[Message]) -> int:
         """What the provider will count for `after`, where it counts `tokens` for the view."""

@@ -139,26 +139,32 @@ def breakpoints_in(
         Breakpoint(index, marker_ttl(tool[MARKER])) for index, tool in enumerate(tools) if MARKER in tool
     ]
     for index, message in enumerate(messages):
-        span = prompt.span(index)
-        content = message.get("content")
-        for block in span:
-            part = prompt[block].part
-            if isinstance(content, list) and part is not None and isinstance(content[part], dict):
-                marker = content[part].get(MARKER)
-                if marker:
-                    found.append(Breakpoint(block, marker_ttl(marker)))
+        marked = _marked_parts(prompt, index, message)
         if native_anthropic:
-            calls = [block for block in span if prompt[block].kind == "tool_use"]
-            marks = [call.get(MARKER) for call in tool_calls(message)]
-            found += [
-                Breakpoint(block, marker_ttl(marker))
-                for block, marker in zip(calls, marks, strict=True)
-                if marker
-            ]
-        markable = [block for block in span if prompt[block].markable]
-        if message.get(MARKER) and native_anthropic and markable:
-            found.append(Breakpoint(markable[-1], marker_ttl(message[MARKER])))
+            marked += _marked_outside_content(prompt, index, message)
+        found += [Breakpoint(block, marker_ttl(marker)) for block, marker in marked if marker]
     return found
+
+
+def _marked_parts(prompt: Prompt, index: int, message: Message) -> list[tuple[int, Any]]:
+    """Each content part of a message as a block, with its marker if it has one."""
+    parts = message.get("content")
+    if not isinstance(parts, list):
+        return []
+    blocks = [(block, prompt[block].part) for block in prompt.span(index)]
+    return [
+        (block, parts[part].get(MARKER))
+        for block, part in blocks
+        if part is not None and isinstance(parts[part], dict)
+    ]
+
+
+def _marked_outside_content(prompt: Prompt, index: int, message: Message) -> list[tuple[int, Any]]:
+    """The tool calls of a message with their markers, and the block that a marker on the message itself reaches."""
+    span = prompt.span(index)
+    calls = [block for block in span if prompt[block].kind == "tool_use"]
+    marked = list(zip(calls, [call.get(MARKER) for call in tool_calls(message)], strict=True))
+    return marked + [(block, message.get(MARKER)) for block in span if prompt[block].markable][-1:]
 
 
 def marker_ttl(marker: Any) -> str:

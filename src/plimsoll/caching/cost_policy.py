@@ -20,6 +20,7 @@ from typing import Literal
 
 from plimsoll.caching.breakpoints import LIFETIMES
 from plimsoll.caching.policy import CachingPolicy
+from plimsoll.caching.pricing import usd
 from plimsoll.caching.replay import cold_summary_cost, warm_summary_cost
 from plimsoll.models import ModelCard
 
@@ -29,7 +30,6 @@ MOST_REQUESTS = 200  # that are expected, however long the conversation has been
 _ON_ITS_WAY = 5.0  # an entry this close to its end may be gone when the request arrives
 _IDLE = 300.0
 _STEP = 1_000  # tokens over which the price of one more removed token is taken
-_MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,8 @@ def compaction_pays(
     written = _written(pricing, history, tokens, target, now)
     price = written + summary(tokens)
     each = (summary(tokens) - summary(tokens - step)) / step
-    paid = steady * history.carried / _MILLION
-    ahead = steady * removed * min(history.requests, MOST_REQUESTS) / _MILLION
+    paid = usd(history.carried, steady)
+    ahead = usd(removed * min(history.requests, MOST_REQUESTS), steady)
     return CostDecision(price, price - each * removed, paid, ahead)
 
 
@@ -153,12 +153,12 @@ def clearing_pays(
         return NEVER
     premium = _premium(pricing, tokens)
     if is_warm(pricing, history, now):
-        price = premium * max(0, min(history.tokens, tokens) - clearing.before - removed)
+        price = usd(max(0, min(history.tokens, tokens) - clearing.before - removed), premium)
     else:
-        price = -premium * removed
-    paid = steady * (history.carried - history.settled) * removed / (tokens - target)
-    ahead = steady * removed * min(history.requests, MOST_REQUESTS)
-    return CostDecision(price / _MILLION, price / _MILLION, paid / _MILLION, ahead / _MILLION)
+        price = -usd(removed, premium)
+    paid = usd((history.carried - history.settled) * removed / (tokens - target), steady)
+    ahead = usd(removed * min(history.requests, MOST_REQUESTS), steady)
+    return CostDecision(price, price, paid, ahead)
 
 
 def cheapest(summary: CostDecision, clearing: CostDecision) -> Literal["", "summary", "clearing"]:
@@ -191,9 +191,9 @@ def _written(pricing: Pricing, history: CostHistory, tokens: int, target: int, n
     """What writing the lighter prompt costs beyond reading it, in USD, less what would be written anyhow."""
     premium = _premium(pricing, tokens)
     if not is_warm(pricing, history, now):
-        return premium * (target - tokens) / _MILLION
+        return usd(target - tokens, premium)
     fresh = max(0, tokens - history.tokens)  # not in the cache yet, and among the newest, which stay
-    return premium * max(0, target - fresh) / _MILLION
+    return usd(max(0, target - fresh), premium)
 
 
 def _premium(pricing: Pricing, tokens: int) -> float:

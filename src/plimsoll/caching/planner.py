@@ -12,8 +12,9 @@ that they would not, and the highest live entry is always read, so a plan costs
 no more than `system_and_3` for the same requests.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from plimsoll.caching.anthropic_rules import FIRST_TOKEN, MAX_BREAKPOINTS, highest_hit, look_back
 from plimsoll.caching.blocks import Key, Prompt
@@ -90,19 +91,16 @@ def plan_breakpoints(
     best = max(live, default=None)
     if best is not None and (not wanted or look_back(stable, wanted[0], live.__contains__) != best):
         wanted.append(best)
-    if static is not None and stable[static].tokens >= minimum:
-        wanted.append(static)
+    statics = [] if static is None else [static]
+    wanted += [block for block in statics if stable[block].tokens >= minimum]
     head = _head_block(stable, head_messages, native_anthropic)
     if head is not None and _head_is_due(stable, head, max(wanted, default=-1), live, minimum, now, ttl):
         wanted.append(head)
-    wanted += rolling[-2::-1]
     # A prompt too short by our count may be long enough by the provider's, so the marker stays while there is room.
-    wanted += [static] if static is not None else []
+    wanted += [*rolling[-2::-1], *statics]
     chosen = list(dict.fromkeys(wanted))[:MAX_BREAKPOINTS]
-    for spare in _checkpoints(stable, chosen, best, native_anthropic):
-        if len(chosen) == MAX_BREAKPOINTS:
-            break
-        chosen.append(spare)
+    spare = _checkpoints(stable, tuple(chosen), best, native_anthropic)
+    chosen += islice(spare, MAX_BREAKPOINTS - len(chosen))
     return plan_of(prompt, chosen, ttl)
 
 
@@ -174,7 +172,7 @@ def _head_is_due(
 
 
 def _checkpoints(
-    prompt: Prompt, chosen: list[int], best: int | None, native_anthropic: bool
+    prompt: Prompt, chosen: Sequence[int], best: int | None, native_anthropic: bool
 ) -> Iterator[int]:
     """Markers for slots that are left: spread through what is newly written, where they cost nothing."""
     end, floor = max(chosen, default=-1), -1 if best is None else best

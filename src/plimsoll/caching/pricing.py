@@ -1,17 +1,31 @@
-"""Pricing: the tokens of a request by price class, and their cost in USD.
+"""Pricing: the tokens of a request by price class, and their cost in USD. Every price formula is here.
 
-    prompt = read + write_5m + write_1h + plain          money = those and the output x the card's prices
+    usage ── bill_of ──► prompt = read + write_5m + write_1h + plain ── priced ──► money = each x the card's price
 
 A provider that promises nothing about its cache gets a range: `money` if every
 prefix that could be reused was, `money_most` if none was. Elsewhere they are equal.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
 
 from plimsoll.models import ModelCard
 
-_MILLION = 1_000_000
+
+class ReportedUsage(Protocol):
+    """What a provider reports of a request; cached tokens are parts of the prompt."""
+
+    @property
+    def prompt_tokens(self) -> int: ...
+    @property
+    def completion_tokens(self) -> int: ...
+    @property
+    def cache_read_tokens(self) -> int | None: ...
+    @property
+    def cache_write_tokens(self) -> int | None: ...
+    @property
+    def cache_write_1h_tokens(self) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +64,41 @@ class Bill:
         return total((self, other))
 
 
+def usd(tokens: float, price: float) -> float:
+    """What tokens cost at a price for a million of them."""
+    return tokens * price / 1_000_000
+
+
+def bill_of(usage: ReportedUsage) -> Bill:
+    """The tokens that a reply reports, by price class."""
+    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+    hour = usage.cache_write_1h_tokens or 0
+    plain = max(0, usage.prompt_tokens - read - written)
+    return Bill(read, written - hour, hour, plain, usage.completion_tokens)
+
+
+def money_of(card: ModelCard, usage: ReportedUsage) -> float | None:
+    """What a reply cost in USD; None where the card has no prices."""
+    prices = card.prices_for(usage.prompt_tokens)
+    if not prices.input and not prices.output:
+        return 0.0 if card.known else None
+    return priced(bill_of(usage), card).money
+
+
+def most_money(card: ModelCard, prompt_tokens: int, output_tokens: int) -> float:
+    """USD of a request at the highest price that its prompt can have."""
+    prices = card.prices_for(prompt_tokens)
+    dearest = max(prices.input, prices.write_5m, prices.write_1h)
+    return usd(prompt_tokens, dearest) + usd(output_tokens, prices.output)
+
+
 def priced(bill: Bill, card: ModelCard, guaranteed: bool = True) -> Bill:
     """The bill with its money filled in."""
     prices = card.prices_for(bill.prompt_tokens)
-    cached = bill.read * prices.cache_read
-    written = bill.write_5m * prices.write_5m + bill.write_1h * prices.write_1h
-    input_money = (cached + written + bill.plain * prices.input) / _MILLION
-    output_money = bill.output * prices.output / _MILLION
-    uncached = bill.prompt_tokens * prices.input / _MILLION
+    written = usd(bill.write_5m, prices.write_5m) + usd(bill.write_1h, prices.write_1h)
+    input_money = usd(bill.read, prices.cache_read) + written + usd(bill.plain, prices.input)
+    output_money = usd(bill.output, prices.output)
+    uncached = usd(bill.prompt_tokens, prices.input)
     most = output_money + (input_money if guaranteed else max(input_money, uncached))
     return replace(bill, input_money=input_money, output_money=output_money, money_most=most)
 
@@ -65,17 +106,8 @@ def priced(bill: Bill, card: ModelCard, guaranteed: bool = True) -> Bill:
 def total(bills: Iterable[Bill]) -> Bill:
     """Several bills as one."""
     every = list(bills)
-    return Bill(
-        read=sum(bill.read for bill in every),
-        write_5m=sum(bill.write_5m for bill in every),
-        write_1h=sum(bill.write_1h for bill in every),
-        plain=sum(bill.plain for bill in every),
-        output=sum(bill.output for bill in every),
-        hits=sum(bill.hits for bill in every),
-        entries=sum(bill.entries for bill in every),
-        below_minimum=sum(bill.below_minimum for bill in every),
-        input_money=sum(bill.input_money for bill in every),
-        output_money=sum(bill.output_money for bill in every),
-        money_most=sum(bill.money_most for bill in every),
-        refusals=tuple(refusal for bill in every for refusal in bill.refusals),
-    )
+    empty: Any = Bill()
+    sums: dict[str, Any] = {}
+    for one in fields(Bill):
+        sums[one.name] = sum((getattr(bill, one.name) for bill in every), start=getattr(empty, one.name))
+    return Bill(**sums)

@@ -81,7 +81,7 @@ class Replay:
 Compactor = Callable[[int, Sequence[Message]], Compaction | None]
 
 
-class _Run:
+class _ReplayRun:
     """The state that one replay threads through its requests."""
 
     def __init__(self, card: ModelCard, strategy: str, ttl: str, native: bool, first_token: float) -> None:
@@ -140,7 +140,7 @@ class _Walk:
     """The conversation on its way through a replay: the view as it stands, the time, and what was billed."""
 
     def __init__(
-        self, messages: Sequence[Message], chain: BlockChain, run: _Run, gaps: Sequence[float]
+        self, messages: Sequence[Message], chain: BlockChain, run: _ReplayRun, gaps: Sequence[float]
     ) -> None:
         self._messages, self._chain, self._run, self._gaps = messages, chain, run, gaps
         self._view, self._offset, self._t = list(messages), 0, 0.0
@@ -197,7 +197,7 @@ def replay(
     if strategy not in STRATEGIES:
         raise SettingError(f"strategy is {strategy!r}; it must be one of {', '.join(STRATEGIES)}.")
     gaps = [float(gap_seconds)] if isinstance(gap_seconds, int | float) else list(gap_seconds) or [0.0]
-    run = _Run(card, strategy, ttl, native_anthropic, first_token)
+    run = _ReplayRun(card, strategy, ttl, native_anthropic, first_token)
     walk = _Walk(messages, chain or BlockChain(tools), run, gaps)
     answered = -1
     for index, message in enumerate(messages):

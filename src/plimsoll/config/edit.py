@@ -6,6 +6,10 @@
 The new text is spliced in at the place that the parser reports, then the whole
 file is parsed again: unless exactly this key changed, nothing is written. The
 write is atomic, so a crash leaves the old file or the new one, never a part.
+
+ruamel's round-trip mode is not used for this: it would put a new key below the
+comment of the next section, and rewrite `~`, line ends, escapes and indentation
+of keys that nobody asked to change.
 """
 
 import os
@@ -73,34 +77,33 @@ def _expected(data: Any, path: KeyPath, value: Any) -> dict[Any, Any]:
 def _spliced(document: Document, path: KeyPath, value: Any) -> str:
     """The file's text with the key set; unchanged where there is no safe place for it."""
     text, root = document.text, document.root
-    newline = "\r\n" if "\r\n" in text else "\n"
     if not isinstance(root, MappingNode):
-        return _with_lines(text, len(text), _block(path, value, 0, _DEFAULT_STEP), newline)
-    mapping, step = root, _step(root)
-    for depth, name in enumerate(path):
-        entry = next(((k, v) for k, v in mapping.value if k.value == name), None)
-        rest = path[depth:]
-        if entry is None:
-            if mapping.flow_style:
-                return _into_flow(text, mapping, _flow(rest, value))
-            lines = _block(rest, value, mapping.value[0][0].start_mark.column, step)
-            return _with_lines(text, _end(text, mapping), lines, newline)
-        key, node = entry
-        if isinstance(node, MappingNode) and len(rest) > 1:
-            mapping = node
-            continue
-        if len(rest) == 1 and _is_replaceable(node, value):
-            quote = node.style if isinstance(node, ScalarNode) else None
-            return _replaced(text, key, node, scalar_text(value, quote))
-        if not isinstance(node, ScalarNode) or len(rest) == 1 or node.tag != _NULL:
-            break  # a list or a word where a value or a section belongs: not ours to throw away
+        return _with_lines(text, len(text), _block(path, value, 0, _DEFAULT_STEP))
+    return _set_in(text, root, path, value, _step(root))
+
+
+def _set_in(text: str, mapping: MappingNode, path: KeyPath, value: Any, step: int) -> str:
+    """The text with a key below this mapping set: changed where it is, added where it is missing."""
+    entry = next(((key, node) for key, node in mapping.value if key.value == path[0]), None)
+    if entry is None:
         if mapping.flow_style:
-            return _replaced(text, key, node, "{" + _flow(rest[1:], value) + "}")
-        # A section with nothing below it yet.
-        emptied = _replaced(text, key, node, "")
-        lines = _block(rest[1:], value, key.start_mark.column + step, step)
-        return _with_lines(emptied, key.end_mark.index, lines, newline)
-    return text
+            return _into_flow(text, mapping, _flow(path, value))
+        lines = _block(path, value, mapping.value[0][0].start_mark.column, step)
+        return _with_lines(text, _end(text, mapping), lines)
+    key, node = entry
+    below = path[1:]
+    if isinstance(node, MappingNode) and below:
+        return _set_in(text, node, below, value, step)
+    if not below and _is_replaceable(node, value):
+        quote = node.style if isinstance(node, ScalarNode) else None
+        return _replaced(text, key, node, scalar_text(value, quote))
+    if not isinstance(node, ScalarNode) or not below or node.tag != _NULL:
+        return text  # a list or a word where a value or a section belongs: not ours to throw away
+    if mapping.flow_style:
+        return _replaced(text, key, node, "{" + _flow(below, value) + "}")
+    # A section with nothing below it yet.
+    lines = _block(below, value, key.start_mark.column + step, step)
+    return _with_lines(_replaced(text, key, node, ""), key.end_mark.index, lines)
 
 
 def _is_replaceable(node: Node, value: Any) -> bool:
@@ -154,8 +157,9 @@ def _end(text: str, node: Node) -> int:
     return int(key.end_mark.index) if is_empty else _end(text, value)
 
 
-def _with_lines(text: str, after: int, lines: list[str], newline: str) -> str:
+def _with_lines(text: str, after: int, lines: list[str]) -> str:
     """The text with lines added behind the line in which position `after` lies."""
+    newline = "\r\n" if "\r\n" in text else "\n"
     at_line_start = after == 0 or text[after - 1 : after] == "\n"
     found = text.find("\n", after)
     place = after if at_line_start else (len(text) if found < 0 else found + 1)

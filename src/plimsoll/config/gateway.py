@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from plimsoll.config.messaging import MatrixSection, TelegramSection
+from plimsoll.config.messaging import MessagingSections
 from plimsoll.sections import Section
 
 KeyRule = Literal["auto", "required", "off"]
@@ -81,8 +81,8 @@ class GatewaySessions(Section):
     )
 
 
-class GatewaySection(Section):
-    """The gateway. Its keys are not settings: manage them with `plimsoll gateway keys`."""
+class _GatewayOptions(Section):
+    """The gateway without its chat platforms."""
 
     host: Annotated[str, StringConstraints(min_length=1)] = Field(
         default="127.0.0.1",
@@ -179,5 +179,7 @@ class GatewaySection(Section):
         json_schema_extra={"allowed": "http://host:4318, or null"},
     )
     sessions: GatewaySessions = Field(default_factory=GatewaySessions)
-    matrix: MatrixSection = Field(default_factory=MatrixSection)
-    telegram: TelegramSection = Field(default_factory=TelegramSection)
+
+
+class GatewaySection(MessagingSections, _GatewayOptions):
+    """The gateway. Its keys are not settings: manage them with `plimsoll gateway keys`."""

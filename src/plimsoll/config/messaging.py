@@ -15,7 +15,7 @@ answers, because everyone who gets answers can use the tools.
 
 import re
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, JsonValue
@@ -27,7 +27,6 @@ _VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _USER = re.compile(r"@[^:\s]+:\S+")
 _ROOM = re.compile(r"!\S+")
 _PERSON = re.compile(r"\d+|@[A-Za-z0-9_]{3,}")
-_NOBODY = "NOBODY, because gateway.{}.allowed_users and gateway.{} are empty"
 _CHAT = re.compile(r"-?\d+")
 
 
@@ -60,28 +59,70 @@ Server = Annotated[str, AfterValidator(_server)]
 _TOKEN: dict[str, JsonValue] = {"allowed": "${NAME}, or null", "private": True}
 
 
-def _answered(people: Sequence[str], places: Sequence[str], place: str) -> str:
-    """Who gets answers, as a phrase for the startup notice."""
-    parts = []
-    if people:
-        parts.append(f"{len(people)} {'people' if len(people) > 1 else 'person'}")
-    if places:
-        parts.append(f"everyone in {len(places)} {place}{'s' if len(places) > 1 else ''}")
-    return " and ".join(parts)
+class PlatformSection(Section):
+    """What every chat platform has: an account on a server, and who is answered there.
+
+    The adapter is `ADAPTER` in the module of `gateway/messaging` that has the platform's name.
+    """
+
+    title: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]]  # settings without which the platform is off
+    server_field: ClassVar[str]
+    places_field: ClassVar[str]  # the setting with places in which everybody is answered: allowed_rooms
+    package: ClassVar[tuple[str, str, str] | None] = None  # module, name on PyPI, extra of Plimsoll
+
+    token: Token = Field(
+        default=None,
+        description="Environment variable with the account's access token.",
+        json_schema_extra=_TOKEN,
+    )
+    allowed_users: Sequence[str] = Field(default=[])
+
+    @property
+    def server(self) -> str:
+        """The address of the platform's server."""
+        return str(getattr(self, self.server_field))
+
+    @property
+    def places(self) -> Sequence[str]:
+        """Where everybody is answered."""
+        found: Sequence[str] = getattr(self, self.places_field)
+        return found
+
+    @property
+    def missing(self) -> list[str]:
+        """The settings that are not set and are needed."""
+        return [name for name in self.needs if getattr(self, name) is None]
+
+    @property
+    def notice(self) -> str:
+        """Who is answered, or that nobody is; empty where the platform is not set up."""
+        if self.missing:
+            return ""
+        name, place = self.title.lower(), self.places_field.removeprefix("allowed_").removesuffix("s")
+        parts = []
+        if people := len(self.allowed_users):
+            parts.append(f"{people} {'people' if people > 1 else 'person'}")
+        if places := len(self.places):
+            parts.append(f"everyone in {places} {place}{'s' if places > 1 else ''}")
+        nobody = (
+            f"NOBODY, because gateway.{name}.allowed_users and gateway.{name}.{self.places_field} are empty"
+        )
+        return f"{self.title}: answering {' and '.join(parts) or nobody}."
 
 
-class MatrixSection(Section):
+class MatrixSection(PlatformSection):
     """Matrix (extra `matrix`). Plimsoll answers as an account on a homeserver once homeserver and token are set."""
+
+    title = "Matrix"
+    needs = ("homeserver", "token")
+    server_field, places_field = "homeserver", "allowed_rooms"
+    package = ("nio", "matrix-nio", "matrix")
 
     homeserver: Server | None = Field(
         default=None,
         description="Address of the account's homeserver.",
         json_schema_extra={"allowed": "an http:// or https:// address, or null"},
-    )
-    token: Token = Field(
-        default=None,
-        description="Environment variable with the account's access token.",
-        json_schema_extra=_TOKEN,
     )
     allowed_users: Sequence[Annotated[str, _like(_USER, "@name:server")]] = Field(
         default=[],
@@ -94,17 +135,13 @@ class MatrixSection(Section):
         json_schema_extra={"allowed": "a list of room ids such as !abc:example.org"},
     )
 
-    @property
-    def notice(self) -> str:
-        """Who gets answers, or that nobody does; empty if Matrix is not configured."""
-        if self.homeserver is None or self.token is None:
-            return ""
-        answered = _answered(self.allowed_users, self.allowed_rooms, "room")
-        return f"Matrix: answering {answered or _NOBODY.format('matrix', 'matrix.allowed_rooms')}."
 
-
-class TelegramSection(Section):
+class TelegramSection(PlatformSection):
     """Telegram. Plimsoll answers as a bot once token is set."""
+
+    title = "Telegram"
+    needs = ("token",)
+    server_field, places_field = "base_url", "allowed_chats"
 
     base_url: Server = Field(
         default="https://api.telegram.org",
@@ -127,10 +164,14 @@ class TelegramSection(Section):
         json_schema_extra={"allowed": "a list of numbers in quotes"},
     )
 
+
+class MessagingSections(Section):
+    """Every chat platform: adding one takes its section and a line here, and its adapter."""
+
+    matrix: MatrixSection = Field(default_factory=MatrixSection)
+    telegram: TelegramSection = Field(default_factory=TelegramSection)
+
     @property
-    def notice(self) -> str:
-        """Who gets answers, or that nobody does; empty if Telegram is not configured."""
-        if self.token is None:
-            return ""
-        answered = _answered(self.allowed_users, self.allowed_chats, "chat")
-        return f"Telegram: answering {answered or _NOBODY.format('telegram', 'telegram.allowed_chats')}."
+    def platforms(self) -> dict[str, PlatformSection]:
+        """All of them by name."""
+        return {name: getattr(self, name) for name in MessagingSections.model_fields}

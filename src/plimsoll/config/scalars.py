@@ -56,8 +56,10 @@ def scalar_text(value: Any, quote: str | None = None) -> str:
     if isinstance(value, float):
         text = repr(value)
         return text if "." in text else text.replace("e", ".0e")  # YAML 1.2 wants the point
-    if not isinstance(value, str):
-        return str(value)
+    return _text_scalar(value, quote) if isinstance(value, str) else str(value)
+
+
+def _text_scalar(value: str, quote: str | None) -> str:
     if quote == "'" and value.isprintable():
         return "'" + value.replace("'", "''") + "'"
     if quote is None and _PLAIN.fullmatch(value) and read_yaml_scalar(value) == value:

@@ -36,8 +36,9 @@ from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.context import ContextEngine
 from plimsoll.dialects import dialect_of, dialects
 from plimsoll.errors import UserError
-from plimsoll.gateway.access.door import Door
-from plimsoll.gateway.access.front import front
+from plimsoll.gateway.access.key_policy import KeyPolicy
+from plimsoll.gateway.access.middleware import middleware
+from plimsoll.gateway.asgi import Send
 from plimsoll.gateway.dropin import body_reader
 from plimsoll.gateway.dropin.body_reader import BodyReader
 from plimsoll.gateway.dropin.client_conversation import ClientConversation
@@ -53,18 +54,17 @@ from plimsoll.gateway.dropin.recognition import Recognizer
 from plimsoll.gateway.dropin.request_handler import RequestHandler
 from plimsoll.gateway.dropin.request_writer import RequestWriter
 from plimsoll.gateway.dropin.windows import Windows
-from plimsoll.gateway.edge import jsontext
-from plimsoll.gateway.edge.body import Send
+from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.messaging.accounts import Messaging, open_messaging
-from plimsoll.gateway.sessions.desk import SessionDesk
 from plimsoll.gateway.sessions.endpoint import refused, session_routes
+from plimsoll.gateway.sessions.service import SessionService
 from plimsoll.gateway.settings import GatewaySettings, gateway_settings
+from plimsoll.gateway.telemetry.health import Readiness, telemetry_routes
+from plimsoll.gateway.telemetry.request_facts import current_key
+from plimsoll.gateway.telemetry.request_log import Log, start_log
+from plimsoll.gateway.telemetry.setup import start_telemetry
 from plimsoll.gateway.upstream.pool import Pool
 from plimsoll.gateway.upstream.target import Targets
-from plimsoll.gateway.watch.facts import current_key
-from plimsoll.gateway.watch.health import Readiness, watch_routes
-from plimsoll.gateway.watch.lines import Log, start_log
-from plimsoll.gateway.watch.opening import open_watching
 from plimsoll.models import ModelCard
 from plimsoll.providers.auxiliary import Auxiliary, resolve_auxiliary
 
@@ -83,10 +83,12 @@ class Gateway:
         self._clock = clock
         self.settings, self.gateway, self.environ, self.home = settings, gateway, environ, home
         section = settings.gateway
-        self.door = Door(gateway.host, section.keys, section.allowed_origins, section.limit_wait_seconds)
-        self.watching = open_watching(settings.gateway, self._spend, [settings.model.name or ""])
+        self.key_policy = KeyPolicy(
+            gateway.host, section.keys, section.allowed_origins, section.limit_wait_seconds
+        )
+        self.telemetry = start_telemetry(settings.gateway, self._spend, [settings.model.name or ""])
         self.handler: RequestHandler | None = None
-        self.session_desk: SessionDesk | None = None
+        self.session_service: SessionService | None = None
         self.messaging: Messaging | None = None
         self.conversations: KnownConversations | None = None
         self.store: ArchiveStore | None = None
@@ -117,18 +119,18 @@ class Gateway:
         return self.handler
 
     @property
-    def open_session_desk(self) -> SessionDesk:
-        """The desk of sessions; there is one while the application runs."""
-        assert self.session_desk is not None, "the application has not started"
-        return self.session_desk
+    def open_session_service(self) -> SessionService:
+        """The sessions of this process; there while the application runs."""
+        assert self.session_service is not None, "the application has not started"
+        return self.session_service
 
     async def _open(self, stack: AsyncExitStack) -> None:
         settings, home = self.settings, self.home
-        stack.callback(self.watching.close)
+        stack.callback(self.telemetry.close)
         store = await stack.enter_async_context(await open_archive(settings.archive.url, home))
         self.store = store
-        await self.door.open(store.keys)
-        stack.push_async_callback(self.door.close)
+        await self.key_policy.open(store.keys)
+        stack.push_async_callback(self.key_policy.close)
         conversation_store = ConversationStore(
             store.for_owner,
             await ConversationIndex.open(home / FILE_NAME),
@@ -163,10 +165,17 @@ class Gateway:
             RequestWriter(windows, self._clock),
             conversation_store,
             windows,
-            self.door.reserve,
+            self.key_policy.reserve,
         )
         stack.push_async_callback(self._end, compactor, auxiliary)
-        self.session_desk = SessionDesk.open(
+        await self._open_sessions(stack, store, workers)
+
+    async def _open_sessions(
+        self, stack: AsyncExitStack, store: ArchiveStore, workers: Workers | None
+    ) -> None:
+        """The sessions that the gateway answers in, and the chat platforms that use them."""
+        settings, home = self.settings, self.home
+        self.session_service = SessionService.open(
             settings,
             self.environ,
             home,
@@ -177,8 +186,10 @@ class Gateway:
             self._charge,
             self.gateway.demo,
         )
-        stack.push_async_callback(self.session_desk.close, self.gateway.shutdown_seconds)
-        self.messaging = open_messaging(settings.gateway, self.environ, home, store.inbox, self.session_desk)
+        stack.push_async_callback(self.session_service.close, self.gateway.shutdown_seconds)
+        self.messaging = open_messaging(
+            settings.gateway, self.environ, home, store.inbox, self.session_service
+        )
         stack.push_async_callback(self.messaging.close, self.gateway.shutdown_seconds)
         self.messaging.start()
 
@@ -211,15 +222,15 @@ class Gateway:
 
     def _room_for(self, card: ModelCard, prompt: int, output: int) -> AbstractAsyncContextManager[None]:
         """Room for a request of a session in the limits of whoever asks."""
-        return self.door.reserve(current_key(), most_spent(card, round(MARGIN * prompt), output))
+        return self.key_policy.reserve(current_key(), most_spent(card, round(MARGIN * prompt), output))
 
     def _charge(self, owner: Owner, usage: UsageRecord) -> None:
         """Count what a summary used for the key that owns its conversation."""
-        self.watching.board.charge(key_of(owner), usage)
+        self.telemetry.dispatcher.charge(key_of(owner), usage)
 
     def _spend(self, key: str, spent: KeyUsage) -> None:
-        if self.door.ring is not None:
-            self.door.ring.usage.spent(key, spent)
+        if self.key_policy.key_cache is not None:
+            self.key_policy.key_cache.usage.spent(key, spent)
 
     async def archive_answers(self) -> None:
         """Raises where the archive does not answer."""
@@ -275,16 +286,16 @@ def build_app(
             for shared in dict.fromkeys(dialect.models_path for dialect in dialects())
             for path in (shared, shared + "/{name:path}")
         ),
-        *session_routes(lambda: within.open_session_desk, limits),
-        *watch_routes(
+        *session_routes(lambda: within.open_session_service, limits),
+        *telemetry_routes(
             Readiness({"archive": within.archive_answers, "upstream": within.upstream_is_known}),
-            within.watching.figures,
+            within.telemetry.metrics,
         ),
     ]
     app = Starlette(
         routes=routes,
         lifespan=within.opened,
-        middleware=front(within.door, within.watching.board, settings.gateway, gateway.host),
+        middleware=middleware(within.key_policy, within.telemetry.dispatcher, settings.gateway, gateway.host),
         exception_handlers={HTTPException: _refused, Exception: _broke},
     )
     app.state.gateway = within

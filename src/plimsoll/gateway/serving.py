@@ -22,13 +22,13 @@ from uvicorn.supervisors import Multiprocess
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.errors import UserError, advice_on
-from plimsoll.gateway.access.door import Door
+from plimsoll.gateway.access.key_policy import KeyPolicy
 from plimsoll.gateway.app import app_from_config
-from plimsoll.gateway.edge.protocol import LimitedProtocol
+from plimsoll.gateway.http.protocol import LimitedProtocol
 from plimsoll.gateway.messaging.accounts import configured
 from plimsoll.gateway.settings import GatewaySettings
+from plimsoll.gateway.telemetry.metrics import FOLDER_VARIABLE
 from plimsoll.gateway.upstream.target import Targets
-from plimsoll.gateway.watch.figures import FOLDER_VARIABLE
 
 _BACKLOG = 2_048
 _HEALTH_SECONDS = 60
@@ -92,14 +92,14 @@ async def _may_start(gateway: GatewaySettings, settings: Settings) -> None:
     """`UserError` where the gateway must not start: nobody has a key and strangers could reach it, or a platform
     on which it answers people is not set up."""
     configured(settings.gateway, os.environ)
-    door = Door(gateway.host, settings.gateway.keys, settings.gateway.allowed_origins)
+    key_policy = KeyPolicy(gateway.host, settings.gateway.keys, settings.gateway.allowed_origins)
     async with await open_archive(settings.archive.url, plimsoll_home()) as store:
-        await door.open(store.keys)
+        await key_policy.open(store.keys)
 
 
 @contextmanager
 def _figures_of_all() -> Iterator[None]:
-    """A folder in which every process keeps its figures, so that whichever is asked has all of them."""
+    """A folder in which every process keeps its metrics, so that whichever is asked has all of them."""
     with TemporaryDirectory(prefix="plimsoll-gateway-") as folder:
         os.environ.setdefault(FOLDER_VARIABLE, folder)
         yield

@@ -118,20 +118,23 @@ def _changed(card: ModelCard, key: str, changes: Mapping[str, Any]) -> ModelCard
             f"'prices' in the override of model {key!r}", card.long_prices, changes["prices"]
         )
     for fact, value in changes.items():
-        where = f"{fact!r} in the override of model {key!r}"
-        if fact in _COUNTS:
-            checked[fact] = _count(where, value, at_least=1)
-        elif fact in _PRICE_LISTS:
-            checked[fact] = _prices(where, getattr(card, fact) or card.prices, value)
-        elif fact == "cache_minimum":
-            checked["cache"] = replace(card.cache, minimum=_count(where, value, at_least=0))
-        elif fact == "efforts":
-            checked[fact] = _words(where, value)
-        elif isinstance(value, bool):
-            checked[fact] = value
-        else:
-            raise SettingError(f"{where} must be true or false, not {value!r}.")
+        checked |= _checked(card, fact, value, f"{fact!r} in the override of model {key!r}")
     return replace(card, **checked)
+
+
+def _checked(card: ModelCard, fact: str, value: Any, where: str) -> dict[str, Any]:
+    """The fields of a card that one overridden fact changes."""
+    if fact in _COUNTS:
+        return {fact: _count(where, value, at_least=1)}
+    if fact in _PRICE_LISTS:
+        return {fact: _prices(where, getattr(card, fact) or card.prices, value)}
+    if fact == "cache_minimum":
+        return {"cache": replace(card.cache, minimum=_count(where, value, at_least=0))}
+    if fact == "efforts":
+        return {fact: _words(where, value)}
+    if not isinstance(value, bool):
+        raise SettingError(f"{where} must be true or false, not {value!r}.")
+    return {fact: value}
 
 
 def _count(where: str, value: Any, at_least: int) -> int:

@@ -122,14 +122,16 @@ def _secret_in(found: re.Match[str], before: str, name: str) -> tuple[int, int] 
     if is_no_value(value) or (not _is_password(name) and _harmless().search(prefix[-14:])):
         return None
     if name == "auth":
-        return (start, end) if _is_basic_auth(value) else None
-    if needs_random:
-        return (start, end) if is_very_random(value) else None
-    if group == "told":
-        return (start, end) if _is_told(value) else None
-    if group != "bare":
-        return (start, end) if _quoted_is_secret(name, value) else None
-    return (start, end) if _bare_is_secret(found, value, prefix, before, name) else None
+        is_secret = _is_basic_auth(value)
+    elif needs_random:
+        is_secret = is_very_random(value)
+    elif group == "told":
+        is_secret = _is_told(value)
+    elif group != "bare":
+        is_secret = _quoted_is_secret(name, value)
+    else:
+        is_secret = _bare_is_secret(found, value, prefix, before, name)
+    return (start, end) if is_secret else None
 
 
 def _needs_random(name: str, prefix: str, before: str) -> bool | None:

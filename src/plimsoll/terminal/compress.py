@@ -12,7 +12,7 @@ import json
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from plimsoll.config import Settings, load_settings
+from plimsoll.config import LoadedSettings, Settings, load_settings
 from plimsoll.context.report import NO_MODEL_SUMMARY
 from plimsoll.models import DEFAULT_WINDOW, shipped_cards
 from plimsoll.plugins import COMPRESSOR
@@ -111,15 +111,10 @@ def compress(
         raise click.UsageError(
             "--json and --output - both write to standard output; pass a file to --output."
         )
-    flags = {"model.name": model, "model.context_length": window, "compression.threshold": threshold}
-    loaded = load_settings(flags=flags)
-    stated = loaded.settings.model
-    if example and stated.name is None and stated.context_length is None:
-        # Nobody says which model the example is for: a window in which it has to be compacted.
-        loaded = load_settings(flags=flags | {"model.context_length": EXAMPLE_WINDOW})
+    loaded = _settings(example, model, window, threshold)
     # A model named here brings its own window, whatever the file says of another one.
     named_here = model is not None and window is None
-    transcripts = _read(paths) if paths else read_example()
+    transcripts = _read(paths)
     auxiliary, found = (None, []) if no_model else open_summary_model(loaded.settings, quiet=as_json)
     with auxiliary or nullcontext():
         plan, notices = _plan(loaded.settings, transcripts, focus, auxiliary, named_here)
@@ -131,13 +126,24 @@ def compress(
     elif output:
         write_transcripts(output, lighter)
     if as_json:
-        for outcome in outcomes:
-            click.echo(json.dumps(facts_of(outcome) | _in_words(outcome, in_full)))
+        _print_json(outcomes, in_full)
     else:
         _show(outcomes, output, in_full, example)
-    if output:
-        _tell(_as_openai(lighter))
-    _warn(outcomes, auxiliary, focus)
+    _tell(_as_openai(lighter) if output else ())
+    _warn(outcomes, focus)
+    _tell(_model_failures(outcomes, auxiliary))
+
+
+def _settings(
+    example: bool, model: str | None, window: int | None, threshold: float | None
+) -> LoadedSettings:
+    flags = {"model.name": model, "model.context_length": window, "compression.threshold": threshold}
+    loaded = load_settings(flags=flags)
+    stated = loaded.settings.model
+    if example and stated.name is None and stated.context_length is None:
+        # Nobody says which model the example is for: a window in which it has to be compacted.
+        return load_settings(flags=flags | {"model.context_length": EXAMPLE_WINDOW})
+    return loaded
 
 
 def _plan(
@@ -198,6 +204,9 @@ def _unknown_model(name: str, window: int) -> str:
 
 
 def _read(paths: Sequence[str]) -> list[Transcript]:
+    """The conversations of these files; without one, the one that comes with Plimsoll."""
+    if not paths:
+        return read_example()
     if paths.count(STANDARD) > 1:
         raise click.UsageError("Standard input (-) can be read only once.")
     found: list[Transcript] = []
@@ -231,8 +240,10 @@ def _compact(plan: BatchPlan, transcripts: Sequence[Transcript]) -> list[BatchOu
         return list(progress.track(compact_all(plan, transcripts), total=len(transcripts)))
 
 
-def _in_words(outcome: BatchOutcome, in_full: bool) -> dict[str, str]:
-    return {"summary": outcome.summary, "evidence": outcome.evidence} if in_full else {}
+def _print_json(outcomes: Sequence[BatchOutcome], in_full: bool) -> None:
+    for outcome in outcomes:
+        texts = {"summary": outcome.summary, "evidence": outcome.evidence} if in_full else {}
+        click.echo(json.dumps(facts_of(outcome) | texts))
 
 
 def _original(transcript: Transcript, example: bool) -> str:
@@ -336,7 +347,7 @@ def _as_openai(transcripts: Sequence[Transcript]) -> list[str]:
     ]
 
 
-def _warn(outcomes: Sequence[BatchOutcome], auxiliary: Auxiliary | None, focus: str | None) -> None:
+def _warn(outcomes: Sequence[BatchOutcome], focus: str | None) -> None:
     missed = [one.transcript.place for one in outcomes if not one.focus_found]
     if missed and focus:
         where = missed[0] if len(missed) == 1 else f"{len(missed)} conversations"
@@ -346,15 +357,18 @@ def _warn(outcomes: Sequence[BatchOutcome], auxiliary: Auxiliary | None, focus: 
         for one in outcomes
         if one.violations
     )
+
+
+def _model_failures(outcomes: Sequence[BatchOutcome], auxiliary: Auxiliary | None) -> Iterator[str]:
+    """Failures of the summary models, each once, also those after which another model answered."""
     failures = Counter(failure for one in outcomes for failure in one.model_failures)
-    # Failures before another model answered are reported too, but not those that already ended a summary.
-    _tell(
-        plain(note) for note in (auxiliary.notes if auxiliary else ()) if not any(note in f for f in failures)
-    )
+    for note in auxiliary.notes if auxiliary else ():
+        if not any(note in failure for failure in failures):
+            yield plain(note)
     for failure, count in failures.items():
         where = f"{count} conversations: " if count > 1 else ""
         why = NO_MODEL_SUMMARY.format(plain(failure)).rstrip(".")
-        _tell([f"{where}{why}; code wrote the summary."])
+        yield f"{where}{why}; code wrote the summary."
 
 
 def _tell(notices: Iterable[str]) -> None:

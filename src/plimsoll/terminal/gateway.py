@@ -61,7 +61,7 @@ def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int
             "compressor, because their models do not have an engine's tools.",
             err=True,
         )
-    for line in filter(None, (section.matrix.notice, section.telegram.notice)):
+    for line in filter(None, (platform.notice for platform in section.platforms.values())):
         click.echo(f"  {line}", err=True)
     # A program of its own, so that signals, workers and memory are the gateway's alone.
     options = ["--host", host, "--port", str(port), "--workers", str(workers)]

@@ -38,8 +38,7 @@ class _SessionEntry:
     @property
     def reply_id(self) -> str | None:
         """The id that the lines of one reply share."""
-        identity = self.message.get("id")
-        return identity if self.message["role"] == "assistant" and isinstance(identity, str) else None
+        return _text(self.message.get("id")) if self.message["role"] == "assistant" else None
 
     def blocks(self, kind: str) -> Iterator[dict[str, Any]]:
         """The content blocks of one type."""
@@ -63,20 +62,18 @@ class _SessionLog:
         self.summaries = 0
 
     def take(self, record: dict[str, Any], line: int) -> None:
-        uuid = record.get("uuid") if isinstance(record.get("uuid"), str) else None
+        uuid = _text(record.get("uuid"))
         if uuid:
-            parent = record.get("parentUuid") or record.get("logicalParentUuid")
-            self.parents[uuid] = parent if isinstance(parent, str) else None
+            self.parents[uuid] = _text(record.get("parentUuid") or record.get("logicalParentUuid"))
             self.lines[uuid] = line
-        if self.session is None and isinstance(record.get("sessionId"), str):
-            self.session = record["sessionId"]
+        self.session = self.session or _text(record.get("sessionId"))
         message = record.get("message")
         if record.get("type") not in ("user", "assistant") or not isinstance(message, dict):
             return
         if record.get("isApiErrorMessage") is True:
             return
-        if isinstance(message.get("model"), str) and message["model"] != _SYNTHETIC:
-            self.model = message["model"]
+        if (model := _text(message.get("model"))) != _SYNTHETIC:
+            self.model = model or self.model
         message = _slim(message)
         problem = anthropic_problem(message)
         if problem:
@@ -114,6 +111,10 @@ def read_session(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript
         model=log.model,
         notices=tuple(notices),
     )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _slim(message: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from plimsoll.archive.records import (
 from plimsoll.archive.sql import events, leases, log, nodes, search, sessions, views
 from plimsoll.archive.sql.connection import Database, Result, SqlConnection
 from plimsoll.archive.sql.index import Index
-from plimsoll.archive.sql.lineage import Row, find
+from plimsoll.archive.sql.lineage import SessionRow, find
 from plimsoll.archive.sql.nodes import add as add_nodes
 from plimsoll.archive.views import View, ViewDraft, ViewItem
 from plimsoll.messages import Message
@@ -35,7 +35,7 @@ from plimsoll.messages import Message
 # Messages; takes 0.3 ms. All 730 of a conversation of 200,000 tokens take 30 ms at once, in which small requests to
 # the gateway waited for up to 10 ms.
 ENCODED_AT_ONCE = 8
-Rows = Callable[[SqlConnection, Row], Coroutine[Any, Any, Result]]
+Rows = Callable[[SqlConnection, SessionRow], Coroutine[Any, Any, Result]]
 
 
 class SqlArchive(Archive):
@@ -153,13 +153,13 @@ class SqlArchive(Archive):
         return await self._read(id, lambda db, row: views.load(db, row, number))
 
     async def items(self, id: str, view: View | None = None) -> list[ViewItem]:
-        async def work(db: SqlConnection, row: Row) -> list[ViewItem]:
+        async def work(db: SqlConnection, row: SessionRow) -> list[ViewItem]:
             return await views.items(db, row, view or await views.load(db, row, None))
 
         return await self._read(id, work)
 
     async def weight(self, id: str, view: View | None = None) -> tuple[int, int]:
-        async def work(db: SqlConnection, row: Row) -> tuple[int, int]:
+        async def work(db: SqlConnection, row: SessionRow) -> tuple[int, int]:
             return await views.weight(db, row, view or await views.load(db, row, None))
 
         return await self._read(id, work)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from plimsoll.archive.encoding import to_json
 from plimsoll.archive.records import CompactionEvent, UsageRecord, UsageTotal
 from plimsoll.archive.sql.connection import Record, SqlConnection
-from plimsoll.archive.sql.lineage import Row
+from plimsoll.archive.sql.lineage import SessionRow
 
 _EVENT = (
     "trigger, engine, outcome, reason, messages_before, messages_after, tokens_before, tokens_after, ledger, "
@@ -28,14 +28,14 @@ async def insert(db: SqlConnection, key: int, event: CompactionEvent, before: in
     return now
 
 
-async def record(db: SqlConnection, row: Row, event: CompactionEvent) -> CompactionEvent:
+async def record(db: SqlConnection, row: SessionRow, event: CompactionEvent) -> CompactionEvent:
     """Add an event that left the view as it is."""
     view = row.session.view
     now = await insert(db, row.key, event, view, view)
     return replace(event, session=row.session.id, time=now, view_before=view, view_after=view)
 
 
-async def newest(db: SqlConnection, row: Row, limit: int) -> list[CompactionEvent]:
+async def newest(db: SqlConnection, row: SessionRow, limit: int) -> list[CompactionEvent]:
     """The newest events, oldest of them first."""
     rows = await db.rows(
         f"SELECT {_EVENT} FROM events WHERE session = ? ORDER BY id DESC LIMIT ?", (row.key, limit)
@@ -48,7 +48,7 @@ def _event(session: str, values: Record) -> CompactionEvent:
     return CompactionEvent(**{**fields, "session": session, "ledger": json.loads(fields["ledger"])})
 
 
-async def record_usage(db: SqlConnection, row: Row, usage: UsageRecord) -> UsageRecord:
+async def record_usage(db: SqlConnection, row: SessionRow, usage: UsageRecord) -> UsageRecord:
     """Add what a request used."""
     now = await db.now()
     await db.run(
@@ -61,7 +61,7 @@ async def record_usage(db: SqlConnection, row: Row, usage: UsageRecord) -> Usage
     return replace(usage, session=row.session.id, time=now)
 
 
-async def newest_usage(db: SqlConnection, row: Row, limit: int) -> list[UsageRecord]:
+async def newest_usage(db: SqlConnection, row: SessionRow, limit: int) -> list[UsageRecord]:
     """The newest records, oldest of them first."""
     rows = await db.rows(
         f"SELECT {_USAGE} FROM usage WHERE session = ? ORDER BY id DESC LIMIT ?", (row.key, limit)
@@ -73,7 +73,7 @@ async def newest_usage(db: SqlConnection, row: Row, limit: int) -> list[UsageRec
     ]
 
 
-async def usage_total(db: SqlConnection, row: Row) -> UsageTotal:
+async def usage_total(db: SqlConnection, row: SessionRow) -> UsageTotal:
     """All requests of a session together."""
     requests, read, cached, written, output, money, unpriced = await db.only(
         "SELECT count(*), sum(input), sum(cache_read), sum(cache_write), sum(output), sum(money), "

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from plimsoll.archive.sql import views
 from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.archive.sql.index import Index
-from plimsoll.archive.sql.lineage import SELECT, Row, row_of, segments
+from plimsoll.archive.sql.lineage import SELECT, SessionRow, row_of, segments
 from plimsoll.errors import UserError
 
 _ORPHANS = {
@@ -47,7 +47,7 @@ async def faults(db: SqlConnection, index: Index) -> AsyncIterator[str]:
             yield f"session {row.session.id}: {wrong}"
 
 
-async def _of_session(db: SqlConnection, row: Row) -> AsyncIterator[str]:
+async def _of_session(db: SqlConnection, row: SessionRow) -> AsyncIterator[str]:
     count = total = 0
     for segment in await segments(db, row):
         found, tokens = await db.only(

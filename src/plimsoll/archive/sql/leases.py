@@ -11,11 +11,13 @@ the commit.
 
 from plimsoll.archive.records import Lease
 from plimsoll.archive.sql.connection import Record, SqlConnection
-from plimsoll.archive.sql.lineage import Row
+from plimsoll.archive.sql.lineage import SessionRow
 from plimsoll.errors import StaleLease
 
 
-async def acquire(db: SqlConnection, row: Row, purpose: str, holder: str, seconds: float) -> Lease | None:
+async def acquire(
+    db: SqlConnection, row: SessionRow, purpose: str, holder: str, seconds: float
+) -> Lease | None:
     """The lease for this holder, unless another one has it and it has not run out."""
     found, now = await _row(db, row.key, purpose), await db.now()
     if found is None:
@@ -29,13 +31,13 @@ async def acquire(db: SqlConnection, row: Row, purpose: str, holder: str, second
     return await _write(db, row, purpose, holder, now + seconds, fence)
 
 
-async def renew(db: SqlConnection, row: Row, lease: Lease, seconds: float) -> Lease:
+async def renew(db: SqlConnection, row: SessionRow, lease: Lease, seconds: float) -> Lease:
     """The same lease with a later end."""
     await require(db, row, lease)
     return await _write(db, row, lease.purpose, lease.holder, await db.now() + seconds, lease.fence)
 
 
-async def release(db: SqlConnection, row: Row, lease: Lease) -> None:
+async def release(db: SqlConnection, row: SessionRow, lease: Lease) -> None:
     """Give the lease back; the row stays with its number."""
     await db.run(
         "UPDATE leases SET expires = 0, holder = '' WHERE session = ? AND purpose = ? AND fence = ? AND holder = ?",
@@ -43,7 +45,7 @@ async def release(db: SqlConnection, row: Row, lease: Lease) -> None:
     )
 
 
-async def require(db: SqlConnection, row: Row, lease: Lease | None) -> None:
+async def require(db: SqlConnection, row: SessionRow, lease: Lease | None) -> None:
     """Refuse a writer whose lease somebody else has taken since."""
     if lease is None:
         return
@@ -65,7 +67,9 @@ async def _row(db: SqlConnection, key: int, purpose: str) -> Record | None:
     )
 
 
-async def _write(db: SqlConnection, row: Row, purpose: str, holder: str, expires: float, fence: int) -> Lease:
+async def _write(
+    db: SqlConnection, row: SessionRow, purpose: str, holder: str, expires: float, fence: int
+) -> Lease:
     await db.run(
         "INSERT INTO leases (session, purpose, holder, expires, fence) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT (session, purpose) DO UPDATE SET holder = excluded.holder, expires = excluded.expires, "

@@ -27,7 +27,7 @@ _COMPARED = 5_000  # ids that are compared to find the nearest
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SessionRow:
     """A session with the keys that stand for it and its parent inside of the store."""
 
     key: int
@@ -44,23 +44,23 @@ class Segment:
     last: int
 
 
-def row_of(values: Sequence[Any]) -> Row:
+def row_of(values: Sequence[Any]) -> SessionRow:
     """A row of `SELECT`."""
     key, *fields, parent = values
-    return Row(key, Session(*fields), parent)
+    return SessionRow(key, Session(*fields), parent)
 
 
-async def find(db: SqlConnection, id: str, owner: Owner, *, to_write: bool = False) -> Row:
+async def find(db: SqlConnection, id: str, owner: Owner, *, to_write: bool = False) -> SessionRow:
     """The owner's session of this id, or of this unique beginning of one; `to_write` makes other writers wait."""
     return await _found(db, id, db.for_update if to_write else "", "s.owner = ?", [owner])
 
 
-async def find_anywhere(db: SqlConnection, id: str) -> Row:
+async def find_anywhere(db: SqlConnection, id: str) -> SessionRow:
     """The same among the sessions of all owners, for administration."""
     return await _found(db, id, "", "true", [])
 
 
-async def _found(db: SqlConnection, id: str, lock: str, own: str, whose: Sequence[str]) -> Row:
+async def _found(db: SqlConnection, id: str, lock: str, own: str, whose: Sequence[str]) -> SessionRow:
     exact = await db.row(f"{SELECT} WHERE s.id = ? AND s.state = 'active' AND {own}{lock}", (id, *whose))
     if exact:
         return row_of(exact)
@@ -93,7 +93,7 @@ async def _unknown(db: SqlConnection, id: str, fitting: list[str], own: str, who
     return f"There is no session {id!r}. {hint} `plimsoll sessions list` shows all."
 
 
-async def segments(db: SqlConnection, row: Row) -> list[Segment]:
+async def segments(db: SqlConnection, row: SessionRow) -> list[Segment]:
     """Whose rows the messages of a session are, the oldest first."""
     upwards: list[Segment] = []
     key, forked_at, parent = row.key, row.session.forked_at, row.parent

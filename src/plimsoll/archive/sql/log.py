@@ -9,7 +9,7 @@ from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Appended, StoredMessage
 from plimsoll.archive.sql.connection import Record, SqlConnection
 from plimsoll.archive.sql.index import Index
-from plimsoll.archive.sql.lineage import Row, Segment, clipped, find, segments
+from plimsoll.archive.sql.lineage import Segment, SessionRow, clipped, find, segments
 from plimsoll.errors import Conflict, UserError
 from plimsoll.messages import HANDLE_DIGITS, Message
 
@@ -26,7 +26,7 @@ _FIELDS = "m.sequence, m.body, m.tokens, m.time, m.digest, m.handle"
 
 
 async def append(
-    db: SqlConnection, index: Index, row: Row, new: Sequence[Encoded], turn: str, after: int | None
+    db: SqlConnection, index: Index, row: SessionRow, new: Sequence[Encoded], turn: str, after: int | None
 ) -> Appended:
     """Add what of the turn is not stored yet. See `Archive.append`."""
     known = await _turn(db, row, turn)
@@ -58,7 +58,7 @@ async def append(
     return Appended(first, last, len(rest))
 
 
-async def _turn(db: SqlConnection, row: Row, turn: str) -> Record | None:
+async def _turn(db: SqlConnection, row: SessionRow, turn: str) -> Record | None:
     """Where a turn is stored, by this session or by the one that it was forked from."""
     for segment in reversed([*await segments(db, row), Segment(row.key, 1, row.session.messages)]):
         found = await db.row(
@@ -70,7 +70,7 @@ async def _turn(db: SqlConnection, row: Row, turn: str) -> Record | None:
     return None
 
 
-def _require_end(row: Row, after: int | None) -> None:
+def _require_end(row: SessionRow, after: int | None) -> None:
     if after is not None and after != row.session.messages:
         raise Conflict(
             f"Session {row.session.id} was expected to end at message {after}; it ends at "
@@ -78,7 +78,7 @@ def _require_end(row: Row, after: int | None) -> None:
         )
 
 
-async def _digests(db: SqlConnection, row: Row, first: int, last: int) -> list[bytes]:
+async def _digests(db: SqlConnection, row: SessionRow, first: int, last: int) -> list[bytes]:
     return [
         digest
         for segment in clipped(await segments(db, row), first, last)
@@ -89,7 +89,7 @@ async def _digests(db: SqlConnection, row: Row, first: int, last: int) -> list[b
     ]
 
 
-async def _insert(db: SqlConnection, index: Index, row: Row, new: Sequence[Encoded]) -> int:
+async def _insert(db: SqlConnection, index: Index, row: SessionRow, new: Sequence[Encoded]) -> int:
     """Store messages behind the newest one, and make them findable."""
     sequence, total, now = row.session.messages, row.session.tokens, await db.now()
     (newest,) = await db.only("SELECT max(time) FROM messages")
@@ -116,7 +116,7 @@ async def _insert(db: SqlConnection, index: Index, row: Row, new: Sequence[Encod
     return sequence
 
 
-async def messages(db: SqlConnection, row: Row, first: int, last: int) -> list[StoredMessage]:
+async def messages(db: SqlConnection, row: SessionRow, first: int, last: int) -> list[StoredMessage]:
     """Messages `first` to `last`, wherever they are stored."""
     return [
         stored
@@ -125,7 +125,7 @@ async def messages(db: SqlConnection, row: Row, first: int, last: int) -> list[S
     ]
 
 
-async def shown(db: SqlConnection, row: Row, first: int, last: int) -> dict[int, tuple[Message, int]]:
+async def shown(db: SqlConnection, row: SessionRow, first: int, last: int) -> dict[int, tuple[Message, int]]:
     """The messages that the model sees in another form from the beginning: that form and its tokens."""
     return {
         sequence: (json.loads(body), tokens)
@@ -137,7 +137,7 @@ async def shown(db: SqlConnection, row: Row, first: int, last: int) -> dict[int,
     }
 
 
-async def spared(db: SqlConnection, row: Row, first: int, last: int) -> int:
+async def spared(db: SqlConnection, row: SessionRow, first: int, last: int) -> int:
     """Tokens that the messages of a run have in the log and not in a view."""
     tokens = 0
     for segment in clipped(await segments(db, row), first, last):
@@ -166,7 +166,7 @@ def stored_message(
     return StoredMessage(id, sequence, json.loads(body), tokens, time, digest.hex(), f"h:{handle}")
 
 
-def require_message(row: Row, sequence: int) -> None:
+def require_message(row: SessionRow, sequence: int) -> None:
     """Refuse a number that is no message of the session."""
     if not 1 <= sequence <= row.session.messages:
         raise UserError(
@@ -216,7 +216,7 @@ async def reader_of(db: SqlConnection, key: int, id: str, state: str, sequence: 
     return id
 
 
-async def pin(db: SqlConnection, row: Row, sequence: int) -> None:
+async def pin(db: SqlConnection, row: SessionRow, sequence: int) -> None:
     """Mark a message as one that stays."""
     require_message(row, sequence)
     await db.run(
@@ -225,7 +225,7 @@ async def pin(db: SqlConnection, row: Row, sequence: int) -> None:
     )
 
 
-async def unpin(db: SqlConnection, row: Row, sequence: int) -> None:
+async def unpin(db: SqlConnection, row: SessionRow, sequence: int) -> None:
     """Take the mark away."""
     require_message(row, sequence)
     await db.run("DELETE FROM pins WHERE session = ? AND sequence = ?", (row.key, sequence))

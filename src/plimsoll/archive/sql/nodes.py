@@ -9,7 +9,7 @@ from plimsoll.archive.ids import edges_of, node_id
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Node, NodeLink, Source, Span
 from plimsoll.archive.sql.connection import SqlConnection
-from plimsoll.archive.sql.lineage import Row
+from plimsoll.archive.sql.lineage import SessionRow
 from plimsoll.errors import InvalidConversation, UserError
 
 _SELECT = (
@@ -22,7 +22,7 @@ _INSERT = (
 )
 
 
-async def insert(db: SqlConnection, row: Row, node: Node) -> None:
+async def insert(db: SqlConnection, row: SessionRow, node: Node) -> None:
     """Store a node. One that says the same about the same is already there after an undone compaction."""
     # Named after its session and its text, a node can never stand in for one of another session.
     if node.id != node_id(row.session.id, node.message, node.sources):
@@ -61,18 +61,18 @@ async def load(db: SqlConnection, node: str, owner: Owner) -> Node:
     return await _node(db, values)
 
 
-async def add(db: SqlConnection, row: Row, new: Sequence[Node]) -> None:
+async def add(db: SqlConnection, row: SessionRow, new: Sequence[Node]) -> None:
     """Store nodes in their order; what a node was made from comes before it."""
     for node in new:
         await insert(db, row, node)
 
 
-async def of_session(db: SqlConnection, row: Row) -> list[Node]:
+async def of_session(db: SqlConnection, row: SessionRow) -> list[Node]:
     """All nodes that a session wrote, the oldest first."""
     return await _written_by(db, row.key)
 
 
-async def of_lineage(db: SqlConnection, row: Row) -> list[Node]:
+async def of_lineage(db: SqlConnection, row: SessionRow) -> list[Node]:
     """The nodes of a session and those about messages that it shares with the sessions it came from.
 
     What an ancestor wrote after the fork is its own affair: the fork may have written about the same messages.

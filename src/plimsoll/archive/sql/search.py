@@ -20,7 +20,7 @@ from plimsoll.archive.owners import Owner
 from plimsoll.archive.query import SearchHit, SearchPage, SearchQuery, has_words
 from plimsoll.archive.snippet import Matcher, Places, hit, marker_for, matcher_for
 from plimsoll.archive.sql.connection import Record, SqlConnection
-from plimsoll.archive.sql.index import Index, Scope
+from plimsoll.archive.sql.index import Index, Scope, Statement
 from plimsoll.archive.sql.lineage import Segment, clipped, find, segments
 from plimsoll.archive.sql.log import reader_of
 
@@ -100,35 +100,31 @@ async def search(
     by_rank = by_words and query.order == "relevance"
     skipped = query.cursor or 0
     matcher = await db.compute(partial(marker_for if by_words else matcher_for, query))
-    look = _Look(
-        matcher,
-        index.holds_words(query.text) if by_words else None,
-        query.limit,
-        ends,
-        monotonic,
-    )
-    is_more = False
+    holds_words = index.holds_words(query.text) if by_words else None
+    look = _Look(matcher, holds_words, query.limit, ends, monotonic)
     statement = index.ranked(scope, skipped) if by_rank else index.candidates(scope, by_words)
-    batches = db.batches(*statement, seconds=ends - monotonic())
+    is_more = await _look_through(db, look, statement, by_rank)
+    hits = [await _hit(db, owner, query, one) for one in look.found]
+    following = skipped + look.looked_at if by_rank else look.seen
+    return SearchPage(tuple(hits), following if is_more else None, complete=not look.is_late)
+
+
+async def _look_through(db: SqlConnection, look: _Look, statement: Statement, by_rank: bool) -> bool:
+    """Look at the rows of a statement until a page is full or the time is up; whether there may be more."""
+    batches = db.batches(*statement, seconds=look.ends - look.monotonic())
     try:
         async with aclosing(batches):
             async for batch in batches:
                 before = look.looked_at
                 await db.compute(partial(look.at, batch))
                 # Whether there are more hits is not looked for: with a rare text that could mean the whole archive.
-                is_more = look.is_late or (
-                    look.is_full and (not by_rank or look.looked_at - before < len(batch))
-                )
-                if is_more:
-                    break
+                ends_inside = look.looked_at - before < len(batch)
+                if look.is_late or (look.is_full and (ends_inside or not by_rank)):
+                    return True
     except TimeoutError:
         look.is_late = True
-        is_more = (
-            look.seen is not None
-        )  # the next page goes on behind it; before the first there is nothing to go on
-    hits = [await _hit(db, owner, query, one) for one in look.found]
-    following = skipped + look.looked_at if by_rank else look.seen
-    return SearchPage(tuple(hits), following if is_more else None, complete=not look.is_late)
+        return look.seen is not None  # the next page continues after it; before the first there is none
+    return False
 
 
 async def mend(db: SqlConnection, index: Index) -> int:

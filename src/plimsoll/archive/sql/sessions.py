@@ -7,7 +7,7 @@ from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Session
 from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.archive.sql.index import Index
-from plimsoll.archive.sql.lineage import SELECT, Row, clipped, find, row_of, segments
+from plimsoll.archive.sql.lineage import SELECT, SessionRow, clipped, find, row_of, segments
 from plimsoll.archive.sql.log import require_message
 from plimsoll.errors import UserError
 
@@ -73,7 +73,7 @@ async def create(
 
 
 async def fork(
-    db: SqlConnection, row: Row, at: int | None, title: str | None, view: int | None, random: Random
+    db: SqlConnection, row: SessionRow, at: int | None, title: str | None, view: int | None, random: Random
 ) -> Session:
     """A session that begins as another one stood after message `at`. Only pins are written again."""
     parent = row.session
@@ -105,7 +105,7 @@ async def _new(
     raise AssertionError("session ids never end")
 
 
-async def total_at(db: SqlConnection, row: Row, sequence: int) -> int:
+async def total_at(db: SqlConnection, row: SessionRow, sequence: int) -> int:
     """The tokens of all messages up to one; 0 before the first."""
     for segment in clipped(await segments(db, row), sequence, sequence):
         (total,) = await db.only(
@@ -115,7 +115,7 @@ async def total_at(db: SqlConnection, row: Row, sequence: int) -> int:
     return 0
 
 
-async def _opening_view(db: SqlConnection, row: Row, point: int, wanted: int | None) -> int:
+async def _opening_view(db: SqlConnection, row: SessionRow, point: int, wanted: int | None) -> int:
     """The view with which a fork begins: the one that was asked for, where it knows nothing of later messages."""
     if wanted is None:
         return await view_at(db, row, point)
@@ -128,7 +128,7 @@ async def _opening_view(db: SqlConnection, row: Row, point: int, wanted: int | N
     return wanted
 
 
-async def view_at(db: SqlConnection, row: Row, sequence: int) -> int:
+async def view_at(db: SqlConnection, row: SessionRow, sequence: int) -> int:
     """The newest view, from the one that holds backwards, that knows nothing of later messages."""
     view, leaf = row.session.view, await _leaf_across(db, row, sequence)
     while view:
@@ -139,7 +139,7 @@ async def view_at(db: SqlConnection, row: Row, sequence: int) -> int:
     return 0
 
 
-async def _leaf_across(db: SqlConnection, row: Row, sequence: int) -> int:
+async def _leaf_across(db: SqlConnection, row: SessionRow, sequence: int) -> int:
     """Where the first leaf begins that stands for a message and for later ones too; 0 where there is none."""
     (first,) = await db.only(_LEAF_ACROSS, (row.key, sequence, sequence))
     return int(first)
@@ -171,7 +171,7 @@ async def newest_first(
 
 
 async def update(
-    db: SqlConnection, row: Row, title: str | None, model: str | None, engine: str | None
+    db: SqlConnection, row: SessionRow, title: str | None, model: str | None, engine: str | None
 ) -> Session:
     """Change what is not None."""
     await db.run(

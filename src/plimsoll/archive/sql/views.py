@@ -11,7 +11,7 @@ from plimsoll.archive.encoding import digest_of, to_json
 from plimsoll.archive.records import CompactionEvent, NodeLink, Span
 from plimsoll.archive.sql import events, log, nodes
 from plimsoll.archive.sql.connection import Record, SqlConnection
-from plimsoll.archive.sql.lineage import Row, clipped, segments
+from plimsoll.archive.sql.lineage import SessionRow, clipped, segments
 from plimsoll.archive.sql.sessions import total_at
 from plimsoll.archive.views import (
     Reference,
@@ -32,7 +32,7 @@ _REFERENCES = (
 )
 
 
-async def load(db: SqlConnection, row: Row, number: int | None) -> View:
+async def load(db: SqlConnection, row: SessionRow, number: int | None) -> View:
     """The view of this number, by default the one that holds."""
     wanted = row.session.view if number is None else number
     if wanted == 0:
@@ -47,7 +47,7 @@ async def load(db: SqlConnection, row: Row, number: int | None) -> View:
     return View(wanted, references, through, previous, created, log_length)
 
 
-async def _ancestors(db: SqlConnection, row: Row) -> list[int]:
+async def _ancestors(db: SqlConnection, row: SessionRow) -> list[int]:
     keys: list[int] = []
     parent = row.parent
     while parent is not None:
@@ -66,7 +66,7 @@ def _references(rows: Sequence[Record]) -> Iterator[Reference]:
             yield Span(first, last)
 
 
-async def items(db: SqlConnection, row: Row, view: View) -> list[ViewItem]:
+async def items(db: SqlConnection, row: SessionRow, view: View) -> list[ViewItem]:
     """What the model sees, read by reference."""
     found: list[ViewItem] = []
     for reference in view.whole(row.session.messages):
@@ -85,7 +85,7 @@ async def items(db: SqlConnection, row: Row, view: View) -> list[ViewItem]:
     return found
 
 
-async def _of_span(db: SqlConnection, row: Row, span: Span) -> list[ViewItem]:
+async def _of_span(db: SqlConnection, row: SessionRow, span: Span) -> list[ViewItem]:
     """The messages of a run, each in the form that the model sees."""
     items: list[ViewItem] = []
     forms = await log.shown(db, row, span.first, span.last)
@@ -96,7 +96,7 @@ async def _of_span(db: SqlConnection, row: Row, span: Span) -> list[ViewItem]:
     return items
 
 
-async def weight(db: SqlConnection, row: Row, view: View) -> tuple[int, int]:
+async def weight(db: SqlConnection, row: SessionRow, view: View) -> tuple[int, int]:
     """Messages and tokens of a view; a run of messages is weighed by its two ends."""
     messages = tokens = 0
     for reference in view.whole(row.session.messages):
@@ -111,7 +111,7 @@ async def weight(db: SqlConnection, row: Row, view: View) -> tuple[int, int]:
     return messages, tokens
 
 
-async def commit(db: SqlConnection, row: Row, draft: ViewDraft, event: CompactionEvent) -> View:
+async def commit(db: SqlConnection, row: SessionRow, draft: ViewDraft, event: CompactionEvent) -> View:
     """Everything that a compaction brings. See `Archive.commit_compaction`."""
     before = await load(db, row, None)
     if draft.base != before.number:
@@ -140,7 +140,7 @@ async def commit(db: SqlConnection, row: Row, draft: ViewDraft, event: Compactio
     return View(number, draft.references, draft.through, before.number, now, row.session.messages)
 
 
-async def pin(db: SqlConnection, row: Row, sequence: int) -> None:
+async def pin(db: SqlConnection, row: SessionRow, sequence: int) -> None:
     """Mark a message as one that stays. One that a compaction has taken out of the view cannot stay."""
     log.require_message(row, sequence)
     holds = (await load(db, row, None)).whole(row.session.messages)
@@ -152,7 +152,7 @@ async def pin(db: SqlConnection, row: Row, sequence: int) -> None:
     await log.pin(db, row, sequence)
 
 
-async def _require_pins(db: SqlConnection, row: Row, before: View, draft: ViewDraft) -> None:
+async def _require_pins(db: SqlConnection, row: SessionRow, before: View, draft: ViewDraft) -> None:
     """A pinned message that stood word for word stays so, also one that was pinned while the draft was made."""
     last = row.session.messages
     had, has = before.whole(last), View(0, draft.references, draft.through).whole(last)
@@ -169,7 +169,9 @@ async def _require_pins(db: SqlConnection, row: Row, before: View, draft: ViewDr
             )
 
 
-async def _stands_whole(db: SqlConnection, row: Row, references: Sequence[Reference], sequence: int) -> bool:
+async def _stands_whole(
+    db: SqlConnection, row: SessionRow, references: Sequence[Reference], sequence: int
+) -> bool:
     """Whether a message stands there in its own words; something may be added behind them."""
     for reference in references:
         if isinstance(reference, Span) and reference.first <= sequence <= reference.last:
@@ -181,7 +183,7 @@ async def _stands_whole(db: SqlConnection, row: Row, references: Sequence[Refere
 
 
 async def _columns(
-    db: SqlConnection, row: Row, reference: Reference
+    db: SqlConnection, row: SessionRow, reference: Reference
 ) -> tuple[int | None, int | None, int | None, str | None]:
     if isinstance(reference, Span):
         return reference.first, reference.last, None, None
@@ -192,7 +194,7 @@ async def _columns(
     return None, None, None, reference.node
 
 
-async def _shortening(db: SqlConnection, row: Row, reference: ShortenedReference) -> int:
+async def _shortening(db: SqlConnection, row: SessionRow, reference: ShortenedReference) -> int:
     """The row of a shortened message, written if nobody has shortened it so before."""
     digest = digest_of(reference.message)
     for key in (row.key, *await _ancestors(db, row)):
@@ -215,7 +217,7 @@ async def _shortening(db: SqlConnection, row: Row, reference: ShortenedReference
     return written
 
 
-async def undo(db: SqlConnection, row: Row) -> View:
+async def undo(db: SqlConnection, row: SessionRow) -> View:
     """Back to the view before; the compaction's nodes stay, and the event says what happened."""
     current = await load(db, row, None)
     if current.previous is None:
@@ -237,7 +239,7 @@ async def undo(db: SqlConnection, row: Row) -> View:
     return before
 
 
-async def _move(db: SqlConnection, row: Row, view: int) -> None:
+async def _move(db: SqlConnection, row: SessionRow, view: int) -> None:
     now = await db.now()
     await db.run(
         "UPDATE sessions SET view = ?, updated = CASE WHEN updated > ? THEN updated ELSE ? END WHERE key = ?",
@@ -245,7 +247,7 @@ async def _move(db: SqlConnection, row: Row, view: int) -> None:
     )
 
 
-async def unresolved(db: SqlConnection, row: Row, view: View) -> AsyncIterator[str]:
+async def unresolved(db: SqlConnection, row: SessionRow, view: View) -> AsyncIterator[str]:
     """What is wrong with a stored view: references that lead nowhere or stand out of order."""
     for wrong in faults(view.references, view.through, row.session.messages):
         yield wrong

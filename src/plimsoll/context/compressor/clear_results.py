@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from plimsoll.caching import Clearing
 from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries
-from plimsoll.context.compressor.compact import CompressorRules
+from plimsoll.context.compressor.plan import CompressorRules
 from plimsoll.context.compressor.prune import is_large, prune_old_tool_results
 from plimsoll.context.markers import find_summary, summary_body
 from plimsoll.context.report import CompactionReport

@@ -1,7 +1,12 @@
-"""The four phases in order, as one function of its arguments.
+"""One compaction by the built-in engine, as one function of its arguments.
 
-    messages ─► 1 prune ─► 2 boundaries ─► 3 summary ─► 4 assemble ─► gate ─► lighter messages
-                                               └── too heavy still: the ladder ──┘
+    messages ─► plan: sizes, head, middle, tail ─► summary of the middle ─► assemble ─► gate ─► lighter messages
+                (phase 2)                          (phase 3)    │  ▲        (phase 4)    │
+                                                  too heavy: the ladder                   refused: clear old
+                                                                                          results only (phase 1)
+
+Tool results in the middle leave with it, so clearing them (phase 1) has an effect of its own only where the gate
+refuses the summary, and by itself (`clear_results.py`).
 
 The result is valid, strictly smaller, and at or below the threshold wherever the fixed
 part of the request (overhead, system prompt) and the newest request allow; or it is the
@@ -9,14 +14,16 @@ conversation unchanged. The input is never touched.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
 
-from plimsoll.context.budget import Budget, most_ledger_tokens
+from plimsoll.context.budget import most_ledger_tokens
 from plimsoll.context.compressor.assemble import assemble, summary_message
+from plimsoll.context.compressor.boundaries import Boundaries
 from plimsoll.context.compressor.ladder import fit
-from plimsoll.context.compressor.plan import SMALLEST_SUMMARY, CompactionPlan, plan_of
+from plimsoll.context.compressor.plan import SMALLEST_SUMMARY, CompactionPlan, CompressorRules, planned
 from plimsoll.context.compressor.prune import clearable, prune_old_tool_results
+from plimsoll.context.compressor.reports import NOTHING_BETWEEN, compacted, unchanged
 from plimsoll.context.compressor.summarise import (
     NumberedMessages,
     Summary,
@@ -25,33 +32,10 @@ from plimsoll.context.compressor.summarise import (
     summarise,
 )
 from plimsoll.context.gate import refusal
-from plimsoll.context.ledger import SummarySource, SummarySources, cited_lines
-from plimsoll.context.report import NO_MODEL_SUMMARY, CompactionReport
-from plimsoll.context.summarizer import SummaryWriter
-from plimsoll.errors import InvalidConversation
-from plimsoll.messages import Message, is_whole, repair, text_of, without_handle, without_named_handles
-from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough, estimate_tokens
-
-
-@dataclass(frozen=True, slots=True)
-class CompressorRules:
-    """What a compaction must keep to."""
-
-    budget: Budget
-    protect_last_n: int = 20
-    summarizer: SummaryWriter | None = None
-    remembered: SummarySources = field(default_factory=SummarySources)
-    evidence: bool = True  # whether quotes follow the headings
-    able_to_recall: bool = False  # whether the model has a tool for the handles of what was cleared
-
-    def readable(self, lighter: list[Message], given: Sequence[Message]) -> list[Message]:
-        """The lighter list as the model can follow it; messages that were given stay as they are."""
-        if self.able_to_recall:
-            return lighter
-        untouched = set(map(id, given))
-        # Somebody may have said what reads like a stub, and repairs copy messages.
-        said = [one for one in given if "under handle h:" in text_of(one)[-100:]]
-        return [one if id(one) in untouched or one in said else without_handle(one) for one in lighter]
+from plimsoll.context.ledger import SummarySource, cited_lines
+from plimsoll.context.report import ClearedResult, CompactionReport
+from plimsoll.messages import Message, is_whole, repair, without_named_handles
+from plimsoll.models import estimate_message_tokens, estimate_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +57,10 @@ def compact(
 
     The provider counts `current_tokens` for it, of which `overhead_tokens` are not in the messages.
     """
-    strange = next((n for n, message in enumerate(messages) if not isinstance(message, dict)), None)
-    if strange is not None:
-        raise InvalidConversation(f"compress() takes a list of message objects; item {strange} is not one.")
-    plan = start = _planned(messages, rules, current_tokens, overhead_tokens)
+    plan = start = planned(messages, rules, current_tokens, overhead_tokens)
     whole, total = plan.messages, sum(plan.tokens)
-    if not _can_shrink(plan):
-        reason = "nothing lies between the first exchange and the recent messages"
-        return whole, unchanged(len(messages), plan, reason)
+    if not plan.can_shrink:
+        return whole, unchanged(len(messages), plan, NOTHING_BETWEEN)
     plan, summary = _lightened(plan, rules, focus)
     if summary and not rules.able_to_recall:
         # It may quote what an earlier compaction shortened.
@@ -95,9 +75,8 @@ def compact(
     if refused:
         # The middle stays after all, so it has to be whole too.
         whole = whole if is_whole(whole) else repair(whole)
-        result, _ = prune_old_tool_results(whole, plan.bounds.head_end, plan.bounds.tail_start)
-        result, summary = rules.readable(result, whole), None
-        if refusal(whole, total, result):
+        summary, result = None, only_cleared(whole, total, plan.bounds, rules)
+        if not result:
             return whole, unchanged(len(messages), start, refused)
         rules.remembered.keep_originals(plan.previous, zip(result, whole, strict=True))
         plan = replace(start, bounds=plan.bounds).with_step(f"only cleared results: {refused}")
@@ -112,37 +91,13 @@ def compact(
     return result, _compacted(len(messages), total, whole, result, plan, summary)
 
 
-def has_content(
-    messages: Sequence[Message],
-    rules: CompressorRules,
-    current_tokens: int | None = None,
-    overhead_tokens: int | None = None,
-) -> bool:
-    """Whether a compaction of these messages has anything to work on."""
-    return _can_shrink(_planned(messages, rules, current_tokens, overhead_tokens))
-
-
-def _can_shrink(plan: CompactionPlan) -> bool:
-    return bool(plan.bounds.summary_role) or sum(plan.tokens) > plan.limit
-
-
-def _planned(
-    messages: Sequence[Message],
-    rules: CompressorRules,
-    current_tokens: int | None,
-    overhead_tokens: int | None,
-) -> CompactionPlan:
-    """The parts of the conversation, repaired where what stays needs it."""
-    plan = plan_of(list(messages), rules.budget, rules.protect_last_n, current_tokens, overhead_tokens)
-    if _parts_are_whole(plan):
-        return plan
-    return plan_of(repair(messages), rules.budget, rules.protect_last_n, calibration=plan.calibration)
-
-
-def _parts_are_whole(plan: CompactionPlan) -> bool:
-    """Whether what stays needs no repair; a fault in the middle leaves with it."""
-    parts = [plan.messages[part.start : part.stop] for part in plan.staying()]
-    return all(is_whole(part) for part in (parts if plan.bounds.middle else [plan.messages]))
+def only_cleared(
+    whole: list[Message], total: int, bounds: Boundaries, rules: CompressorRules
+) -> list[Message]:
+    """The list with large results between head and tail cleared and everything else as it is; empty if refused."""
+    cleared, _ = prune_old_tool_results(whole, bounds.head_end, bounds.tail_start)
+    result = rules.readable(cleared, whole)
+    return [] if refusal(whole, total, result) else result
 
 
 def _lightened(
@@ -202,13 +157,17 @@ def _job(
         focus=focus,
         view=plan.originals if runs else (),
         covered=(runs[0].start, runs[-1].stop - 1) if runs else (0, 0),
-        read=NumberedMessages(
-            behind.as_said(plan.originals[place] for place in read), [numbers[place] for place in read]
-        ),
-        after=NumberedMessages(
-            behind.as_said(plan.originals[place] for place in after), [numbers[place] for place in after]
-        ),
+        read=_numbered(plan, behind, read),
+        after=_numbered(plan, behind, after),
         opening_at=_opening_number(plan, numbers),
+    )
+
+
+def _numbered(plan: CompactionPlan, behind: SummarySource, places: Sequence[int]) -> NumberedMessages:
+    """The messages at these places as they were said, with their numbers."""
+    numbers = behind.numbered(len(plan.originals))
+    return NumberedMessages(
+        behind.as_said(plan.originals[place] for place in places), [numbers[place] for place in places]
     )
 
 
@@ -274,27 +233,6 @@ def weight_of(summary: str) -> int:
     return estimate_message_tokens(summary_message(summary, "assistant"))
 
 
-def unchanged(count: int, plan: CompactionPlan, reason: str) -> CompactionReport:
-    """The report where nothing could go."""
-    tokens = plan.counted
-    rearm = plan.sizes.rearm_tokens(tokens, gained=False, tail_is_protected=False)
-    return CompactionReport(
-        "unchanged", reason, count, count, tokens, tokens, fixed=plan.sizes.fixed, rearm_tokens=rearm
-    )
-
-
-def sizes_of(plan: CompactionPlan, result: Sequence[Message], before: int) -> dict[str, Any]:
-    """What a report says about the sizes of a conversation that weighed `before`, and when the next one is due."""
-    left = plan.calibration.counted(estimate_messages_tokens_rough(result))
-    return {
-        "tokens_before": plan.calibration.counted(before),
-        "tokens_after": left,
-        "fixed": plan.sizes.fixed,
-        "shortened": plan.shortened(),
-        "rearm_tokens": plan.sizes.rearm_tokens(left, gained=True, tail_is_protected=plan.is_tail_protected),
-    }
-
-
 def _compacted(
     count: int,
     total: int,
@@ -303,20 +241,22 @@ def _compacted(
     plan: CompactionPlan,
     summary: Summary | None,
 ) -> CompactionReport:
-    bounds = plan.bounds
-    failures = (summary.failure,) if summary and summary.failure else ()
-    steps = plan.steps + tuple(map(NO_MODEL_SUMMARY.format, failures))
-    return CompactionReport(
-        outcome="compacted",
-        model_failures=failures,
-        reason=plan.steps[-1] if plan.steps else "",
-        messages_before=count,
-        messages_after=len(result),
-        summary=summary.headings if summary else "",
-        evidence=summary.evidence if summary else "",
-        summary_source=summary.source if summary else "deterministic",
-        lines=cited_lines(summary.text, summary.sources, summary.now) if summary else (),
-        steps=steps,
-        _describe_pruned=lambda: tuple(clearable(whole, bounds.head_end, bounds.tail_start)),
-        **sizes_of(plan, result, total),
+    pruned = partial(_cleared, whole, plan.bounds)
+    if summary is None:
+        return compacted(count, total, plan, result, pruned=pruned)
+    return compacted(
+        count,
+        total,
+        plan,
+        result,
+        summary=summary.headings,
+        evidence=summary.evidence,
+        source=summary.source,
+        lines=cited_lines(summary.text, summary.sources, summary.now),
+        failures=(summary.failure,) if summary.failure else (),
+        pruned=pruned,
     )
+
+
+def _cleared(whole: list[Message], bounds: Boundaries) -> tuple[ClearedResult, ...]:
+    return tuple(clearable(whole, bounds.head_end, bounds.tail_start))

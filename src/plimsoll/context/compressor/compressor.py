@@ -1,7 +1,7 @@
-"""`ContextCompressor`: the built-in engine, which runs the four phases."""
+"""`ContextCompressor`: the built-in engine; what a compaction does is in `compact.py`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from plimsoll.caching import Clearing
@@ -9,28 +9,19 @@ from plimsoll.context.budget import Budget, FixedPart
 from plimsoll.context.calibration import Calibration
 from plimsoll.context.compressor.boundaries import PROTECT_FIRST_N, head_limit
 from plimsoll.context.compressor.clear_results import cleared, clearing_of
-from plimsoll.context.compressor.compact import CompressorRules, compact, has_content
-from plimsoll.context.compressor.plan import fixed_part
+from plimsoll.context.compressor.compact import compact
+from plimsoll.context.compressor.plan import CompressorRules, fixed_part, planned
 from plimsoll.context.engine import ContextEngine
 from plimsoll.context.ledger import LoggedSource, SummarySources
+from plimsoll.context.rearm import RearmState
 from plimsoll.context.report import CompactionReport
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import SettingError
 from plimsoll.messages import Message
 from plimsoll.models import DEFAULT_WINDOW, card_for, estimate_message_tokens, estimate_messages_tokens_rough
 
-# A prompt below this share of what the last compaction left has been made smaller since: by an undo, a new topic.
-_SHRUNK = 0.90
 # The line of session hygiene: a result above it would be compacted again before the next turn.
 _CROWDED = 0.85
-
-
-@dataclass(frozen=True, slots=True)
-class _Rearm:
-    """What the last compaction left, and the size at which the next one is due."""
-
-    left: int
-    due: int
 
 
 class ContextCompressor(ContextEngine):
@@ -67,7 +58,7 @@ class ContextCompressor(ContextEngine):
         self.last_report: CompactionReport | None = None
         self.evidence = evidence
         self.able_to_recall = able_to_recall
-        self._rearm: _Rearm | None = None
+        self._rearm: RearmState | None = None
         self.remembered = SummarySources(log)
         window = context_length if context_length is not None else self._window_of(model)
         self._set_budget(Budget(window, threshold, target_ratio, target_tokens, lean))
@@ -112,7 +103,7 @@ class ContextCompressor(ContextEngine):
         overhead_tokens: int | None = None,
     ) -> bool:
         rules = self._rules_for(messages, current_tokens)
-        return has_content(messages, rules, current_tokens, overhead_tokens)
+        return planned(messages, rules, current_tokens, overhead_tokens).can_shrink
 
     def compress(
         self,
@@ -145,9 +136,7 @@ class ContextCompressor(ContextEngine):
 
         Without `ask` no model is asked. Without `keep` nothing is stored or remembered, as a preview needs it.
         """
-        rules = self._rules_for(messages, current_tokens)
-        rules = rules if ask else replace(rules, summarizer=None)
-        rules = rules if keep else replace(rules, remembered=self.remembered.copied())
+        rules = self._rules_for(messages, current_tokens, ask, keep)
         return compact(messages, rules, current_tokens, focus_topic, overhead_tokens)
 
     def adopt(self, report: CompactionReport) -> None:
@@ -156,7 +145,7 @@ class ContextCompressor(ContextEngine):
         if report.outcome == "compacted":
             self.compression_count += 1
             self.last_prompt_tokens = report.tokens_after
-        self._rearm = _Rearm(report.tokens_after, report.rearm_tokens)
+        self._rearm = RearmState(report.tokens_after, report.rearm_tokens)
 
     def fixed_tokens(self, messages: Sequence[Message], overhead_tokens: int = 0) -> FixedPart:
         """The part of a request with these messages that no compaction reduces."""
@@ -173,7 +162,7 @@ class ContextCompressor(ContextEngine):
         """Take up after a restart that the last compaction left this many tokens."""
         sizes = self.budget.sizes(fixed)
         due = sizes.rearm_tokens(left, gained=True, tail_is_protected=left > sizes.roomy_tokens)
-        self._rearm = _Rearm(left, due)
+        self._rearm = RearmState(left, due)
 
     def clearing(self, messages: Sequence[Message]) -> Clearing:
         """What `clear` would remove."""
@@ -219,20 +208,20 @@ class ContextCompressor(ContextEngine):
             self.able_to_recall,
         )
 
-    def _rules_for(self, messages: Sequence[Message], current_tokens: int | None) -> CompressorRules:
-        return replace(self._rules, budget=self._budget_for(messages, current_tokens))
-
-    def _budget_for(self, messages: Sequence[Message], current_tokens: int | None) -> Budget:
-        """The budget; in a crowded window the recent messages give way, however high the threshold is."""
+    def _rules_for(
+        self, messages: Sequence[Message], current_tokens: int | None, ask: bool = True, keep: bool = True
+    ) -> CompressorRules:
+        """The rules; in a crowded window the recent messages give way, however high the threshold is."""
+        rules = self._rules if ask else replace(self._rules, summarizer=None)
+        rules = rules if keep else replace(rules, remembered=self.remembered.copied())
         tokens = current_tokens or estimate_messages_tokens_rough(messages)
         if tokens < self.context_length * _CROWDED:
-            return self.budget
-        return replace(self.budget, threshold=min(self.budget.threshold, _CROWDED))
+            return rules
+        return replace(rules, budget=replace(self.budget, threshold=min(self.budget.threshold, _CROWDED)))
 
     def _note_count(self, tokens: int) -> None:
         """A prompt that has become smaller is one that the last compaction says nothing about."""
-        last = self._rearm
-        if last and 0 < tokens < min(self.threshold_tokens, last.left * _SHRUNK):
+        if self._rearm and not self._rearm.applies_to(tokens, self.threshold_tokens):
             self._rearm = None
 
     def _set_budget(self, budget: Budget) -> None:

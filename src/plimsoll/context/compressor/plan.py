@@ -1,6 +1,6 @@
 """The plan of a compaction: messages, their tokens, the boundaries and the size limits.
 
-    plan_of(messages) ─► shrunk, cut later, shortened by the ladder ─► assembled
+    planned(messages) ─► shrunk, cut later, shortened by the ladder ─► assembled
 
 Weights inside a plan are estimates; `calibration` turns them into what the provider counts. Both engines begin here.
 """
@@ -12,20 +12,47 @@ from plimsoll.context.budget import Budget, FixedPart, Sizes, ledger_tokens
 from plimsoll.context.calibration import Calibration, calibrate
 from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries, head_limit
 from plimsoll.context.compressor.prune import describe
+from plimsoll.context.ledger import SummarySources
 from plimsoll.context.markers import summary_body
 from plimsoll.context.report import ShortenedMessage
+from plimsoll.context.summarizer import SummaryWriter
+from plimsoll.errors import InvalidConversation
 from plimsoll.messages import (
     SYSTEM_ROLES,
     Message,
     answers,
+    is_whole,
     original_handle,
+    repair,
     text_of,
+    without_handle,
     without_harness_text,
 )
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 
 NOTE_TOKENS = 64  # the note's text and the block around it, with a margin
 SMALLEST_SUMMARY = 160  # the headings and the sentence before them
+
+
+@dataclass(frozen=True, slots=True)
+class CompressorRules:
+    """What a compaction must keep to, in both engines."""
+
+    budget: Budget
+    protect_last_n: int = 20
+    summarizer: SummaryWriter | None = None
+    remembered: SummarySources = field(default_factory=SummarySources)
+    evidence: bool = True  # whether quotes follow the headings
+    able_to_recall: bool = False  # whether the model has a tool for the handles of what was cleared
+
+    def readable(self, lighter: list[Message], given: Sequence[Message]) -> list[Message]:
+        """The lighter list as the model can follow it; messages that were given stay as they are."""
+        if self.able_to_recall:
+            return lighter
+        untouched = set(map(id, given))
+        # Somebody may have said what reads like a stub, and repairs copy messages.
+        said = [one for one in given if "under handle h:" in text_of(one)[-100:]]
+        return [one if id(one) in untouched or one in said else without_handle(one) for one in lighter]
 
 
 @dataclass(frozen=True)
@@ -76,6 +103,11 @@ class CompactionPlan:
         changed = any(new is not old for new, old in zip(self.messages, self.originals, strict=True))
         taken = round(sum(self.tokens[first:]) * self.calibration.ratio)
         return self.bounds.tail_start <= first and not changed and taken > self.sizes.headroom_tokens
+
+    @property
+    def can_shrink(self) -> bool:
+        """Whether there is anything to work on."""
+        return bool(self.bounds.summary_role) or sum(self.tokens) > self.limit
 
     @property
     def middle_tokens(self) -> int:
@@ -172,24 +204,44 @@ class CompactionPlan:
         )
 
 
-def plan_of(
-    messages: list[Message],
-    budget: Budget,
-    protect_last_n: int,
+def planned(
+    messages: Sequence[Message],
+    rules: CompressorRules,
     current_tokens: int | None = None,
     overhead_tokens: int | None = None,
-    calibration: Calibration | None = None,
+    *,
+    repairs_middle: bool = False,
 ) -> CompactionPlan:
-    """The parts of a conversation for which the provider counts `current_tokens`, `overhead_tokens` besides."""
-    tokens = list(map(estimate_message_tokens, messages))
+    """The plan for a conversation, repaired where what stays needs it.
+
+    The provider counts `current_tokens` for it, of which `overhead_tokens` are not in the messages. A fault in the
+    middle leaves with the middle; with `repairs_middle` it is repaired too.
+    """
+    strange = next((n for n, message in enumerate(messages) if not isinstance(message, dict)), None)
+    if strange is not None:
+        raise InvalidConversation(f"compress() takes a list of message objects; item {strange} is not one.")
+    given = list(messages)
+    tokens = list(map(estimate_message_tokens, given))
     # What the provider counted, it counted for the list before a repair.
-    calibration = calibration or calibrate(sum(tokens), current_tokens, overhead_tokens)
+    calibration = calibrate(sum(tokens), current_tokens, overhead_tokens)
+    plan = _plan_of(given, tokens, rules, calibration)
+    parts = [given[part.start : part.stop] for part in plan.staying()]
+    if all(map(is_whole, parts if plan.bounds.middle and not repairs_middle else [given])):
+        return plan
+    mended = repair(given)
+    return _plan_of(mended, list(map(estimate_message_tokens, mended)), rules, calibration)
+
+
+def _plan_of(
+    messages: list[Message], tokens: list[int], rules: CompressorRules, calibration: Calibration
+) -> CompactionPlan:
+    budget = rules.budget
     sizes = budget.sizes(fixed_part(messages, tokens, head_limit(messages), calibration))
     tail_tokens = int(sizes.tail_tokens / calibration.ratio)
-    bounds = find_boundaries(messages, tokens, tail_tokens, protect_last_n)
+    bounds = find_boundaries(messages, tokens, tail_tokens, rules.protect_last_n)
     if bounds.summary_role:  # the role that fits the summary may have shortened the head
         sizes = budget.sizes(fixed_part(messages, tokens, bounds.head_end, calibration))
-    return CompactionPlan(messages, tokens, bounds, messages, sizes, calibration, protect_last_n)
+    return CompactionPlan(messages, tokens, bounds, messages, sizes, calibration, rules.protect_last_n)
 
 
 def fixed_part(

@@ -3,12 +3,14 @@
 view   1  2  S  41  42'  43        left: 3 … 40        42' is a result made shorter, 42 its original
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from plimsoll.context.ledger import LoggedSource
 from plimsoll.messages import SYSTEM_ROLES, text_of
 
 if TYPE_CHECKING:
+    from plimsoll.archive import ViewItem
     from plimsoll.archive.blocking import BlockingArchive
 
 MOST = 50_000  # messages that are read again; behind more of them a summary is taken by its words
@@ -27,13 +29,11 @@ class StoredLog:
             return None
         seen = {item.sequence for item in items if item.sequence}
         gone = set(range(1, max(seen, default=0))) - seen
-        if not gone or len(gone) > MOST:
-            return None
-        first, last = min(gone), max(seen)
-        said = {
-            one.sequence: one.message
-            for one in self._archive.run(self._archive.archive.messages(self._session, first, last))
-        }
+        return self._source(items, gone, max(seen)) if 0 < len(gone) <= MOST else None
+
+    def _source(self, items: "Sequence[ViewItem]", gone: set[int], last: int) -> LoggedSource:
+        stored = self._archive.run(self._archive.archive.messages(self._session, min(gone), last))
+        said = {one.sequence: one.message for one in stored}
         left = [n for n in sorted(gone) if n in said and said[n].get("role") not in SYSTEM_ROLES]
         shortened = [
             (item.message, said[item.sequence]) for item in items if item.shortened and item.sequence in said

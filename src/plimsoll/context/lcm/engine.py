@@ -14,7 +14,7 @@ from typing import Any
 
 from plimsoll.context.compressor import ContextCompressor
 from plimsoll.context.lcm.archive_node_store import ArchiveNodeStore
-from plimsoll.context.lcm.compact import LcmRules, compact_into_tree
+from plimsoll.context.lcm.compact import compact_into_tree
 from plimsoll.context.lcm.node_store import OWN, InMemoryNodeStore, NodeStore
 from plimsoll.context.lcm.node_writer import NodeWriter
 from plimsoll.context.lcm.tools import LcmToolContext, answer, schemas
@@ -68,13 +68,10 @@ class LcmEngine(ContextCompressor):
         ask: bool = True,
         keep: bool = True,
     ) -> tuple[list[Message], CompactionReport]:
-        writer = NodeWriter(self.summarizer if ask else None, focus_topic, self.clock)
-        remembered = self.remembered if keep else self.remembered.copied()
-        budget = self._budget_for(messages, current_tokens)
-        rules = LcmRules(budget, self.protect_last_n, writer, remembered, self.evidence)
+        rules = self._rules_for(messages, current_tokens, ask, keep)
+        writer = NodeWriter(rules.summarizer, focus_topic, self.clock)
         store = self.store if keep else self.store.scratch()
-        done = compact_into_tree(messages, store, rules, current_tokens, overhead_tokens)
-        return done.messages, done.report
+        return compact_into_tree(messages, store, writer, rules, current_tokens, overhead_tokens)
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         return copy.deepcopy(list(schemas()))

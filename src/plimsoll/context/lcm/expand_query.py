@@ -53,15 +53,15 @@ def expand_query(
     try:
         said = writer.ask(prompt, ANSWER_TOKENS)
     except SummaryFailed as error:
-        shown = [{"id": id, "text": excerpt(text, _SHOWN_WIDTH)} for id, text in found[:_SHOWN]]
-        return {
-            "answer": None,
-            "reason": redact(str(error)),
-            "ids": [id for id, _ in found],
-            "excerpts": shown,
-        }
+        return _without_answer(found, error)
     known = {one for id, text in given for one in (id, *_ID.findall(text))}
     return {"answer": said, "ids": [id for id in dict.fromkeys(_ID.findall(said)) if id in known]}
+
+
+def _without_answer(found: Excerpts, error: SummaryFailed) -> dict[str, Any]:
+    """The passages themselves, where no model answers."""
+    shown = [{"id": id, "text": excerpt(text, _SHOWN_WIDTH)} for id, text in found[:_SHOWN]]
+    return {"answer": None, "reason": redact(str(error)), "ids": [id for id, _ in found], "excerpts": shown}
 
 
 def _named(ids: Sequence[str], tree: Tree, store: NodeStore) -> Excerpts:

@@ -5,6 +5,7 @@ next   1  2  3  S' 11 12              gone: 9 and 10, and whatever was gone befo
 """
 
 from collections.abc import Sequence, Set
+from operator import is_
 
 from plimsoll.archive import Span, StoredMessage
 from plimsoll.messages import SYSTEM_ROLES, Message
@@ -12,7 +13,7 @@ from plimsoll.messages import SYSTEM_ROLES, Message
 
 def carry_positions(old: Sequence[Message], positions: Sequence[int], new: Sequence[Message]) -> list[int]:
     """The positions of a list that was made from `old`: the same objects, or one with other content; 0 for stubs."""
-    if new is old:
+    if len(new) == len(old) and all(map(is_, new, old)):
         return list(positions)
     places = {id(message): number for message, number in zip(old, positions, strict=True)}
     there = {id(message) for message in new}

@@ -9,6 +9,7 @@ engine's own summary is never taken for something that was said.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Protocol
 
 from plimsoll.archive import Node, SearchHit, SearchPage, SearchQuery, StoredMessage
@@ -155,28 +156,24 @@ class InMemoryNodeStore:
         matchers = [matcher_for(SearchQuery(text, mode)) for text in each]
         left = countdown(query.deadline)
         for one in self._log[(query.first or 1) - 1 : query.last or len(self._log)]:
-            if query.role not in (None, one.role) or not _in_time(one, query):
+            if not _is_wanted(one, query):
                 continue
             text = searchable(one.message)
             if left() <= 0:
                 raise TimeoutError
             places = [matcher(text, left()) for matcher in matchers]
             if all(places):
-                yield hit(
-                    OWN,
-                    one.sequence,
-                    one.role,
-                    one.time,
-                    text,
-                    sorted(place for found in places for place in found),
-                )
+                yield hit(OWN, one.sequence, one.role, one.time, text, sorted(chain.from_iterable(places)))
 
 
 def _begins_with(messages: Sequence[Message], known: Sequence[tuple[Message, int]]) -> bool:
     return all(message == before for message, (before, _) in zip(messages, known, strict=False))
 
 
-def _in_time(one: StoredMessage, query: SearchQuery) -> bool:
+def _is_wanted(one: StoredMessage, query: SearchQuery) -> bool:
+    """Whether a message has the role and the time that are searched."""
+    if query.role not in (None, one.role):
+        return False
     return (query.since is None or one.time >= query.since) and (
         query.before is None or one.time < query.before
     )

@@ -102,16 +102,23 @@ def tree_of(nodes: Iterable[Node]) -> Tree:
     # A node that was written again keeps the place in time of its first text.
     order = [known[bare.current(id)] for id, node in known.items() if node.details.get(REPLACES) not in known]
     leaves = _side_by_side(node for node in order if node.kind == "leaf")
+    parents = _parents(leaves, [node for node in order if node.kind == "condensed"], bare)
+    counted = {leaf.id for leaf in leaves} | set(parents.values())
+    tops = [known[id] for id in counted - parents.keys()]
+    roots = tuple(sorted(tops, key=lambda node: bare.span(node).first))
+    return Tree(known, leaves, roots, parents, replaced)
+
+
+def _parents(leaves: Sequence[Node], condensed: Iterable[Node], bare: Tree) -> dict[str, str]:
+    """The condensed node over each node; one whose children are strays or have a parent does not count."""
     counted = {leaf.id for leaf in leaves}
     parents: dict[str, str] = {}
-    for node in sorted((one for one in order if one.kind == "condensed"), key=lambda one: one.depth):
+    for node in sorted(condensed, key=lambda one: one.depth):
         below = [bare.current(source.node) for source in node.sources if isinstance(source, NodeLink)]
         if below and all(id in counted and id not in parents for id in below):
             counted.add(node.id)
             parents |= dict.fromkeys(below, node.id)
-    tops = [known[id] for id in counted if id not in parents]
-    roots = tuple(sorted(tops, key=lambda node: bare.span(node).first))
-    return Tree(known, leaves, roots, parents, replaced)
+    return parents
 
 
 def run_of(leaf: Node) -> Span:

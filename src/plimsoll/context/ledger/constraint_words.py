@@ -19,7 +19,7 @@ _NOT_A_SENTENCE = ("#", "|", ">", "`")
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _ConstraintWords:
     """The data file, ready to be matched."""
 
     hints: frozenset[str]
@@ -46,7 +46,7 @@ def constraint_in(sentence: str) -> re.Match[str] | None:
 
 
 @cache
-def _words() -> _Words:
+def _words() -> _ConstraintWords:
     text = files("plimsoll.context.ledger").joinpath("demands.toml").read_text("utf-8")
     data = tomllib.loads(text)
     phrases = sorted({phrase for group in data["words"].values() for phrase in group}, key=len, reverse=True)
@@ -56,7 +56,7 @@ def _words() -> _Words:
     hints |= {hint for row in data["patterns"] for hint in row["hints"]}
     plain = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases)
     patterns = "|".join(row["pattern"] for row in data["patterns"])
-    return _Words(
+    return _ConstraintWords(
         frozenset(hints),
         re.compile(rf"\b(?:{plain})\b|{patterns}"),
         re.compile("|".join(map(re.escape, sorted(signs, key=len, reverse=True)))),

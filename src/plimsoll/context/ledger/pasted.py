@@ -44,7 +44,7 @@ _SENTENCE = re.compile(r"(?<=[.!?।])\s+|(?<=[。！？])\s*|\n+")
 _LETTERS = re.compile(r"\w")
 
 
-class Span(NamedTuple):
+class PastedSpan(NamedTuple):
     """The part of a text that was pasted."""
 
     start: int
@@ -66,7 +66,7 @@ class _Words:
     reading: re.Pattern[str]
 
 
-def pasted_in(text: str) -> Span | None:
+def pasted_in(text: str) -> PastedSpan | None:
     """The document that makes up a message, without the user's own paragraph beside it; None if none does."""
     if len(text) < SHORTEST // 3 or _letters(text) < SHORTEST:
         return None
@@ -75,7 +75,7 @@ def pasted_in(text: str) -> Span | None:
     if _letters(body) < SHORTEST or _begins_a_task(text):
         return None
     score = _score(body[:_READ]) + (2 if before or after else 0)
-    return Span(before, len(text) - after) if score >= _ENOUGH else None
+    return PastedSpan(before, len(text) - after) if score >= _ENOUGH else None
 
 
 def _begins_a_task(text: str) -> bool:

@@ -1,1 +1,1 @@
-"""The door: keys, limits, and who owns what."""
+"""Who may use the gateway, and how much: keys, limits, owners."""

@@ -18,8 +18,8 @@ from plimsoll.dialects import Dialect
 from plimsoll.errors import InvalidConversation
 from plimsoll.gateway.dropin.chain import chain_of
 from plimsoll.gateway.dropin.client_request import Analysis, ClientRequest, Frame
-from plimsoll.gateway.edge import jsontext
-from plimsoll.gateway.edge.body import parse_body
+from plimsoll.gateway.http import jsontext
+from plimsoll.gateway.http.body import parse_body
 from plimsoll.gateway.settings import Limits
 from plimsoll.messages import Message
 from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough, estimate_tools_tokens

@@ -13,7 +13,7 @@ from plimsoll.agent.workers import NotReady, WorkerDied, Workers
 from plimsoll.dialects import Dialect
 from plimsoll.gateway.dropin.analysis import assembled, pieces_of
 from plimsoll.gateway.dropin.client_request import Analysis
-from plimsoll.gateway.edge.body import LARGE_BYTES, parse_body
+from plimsoll.gateway.http.body import LARGE_BYTES, parse_body
 from plimsoll.gateway.settings import Limits
 
 MODULE = pieces_of.__module__  # what a worker imports for it

@@ -14,7 +14,7 @@ from typing import Any
 
 from plimsoll.dialects import Dialect
 from plimsoll.gateway.dropin.client_request import SESSION_HEADER
-from plimsoll.gateway.edge.jsontext import write_sorted
+from plimsoll.gateway.http.jsontext import write_sorted
 from plimsoll.gateway.upstream.headers import caller_of
 
 SIZE = 16

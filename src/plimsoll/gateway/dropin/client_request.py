@@ -11,8 +11,8 @@ from urllib.parse import unquote_to_bytes
 
 from plimsoll.archive import Owner
 from plimsoll.dialects import Dialect
-from plimsoll.gateway.edge import jsontext
-from plimsoll.gateway.upstream.connection import Header
+from plimsoll.gateway.asgi import Header
+from plimsoll.gateway.http import jsontext
 from plimsoll.messages import Message
 
 SESSION_HEADER = b"x-session-id"

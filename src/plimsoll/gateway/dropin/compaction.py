@@ -21,7 +21,7 @@ from plimsoll.errors import PlimsollError
 from plimsoll.gateway.dropin.client_conversation import ClientConversation
 from plimsoll.gateway.dropin.conversation_store import ConversationStore
 from plimsoll.gateway.dropin.windows import ModelFacts
-from plimsoll.gateway.watch.facts import note_compaction
+from plimsoll.gateway.telemetry.request_facts import note_compaction
 from plimsoll.models import card_for
 
 log = logging.getLogger(__name__)

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from plimsoll.dialects import Dialect
-from plimsoll.gateway.access.caller import caller_in
+from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.body_reader import BodyReader
 from plimsoll.gateway.dropin.chain import root_for
 from plimsoll.gateway.dropin.client_request import ClientRequest
-from plimsoll.gateway.edge.answers import send_error
-from plimsoll.gateway.edge.body import ClientLeft, Receive, Refused, Scope, Send, left, read_body
+from plimsoll.gateway.http.body import Refused, left, read_body
+from plimsoll.gateway.http.responses import send_error
 from plimsoll.gateway.settings import Limits
-from plimsoll.gateway.watch.facts import note_refusal
+from plimsoll.gateway.telemetry.request_facts import note_refusal
 
 Serve = Callable[[ClientRequest, Send], Awaitable[None]]
 

@@ -9,13 +9,12 @@ from typing import Any
 
 from plimsoll.dialects import Dialect, dialect_of
 from plimsoll.errors import InvalidConversation, ProviderError, UserError
-from plimsoll.gateway.access.caller import caller_in
+from plimsoll.gateway.asgi import Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.request_handler import RequestHandler, status_of, without_keys
-from plimsoll.gateway.edge import jsontext
-from plimsoll.gateway.edge.answers import JSON, send_error, send_whole
-from plimsoll.gateway.edge.body import Receive, Scope, Send
-from plimsoll.gateway.edge.masking import masking
+from plimsoll.gateway.http import jsontext
+from plimsoll.gateway.http.masking import masking
+from plimsoll.gateway.http.responses import JSON, send_error, send_whole
 from plimsoll.gateway.upstream.headers import returned_headers
 
 _LIST_BYTES = 4_000_000

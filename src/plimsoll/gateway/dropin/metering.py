@@ -13,16 +13,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
+from plimsoll.agent.compaction_record import record_of
 from plimsoll.archive import UsageRecord
 from plimsoll.archive.keys import KeyUsage
+from plimsoll.caching.pricing import most_money
 from plimsoll.dialects import Dialect, Usage
 from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.output_limits import SMALL_BYTES, estimated_prompt
-from plimsoll.gateway.dropin.response_headers import input_cost
 from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.dropin.usage_watch import UsageWatch
 from plimsoll.gateway.dropin.windows import ModelFacts
-from plimsoll.gateway.edge import jsontext
+from plimsoll.gateway.http import jsontext
 from plimsoll.models import ModelCard, estimate_tokens
 
 # Estimates miss the tokens of a text by 6.5 % on average (models/counting.py), and those of other scripts by more.
@@ -43,9 +44,7 @@ def need_of(request: ClientRequest, facts: ModelFacts, ratio: float, has_summary
 
 def most_spent(card: ModelCard, prompt: int, output: int) -> KeyUsage:
     """Tokens and money of a request, at the highest price of its prompt."""
-    prices = card.prices_for(prompt)
-    dearest = max(prices.input, prices.write_5m, prices.write_1h)
-    return KeyUsage(0, prompt + output, (prompt * dearest + output * prices.output) / 1_000_000)
+    return KeyUsage(0, prompt + output, most_money(card, prompt, output))
 
 
 def most_prompt(request: ClientRequest, facts: ModelFacts, ratio: float) -> int:
@@ -153,19 +152,5 @@ class Meter:
         output = usage.completion_tokens
         if not self.is_final:
             output = max(output, self._output.tokens())
-        return record_of(out, replace(usage, prompt_tokens=prompt, completion_tokens=output))
-
-
-def record_of(out: UpstreamRequest, usage: Usage) -> UsageRecord:
-    """What a request used and cost."""
-    card = out.facts.card
-    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
-    output = usage.completion_tokens * card.prices_for(usage.prompt_tokens).output / 1_000_000
-    return UsageRecord(
-        model=out.model,
-        input=max(0, usage.prompt_tokens - read - written),
-        cache_read=read,
-        cache_write=written,
-        output=usage.completion_tokens,
-        money=input_cost(card, usage) + output if card.known else None,
-    )
+        usage = replace(usage, prompt_tokens=prompt, completion_tokens=output)
+        return record_of(out.facts.card, usage, model=out.model)

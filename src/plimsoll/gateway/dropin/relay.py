@@ -11,15 +11,14 @@ from collections.abc import Callable, Sequence
 
 from plimsoll.dialects import Delta, Dialect, Failure, Reply, SseEvent, SseParser, Usage, UsageReport
 from plimsoll.errors import BrokenReply, MalformedReply, ProviderError
+from plimsoll.gateway.asgi import Header, Send
 from plimsoll.gateway.dropin.metering import Meter
 from plimsoll.gateway.dropin.response_headers import closing_comment, opening_headers, whole_headers
 from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.dropin.usage_watch import UsageWatch, usage_in
-from plimsoll.gateway.edge import jsontext
-from plimsoll.gateway.edge.answers import EVENTS, JSON, send_whole
-from plimsoll.gateway.edge.body import Send
-from plimsoll.gateway.edge.masking import without
-from plimsoll.gateway.upstream.connection import Header
+from plimsoll.gateway.http import jsontext
+from plimsoll.gateway.http.masking import without
+from plimsoll.gateway.http.responses import EVENTS, JSON, send_whole
 from plimsoll.gateway.upstream.headers import returned_headers
 from plimsoll.gateway.upstream.pool import Answer
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from plimsoll.dialects import Reply
 from plimsoll.dialects.interfaces import WireMessage
 from plimsoll.gateway.dropin.client_request import ClientRequest
-from plimsoll.gateway.edge import jsontext
+from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.upstream.headers import caller_of
 
 Key = tuple[bytes, str, str]  # caller, dialect, id of the reply

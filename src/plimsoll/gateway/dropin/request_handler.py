@@ -32,7 +32,8 @@ from plimsoll.errors import (
     UsageLimitReached,
     UserError,
 )
-from plimsoll.gateway.access.usage import told_as
+from plimsoll.gateway.access.usage_limits import refusal_of
+from plimsoll.gateway.asgi import Send
 from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.compaction import ConversationCompactor
 from plimsoll.gateway.dropin.conversation_store import ConversationStore
@@ -45,15 +46,14 @@ from plimsoll.gateway.dropin.request_writer import RequestWriter
 from plimsoll.gateway.dropin.response_headers import opening_headers
 from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.dropin.windows import Windows
-from plimsoll.gateway.edge import jsontext
-from plimsoll.gateway.edge.answers import send_error, send_whole
-from plimsoll.gateway.edge.body import Send
-from plimsoll.gateway.edge.masking import masking
+from plimsoll.gateway.http import jsontext
+from plimsoll.gateway.http.masking import masking
+from plimsoll.gateway.http.responses import send_error, send_whole
 from plimsoll.gateway.settings import GatewaySettings
+from plimsoll.gateway.telemetry.request_facts import current_key, note_refusal, note_upstream, note_usage
 from plimsoll.gateway.upstream.headers import client_key, returned_headers, sent_headers
 from plimsoll.gateway.upstream.pool import Answer, Call, Pool
 from plimsoll.gateway.upstream.target import Target, Targets
-from plimsoll.gateway.watch.facts import current_key, note_refusal, note_upstream, note_usage
 from plimsoll.providers import classify
 from plimsoll.secrets import masked
 
@@ -99,7 +99,7 @@ class RequestHandler:
             await send_error(send, request.dialect, error.status or status_of(error), str(error))
         except UsageLimitReached as error:
             note_refusal(error.limit)
-            code, headers = told_as(error)
+            code, headers = refusal_of(error)
             await send_error(send, request.dialect, 429, str(error), code=code, headers=headers)
         except UserError as error:
             await send_error(send, request.dialect, 503, str(error))

@@ -32,9 +32,9 @@ from plimsoll.gateway.dropin.rendering import rendered_whole
 from plimsoll.gateway.dropin.translation import read_foreign, write_foreign
 from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.dropin.windows import Windows
-from plimsoll.gateway.edge import jsontext
-from plimsoll.gateway.edge.body import LARGE_BYTES
-from plimsoll.gateway.watch.facts import current_key
+from plimsoll.gateway.http import jsontext
+from plimsoll.gateway.http.body import LARGE_BYTES
+from plimsoll.gateway.telemetry.request_facts import current_key
 from plimsoll.messages import Message
 
 _ROUGH = 4  # bytes of a request for a token, where nothing better is known

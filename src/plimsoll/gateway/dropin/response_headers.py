@@ -12,10 +12,10 @@ The last three are known when the reply has ended: a stream has them in a commen
 
 import json
 
+from plimsoll.caching.pricing import bill_of, priced, usd
 from plimsoll.dialects import Usage
+from plimsoll.gateway.asgi import Header
 from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
-from plimsoll.gateway.upstream.connection import Header
-from plimsoll.models import ModelCard
 
 _PREFIX = "x-plimsoll-"
 _MOST_NAMED = (
@@ -77,14 +77,4 @@ def saved(out: UpstreamRequest, usage: Usage) -> float | None:
     if not card.known or not prices.input:
         return None
     spared = max(0, out.tokens_before - out.tokens_after)
-    return (usage.prompt_tokens + spared) * prices.input / 1_000_000 - input_cost(card, usage)
-
-
-def input_cost(card: ModelCard, usage: Usage) -> float:
-    """USD of a reply's prompt."""
-    prices = card.prices_for(usage.prompt_tokens)
-    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
-    hour = usage.cache_write_1h_tokens or 0
-    plain = max(0, usage.prompt_tokens - read - written)
-    cost = plain * prices.input + read * prices.cache_read
-    return (cost + (written - hour) * prices.write_5m + hour * prices.write_1h) / 1_000_000
+    return usd(usage.prompt_tokens + spared, prices.input) - priced(bill_of(usage), card).input_money

@@ -8,7 +8,7 @@ from typing import Any
 from plimsoll.dialects import ChatRequest, Dialect
 from plimsoll.errors import InvalidConversation
 from plimsoll.gateway.dropin.client_request import ClientRequest
-from plimsoll.gateway.edge.body import Refused
+from plimsoll.gateway.http.body import Refused
 from plimsoll.models import ModelCard
 
 

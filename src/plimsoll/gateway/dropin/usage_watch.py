@@ -9,7 +9,7 @@ Only lines that speak of usage are parsed; a text that quotes the word has its q
 from typing import Any
 
 from plimsoll.dialects import Dialect, Usage
-from plimsoll.gateway.edge import jsontext
+from plimsoll.gateway.http import jsontext
 
 _LONGEST_LINE = 1_000_000  # of one event; a longer one speaks of other things
 

@@ -1,7 +1,7 @@
 """Opens the configured messaging accounts, which one gateway process reads.
 
-    gateway.matrix.*    ─► MatrixAdapter   ─┐
-    gateway.telegram.*  ─► TelegramAdapter ─┴─► a poller each, in the process that holds messaging.lock
+    gateway.matrix.*    ─► matrix.ADAPTER   ─┐
+    gateway.telegram.*  ─► telegram.ADAPTER ─┴─► a poller each, in the process that holds messaging.lock
 
 Of several processes one reads; another takes over when it ends. The lock is the system's, so no
 crash leaves it behind.
@@ -11,16 +11,17 @@ import asyncio
 import fcntl
 import os
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 from plimsoll.archive.inbox import Inbox
 from plimsoll.config.gateway import GatewaySection
+from plimsoll.config.messaging import PlatformSection
 from plimsoll.errors import MissingKey, UserError
 from plimsoll.gateway.messaging.adapter import Adapter, Allowed
 from plimsoll.gateway.messaging.poller import Poller
-from plimsoll.gateway.messaging.telegram import TelegramAdapter
-from plimsoll.gateway.sessions import SessionDesk
+from plimsoll.gateway.sessions import SessionService
 
 LOCK = "messaging.lock"
 _LOOK_SECONDS = 5.0  # between two looks whether the process that reads has ended
@@ -63,7 +64,7 @@ def open_messaging(
     environ: Mapping[str, str],
     home: Path,
     inbox_of: Callable[[str], Inbox],
-    sessions: SessionDesk,
+    sessions: SessionService,
 ) -> Messaging:
     """The accounts that are configured; `UserError` where one of them cannot be used."""
     pollers = [Poller(adapter, inbox_of, sessions) for adapter in configured(section, environ)]
@@ -72,31 +73,26 @@ def open_messaging(
 
 def configured(section: GatewaySection, environ: Mapping[str, str]) -> list[Adapter]:
     """An adapter for each account that is configured; nothing is connected."""
-    return [adapter for adapter in (_matrix(section, environ), _telegram(section, environ)) if adapter]
+    found = (_adapter(name, platform, environ) for name, platform in section.platforms.items())
+    return [adapter for adapter in found if adapter is not None]
 
 
-def _matrix(section: GatewaySection, environ: Mapping[str, str]) -> Adapter | None:
-    matrix = section.matrix
-    if matrix.token is None or matrix.homeserver is None:
-        if matrix.token or matrix.homeserver:
-            missing = "homeserver" if matrix.token else "token"
-            raise UserError(f"gateway.matrix.{missing} is not set; Matrix needs homeserver and token.")
+def _adapter(name: str, platform: PlatformSection, environ: Mapping[str, str]) -> Adapter | None:
+    missing = platform.missing
+    if missing:
+        if len(missing) < len(platform.needs):
+            needs = " and ".join(platform.needs)
+            raise UserError(f"gateway.{name}.{missing[0]} is not set; {platform.title} needs {needs}.")
         return None
-    if find_spec("nio") is None:
-        raise UserError("Matrix needs matrix-nio, which is not installed: pip install '.[matrix]'.")
-    from plimsoll.gateway.messaging.matrix import MatrixAdapter
-
-    allowed = Allowed(frozenset(matrix.allowed_users), frozenset(matrix.allowed_rooms))
-    return MatrixAdapter(matrix.homeserver, _secret("gateway.matrix.token", matrix.token, environ), allowed)
-
-
-def _telegram(section: GatewaySection, environ: Mapping[str, str]) -> Adapter | None:
-    telegram = section.telegram
-    if telegram.token is None:
-        return None
-    allowed = Allowed(frozenset(telegram.allowed_users), frozenset(telegram.allowed_chats))
-    token = _secret("gateway.telegram.token", telegram.token, environ)
-    return TelegramAdapter(telegram.base_url, token, allowed)
+    if platform.package and find_spec(platform.package[0]) is None:
+        _, package, extra = platform.package
+        raise UserError(
+            f"{platform.title} needs {package}, which is not installed: pip install '.[{extra}]'."
+        )
+    allowed = Allowed(frozenset(platform.allowed_users), frozenset(platform.places))
+    token = _secret(f"gateway.{name}.token", platform.token or "", environ)
+    adapter: Adapter = import_module(f"{__package__}.{name}").ADAPTER(platform.server, token, allowed)
+    return adapter
 
 
 def _secret(key: str, reference: str, environ: Mapping[str, str]) -> str:

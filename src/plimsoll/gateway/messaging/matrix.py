@@ -189,3 +189,6 @@ def _incoming_message(room: str, event: Mapping[str, Any], names: Mapping[str, s
     # With three or more in a room, the model must know who speaks.
     speaker = plain(names.get(sender, sender)) if len(names) > 2 else ""
     return IncomingMessage(room, id, sender, said, speaker=speaker)
+
+
+ADAPTER = MatrixAdapter

@@ -16,7 +16,7 @@ from plimsoll.archive.inbox import Inbox
 from plimsoll.errors import ArchiveError, PlatformFailed, PlatformRefused
 from plimsoll.gateway.messaging.adapter import Adapter, Batch
 from plimsoll.gateway.messaging.room_worker import RoomWorker
-from plimsoll.gateway.sessions import SessionDesk
+from plimsoll.gateway.sessions import SessionService
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
@@ -31,7 +31,7 @@ class Poller:
         self,
         adapter: Adapter,
         inbox_of: Callable[[str], Inbox],
-        sessions: SessionDesk,
+        sessions: SessionService,
         *,
         pause: float = _FIRST_PAUSE,
     ) -> None:

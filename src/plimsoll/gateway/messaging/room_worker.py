@@ -23,7 +23,7 @@ from plimsoll.errors import PlatformFailed, PlatformRefused, PlimsollError, Unkn
 from plimsoll.gateway.messaging.adapter import Adapter
 from plimsoll.gateway.messaging.commands import CommandContext, command_in, run_command
 from plimsoll.gateway.messaging.splitting import split
-from plimsoll.gateway.sessions import OwnerSessions, SessionDesk
+from plimsoll.gateway.sessions import OwnerSessions, SessionService
 from plimsoll.messages import Message, text_of
 from plimsoll.sessions import Exchange
 
@@ -45,7 +45,7 @@ class RoomWorker:
         self,
         adapter: Adapter,
         inbox_of: Callable[[str], Inbox],
-        sessions: SessionDesk,
+        sessions: SessionService,
         pause: float = _FIRST_PAUSE,
     ) -> None:
         self._adapter, self._inbox_of, self._sessions = adapter, inbox_of, sessions

@@ -88,16 +88,21 @@ class TelegramAdapter(Adapter):
         place, id = str(chat["id"]), str(sender["id"])
         if not self._allowed.admits(place, id, f"@{sender.get('username', '')}"):
             return None
-        said = plain(str(message.get("text") or message.get("caption") or "")).strip()
-        carried = next((name for name in _UNREADABLE if name in message), None)
-        if not said and not carried:
-            return None  # somebody came, left, changed the title
-        event = str(message["message_id"])
+        return self._read(
+            message, place, id, "" if chat.get("type") == "private" else sender.get("first_name") or id
+        )
+
+    def _read(
+        self, message: Mapping[str, Any], place: str, id: str, speaker: object
+    ) -> IncomingMessage | None:
+        """What somebody sent; None where they came, left or changed the title."""
+        event, said = str(message["message_id"]), message.get("text") or message.get("caption") or ""
+        said = plain(str(said)).strip()
+        media = next((name for name in _UNREADABLE if name in message), None)
         if not said:
-            return IncomingMessage(place, event, id, str(carried), "unreadable")
-        said = f"{said}\n[with a {carried}, which cannot be read here]" if carried else said
-        name = "" if chat.get("type") == "private" else plain(str(sender.get("first_name") or id))
-        return IncomingMessage(place, event, id, said, speaker=name)
+            return IncomingMessage(place, event, id, media, "unreadable") if media else None
+        said = f"{said}\n[with a {media}, which cannot be read here]" if media else said
+        return IncomingMessage(place, event, id, said, speaker=plain(str(speaker)))
 
     async def _call(
         self, method: str, asked: Mapping[str, Any] | None = None, seconds: float = _SLACK
@@ -149,3 +154,6 @@ class _Masking(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = record.getMessage().replace(self._token, MASK), ()
         return True
+
+
+ADAPTER = TelegramAdapter

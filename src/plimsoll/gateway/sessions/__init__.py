@@ -1,6 +1,6 @@
 """Sessions over HTTP: conversations that the gateway keeps, answers in and looks after."""
 
-from plimsoll.gateway.sessions.desk import SessionDesk
-from plimsoll.gateway.sessions.owned import OwnerSessions
+from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
+from plimsoll.gateway.sessions.service import SessionService
 
-__all__ = ["OwnerSessions", "SessionDesk"]
+__all__ = ["OwnerSessions", "SessionService"]

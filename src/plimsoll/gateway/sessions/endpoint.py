@@ -8,30 +8,30 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from plimsoll.errors import PlimsollError
-from plimsoll.gateway.access.caller import caller_in
-from plimsoll.gateway.edge import jsontext
-from plimsoll.gateway.edge.answers import JSON, send_whole
-from plimsoll.gateway.edge.body import ClientLeft, Receive, Refused, Scope, Send
-from plimsoll.gateway.sessions.description import description
-from plimsoll.gateway.sessions.desk import SessionDesk
+from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
+from plimsoll.gateway.http import jsontext
+from plimsoll.gateway.http.body import Refused
+from plimsoll.gateway.http.problems import PROBLEM_PATHS, Problem, problem, problem_of, send_problem
+from plimsoll.gateway.http.responses import JSON, send_whole
+from plimsoll.gateway.sessions.openapi import description
 from plimsoll.gateway.sessions.operations import OPERATIONS, SEND, Operation
-from plimsoll.gateway.sessions.problems import PROBLEM_PATHS, Problem, problem, problem_of, send_problem
 from plimsoll.gateway.sessions.reading import key_of, read
-from plimsoll.gateway.sessions.stream import take_turn
+from plimsoll.gateway.sessions.service import SessionService
+from plimsoll.gateway.sessions.turn_stream import take_turn
 from plimsoll.gateway.settings import Limits
 
 DESCRIPTION_PATH = "/openapi.json"
 log = logging.getLogger("plimsoll.gateway")
 
 
-class Endpoint:
+class SessionEndpoint:
     """All operations on one path."""
 
     def __init__(
-        self, operations: Iterable[Operation], limits: Limits, desk: Callable[[], SessionDesk]
+        self, operations: Iterable[Operation], limits: Limits, service: Callable[[], SessionService]
     ) -> None:
         self._operations = {one.method: one for one in operations}
-        self._limits, self._desk = limits, desk
+        self._limits, self._service = limits, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -39,7 +39,7 @@ class Endpoint:
             if operation is None:
                 raise self._not_allowed(scope)
             given = await read(operation, scope, receive, self._limits)
-            own = self._desk().for_owner(caller_in(scope).archive_owner)
+            own = self._service().for_owner(caller_in(scope).archive_owner)
             if operation is SEND:
                 await take_turn(own, given, key_of(scope), receive, send)
                 return
@@ -62,7 +62,7 @@ class Endpoint:
         return problem(405, told, (b"allow", allowed.encode()))
 
 
-def session_routes(desk: Callable[[], SessionDesk], limits: Limits) -> list[BaseRoute]:
+def session_routes(service: Callable[[], SessionService], limits: Limits) -> list[BaseRoute]:
     """The paths of sessions, and of their description."""
     paths: dict[str, list[Operation]] = {}
     for operation in OPERATIONS:
@@ -74,7 +74,7 @@ def session_routes(desk: Callable[[], SessionDesk], limits: Limits) -> list[Base
 
     return [
         Route(DESCRIPTION_PATH, describe, methods=["GET"]),
-        *(Route(path, Endpoint(some, limits, desk)) for path, some in paths.items()),
+        *(Route(path, SessionEndpoint(some, limits, service)) for path, some in paths.items()),
     ]
 
 

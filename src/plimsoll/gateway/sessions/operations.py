@@ -10,48 +10,56 @@
 Routes, checks and `/openapi.json` are made of this table.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.archive import SearchQuery
-from plimsoll.gateway.sessions import schemas
-from plimsoll.gateway.sessions.owned import OwnerSessions
-from plimsoll.gateway.sessions.schemas import Schema, whole
-from plimsoll.gateway.sessions.shapes import (
-    compaction_shape,
-    item_shape,
-    page_shape,
-    session_shape,
-    stored_shape,
-)
+from pydantic import BaseModel, TypeAdapter
 
-_PATH: dict[str, Schema] = {"id": schemas.SESSION_ID, "number": schemas.MESSAGE_NUMBER}
-_SEARCH: dict[str, Schema] = {
-    "text": {"type": "string", "minLength": 1, "maxLength": 1_000, "pattern": r"^[^\u0000]*$"},
-    "mode": {"enum": ["words", "substring", "regex"]},
-    "order": {"enum": ["newest", "oldest", "relevance"]},
-    "role": {"enum": ["system", "user", "assistant", "tool"]},
-    "limit": whole(1, 200),
-    "cursor": whole(),
+from plimsoll.archive import SearchQuery
+from plimsoll.gateway.sessions.models import (
+    AnswerResponse,
+    CompactionResponse,
+    CompactionsQuery,
+    CompactionsResponse,
+    DeletedResponse,
+    Focus,
+    Fork,
+    HitsResponse,
+    ListQuery,
+    LogQuery,
+    LogResponse,
+    MessageNumber,
+    NewMessage,
+    NewSession,
+    PinsResponse,
+    SearchParameters,
+    SessionId,
+    SessionResponse,
+    SessionsResponse,
+    StoredMessageResponse,
+    ViewItemResponse,
+    ViewResponse,
+)
+from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
+
+PATH_VALUES: dict[str, TypeAdapter[Any]] = {
+    "id": TypeAdapter(SessionId),
+    "number": TypeAdapter(MessageNumber),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What came with a request, checked: the path's and the query's values, the body."""
+    """What came with a request, validated: the path's values, and the models of its query and its body."""
 
-    path: Mapping[str, Any] = field(default_factory=dict)
-    query: Mapping[str, Any] = field(default_factory=dict)
-    body: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def id(self) -> str:
-        """The session that the path names."""
-        return str(self.path["id"])
+    id: str = ""  # the session that the path names
+    number: int = 0  # the message that it names
+    query: Any = None
+    body: Any = None
 
 
-Run = Callable[[OwnerSessions, Given], Awaitable[dict[str, Any]]]
+Run = Callable[[OwnerSessions, Given], Awaitable[BaseModel]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,123 +70,196 @@ class Operation:
     method: str
     path: str
     summary: str
-    result: str  # the name of its schema
+    result: type[BaseModel]
     run: Run | None = None
     status: int = 200
-    query: Mapping[str, Schema] = field(default_factory=dict)
-    required: tuple[str, ...] = ()  # of the query
-    body: Schema | None = None
-    needs_body: bool = False
+    query: type[BaseModel] | None = None
+    body: type[BaseModel] | None = None
 
     @property
-    def parameters(self) -> dict[str, Schema]:
+    def path_values(self) -> dict[str, TypeAdapter[Any]]:
         """The values in the path."""
-        return {name: schema for name, schema in _PATH.items() if f"{{{name}}}" in self.path}
+        return {name: one for name, one in PATH_VALUES.items() if f"{{{name}}}" in self.path}
+
+    @property
+    def needs_body(self) -> bool:
+        """Whether the body has a field that must be there."""
+        return self.body is not None and any(one.is_required() for one in self.body.model_fields.values())
 
 
-async def _create(own: OwnerSessions, given: Given) -> dict[str, Any]:
-    title, prompt = given.body.get("title", ""), given.body.get("system_prompt")
-    return session_shape(await own.create(title=title, prompt=prompt))
+async def _create(own: OwnerSessions, given: Given) -> BaseModel:
+    created = await own.create(title=given.body.title, prompt=given.body.system_prompt)
+    return SessionResponse.model_validate(created)
 
 
-async def _list(own: OwnerSessions, given: Given) -> dict[str, Any]:
-    return {"sessions": [session_shape(one) for one in await own.sessions(**given.query)]}
+async def _list(own: OwnerSessions, given: Given) -> BaseModel:
+    return SessionsResponse.model_validate({"sessions": await own.sessions(**dict(given.query))})
 
 
-async def _read(own: OwnerSessions, given: Given) -> dict[str, Any]:
-    return session_shape(await own.session(given.id))
+async def _read(own: OwnerSessions, given: Given) -> BaseModel:
+    return SessionResponse.model_validate(await own.session(given.id))
 
 
-async def _delete(own: OwnerSessions, given: Given) -> dict[str, Any]:
-    return {"id": given.id, "kept_for_forks": await own.delete(given.id)}
+async def _delete(own: OwnerSessions, given: Given) -> BaseModel:
+    return DeletedResponse(id=given.id, kept_for_forks=await own.delete(given.id))
 
 
-async def _log(own: OwnerSessions, given: Given) -> dict[str, Any]:
-    first, limit = given.query.get("first", 1), given.query.get("limit", 100)
+async def _log(own: OwnerSessions, given: Given) -> BaseModel:
+    first, after = given.query.first, given.query.first + given.query.limit
     total = (await own.session(given.id)).messages
-    page = await own.log(given.id, first, min(first + limit - 1, total))
-    following = first + limit if first + limit <= total else None
-    return {"messages": [stored_shape(one) for one in page], "next": following, "total": total}
+    page = await own.log(given.id, first, min(after - 1, total))
+    messages = [StoredMessageResponse.model_validate(one) for one in page]
+    return LogResponse(messages=messages, next=after if after <= total else None, total=total)
 
 
-async def _view(own: OwnerSessions, given: Given) -> dict[str, Any]:
-    items = await own.view(given.id)
-    return {"messages": [item_shape(one) for one in items], "tokens": sum(one.tokens for one in items)}
+async def _view(own: OwnerSessions, given: Given) -> BaseModel:
+    items = [ViewItemResponse.model_validate(one) for one in await own.view(given.id)]
+    return ViewResponse(messages=items, tokens=sum(one.tokens for one in items))
 
 
-async def _compactions(own: OwnerSessions, given: Given) -> dict[str, Any]:
-    events = await own.compactions(given.id, limit=given.query.get("limit", 100))
-    return {"compactions": [compaction_shape(one) for one in events]}
+async def _compactions(own: OwnerSessions, given: Given) -> BaseModel:
+    events = await own.compactions(given.id, limit=given.query.limit)
+    return CompactionsResponse.model_validate({"compactions": events})
 
 
-async def _compact(own: OwnerSessions, given: Given) -> dict[str, Any]:
-    return compaction_shape(await own.compact(given.id, given.body.get("focus")))
+async def _compact(own: OwnerSessions, given: Given) -> BaseModel:
+    return CompactionResponse.model_validate(await own.compact(given.id, given.body.focus))
 
 
-async def _undo(own: OwnerSessions, given: Given) -> dict[str, Any]:
-    return session_shape(await own.undo(given.id))
+async def _undo(own: OwnerSessions, given: Given) -> BaseModel:
+    return SessionResponse.model_validate(await own.undo(given.id))
 
 
-async def _fork(own: OwnerSessions, given: Given) -> dict[str, Any]:
-    at, title = given.body.get("at"), given.body.get("title")
-    at = None if at is None else int(at)  # 3.0 is a whole number too
-    return session_shape(await own.fork(given.id, at=at, title=title))
+async def _fork(own: OwnerSessions, given: Given) -> BaseModel:
+    forked = await own.fork(given.id, at=given.body.at, title=given.body.title)
+    return SessionResponse.model_validate(forked)
 
 
-async def _pins(own: OwnerSessions, given: Given) -> dict[str, Any]:
-    return {"pins": await own.pins(given.id)}
+async def _pins(own: OwnerSessions, given: Given) -> BaseModel:
+    return PinsResponse(pins=await own.pins(given.id))
 
 
-async def _pin(own: OwnerSessions, given: Given) -> dict[str, Any]:
-    return {"pins": await own.pin(given.id, given.path["number"])}
+async def _pin(own: OwnerSessions, given: Given) -> BaseModel:
+    return PinsResponse(pins=await own.pin(given.id, given.number))
 
 
-async def _unpin(own: OwnerSessions, given: Given) -> dict[str, Any]:
-    return {"pins": await own.unpin(given.id, given.path["number"])}
+async def _unpin(own: OwnerSessions, given: Given) -> BaseModel:
+    return PinsResponse(pins=await own.unpin(given.id, given.number))
 
 
-async def _search(own: OwnerSessions, given: Given) -> dict[str, Any]:
-    query = SearchQuery(**given.query, session=given.path.get("id"))
-    return page_shape(await own.search(query))
+async def _search(own: OwnerSessions, given: Given) -> BaseModel:
+    wanted = given.query.model_dump(exclude_unset=True)
+    return HitsResponse.model_validate(await own.search(SearchQuery(**wanted, session=given.id or None)))
 
 
 _ONE = "/sessions/{id}"
-_LIST: dict[str, Schema] = {
-    "limit": whole(1, 500),
-    "offset": whole(),
-    "prefix": {"type": "string", "pattern": "^[a-z0-9-]{0,80}$"},
-}
 SEND = Operation(
-    "send_message", "POST", f"{_ONE}/messages", "Say something, and get the answer", "Answer",
-    body=schemas.NEW_MESSAGE, needs_body=True,
-)  # fmt: skip
+    "send_message",
+    "POST",
+    f"{_ONE}/messages",
+    "Say something, and get the answer",
+    AnswerResponse,
+    body=NewMessage,
+)
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
-        "create_session", "POST", "/sessions", "Begin a session", "Session", _create, 201, body=schemas.NEW_SESSION
+        "create_session",
+        "POST",
+        "/sessions",
+        "Begin a session",
+        SessionResponse,
+        _create,
+        201,
+        body=NewSession,
     ),
     Operation(
-        "list_sessions", "GET", "/sessions", "Sessions, the one last written to first", "Sessions", _list, query=_LIST
+        "list_sessions",
+        "GET",
+        "/sessions",
+        "Sessions, the one last written to first",
+        SessionsResponse,
+        _list,
+        query=ListQuery,
     ),
-    Operation("search_everywhere", "GET", "/search", "Find messages in all sessions", "Hits", _search,
-              query=_SEARCH, required=("text",)),
-    Operation("read_session", "GET", _ONE, "A session, without what is in it", "Session", _read),
-    Operation("delete_session", "DELETE", _ONE, "Remove a session", "Deleted", _delete),
-    Operation("read_log", "GET", f"{_ONE}/messages", "The whole log, a page at a time", "Log", _log,
-              query={"first": schemas.MESSAGE_NUMBER, "limit": whole(1, 1_000)}),
+    Operation(
+        "search_everywhere",
+        "GET",
+        "/search",
+        "Find messages in all sessions",
+        HitsResponse,
+        _search,
+        query=SearchParameters,
+    ),
+    Operation("read_session", "GET", _ONE, "A session, without what is in it", SessionResponse, _read),
+    Operation("delete_session", "DELETE", _ONE, "Remove a session", DeletedResponse, _delete),
+    Operation(
+        "read_log",
+        "GET",
+        f"{_ONE}/messages",
+        "The whole log, a page at a time",
+        LogResponse,
+        _log,
+        query=LogQuery,
+    ),
     SEND,
-    Operation("read_view", "GET", f"{_ONE}/view", "What the model sees", "View", _view),
-    Operation("read_compactions", "GET", f"{_ONE}/compactions", "What happened to the view", "Compactions",
-              _compactions, query={"limit": whole(1, 1_000)}),
-    Operation("compact_session", "POST", f"{_ONE}/compact", "Make the view lighter now", "Compaction", _compact,
-              body=schemas.FOCUS),
-    Operation("undo_compaction", "POST", f"{_ONE}/undo", "Back to the view before the last compaction", "Session",
-              _undo),
-    Operation("fork_session", "POST", f"{_ONE}/fork", "A session that shares the past of this one", "Session",
-              _fork, 201, body=schemas.FORK),
-    Operation("list_pins", "GET", f"{_ONE}/pins", "The messages that stay word for word", "Pins", _pins),
-    Operation("pin_message", "PUT", f"{_ONE}/pins/{{number}}", "Keep a message word for word", "Pins", _pin),
-    Operation("unpin_message", "DELETE", f"{_ONE}/pins/{{number}}", "Let a message go its way again", "Pins",
-              _unpin),
-    Operation("search_session", "GET", f"{_ONE}/search", "Find messages in a session", "Hits", _search,
-              query=_SEARCH, required=("text",)),
-)  # fmt: skip
+    Operation("read_view", "GET", f"{_ONE}/view", "What the model sees", ViewResponse, _view),
+    Operation(
+        "read_compactions",
+        "GET",
+        f"{_ONE}/compactions",
+        "What happened to the view",
+        CompactionsResponse,
+        _compactions,
+        query=CompactionsQuery,
+    ),
+    Operation(
+        "compact_session",
+        "POST",
+        f"{_ONE}/compact",
+        "Make the view lighter now",
+        CompactionResponse,
+        _compact,
+        body=Focus,
+    ),
+    Operation(
+        "undo_compaction",
+        "POST",
+        f"{_ONE}/undo",
+        "Back to the view before the last compaction",
+        SessionResponse,
+        _undo,
+    ),
+    Operation(
+        "fork_session",
+        "POST",
+        f"{_ONE}/fork",
+        "A session that shares the past of this one",
+        SessionResponse,
+        _fork,
+        201,
+        body=Fork,
+    ),
+    Operation(
+        "list_pins", "GET", f"{_ONE}/pins", "The messages that stay word for word", PinsResponse, _pins
+    ),
+    Operation(
+        "pin_message", "PUT", f"{_ONE}/pins/{{number}}", "Keep a message word for word", PinsResponse, _pin
+    ),
+    Operation(
+        "unpin_message",
+        "DELETE",
+        f"{_ONE}/pins/{{number}}",
+        "Let a message go its way again",
+        PinsResponse,
+        _unpin,
+    ),
+    Operation(
+        "search_session",
+        "GET",
+        f"{_ONE}/search",
+        "Find messages in a session",
+        HitsResponse,
+        _search,
+        query=SearchParameters,
+    ),
+)

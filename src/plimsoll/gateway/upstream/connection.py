@@ -13,8 +13,9 @@ from typing import cast
 
 import httptools
 
+from plimsoll.gateway.asgi import Header
+
 HIGH_WATER = 256 * 1024  # bytes that wait for the reader before the socket is left alone
-Header = tuple[bytes, bytes]
 
 
 class ConnectionBroken(Exception):

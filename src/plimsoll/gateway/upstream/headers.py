@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
 from plimsoll.dialects import Dialect, dialects, key_headers
-from plimsoll.gateway.access.caller import HEADER
-from plimsoll.gateway.upstream.connection import Header
+from plimsoll.gateway.asgi import CALLER_HEADER, Header
 from plimsoll.providers import Endpoint
 
 _CONNECTION = frozenset(
@@ -60,7 +59,7 @@ def caller_of(headers: Mapping[bytes, bytes]) -> bytes:
     """What tells callers apart without keeping their keys: nobody reads another's conversation."""
     own = b"\0".join(headers.get(name, b"") for name in _carriers())
     # Whoever has a key of the gateway is told by that; its secret is not among the headers any more.
-    told = own + b"\0" + headers[HEADER] if HEADER in headers else own
+    told = own + b"\0" + headers[CALLER_HEADER] if CALLER_HEADER in headers else own
     return blake2b(told, digest_size=16).digest()
 
 

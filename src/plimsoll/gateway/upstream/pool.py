@@ -16,7 +16,8 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from plimsoll.errors import ProviderError
-from plimsoll.gateway.upstream.connection import Connection, ConnectionBroken, Header
+from plimsoll.gateway.asgi import Header
+from plimsoll.gateway.upstream.connection import Connection, ConnectionBroken
 from plimsoll.providers import Timeouts
 from plimsoll.providers.error_messages import Said, error_for
 from plimsoll.providers.printable import one_line

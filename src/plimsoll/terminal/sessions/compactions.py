@@ -70,7 +70,7 @@ def sources_of(event: CompactionEvent, place: Callable[[int, str], int | None]) 
 
 
 def new_nodes(before: View, after: View) -> list[str]:
-    """The nodes that a compaction brought."""
+    """The nodes that only the second of two views has."""
     known = {one.node for one in before.references if isinstance(one, NodeLink)}
     return [one.node for one in after.references if isinstance(one, NodeLink) and one.node not in known]
 
@@ -80,16 +80,19 @@ def _changes(event: CompactionEvent, before: View | None, after: View | None, la
         yield _line("messages", f"{event.messages_before:,} → {event.messages_after:,}")
         yield _line("tokens", f"{event.tokens_before:,} → {event.tokens_after:,}")
         yield _line("back at", f"view {event.view_after}" if event.view_after else "the whole conversation")
-    if event.outcome != "compacted" or before is None or after is None:
-        return
+    if event.outcome == "compacted" and before is not None and after is not None:
+        yield from _parts(before, after, last)
+
+
+def _parts(before: View, after: View, last: int) -> Iterator[Text]:
+    """Which messages a compaction took out of the view, shortened and left."""
     had, has = _whole(before, last), _whole(after, last)
     shortened = [one.sequence for one in after.references if isinstance(one, ShortenedReference)]
     gone = _ranges(
         [n for span in had for n in range(span.first, span.last + 1) if not _inside(n, has, shortened)]
     )
-    replaced = set(_nodes(before)) - set(_nodes(after))
     went = [f"messages {gone}"] if gone else []
-    went += [f"the summary {node}" for node in sorted(replaced)]
+    went += [f"the summary {node}" for node in sorted(new_nodes(after, before))]
     yield _line("went", ", ".join(went) or "nothing")
     if shortened:
         yield _line("shortened", f"messages {_ranges(shortened)}")
@@ -102,10 +105,6 @@ def _changes(event: CompactionEvent, before: View | None, after: View | None, la
 
 def _whole(view: View, last: int) -> list[Span]:
     return [one for one in view.whole(last) if isinstance(one, Span)]
-
-
-def _nodes(view: View) -> list[str]:
-    return [one.node for one in view.references if isinstance(one, NodeLink)]
 
 
 def _inside(sequence: int, spans: Sequence[Span], shortened: Sequence[int]) -> bool:

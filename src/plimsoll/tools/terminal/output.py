@@ -8,13 +8,10 @@ Values of environment variables that hold secrets are replaced, whoever printed 
 import re
 from collections.abc import Mapping
 
+from plimsoll.messages.escape_codes import without_escape_codes
 from plimsoll.secrets import without_values
 from plimsoll.tools.limits import BoundedBytes
 
-# Each alternative ends at the next escape at the latest, so that no output makes this slow.
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])"
-)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SAMPLE = 8_192
 
@@ -41,7 +38,4 @@ def is_binary(sample: bytes) -> bool:
 
 
 def _clean(text: str) -> str:
-    text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
-    if "\r" in text:
-        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
-    return _CONTROL.sub("\ufffd", text)
+    return _CONTROL.sub("\ufffd", without_escape_codes(text))

@@ -59,10 +59,69 @@ class _Program:
 class _Call:
     """The arguments of one call, read with the options that are known."""
 
+    program: _Program
     options: set[str] = field(default_factory=set)
     operands: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)  # of options, where they are paths
     unknown: str = ""
+
+    def has_any(self, options: str) -> bool:
+        """Whether one of these options is given."""
+        return not self.options.isdisjoint(options.split())
+
+    @property
+    def _has_first(self) -> bool:
+        """Whether the first operand is a text, such as a pattern, rather than a path."""
+        return bool(self.program.first) and not self.has_any(self.program.no_first)
+
+    @property
+    def paths(self) -> list[str]:
+        """The operands that are paths."""
+        return self.operands[1:] if self._has_first else self.operands
+
+    @property
+    def has_known_form(self) -> bool:
+        """Whether operands and options are such that the program is known to only read."""
+        program = self.program
+        if self._has_first and not (self.operands and re.fullmatch(program.first, self.operands[0])):
+            return False
+        if program.operands and not all(re.fullmatch(program.operands, word) for word in self.paths):
+            return False
+        return (not program.needs or self.has_any(program.needs)) and len(self.operands) <= program.most
+
+    def read(self, arguments: Sequence[str]) -> None:
+        """Sort the arguments into options and operands, up to the first unknown option."""
+        rest, flags = list(arguments), self.program.flags.split()
+        while rest and not self.unknown:
+            word = rest.pop(0)
+            if word == "--" and not self.program.long:
+                self.operands += rest
+                return
+            if word in flags:
+                self.options.add(word)
+            elif word == "-" or not word.startswith("-"):
+                self.operands.append(word)
+            elif not (re.fullmatch(r"-\d+", word) and "-NUM" in flags):
+                self._read_options(word, rest, flags)
+
+    def _read_options(self, word: str, rest: list[str], flags: Collection[str]) -> None:
+        """Take the options in one word, and the value of the last one from the words after it."""
+        program, values = self.program, self.program.values.split()
+        valued = {*program.texts.split(), *values}
+        for option, value in [(word, None)] if program.long else _pieces(word, valued):
+            self.options.add(option)
+            if option not in valued:
+                if option in flags and value is None:
+                    continue
+                self.unknown = word
+                return
+            if value is None and option not in flags:
+                if not rest or (rest[0].startswith("-") and not program.long):
+                    self.unknown = word
+                    return
+                value = rest.pop(0)
+            if option in values and value is not None:
+                self.values.append(value)
 
 
 def approval_reason(
@@ -71,32 +130,25 @@ def approval_reason(
     """Why one simple command, expanded to these words, may do more than read."""
     name, program, arguments, moved = _found(words)
     key = grantable(words)
-    label = f"runs `{words[0]}`"
     if program is None:
         return ApprovalReason(f"runs `{name}`, which is not known to be read-only", key)
     if _is_replaceable(words[0], paths, environment):
-        return ApprovalReason(f"{label}, a program that the project could replace", key)
+        return ApprovalReason(f"runs `{words[0]}`, a program that the project could replace", key)
     if program.is_free:
         return _path_doubt(words[1:], directory, paths, names=True) if _has_pattern(command) else None
-    call = _read(program, arguments)
+    call = _Call(program)
+    call.read(arguments)
     if call.unknown:
         return ApprovalReason(f"runs `{name}` with {call.unknown!r}, which is not known to be read-only", key)
-    paths_given = call.operands
-    if program.first and not call.options & set(program.no_first.split()):
-        if not call.operands or not re.fullmatch(program.first, call.operands[0]):
-            return ApprovalReason(f"runs `{name}` in a way that is not known to be read-only", key)
-        paths_given = call.operands[1:]
-    is_other = program.operands and not all(re.fullmatch(program.operands, word) for word in paths_given)
-    is_short = program.needs and not call.options & set(program.needs.split())
-    if is_other or is_short or len(call.operands) > program.most:
+    if not call.has_known_form:
         return ApprovalReason(f"runs `{name}` in a way that is not known to be read-only", key)
     for folder in moved:
         if found := _path_doubt([folder], directory, paths, names=True):
             return found
         directory = directory / folder
     if not program.is_text or _has_pattern(command):
-        given = [*paths_given, *call.values]
-        reads_trees = bool(call.options & set(program.trees.split()))
+        given = [*call.paths, *call.values]
+        reads_trees = call.has_any(program.trees)
         if found := _path_doubt(given, directory, paths, names=program.names, trees=reads_trees):
             return found
     if words[0] == "git" and (setting := _program_in_git_settings(directory, environment)):
@@ -144,39 +196,6 @@ def _found(words: Sequence[str]) -> tuple[str, _Program | None, Sequence[str], S
         return name, outer, words[1:], ()
     sub = f"{name} {words[at]}"
     return sub, programs.get(sub), words[at + 1 :], moved
-
-
-def _read(program: _Program, arguments: Sequence[str]) -> _Call:
-    call, rest = _Call(), list(arguments)
-    flags, texts, values = program.flags.split(), program.texts.split(), program.values.split()
-    while rest:
-        word = rest.pop(0)
-        if word == "--" and not program.long:
-            call.operands += rest
-            break
-        if word in flags:
-            call.options.add(word)
-        elif word == "-" or not word.startswith("-"):
-            call.operands.append(word)
-        elif re.fullmatch(r"-\d+", word) and "-NUM" in flags:
-            continue
-        else:
-            pieces = [(word, None)] if program.long else list(_pieces(word, {*texts, *values}))
-            for option, value in pieces:
-                call.options.add(option)
-                if option not in texts and option not in values:
-                    if option in flags and value is None:
-                        continue
-                    call.unknown = word
-                    return call
-                if value is None and option not in flags:
-                    if not rest or (rest[0].startswith("-") and not program.long):
-                        call.unknown = word
-                        return call
-                    value = rest.pop(0)
-                if option in values and value is not None:
-                    call.values.append(value)
-    return call
 
 
 def _pieces(word: str, valued: Collection[str]) -> Iterator[tuple[str, str | None]]:

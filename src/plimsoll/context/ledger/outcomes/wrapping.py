@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from plimsoll.messages.escape_codes import without_escape_codes
+
 _HEAD, _TAIL = 700, 400
 # A line of its own that states how a process ended; inside of other text such words are only content.
 _EXIT = re.compile(
@@ -34,7 +36,6 @@ _OUTPUT = re.compile(r"(?:^|\n)Output:\s*(?:\n|$)")
 _CUT = re.compile(
     r"^(?:Warning: truncated output.*|Total output lines: \d+|Original token count: \d+)\n+", re.MULTILINE
 )
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 # Some recorders drop the escape character and leave the rest.
 _BARE_COLOURS = re.compile(r"\[(?:\d{1,2}(?:;\d{1,3})*)m")
 _PROCESS_KEYS = ("session_id", "cell_id", "bash_id", "shell_id", "task_id")
@@ -93,13 +94,8 @@ def process_asked(arguments: dict[str, Any]) -> str | None:
 
 def cleaned(text: str) -> str:
     """Text without escape codes and without what a progress bar overwrote."""
-    if "\x1b" in text:
-        text = _ESCAPES.sub("", text)
-    if "m" in text and "[" in text:
-        text = _BARE_COLOURS.sub("", text)
-    if "\r" in text:
-        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
-    return text
+    text = without_escape_codes(text)
+    return _BARE_COLOURS.sub("", text) if "m" in text and "[" in text else text
 
 
 def _exit_in(text: str, start: int = 0) -> re.Match[str] | None:

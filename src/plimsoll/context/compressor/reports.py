@@ -1,0 +1,56 @@
+"""The report of a compaction, the same for both engines."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from plimsoll.context.compressor.plan import CompactionPlan
+from plimsoll.context.ledger import SummaryLine
+from plimsoll.context.report import NO_MODEL_SUMMARY, ClearedResult, CompactionReport
+from plimsoll.messages import Message
+from plimsoll.models import estimate_messages_tokens_rough
+
+NOTHING_BETWEEN = "nothing lies between the first exchange and the recent messages"
+
+
+def unchanged(count: int, plan: CompactionPlan, reason: str) -> CompactionReport:
+    """The report on `count` messages where nothing could go."""
+    tokens = plan.counted
+    rearm = plan.sizes.rearm_tokens(tokens, gained=False, tail_is_protected=False)
+    return CompactionReport(
+        "unchanged", reason, count, count, tokens, tokens, fixed=plan.sizes.fixed, rearm_tokens=rearm
+    )
+
+
+def compacted(
+    count: int,
+    before: int,
+    plan: CompactionPlan,
+    result: Sequence[Message],
+    *,
+    summary: str = "",
+    evidence: str = "",
+    source: Literal["model", "deterministic"] = "deterministic",
+    lines: tuple[SummaryLine, ...] = (),
+    failures: tuple[str, ...] = (),
+    pruned: Callable[[], tuple[ClearedResult, ...]] = tuple,
+) -> CompactionReport:
+    """The report on `count` messages with an estimate of `before` tokens that became `result`."""
+    left = plan.calibration.counted(estimate_messages_tokens_rough(result))
+    return CompactionReport(
+        outcome="compacted",
+        reason=plan.steps[-1] if plan.steps else "",
+        messages_before=count,
+        messages_after=len(result),
+        tokens_before=plan.calibration.counted(before),
+        tokens_after=left,
+        summary=summary,
+        evidence=evidence,
+        summary_source=source,
+        lines=lines,
+        steps=(*plan.steps, *map(NO_MODEL_SUMMARY.format, failures)),
+        model_failures=failures,
+        shortened=plan.shortened(),
+        fixed=plan.sizes.fixed,
+        rearm_tokens=plan.sizes.rearm_tokens(left, gained=True, tail_is_protected=plan.is_tail_protected),
+        _describe_pruned=pruned,
+    )

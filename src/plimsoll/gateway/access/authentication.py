@@ -1,0 +1,183 @@
+"""In front of every path: who asks, and whether they may.
+
+    always          a browser's request from another site's page: 403, unless gateway.allowed_origins has its origin
+    no key needed   under a foreign name (DNS rebinding): 403, else in
+    key needed      none or a wrong one: 401 · a limit reached: 429 with Retry-After · else in
+
+    Authorization: Bearer plim-…   ·   x-api-key: plim-…   ·   x-plimsoll-key: plim-… beside the client's own
+
+A key of the gateway is taken out here and never reaches an upstream. Endpoints find the caller in
+`scope["state"]["caller"]` and in a header that is written only here.
+"""
+
+from collections.abc import Iterable, Sequence
+from urllib.parse import urlsplit
+
+from plimsoll.archive.key_format import is_key
+from plimsoll.dialects import dialect_of, key_headers
+from plimsoll.errors import PlimsollError, UsageLimitReached
+from plimsoll.gateway.access.key_cache import KeyCache
+from plimsoll.gateway.access.key_policy import KeyPolicy, is_loopback
+from plimsoll.gateway.access.usage_limits import refusal_of
+from plimsoll.gateway.asgi import CALLER_HEADER, NOBODY, App, Caller, Header, Receive, Scope, Send
+from plimsoll.gateway.http.problems import PROBLEM_PATHS, Problem, send_problem
+from plimsoll.gateway.http.responses import send_error
+from plimsoll.gateway.telemetry.request_facts import current, note_refusal
+
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+KEY_HEADER = b"x-plimsoll-key"
+# What is written only here; what was judged here and means nothing to an upstream.
+_TAKEN_OUT = frozenset(
+    {CALLER_HEADER, b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"sec-fetch-user"}
+)
+_OWN_SITES = frozenset(
+    {"none", "same-origin"}
+)  # Sec-Fetch-Site of the address bar and of the gateway's own pages
+_ASKED = (
+    "This gateway needs a key of its own: send `Authorization: Bearer plim-…` or `x-api-key: plim-…`. Whoever runs "
+    "it makes one with `plimsoll gateway keys add NAME`."
+)
+_WRONG = "The key is not known to this gateway, or was revoked. `plimsoll gateway keys list` shows those that hold."
+_BEARER: tuple[Header, ...] = ((b"www-authenticate", b"Bearer"),)
+_SOON: tuple[Header, ...] = ((b"retry-after", b"2"),)
+_TITLES = {401: "No key", 403: "Not from here", 429: "Too much", 503: "Not now"}
+
+
+class _Refusal(Exception):
+    """A request that does not come in: what the client is told, and a word for the metrics."""
+
+    def __init__(
+        self, status: int, word: str, message: str, code: str | None = None, headers: Sequence[Header] = ()
+    ) -> None:
+        super().__init__(message)
+        self.status, self.word, self.message, self.code, self.headers = status, word, message, code, headers
+
+
+class Authentication:
+    """ASGI middleware. `origins` are the web pages that may use the gateway."""
+
+    def __init__(self, app: App, key_policy: KeyPolicy, host: str, origins: Sequence[str] = ()) -> None:
+        self._app, self._key_policy, self._host = app, key_policy, host.lower()
+        self._origins = frozenset(origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        key, headers = without_gateway_key(scope["headers"])
+        try:
+            caller = await self._caller(scope, key)
+        except _Refusal as why:
+            note_refusal(why.word)
+            await _send(scope, send, why)
+            return
+        if caller.owner is not None:
+            headers.append((CALLER_HEADER, caller.owner.encode()))
+        facts = current()
+        if facts is not None:
+            facts.caller = caller
+        # In place, so that the telemetry middleware sees what became of the request.
+        scope["headers"] = headers
+        scope.setdefault("state", {})["caller"] = caller
+        await self._app(scope, receive, send)
+
+    async def _caller(self, scope: Scope, key: str) -> Caller:
+        self._refuse_other_pages(scope)
+        if scope["path"] in OPEN_PATHS:
+            return NOBODY
+        if self._key_policy.key_cache is None:
+            raise _Refusal(503, "starting", "The gateway is starting. Try again in a moment.", headers=_SOON)
+        if not self._key_policy.is_keyed:
+            self._refuse_other_hosts(scope)
+            return NOBODY
+        return await self._with_key(key, self._key_policy.key_cache)
+
+    async def _with_key(self, text: str, key_cache: KeyCache) -> Caller:
+        if not text:
+            raise _Refusal(401, "key", _ASKED, "invalid_api_key", _BEARER)
+        try:
+            key = await key_cache.find(text)
+            if key is None:
+                raise _Refusal(401, "key", _WRONG, "invalid_api_key", _BEARER)
+            await key_cache.admit(key)
+        except UsageLimitReached as error:
+            code, headers = refusal_of(error)
+            raise _Refusal(429, error.limit, str(error), code, headers) from None
+        except PlimsollError as error:
+            told = (
+                "The gateway cannot tell who may use it: its archive does not answer. Try again in a moment."
+            )
+            raise _Refusal(503, "archive", told, headers=_SOON) from error
+        return Caller(key.id, key.name)
+
+    def _refuse_other_pages(self, scope: Scope) -> None:
+        """Refuse what the page of another site makes a browser send: on every path, with or without keys.
+
+        Browsers name the site in Sec-Fetch-Site, older ones only in Origin; a page can forge neither.
+        """
+        sites = _values(scope, b"sec-fetch-site")
+        origins = _values(scope, b"origin")
+        if all(site.lower() in _OWN_SITES for site in sites) if sites else not origins:
+            return
+        if origins and all(origin in self._origins for origin in origins):
+            return
+        if origins and "*" in self._origins and self._key_policy.is_keyed:
+            return
+        told = f"Pages of {origins[0][:200]!r}" if origins else "Links and pages of other sites"
+        raise _Refusal(
+            403,
+            "origin",
+            f"{told} may not use this gateway. Add their origin to gateway.allowed_origins.",
+        )
+
+    def _refuse_other_hosts(self, scope: Scope) -> None:
+        """Without keys, refuse names that a page's owner may have pointed at this machine (DNS rebinding)."""
+        for host in _values(scope, b"host"):
+            if host and not self._is_own(host):
+                told = f"Without keys the gateway does not answer as {host[:200]!r}. Set gateway.keys to required."
+                raise _Refusal(403, "host", told)
+
+    def _is_own(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return name == self._host or is_loopback(name)
+
+
+def _values(scope: Scope, name: bytes) -> list[str]:
+    """Every value of a header."""
+    return [value.decode("latin-1").strip() for one, value in scope["headers"] if one == name]
+
+
+async def _send(scope: Scope, send: Send, why: _Refusal) -> None:
+    """A refusal as the clients of this path read errors."""
+    path = scope["path"]
+    if path.startswith(PROBLEM_PATHS):
+        await send_problem(send, Problem(why.status, _TITLES[why.status], why.message, tuple(why.headers)))
+        return
+    dialect = dialect_of(path, scope["headers"])
+    await send_error(send, dialect, why.status, why.message, code=why.code, headers=why.headers)
+
+
+def without_gateway_key(headers: Iterable[Header]) -> tuple[str, list[Header]]:
+    """The key for the gateway, and the headers without it and without what ends here."""
+    kept: list[Header] = []
+    found: dict[bytes, str] = {}
+    carriers = (KEY_HEADER, *(name.encode() for name in reversed(key_headers())))
+    for name, value in headers:
+        if name in carriers:
+            text = _credential(value)
+            if is_key(text) or name == KEY_HEADER:
+                found.setdefault(name, text)
+                continue
+        elif name in _TAKEN_OUT:
+            continue
+        kept.append((name, value))
+    return next((found[name] for name in carriers if name in found), ""), kept
+
+
+def _credential(value: bytes) -> str:
+    text = value.decode("latin-1").strip()
+    scheme, _, rest = text.partition(" ")
+    return rest.strip() if scheme.lower() == "bearer" else text

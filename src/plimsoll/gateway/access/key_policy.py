@@ -1,0 +1,89 @@
+"""Whether callers need a key, decided once when the gateway starts.
+
+    address          keys: auto                     required      off
+    this machine's   once there is a key: needed    needed        not needed
+    any other        needed                         needed        refused to start
+
+Where keys are needed and there is none, the gateway does not start: nobody could use it, and nobody should.
+A gateway that began with keys never becomes open because the last one was revoked.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+
+from plimsoll.archive.keys import KeyStore, KeyUsage
+from plimsoll.config.gateway import KeyRule
+from plimsoll.errors import UserError
+from plimsoll.gateway.access.key_cache import KeyCache
+from plimsoll.gateway.access.usage_limits import WAIT_SECONDS
+
+_ADD = "`plimsoll gateway keys add NAME` makes one"
+
+
+class KeyPolicy:
+    """Who comes in. Open it before the first request."""
+
+    def __init__(
+        self, host: str, rule: KeyRule, origins: Sequence[str] = (), wait: float = WAIT_SECONDS
+    ) -> None:
+        self._host, self._rule, self._origins, self._wait = host, rule, origins, wait
+        self.key_cache: KeyCache | None = None
+        self.is_keyed = True  # until it is open, nobody comes in
+
+    async def open(self, keys: KeyStore) -> None:
+        """Read the keys and decide; `UserError` where the gateway must not start."""
+        key_cache = KeyCache(keys, wait=self._wait)
+        await key_cache.refresh()
+        self.is_keyed = needs_keys(self._host, self._rule, key_cache.has_keys)
+        if "*" in self._origins and not self.is_keyed:
+            raise UserError(
+                "gateway.allowed_origins lets every page use the gateway, which then must ask for keys. Set "
+                "gateway.keys to required, or name the pages."
+            )
+        self.key_cache = key_cache
+
+    @asynccontextmanager
+    async def reserve(self, owner: str | None, need: KeyUsage) -> AsyncIterator[None]:
+        """Room for a request in the daily limits of a key; `UsageLimitReached` where there is none."""
+        key = self.key_cache.key(owner) if self.key_cache is not None and owner is not None else None
+        if key is None or self.key_cache is None:
+            yield
+            return
+        async with self.key_cache.usage.reserve(key, need):
+            yield
+
+    async def close(self) -> None:
+        """Write down what was used."""
+        if self.key_cache is not None:
+            await self.key_cache.close()
+
+
+def needs_keys(host: str, rule: KeyRule, has_keys: bool) -> bool:
+    """Whether callers need a key on this address; raises where they need one and there is none."""
+    if not is_loopback(host):
+        if rule == "off":
+            raise UserError(
+                f"The gateway would be open to everybody who reaches {host}: gateway.keys is off. Set it to auto, "
+                "or listen on 127.0.0.1."
+            )
+        if not has_keys:
+            raise UserError(
+                f"The gateway does not listen on {host} without keys: everybody who reaches it could use it. "
+                f"{_ADD}; or listen on 127.0.0.1."
+            )
+        return True
+    if rule == "required" and not has_keys:
+        raise UserError(f"gateway.keys is required, and there is no key. {_ADD}.")
+    return rule == "required" or (rule == "auto" and has_keys)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    bare = host.strip("[]").lower()
+    if bare == "localhost" or bare.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(bare).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,318 @@
+"""What keys have used today, and what requests under way may still use, as one process knows it.
+
+    reserve ─► fits in what the process holds? ─► request ─► spent ─► released
+                   │ no                 ▲
+                   └─► the store: settle what was spent, grant room ──┘
+                         └─ no room: wait while only reservations fill the limit, else refuse
+
+A request reserves the most that it can use, and settles what it has used. Room is granted while used and
+reserved together are below the limit. So all processes together exceed a limit by at most one request, and
+requests that stay below it are all served: they wait for others to settle instead of being refused.
+A process takes more room at once than one request needs, and gives back what it does not use a moment later.
+"""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from plimsoll.archive.keys import (
+    DAY,
+    AccessKey,
+    KeyLimits,
+    KeyStore,
+    KeyUsage,
+    Reservation,
+    ReservationRequest,
+    UsageSettlement,
+)
+from plimsoll.errors import PlimsollError, UsageLimitReached
+from plimsoll.gateway.asgi import Header
+
+WAIT_SECONDS = 300.0  # for other requests of the key to settle; a long stream takes minutes
+WRITE_SECONDS = 0.25  # what was used is written down together
+LEASE_SECONDS = 60.0  # for which the reservations of a process that crashed count
+RENEW_SECONDS = 15.0  # reservations are renewed so often: three attempts may fail before they expire
+FIRST_LOOK, LONGEST_LOOK = 0.05, 0.5  # seconds between two looks for what other processes have settled
+LONGEST_PAUSE = 8.0  # between two attempts to write
+PART = 16  # one part of what is left of a limit goes to the process that asks
+BUSY_SECONDS = 5  # until a request that waited in vain is worth another attempt
+
+log = logging.getLogger(__name__)
+NOTHING = KeyUsage()
+
+
+@dataclass(slots=True)
+class _Account:
+    """One key in this process."""
+
+    held: KeyUsage = NOTHING  # reserved in the store for this process
+    reserved: KeyUsage = NOTHING  # by requests under way
+    wanted: KeyUsage = NOTHING  # by requests that wait for room
+    unwritten: KeyUsage = NOTHING
+    writing: KeyUsage = NOTHING
+    today: KeyUsage = NOTHING  # in the store, by all processes
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # requests get room in the order of arrival
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def used(self) -> KeyUsage:
+        return self.today.plus(self.writing).plus(self.unwritten)
+
+    @property
+    def is_idle(self) -> bool:
+        return self.unwritten == NOTHING and self.held == NOTHING and self.reserved == NOTHING
+
+    def fits(self, need: KeyUsage, limits: KeyLimits) -> bool:
+        """Whether a request may go without asking the store."""
+        taken = self.reserved.plus(self.unwritten).plus(need)
+        return (limits.tokens_per_day is None or taken.tokens <= self.held.tokens) and (
+            limits.money_per_day is None or taken.money <= self.held.money
+        )
+
+
+class UsageAccounts:
+    """The accounts of all keys in one process. `holder` names the process and is never used twice."""
+
+    def __init__(
+        self,
+        store: KeyStore,
+        holder: str,
+        *,
+        wait: float = WAIT_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._store, self._holder, self._wait = store, holder, wait
+        self._clock, self._wall = clock, wall
+        self._accounts: dict[str, _Account] = {}
+        self._day = 0
+        self._ahead = 0.0  # of the store's clock before this machine's
+        self._renewed = clock()
+        self._store_lock = asyncio.Lock()  # sums are read and written one after the other
+        self._writer: asyncio.Task[None] | None = None
+        self._exchanges: set[asyncio.Task[Reservation]] = set()
+
+    def read(self, now: float, today: Mapping[str, KeyUsage]) -> None:
+        """Take over what the store says; `now` is its clock."""
+        self._set_day(now)
+        for id, spent in today.items():
+            known = self._account(id).today  # it may be newer than what was read
+            self._account(id).today = KeyUsage(
+                max(known.requests, spent.requests),
+                max(known.tokens, spent.tokens),
+                max(known.money, spent.money),
+            )
+
+    def spent(self, id: str, spent: KeyUsage) -> None:
+        """Note what a key has used."""
+        account = self._account(id)
+        account.unwritten = account.unwritten.plus(spent)
+        self._write_later()
+
+    def refuse_if_used_up(self, key: AccessKey) -> None:
+        """`UsageLimitReached` where the day's limit is used up."""
+        now = self._wall() + self._ahead
+        self._set_day(now)
+        limit = _reached(self._account(key.id).used, key.limits)
+        if limit:
+            raise _used_up(key, self._account(key.id).used, math.ceil(DAY - now % DAY), limit)
+
+    @asynccontextmanager
+    async def reserve(self, key: AccessKey, need: KeyUsage) -> AsyncIterator[None]:
+        """Room for one request that uses at most `need`; what it has used is noted before this is left."""
+        if key.limits.tokens_per_day is None and key.limits.money_per_day is None:
+            yield
+            return
+        account = self._account(key.id)
+        account.wanted = account.wanted.plus(need)
+        try:
+            async with asyncio.timeout(self._wait):
+                await self._admit(key, account, need)
+        except TimeoutError:
+            raise _busy(key, account.used) from None
+        finally:
+            account.wanted = account.wanted.minus(need)
+        try:
+            yield
+        finally:
+            account.reserved = _not_negative(account.reserved.minus(need))
+            account.released.set()
+            self._write_later()
+
+    async def close(self) -> None:
+        """Write down what is not written yet, and give back what is reserved."""
+        for account in self._accounts.values():
+            account.reserved = NOTHING
+        await self._write()  # behind one that is under way, which must not be cut off
+        if self._writer is not None:
+            self._writer.cancel()
+            await asyncio.gather(self._writer, *self._exchanges, return_exceptions=True)
+
+    async def _admit(self, key: AccessKey, account: _Account, need: KeyUsage) -> None:
+        look = FIRST_LOOK
+        async with account.lock:
+            while not account.fits(need, key.limits):
+                self.refuse_if_used_up(key)
+                account.released.clear()
+                # A client that leaves must not cut off the exchange: the store may have granted already.
+                task = asyncio.get_running_loop().create_task(self._exchange(key, account, need))
+                self._exchanges.add(task)
+                task.add_done_callback(self._exchanged)
+                grant = await asyncio.shield(task)
+                if grant.granted is None:
+                    self.refuse_if_used_up(key)
+                    await _either(account.released, look)
+                    look = min(LONGEST_LOOK, 1.5 * look)
+            account.reserved = account.reserved.plus(need)
+
+    async def _exchange(self, key: AccessKey, account: _Account, need: KeyUsage) -> Reservation:
+        """Tell the store what was used and ask it for room."""
+        async with self._store_lock:
+            settlement = self._begin(key.id, account)
+            try:
+                grant = await self._store.reserve(
+                    self._holder,
+                    settlement,
+                    ReservationRequest(need, account.wanted),
+                    key.limits,
+                    PART,
+                    LEASE_SECONDS,
+                )
+            except BaseException:
+                _not_written(account)
+                raise
+            self._set_day(grant.now)
+            account.today, account.writing = grant.used, NOTHING
+            account.held = settlement.held.plus(grant.granted or NOTHING)
+            self._write_later()
+            return grant
+
+    def _exchanged(self, task: "asyncio.Task[Reservation]") -> None:
+        self._exchanges.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever waits for it sees it; a client that left does not
+
+    def _begin(self, id: str, account: _Account) -> UsageSettlement:
+        """From here on nobody in this process uses room that is being given back."""
+        settlement = UsageSettlement(id, account.unwritten, account.reserved)
+        account.held = account.reserved
+        account.unwritten, account.writing = NOTHING, account.unwritten
+        return settlement
+
+    async def _write_soon(self) -> None:
+        pause = WRITE_SECONDS
+        while not all(account.is_idle for account in self._accounts.values()):
+            await asyncio.sleep(pause)
+            pause = WRITE_SECONDS if await self._write() else min(2 * pause, LONGEST_PAUSE)
+
+    async def _write(self) -> bool:
+        """Settle every account that has something to tell; whether the store took it."""
+        async with self._store_lock:
+            due = self._clock() - self._renewed >= RENEW_SECONDS
+            some = {
+                id: account
+                for id, account in self._accounts.items()
+                if account.unwritten != NOTHING
+                or account.held != account.reserved
+                or (due and account.held != NOTHING)
+            }
+            if due:
+                self._renewed = self._clock()
+            if not some:
+                return True
+            settlements = [self._begin(id, account) for id, account in some.items()]
+            try:
+                await self._store.settle(self._holder, settlements, LEASE_SECONDS)
+            except BaseException as error:
+                for account in some.values():
+                    _not_written(account)
+                if not isinstance(error, PlimsollError):
+                    raise
+                log.warning("the usage of keys is not stored yet: %s", error)
+                return False
+            for account in some.values():
+                account.today, account.writing = account.today.plus(account.writing), NOTHING
+            return True
+
+    def _write_later(self) -> None:
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.get_running_loop().create_task(self._write_soon())
+
+    def _account(self, id: str) -> _Account:
+        return self._accounts.setdefault(id, _Account())
+
+    def _set_day(self, now: float) -> None:
+        self._ahead = now - self._wall()
+        if int(now // DAY) != self._day:
+            self._day = int(now // DAY)
+            for account in self._accounts.values():
+                account.today = NOTHING
+
+
+async def _either(event: asyncio.Event, seconds: float) -> None:
+    """Until the event, or for so long."""
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return
+
+
+def _not_written(account: _Account) -> None:
+    account.unwritten, account.writing = account.writing.plus(account.unwritten), NOTHING
+
+
+def _not_negative(spent: KeyUsage) -> KeyUsage:
+    # Sums of fractions of a cent do not come back to exactly nothing.
+    return KeyUsage(0, max(0, spent.tokens), spent.money if spent.tokens > 0 and spent.money > 1e-12 else 0.0)
+
+
+def _reached(used: KeyUsage, limits: KeyLimits) -> str:
+    if limits.tokens_per_day is not None and used.tokens >= limits.tokens_per_day:
+        return "tokens"
+    if limits.money_per_day is not None and used.money >= limits.money_per_day:
+        return "money"
+    return ""
+
+
+def _used_up(key: AccessKey, used: KeyUsage, seconds: int, limit: str) -> UsageLimitReached:
+    if limit == "tokens":
+        most = counted(key.limits.tokens_per_day or 0, "token")
+        told = f"The key {key.name!r} may use {most} a day and has used {used.tokens:,}."
+    else:
+        told = (
+            f"The key {key.name!r} may spend {key.limits.money_per_day or 0:,.2f} USD a day and has spent "
+            f"{used.money:,.2f}."
+        )
+    return UsageLimitReached(f"{told} The next day begins in {_duration(seconds)} (UTC).", limit, seconds)
+
+
+def _busy(key: AccessKey, used: KeyUsage) -> UsageLimitReached:
+    told = (
+        f"The key {key.name!r} has used {used.tokens:,} tokens and {used.money:,.2f} USD today, and requests under "
+        f"way may use the rest of its daily limit. Try again in {BUSY_SECONDS} s, or send a smaller max_tokens."
+    )
+    return UsageLimitReached(told, "reserved", BUSY_SECONDS)
+
+
+def refusal_of(error: UsageLimitReached) -> tuple[str, list[Header]]:
+    """The code and the headers with which a client is refused."""
+    headers = [(b"retry-after", str(error.seconds).encode())]
+    if error.limit in ("requests", "reserved"):
+        return "rate_limit_exceeded", headers
+    # SDKs look for this before they try again by themselves, which is of no use before tomorrow.
+    return "insufficient_quota", [*headers, (b"x-should-retry", b"false")]
+
+
+def counted(number: int, what: str) -> str:
+    """A number with its noun."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _duration(seconds: int) -> str:
+    hours, minutes = divmod(math.ceil(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

@@ -1,0 +1,381 @@
+"""What clients of `/sessions` send and get, as pydantic models: requests are validated with them, responses built
+from them, and `/openapi.json` shows them.
+
+A response is built from the record of the archive that it describes: `SessionResponse.model_validate(session)`.
+"""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    ValidationInfo,
+    WithJsonSchema,
+)
+
+from plimsoll.messages import text_of
+from plimsoll.sessions import Exchange
+
+TEXT = "text"  # the validation context of paths and queries, where numbers are written as text
+_HIGHEST = 2**31 - 1
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+
+
+def _whole(value: Any, info: ValidationInfo) -> Any:
+    """3.0 is a whole number in JSON; in a query, so is the text 3."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return int(value) if info.context == TEXT and _WHOLE.fullmatch(str(value)) else value
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)
+
+
+def _optional(**more: Any) -> Any:
+    """A field that may be missing, but not null."""
+    return Field(default=None, json_schema_extra=_without_default, **more)
+
+
+_AS_WHOLE = BeforeValidator(_whole)
+Count = Annotated[int, Field(strict=True, ge=0, le=_HIGHEST), _AS_WHOLE]
+SessionId = Annotated[
+    str,
+    StringConstraints(pattern="^[a-z0-9][a-z0-9-]{0,79}$"),
+    Field(examples=["20261115-094512-quiet-harbour"]),
+]
+MessageNumber = Annotated[
+    int,
+    Field(
+        strict=True,
+        ge=1,
+        le=_HIGHEST,
+        description="The number of a message in its session; the first is 1.",
+    ),
+    _AS_WHOLE,
+]
+IdempotencyKey = Annotated[str, StringConstraints(pattern="^[!-~]{1,200}$")]
+# No database holds control characters in a name.
+Title = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\u0000-\u001f\u007f]*$")]
+Said = Annotated[str, StringConstraints(min_length=1, pattern=r"[^\s\u0000]")]
+WireMessage = Annotated[
+    dict[str, Any],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {"role": {"type": "string"}},
+            "required": ["role"],
+            "description": "A message as OpenAI's chat completions have it.",
+        }
+    ),
+]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+
+
+# Requests
+
+
+class ListQuery(_Model):
+    """The query of `GET /sessions`."""
+
+    limit: Annotated[int, Field(strict=True, ge=1, le=500), _AS_WHOLE] = 50
+    offset: Count = 0
+    prefix: Annotated[str, StringConstraints(pattern="^[a-z0-9-]{0,80}$")] = ""
+
+
+class LogQuery(_Model):
+    """The query of `GET /sessions/{id}/messages`."""
+
+    first: MessageNumber = 1
+    limit: Annotated[int, Field(strict=True, ge=1, le=1_000), _AS_WHOLE] = 100
+
+
+class CompactionsQuery(_Model):
+    """The query of `GET /sessions/{id}/compactions`."""
+
+    limit: Annotated[int, Field(strict=True, ge=1, le=1_000), _AS_WHOLE] = 100
+
+
+class SearchParameters(_Model):
+    """The query of a search."""
+
+    text: Annotated[str, StringConstraints(min_length=1, max_length=1_000, pattern=r"^[^\u0000]*$")]
+    mode: Literal["words", "substring", "regex"] = _optional()
+    order: Literal["newest", "oldest", "relevance"] = _optional()
+    role: Literal["system", "user", "assistant", "tool"] = _optional()
+    limit: Annotated[int, Field(strict=True, ge=1, le=200), _AS_WHOLE] = _optional()
+    cursor: Count = _optional()
+
+
+class NewSession(_Model):
+    """The body of `POST /sessions`."""
+
+    title: Title = Field(default="", description="Shown in lists; empty: taken from the first message.")
+    system_prompt: Said = _optional(description="What the model is told first, for ever.")
+
+
+class TextPart(_Model):
+    """A part of a message that is text."""
+
+    type: Literal["text"]
+    text: Said
+
+
+class ImageUrl(_Model):
+    """An image, in the request itself."""
+
+    url: Annotated[
+        str, StringConstraints(pattern=r"^data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$")
+    ]
+
+
+class ImagePart(_Model):
+    """A part of a message that is an image."""
+
+    type: Literal["image_url"]
+    image_url: ImageUrl
+
+
+def _kind_of_content(value: Any) -> str:
+    return "parts" if isinstance(value, list) else "text"
+
+
+_Parts = Annotated[
+    list[Annotated[TextPart | ImagePart, Field(discriminator="type")]], Field(min_length=1, max_length=64)
+]
+
+
+class NewMessage(_Model):
+    """The body of `POST /sessions/{id}/messages`."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"content": "Which ships came in this week?"}})
+
+    content: Annotated[
+        Annotated[Said, Tag("text")] | Annotated[_Parts, Tag("parts")], Discriminator(_kind_of_content)
+    ]
+    stream: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="Server-sent events instead of one answer."
+    )
+    on_disconnect: Literal["finish", "cancel"] = Field(
+        default="finish", description="What becomes of the turn when the client goes away."
+    )
+
+
+class Focus(_Model):
+    """The body of `POST /sessions/{id}/compact`."""
+
+    focus: Annotated[Said, StringConstraints(max_length=2_000)] = _optional(
+        description="What the summary is to dwell on."
+    )
+
+
+class Fork(_Model):
+    """The body of `POST /sessions/{id}/fork`."""
+
+    at: Count = _optional(description="The last message that is shared.")
+    title: Title = _optional()
+
+
+# Responses
+
+
+class SessionResponse(_Model):
+    """A session, without what is in it."""
+
+    id: SessionId
+    title: str
+    model: str
+    engine: str
+    created: float
+    updated: float
+    messages: Count
+    tokens: Count
+    parent: str | None
+    forked_at: Count
+
+
+class SessionsResponse(_Model):
+    """Sessions, the one last written to first."""
+
+    sessions: list[SessionResponse]
+
+
+class StoredMessageResponse(_Model):
+    """A message of the log."""
+
+    number: Count = Field(validation_alias="sequence")
+    time: float
+    tokens: Count
+    handle: str
+    message: WireMessage
+
+
+class LogResponse(_Model):
+    """One page of the log."""
+
+    messages: list[StoredMessageResponse]
+    next: int | None
+    total: Count
+
+
+class ViewItemResponse(_Model):
+    """A message as the model sees it; `number` is null for a summary."""
+
+    number: Annotated[int | None, BeforeValidator(lambda number: number or None)] = Field(
+        validation_alias="sequence"
+    )
+    shortened: bool
+    summary: Annotated[bool, BeforeValidator(bool)] = Field(validation_alias="node")
+    tokens: Count
+    message: WireMessage
+
+
+class ViewResponse(_Model):
+    """What the model sees."""
+
+    messages: list[ViewItemResponse]
+    tokens: Count
+
+
+class AnswerResponse(_Model):
+    """The answer to a message. All of it is read from the log, so it is the same whenever it is asked for."""
+
+    session: SessionId
+    first: Count
+    last: Count
+    ending: Literal["answered", "interrupted"]
+    repeated: bool = Field(description="The key was known: this is the answer that was given then.")
+    text: str
+    message: WireMessage
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> "AnswerResponse":
+        """The answer of an exchange that has not failed."""
+        return cls.model_validate(
+            {
+                "session": exchange.session,
+                "first": exchange.first,
+                "last": exchange.last,
+                "ending": exchange.ending,
+                "repeated": exchange.is_repeat,
+                "text": text_of(exchange.answer),
+                "message": exchange.answer,
+            }
+        )
+
+
+class CompactionResponse(_Model):
+    """An attempt to make the view lighter, or its undoing."""
+
+    trigger: str
+    engine: str
+    outcome: Literal["compacted", "refused", "undone"]
+    reason: str
+    messages_before: Count
+    messages_after: Count
+    tokens_before: Count
+    tokens_after: Count
+    model: str
+    money: float | None
+    seconds: float
+    waited: float
+    time: float
+
+
+class CompactionsResponse(_Model):
+    """What happened to the view, the newest last."""
+
+    compactions: list[CompactionResponse]
+
+
+class PinsResponse(_Model):
+    """The messages that stay word for word."""
+
+    pins: list[MessageNumber]
+
+
+class HitResponse(_Model):
+    """A message that a search found; marks are the places in the snippet that fit."""
+
+    session: SessionId
+    number: Count = Field(validation_alias="sequence")
+    role: str
+    time: float
+    snippet: str
+    marks: list[tuple[Count, Count]]
+
+
+class HitsResponse(_Model):
+    """Hits, and where the next page begins."""
+
+    hits: list[HitResponse]
+    next: int | None
+    complete: bool
+
+
+class DeletedResponse(_Model):
+    """A session that was removed."""
+
+    id: SessionId
+    kept_for_forks: Count
+
+
+class ProblemResponse(_Model):
+    """An error (RFC 9457)."""
+
+    type: str
+    title: str
+    status: Annotated[int, Field(ge=400, le=599)]
+    detail: str
+
+
+# Server-sent events of a turn
+
+
+class AcceptedEvent(_Model):
+    """The message is stored under this number."""
+
+    session: SessionId
+    number: MessageNumber
+
+
+class TextEvent(_Model):
+    """A piece of the answer, of the model's thinking, or a notice."""
+
+    text: str
+
+
+class ToolCallEvent(_Model):
+    """A tool is called."""
+
+    id: str
+    line: str
+
+
+class ToolResultEvent(ToolCallEvent):
+    """A tool call has its result."""
+
+    seconds: float
+    is_error: bool
+
+
+EVENTS: dict[str, type[BaseModel]] = {
+    "accepted": AcceptedEvent,
+    "text": TextEvent,
+    "thinking": TextEvent,
+    "tool_call": ToolCallEvent,
+    "tool_result": ToolResultEvent,
+    "compaction": CompactionResponse,
+    "notice": TextEvent,
+    "done": AnswerResponse,
+    "error": ProblemResponse,
+}

@@ -1,0 +1,66 @@
+"""The sessions that this process has open, for all owners; what one owner can do with them is in `owned.py`.
+
+REST ───────┐                                        ┌─ archive of the owner: read, search, pin, fork
+messaging ──┼─► SessionService.for_owner ─► OwnerSessions ┤
+a test ─────┘                                        └─ open sessions ─► one turn at a time: send, compact, undo
+"""
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from plimsoll.agent import Reserve, Workers
+from plimsoll.archive import Archive, Owner
+from plimsoll.config import Settings
+from plimsoll.gateway.sessions.open_sessions import OpenSessions
+from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
+from plimsoll.gateway.sessions.running_turns import RunningTurns
+from plimsoll.gateway.sessions.session_opener import Charge, SessionOpener
+from plimsoll.gateway.settings import SessionLimits
+
+
+class SessionService:
+    """The sessions of all owners in one process. Close it before the store."""
+
+    def __init__(
+        self, archive_of: Callable[[Owner], Archive], opener: SessionOpener, limits: SessionLimits
+    ) -> None:
+        self._archive_of = archive_of
+        self._opener = opener
+        self._open_sessions = OpenSessions(opener.join, limits.waiting, limits.open)
+        self._turns = RunningTurns()
+
+    @classmethod
+    def open(
+        cls,
+        settings: Settings,
+        environ: Mapping[str, str],
+        home: Path,
+        archive_of: Callable[[Owner], Archive],
+        limits: SessionLimits,
+        reserve: Reserve | None = None,
+        workers: Workers | None = None,
+        charge: Charge | None = None,
+        demo: bool = False,
+    ) -> "SessionService":
+        """The sessions of this process; tools of the agent work in the directory in which it was started.
+
+        `reserve` makes room for a request in the limits of whoever asks; `charge` counts what summaries used.
+        With `demo` the embedded model may answer.
+        """
+        holder = f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
+        opener = SessionOpener(
+            settings, environ, home, holder, Path.cwd(), limits, reserve, workers, charge, demo
+        )
+        return cls(archive_of, opener, limits)
+
+    def for_owner(self, owner: Owner) -> OwnerSessions:
+        """Everything that this owner can do with their sessions; those of others do not exist for them."""
+        return OwnerSessions(self._archive_of(owner), self._open_sessions, self._turns)
+
+    async def close(self, patience: float = 0.0) -> None:
+        """Leave all sessions; what is being answered may go on for so many seconds and is then stopped."""
+        await self._turns.close(patience)
+        await self._open_sessions.close()
+        await self._opener.close()

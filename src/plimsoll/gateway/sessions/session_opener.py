@@ -1,0 +1,101 @@
+"""Sessions opened for this process: one client and the same tool servers for all of them.
+
+    first session ─► who answers ─► Shared ─┐
+    every session, its owner's archive ─────┴─► Opened
+
+Nobody is asked before the first session is opened: a gateway without a model of its own
+serves everything else, and whoever speaks in a session is told what is missing.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+
+from plimsoll.agent import Reserve, Workers, on_this_loop
+from plimsoll.archive import Archive, Owner, UsageRecord
+from plimsoll.assembly import (
+    OpenConversation,
+    SessionOptions,
+    SharedResources,
+    join_conversation,
+    open_shared,
+)
+from plimsoll.config import Settings
+from plimsoll.gateway.settings import SessionLimits
+from plimsoll.gateway.upstream.target import require_demo
+from plimsoll.providers import resolve
+from plimsoll.sessions import Hygiene
+
+
+def system_prompt() -> str:
+    """The prompt of a session that was begun without one."""
+    return files("plimsoll.gateway.sessions").joinpath("system_prompt.md").read_text("utf-8")
+
+
+Charge = Callable[[Owner, UsageRecord], None]
+
+
+class SessionOpener:
+    """Opens sessions. `holder` names this process and is never used twice; tools work in `place`.
+
+    `charge` counts what summaries used for the owner of their session. With `demo` the embedded model may answer.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        environ: Mapping[str, str],
+        home: Path,
+        holder: str,
+        place: Path,
+        limits: SessionLimits,
+        reserve: Reserve | None = None,
+        workers: Workers | None = None,
+        charge: Charge | None = None,
+        demo: bool = False,
+    ) -> None:
+        self._settings, self._environ, self._home = settings, environ, home
+        self._holder, self._place = holder, place
+        self._reserve, self._workers, self._charge = reserve, workers, charge
+        self._demo = demo
+        self._manners = SessionOptions(limits.patience, limits.lease, Hygiene(limits.hygiene_seconds))
+        self._shared: SharedResources | None = None
+        self._opening = asyncio.Lock()
+        self._joined = 0
+
+    async def join(self, archive: Archive, id: str) -> OpenConversation:
+        """The session of this id in its owner's archive, open; whoever asked closes it."""
+        async with self._opening:
+            if self._shared is None:
+                self._shared = await self._open()
+        self._joined += 1
+        # Each has a name of its own: two that are open for one session must never pass for one.
+        opened = await join_conversation(
+            self._shared, archive, f"{self._holder}-{self._joined}", system_prompt(), id, self._manners
+        )
+        opened.conversation.agent.connection.reserve = self._reserve
+        compactor = opened.conversation.agent.compactor
+        compactor.host.workers = self._workers
+        if self._charge is not None:
+            compactor.account.charge = on_this_loop(partial(self._charge, archive.owner))
+        return opened
+
+    async def close(self) -> None:
+        """Let go of what all sessions used."""
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            await shared.close()
+
+    async def _open(self) -> SharedResources:
+        resolution = await resolve(self._settings.model, self._environ, home=self._home)
+        require_demo(resolution.endpoint, self._home, self._demo)
+        return await open_shared(
+            self._settings,
+            self._environ,
+            self._home,
+            resolution=resolution,
+            place=self._place,
+            tools=frozenset(self._settings.gateway.sessions.tools),
+        )

@@ -1,0 +1,155 @@
+"""A turn over HTTP: as server-sent events while it happens, or as one answer at its end.
+
+    accepted ─ [ compaction ] ─ text ─ text ─ tool_call ─ tool_result ─ text ─ done
+                                                                         └─ error
+
+`accepted` says that the message is stored. What fails before that is a status; what fails
+later is the last event. A client that goes away stops the turn or leaves it to finish, as it
+said when it sent the message.
+"""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from pydantic import BaseModel
+
+from plimsoll.agent import Compacted, Event, Notice, ReasoningReceived, TextReceived, ToolCalled, ToolReturned
+from plimsoll.dialects.sse import json_event
+from plimsoll.errors import PlimsollError
+from plimsoll.gateway.asgi import Receive, Send
+from plimsoll.gateway.http import jsontext
+from plimsoll.gateway.http.body import left
+from plimsoll.gateway.http.problems import Problem, problem_of, send_problem
+from plimsoll.gateway.http.responses import EVENTS, JSON, send_whole
+from plimsoll.gateway.sessions.models import (
+    AcceptedEvent,
+    AnswerResponse,
+    CompactionResponse,
+    TextEvent,
+    ToolCallEvent,
+    ToolResultEvent,
+)
+from plimsoll.gateway.sessions.operations import Given
+from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
+from plimsoll.messages import Message
+from plimsoll.sessions import Exchange
+
+_QUIET_SECONDS = 15.0  # after which a comment shows that the connection lives
+_COMMENT = b": the turn goes on\n\n"
+_NO_STORE = (b"cache-control", b"no-store")
+_STOPPED = Problem(409, "Stopped", "The turn was stopped: the session was deleted, or the gateway ends.")
+Told = tuple[str, dict[str, Any]]
+
+
+async def take_turn(own: OwnerSessions, given: Given, key: str, receive: Receive, send: Send) -> None:
+    """Say what the request says, and answer it."""
+    told: asyncio.Queue[Told | None] = asyncio.Queue()
+
+    def emit(event: Event) -> None:
+        shown = event_of(event)
+        if shown is not None:
+            told.put_nowait((shown[0], dict(shown[1])))
+
+    def heard(number: int) -> None:
+        told.put_nowait(("accepted", dict(AcceptedEvent(session=given.id, number=number))))
+
+    message: Message = {"role": "user", "content": given.body.model_dump()["content"]}
+    turn = own.begin(given.id, message, key=key, emit=emit, heard=heard)
+    turn.add_done_callback(lambda _: told.put_nowait(None))
+    gone = asyncio.create_task(left(receive))
+    answering = asyncio.create_task(_streamed(turn, told, send) if given.body.stream else _whole(turn, send))
+    try:
+        await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not answering.done() and given.body.on_disconnect == "cancel":
+            turn.cancel()
+            await asyncio.wait({turn})
+        if answering.done():
+            answering.result()
+    finally:
+        for task in (gone, answering):
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(gone, answering, return_exceptions=True)
+
+
+def event_of(event: Event) -> tuple[str, BaseModel] | None:
+    """What happens during a turn, as the name and the data of a server-sent event; None for what is not shown."""
+    match event:
+        case TextReceived(text):
+            return "text", TextEvent(text=text)
+        case ReasoningReceived(text):
+            return "thinking", TextEvent(text=text)
+        case ToolCalled(call_id, line):
+            return "tool_call", ToolCallEvent(id=call_id, line=line)
+        case ToolReturned(call_id, line, seconds, is_error):
+            return "tool_result", ToolResultEvent(id=call_id, line=line, seconds=seconds, is_error=is_error)
+        case Compacted(compaction):
+            return "compaction", CompactionResponse.model_validate(compaction)
+        case Notice(sentence):
+            return "notice", TextEvent(text=sentence)
+        case _:  # what a request used stands in the archive
+            return None
+
+
+async def _whole(turn: "asyncio.Task[Exchange]", send: Send) -> None:
+    """The answer at the end of the turn."""
+    await asyncio.wait({turn})
+    name, data = _ending(turn)
+    if name == "done":
+        await send_whole(send, 200, [JSON, _NO_STORE], jsontext.write(data))
+    else:
+        await send_problem(send, _problem(turn))
+
+
+async def _streamed(turn: "asyncio.Task[Exchange]", told: "asyncio.Queue[Told | None]", send: Send) -> None:
+    """What happens, as it happens; the status waits for the first of it."""
+    first = await told.get()
+    if first is None and _ending(turn)[0] == "error":
+        await send_problem(send, _problem(turn))
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": [EVENTS, _NO_STORE]})
+    happened = first
+    while happened is not None:
+        await _piece(send, json_event(happened[1], happened[0]).encode())
+        happened = await _next(told, send)
+    name, data = _ending(turn)
+    await _piece(send, json_event(data, name).encode())
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _next(told: "asyncio.Queue[Told | None]", send: Send) -> Told | None:
+    while True:
+        try:
+            async with asyncio.timeout(_QUIET_SECONDS):
+                return await told.get()
+        except TimeoutError:
+            await _piece(send, _COMMENT)
+
+
+async def _piece(send: Send, piece: bytes) -> None:
+    await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+
+def _ending(turn: "asyncio.Task[Exchange]") -> Told:
+    """How a turn that has ended ended: `done` with the answer, or `error` with a problem."""
+    if not turn.cancelled() and turn.exception() is None and turn.result().ending != "failed":
+        return "done", dict(AnswerResponse.of(turn.result()))
+    return "error", _problem(turn).as_dict()
+
+
+def _problem(turn: "asyncio.Task[Exchange]") -> Problem:
+    if turn.cancelled():
+        return _STOPPED
+    error = turn.exception()
+    if isinstance(error, PlimsollError):
+        return problem_of(error)
+    if error is not None:
+        raise error
+    exchange = turn.result()
+    return Problem(
+        502,
+        "The model did not answer",
+        f"No answer came to message {exchange.first} of session {exchange.session} when it was first sent. Say it "
+        "again with another Idempotency-Key.",
+    )

@@ -1,0 +1,1 @@
+"""What an operator sees: health, metrics, log, traces. Never what was said."""

@@ -1,0 +1,74 @@
+"""What a supervisor and a balancer ask: does it live, and can it work?
+
+    /healthz   200 as long as the process answers
+    /readyz    200 where the archive answers and an upstream is known, else 503; which of the two, and no more
+    /metrics   the metrics
+
+Both are open to everybody, so they say nothing that is not for everybody, and look at most once a second.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from plimsoll.errors import PlimsollError
+from plimsoll.gateway.telemetry.metrics import Metrics
+
+LOOK_SECONDS = 2.0
+KEPT_SECONDS = 1.0
+Look = Callable[[], Awaitable[object]]
+
+
+@dataclass(slots=True)
+class Readiness:
+    """What must answer before the gateway can work. A look that raises or takes too long has failed."""
+
+    looks: dict[str, Look]
+    clock: Callable[[], float] = time.monotonic
+    _found: dict[str, str] | None = None
+    _at: float = 0.0
+
+    async def found(self) -> dict[str, str]:
+        """Each thing with `ok` or `unreachable`."""
+        if self._found is None or self.clock() - self._at >= KEPT_SECONDS:
+            told = await asyncio.gather(*map(_told, self.looks.values()))
+            self._found, self._at = dict(zip(self.looks, told, strict=True)), self.clock()
+        return self._found
+
+
+async def _told(look: Look) -> str:
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            await look()
+    except (PlimsollError, TimeoutError, OSError):
+        return "unreachable"
+    return "ok"
+
+
+def telemetry_routes(readiness: Readiness, metrics: Metrics | None) -> list[Route]:
+    """The paths for whoever runs the gateway."""
+
+    async def healthz(_request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def readyz(_request: Request) -> Response:
+        found = await readiness.found()
+        is_ready = all(word == "ok" for word in found.values())
+        return JSONResponse({"status": "ok" if is_ready else "not ready", **found}, 200 if is_ready else 503)
+
+    routes = [Route("/healthz", healthz), Route("/readyz", readyz)]
+    if metrics is not None:
+        shown = metrics
+
+        async def metrics_text(_request: Request) -> Response:
+            body = await asyncio.to_thread(shown.text)
+            return Response(body, media_type=CONTENT_TYPE_LATEST)
+
+        routes.append(Route("/metrics", metrics_text))
+    return routes

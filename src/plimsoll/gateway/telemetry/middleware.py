@@ -1,0 +1,137 @@
+"""Around every request: its facts begin here, and end in metrics, a line of the log and a trace.
+
+    TelemetryMiddleware ─► Authentication ─► paths        the outermost, so that refused requests are counted too
+
+It adds some microseconds and one header, `x-plimsoll-request`, by which a line of the log is found again.
+"""
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import MutableMapping
+from itertools import count
+from typing import Any
+
+from plimsoll.gateway.asgi import App, ClientLeft, Receive, Scope, Send
+from plimsoll.gateway.telemetry.dispatcher import TelemetryDispatcher
+from plimsoll.gateway.telemetry.request_facts import CURRENT, RequestFacts
+
+REQUEST_HEADER = b"x-plimsoll-request"
+MOST_SAID = 65_536  # bytes of a request and of a reply that the log has, where it has them at all
+
+
+class _UnsentPiece:
+    """The piece of an answer that a client has not taken yet, and the task that waits for it."""
+
+    __slots__ = ("facts", "is_late", "is_waiting", "since", "task")
+
+    def __init__(self, facts: RequestFacts) -> None:
+        self.facts, self.since, self.is_late, self.is_waiting = facts, 0.0, False, False
+        self.task: asyncio.Task[Any] | None = None
+
+
+class TelemetryMiddleware:
+    """ASGI middleware. `send_seconds` is how long a client may leave a piece of its answer lying."""
+
+    def __init__(self, app: App, dispatcher: TelemetryDispatcher, send_seconds: float) -> None:
+        self._app, self._dispatcher, self._send_seconds = app, dispatcher, send_seconds
+        self._prefix = f"{os.getpid():x}-{secrets.token_hex(3)}-"
+        self._numbers = count(1)
+        self._pieces: set[_UnsentPiece] = set()
+        self._look: asyncio.TimerHandle | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        facts = RequestFacts(
+            id=f"{self._prefix}{next(self._numbers):x}",
+            method=scope["method"],
+            path=scope["path"],
+            began=time.time(),
+            start=time.perf_counter(),
+            listener=self._dispatcher,
+        )
+        if self._dispatcher.has_contents:
+            facts.said = (bytearray(), bytearray())
+            receive = _overheard(receive, facts.said[0])
+        if self._dispatcher.has_traces:
+            facts.traceparent = dict(scope["headers"]).get(b"traceparent", b"").decode("latin-1")
+        token = CURRENT.set(facts)
+        self._dispatcher.begun()
+        piece = _UnsentPiece(facts)
+        self._pieces.add(piece)
+        if self._look is None:
+            self._look_later()
+        try:
+            await self._app(scope, receive, _sending(send, piece))
+        except BaseException as error:
+            facts.error = type(error).__name__
+            raise
+        finally:
+            CURRENT.reset(token)
+            self._pieces.discard(piece)
+            self._dispatcher.ended(facts, scope, time.perf_counter())
+
+    def _look_later(self) -> None:
+        """One timer for all requests: a timer for each piece would cost more than sending it."""
+        self._look = asyncio.get_running_loop().call_later(self._send_seconds / 4, self._cut_off)
+
+    def _cut_off(self) -> None:
+        self._look = None
+        late = time.perf_counter() - self._send_seconds
+        for piece in self._pieces:
+            if piece.task is not None and piece.is_waiting and piece.since < late:
+                piece.is_late = True
+                piece.task.cancel()
+        if self._pieces:
+            self._look_later()
+
+
+def _sending(send: Send, piece: _UnsentPiece) -> Send:
+    facts = piece.facts
+
+    async def sending(message: MutableMapping[str, Any]) -> None:
+        now = time.perf_counter()
+        if message["type"] == "http.response.start":
+            facts.status = message["status"]
+            named = (REQUEST_HEADER, facts.id.encode())
+            message = {**message, "headers": [*message.get("headers", ()), named]}
+        else:
+            body = message.get("body", b"")
+            if facts.first_byte is None and body:
+                facts.first_byte = now
+            facts.sent_bytes += len(body)
+            if facts.said is not None:
+                _keep(facts.said[1], body)
+        if piece.task is None:
+            piece.task = asyncio.current_task()  # an answer is sent by one task, piece by piece
+        piece.since, piece.is_waiting = now, True
+        try:
+            await send(message)
+        except asyncio.CancelledError:
+            if not piece.is_late or piece.task is None:
+                raise
+            piece.task.uncancel()
+            facts.error = "ClientStalled"
+            raise ClientLeft from None
+        finally:
+            piece.is_waiting = False
+
+    return sending
+
+
+def _overheard(receive: Receive, said: bytearray) -> Receive:
+    async def receiving() -> MutableMapping[str, Any]:
+        message = await receive()
+        _keep(said, message.get("body", b""))
+        return message
+
+    return receiving
+
+
+def _keep(said: bytearray, piece: bytes) -> None:
+    room = MOST_SAID - len(said)
+    if room > 0:
+        said += piece[:room]

@@ -1,0 +1,192 @@
+"""The log: a line for each request and for whatever the gateway has to say, on standard error.
+
+    {"time":"2026-03-01T10:00:00.123Z","level":"info","event":"request","id":"…","path":"/v1/messages","status":200,…}
+
+What was said stands in no line, nor does a query string, unless `gateway.log_contents` asks for it; what looks like a
+secret does not stand there even then. Lines are written by a thread of their own, so a full pipe holds up nobody.
+"""
+
+import json
+import logging
+import queue
+import re
+import sys
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from logging.handlers import QueueHandler, QueueListener
+from typing import Any, TextIO
+
+from plimsoll.archive import CompactionEvent
+from plimsoll.config.gateway import LogForm
+from plimsoll.gateway.http import jsontext
+from plimsoll.gateway.telemetry.request_facts import RequestFacts
+from plimsoll.secrets import redact
+
+REQUESTS = "plimsoll.gateway.requests"
+_NAMES = ("plimsoll", "uvicorn")
+_WORD = re.compile(r"[!#-<>-~]+")  # printable ASCII without blanks, quotes and equals signs
+# Controls, line and paragraph separators, marks that turn the direction of writing, half surrogate pairs.
+_UNPRINTABLE = re.compile(
+    "[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ud800-\\udfff\\ufeff]"
+)
+_MOST_WAITING = 10_000  # lines; more are dropped and not waited for
+
+
+class RequestLog:
+    """Tells of each request."""
+
+    def __init__(self) -> None:
+        self._log = logging.getLogger(REQUESTS)
+
+    def ended(self, facts: RequestFacts, path: str, now: float) -> None:
+        """One line."""
+        if self._log.isEnabledFor(logging.INFO):
+            # Made by hand: where in the code a line comes from would be looked for each time, and is always here.
+            record = logging.LogRecord(REQUESTS, logging.INFO, __file__, 0, "request", None, None)
+            record.told = log_fields(facts, now)
+            self._log.handle(record)
+
+
+def log_fields(facts: RequestFacts, now: float) -> dict[str, Any]:
+    """What a line says of a request; what is not known is left out."""
+    told: dict[str, Any] = {
+        "event": "request",
+        "id": facts.id,
+        "method": facts.method,
+        "path": facts.path,
+        "status": facts.status or None,
+        "seconds": round(now - facts.start, 6),
+        "first_byte_seconds": None if facts.first_byte is None else round(facts.first_byte - facts.start, 6),
+        "gateway_seconds": None if facts.sent is None else round(facts.sent - facts.start, 6),
+        "bytes": facts.sent_bytes,
+        "caller": facts.caller.name or None,
+        "key": facts.caller.owner,
+    }
+    told |= {name: getattr(facts, name) or None for name in ("provider", "model", "refusal", "error")}
+    if facts.usage:
+        names = ("input", "cache_read", "cache_write", "output")
+        told |= dict(zip(names, facts.tokens, strict=True)) | {"usd": facts.money}
+    told["compactions"] = [_compaction_of(one) for one in facts.compactions] or None
+    if facts.said is not None:
+        asked, answered = (redact(bytes(one).decode("utf-8", "replace")) for one in facts.said)
+        told |= {"request": asked, "reply": answered}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _compaction_of(event: CompactionEvent) -> dict[str, Any]:
+    return {
+        "trigger": event.trigger,
+        "outcome": event.outcome,
+        "before": event.tokens_before,
+        "after": event.tokens_after,
+    }
+
+
+class JsonLines(logging.Formatter):
+    """A record as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told: dict[str, Any] = {"time": _moment(record.created), "level": record.levelname.lower()}
+        facts = getattr(record, "told", None)
+        if isinstance(facts, Mapping):
+            told |= facts
+        else:
+            told |= {"event": "message", "from": record.name, "message": record.getMessage()}
+            if record.exc_info:
+                told["traceback"] = self.formatException(record.exc_info)
+        return _escaped(jsontext.write(told).decode())
+
+
+class Sentences(logging.Formatter):
+    """A record as one line for people.
+
+    Paths, models and names come from clients. No character of theirs starts a line, moves the cursor of a terminal or
+    looks like another field: values with a blank, a quote or an equals sign are quoted. The lines of a traceback are
+    indented, so that none of them looks like a record.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts = getattr(record, "told", None)
+        if not isinstance(facts, Mapping):
+            said = f"{_moment(record.created)} {record.levelname.lower()} {_escaped(record.getMessage())}"
+            if not record.exc_info:
+                return said
+            traceback = self.formatException(record.exc_info).split("\n")
+            return "\n".join([said, *(f"    {_escaped(line)}" for line in traceback)])
+        asked = f"{_value(facts['method'])} {_value(facts['path'])}"
+        head = f"{asked} {facts.get('status', '-')} {facts['seconds']:.3f} s"
+        skipped = ("event", "method", "path", "status", "seconds", "compactions")
+        rest = " ".join(f"{name}={_value(value)}" for name, value in facts.items() if name not in skipped)
+        return f"{_moment(record.created)} {head} {rest}"
+
+
+def _value(value: object) -> str:
+    """A value of a sentence."""
+    text = str(value)
+    return text if _WORD.fullmatch(text) else _escaped(json.dumps(text, ensure_ascii=False))
+
+
+def _escaped(text: str) -> str:
+    """The text without anything that ends a line or that a terminal acts on."""
+    return text if text.isprintable() else _UNPRINTABLE.sub(_escape, text)
+
+
+def _escape(found: "re.Match[str]") -> str:
+    code = ord(found[0])
+    # In JSON only this form is an escape; a character beyond it is written as two.
+    pair = found[0].encode("utf-16-be", "surrogatepass")
+    return f"\\u{code:04x}" if code < 0x10000 else "".join(f"\\u{pair[i : i + 2].hex()}" for i in (0, 2))
+
+
+class _Dropping(QueueHandler):
+    """Hands records on as they are; drops them where the other side does not keep up."""
+
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        return record
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        try:
+            self.queue.put_nowait(record)
+        except queue.Full:
+            return
+
+
+class Log:
+    """The thread that writes. What is said after it was stopped is written at once."""
+
+    def __init__(self, lines: "queue.Queue[logging.LogRecord]", writer: logging.Handler) -> None:
+        self._writer, self._listener, self._is_open = writer, QueueListener(lines, writer), True
+        self._listener.start()
+
+    def stop(self) -> None:
+        """Write what is left."""
+        if self._is_open:
+            self._is_open = False
+            self._listener.stop()
+            for name in _NAMES:
+                logging.getLogger(name).handlers = [self._writer]
+
+
+def start_log(form: LogForm, stream: TextIO | None = None) -> Log:
+    """Send what this process has to say to standard error; stop it at the end."""
+    lines: queue.Queue[logging.LogRecord] = queue.Queue(_MOST_WAITING)
+    writer = logging.StreamHandler(stream or sys.stderr)
+    writer.setFormatter(Sentences() if form == "text" else JsonLines())
+    for name in _NAMES:
+        logger = logging.getLogger(name)
+        logger.handlers = [_Dropping(lines)]
+        logger.propagate = False
+        logger.setLevel(logging.WARNING)
+    # Where requests are not told, warnings still are.
+    logging.getLogger(REQUESTS).setLevel(logging.WARNING if form == "off" else logging.INFO)
+    return Log(lines, writer)
+
+
+def _moment(seconds: float) -> str:
+    return f"{_second(int(seconds))}.{int(seconds % 1 * 1000):03d}Z"
+
+
+@lru_cache(maxsize=4)
+def _second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))

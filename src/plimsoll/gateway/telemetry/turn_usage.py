@@ -1,0 +1,20 @@
+"""A turn of the agent, noted while it happens: what it used counts for whoever asked.
+
+sessions ── recording_usage(emit) ──► agent ── UsageReported · Compacted ──► the facts of the request, then `emit`
+"""
+
+from plimsoll.agent import Compacted, Emit, Event, UsageReported
+from plimsoll.gateway.telemetry.request_facts import note_compaction, note_usage
+
+
+def recording_usage(emit: Emit) -> Emit:
+    """`emit`, which also records usage and compactions for the request."""
+
+    def noted(event: Event) -> None:
+        if isinstance(event, UsageReported):
+            note_usage(event.record)
+        elif isinstance(event, Compacted):
+            note_compaction(event.event, event.spent)
+        emit(event)
+
+    return noted

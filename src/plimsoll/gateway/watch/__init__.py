@@ -1,1 +1,0 @@
-"""What an operator sees: health, figures, lines, traces. Never what was said."""
