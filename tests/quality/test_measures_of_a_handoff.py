@@ -67,7 +67,7 @@ def test_a_chat_fact_is_the_sentence_nearest_to_it_and_needs_its_speaker() -> No
     messages = [
         {"role": "user", "content": "Hello. Last Sunday I baked two loaves of rye bread for my sister."}
     ]
-    (fact,) = chat_facts(messages, [{"at": 0, "n": 1, "preference": "Likes baking bread", "who": "self"}])
+    (fact,) = chat_facts(messages, [{"at": 0, "n": 1, "preference": "Likes rye bread", "who": "self"}])
     assert fact.sentence == "Last Sunday I baked two loaves of rye bread for my sister."
     named = spoken_lines([], "- The user: last Sunday I baked two loaves of rye bread for my sister")
     assert carried(fact, [content_words(line) for line in named])

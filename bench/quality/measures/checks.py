@@ -1,8 +1,8 @@
 """Are failures that were fixed before the cut gone, and those that were not still shown?
 
 Labelled by hand: the result that failed and, where the check passed again, the result that passed. A failure is shown
-where a line under Blocked cites its result, or names the command that failed and no open failure of that cut has the
-same command.
+where a line under Blocked cites its result. An open one counts as shown where a line names its command or an error of
+it, or where the result itself stays.
 """
 
 from dataclasses import dataclass
@@ -54,27 +54,18 @@ def judge(item: Labelled) -> Judged:
     commands = {
         answer.result_at: next(iter(values_of(decoded(answer.call))), "") for answer in answers(history)
     }
-    blocked = done.lines("Blocked")
     cited = {number for _, found in done.sources("Blocked") for number in found}
     anywhere = [
-        *blocked,
+        *done.lines("Blocked"),
         *done.lines("In Progress"),
         *done.lines("Critical Context"),
         *done.lines("Next Steps"),
     ]
-    still_open = {commands.get(one["failed"], "") for one in row["open"]}
     # What stands word for word in a message that stays need not be said again.
     stays = {text_of(message) for message in done.result if message.get("role") == "tool"}
     return Judged(
         f"{row['conversation']}@{row['cut']}",
-        tuple(
-            (
-                f"{one['check']} ({one['failed']})",
-                one["failed"] in cited or _names(blocked, commands.get(one["failed"], "")),
-            )
-            for one in row["fixed"]
-            if commands.get(one["failed"], "") not in still_open
-        ),
+        tuple((f"{one['check']} ({one['failed']})", one["failed"] in cited) for one in row["fixed"]),
         tuple(
             (
                 f"{one['check']} ({one['failed']})",

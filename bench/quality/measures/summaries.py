@@ -16,6 +16,7 @@ from plimsoll.quality.texts import tokens
 
 WINDOW = 64_000
 BEYOND = 11_000  # tokens beside the fixed part
+_NEAR = 0.96  # share of them that has to be used
 Message = dict[str, Any]
 
 
@@ -52,14 +53,16 @@ def written(
     """The compaction of a history to at most so many tokens beside its fixed part."""
     messages = list(history)
     aimed = beyond
-    found = _once(messages, aimed, summarizer)
+    best = found = _once(messages, aimed, summarizer)
     for _ in range(3):
-        if found.beyond <= beyond:
+        if _NEAR * beyond <= found.beyond <= beyond:
             break
         # The engine estimates tokens in its own way; the measure counts characters.
-        aimed = max(2_000, int(aimed * beyond / found.beyond * 0.98))
+        aimed = max(2_000, int(aimed * beyond * (1 + _NEAR) / 2 / max(1, found.beyond)))
         found = _once(messages, aimed, summarizer)
-    return found
+        if found.beyond <= beyond and (best.beyond > beyond or found.beyond > best.beyond):
+            best = found
+    return found if _NEAR * beyond <= found.beyond <= beyond else best
 
 
 def _once(messages: list[Message], beyond: int, summarizer: Summarizer | None) -> Written:

@@ -3,8 +3,8 @@
     kind        where it is found                                             it is kept where the context has
     edited      path argument of a call whose tool edits or writes            the last two parts of the path
     read        path or address argument of a call whose tool reads           the same
-    command     `command` argument; not one that only looks and went well     its first 40 characters, and behind them
-                                                                              that it failed, if it did
+    command     `command` argument; not one that only looks and went well;    its first 40 characters, and behind them
+                of several runs of one check only the newest                  that it failed, if it did
     test        the newest command that runs tests                            the same
     error       the first line of a failed result that speaks of an error     the sentence
     id          tickets, commits, codes in what people and the agent wrote    the id
@@ -50,6 +50,12 @@ _LOOKS = re.compile(
     r"(?:ls|cat|head|tail|less|grep|rg|find|fd|tree|wc|pwd|which|echo|sed -n|stat|file|env|ps|du|df|date|sleep|git"
     r" (?:status|log|diff|show|branch|blame|rev-parse|remote|ls-files|fetch))(?:\s|$)"
 )
+_LOOKS_ELSEWHERE = re.compile(
+    r"gh (?:pr|run|issue|release|repo) (?:view|list|diff|checks|status|watch)\b"
+    r"|\S+(?: \S+)? (?:--?version|version|--help)\b"
+)
+_CHECKS = re.compile(r"\b(?:tests?|lint|clippy|vet|typecheck|check-types|fmt|build|compile|check)\b")
+_SHELL_SIGNS = re.compile(r"[|;&>]|\d>")
 _TESTS = re.compile(
     r"\b(?:pytest|unittest|tox|jest|vitest|rspec|phpunit|ctest|(?:go|cargo|npm|yarn|pnpm|bun|make|mvn|gradle)"
     r"(?: run)? test|mise run test)\b"
@@ -64,7 +70,7 @@ _NUMBER = re.compile(
 )
 _CONSTRAINT = re.compile(
     r"\b(?:must|never|always|only|avoid|don'?t|do not|should(?: not|n'?t)?|make sure|prefer|no longer|without"
-    r"|at most|at least|not allowed|need to keep)\b",
+    r"|no more than|at least|not allowed|need to keep)\b",
     re.IGNORECASE,
 )
 _DECISION = re.compile(
@@ -101,9 +107,17 @@ def stated_facts(history: Sequence[Message]) -> list[Stated]:
     found: dict[tuple[str, str], Stated] = {}
     for place, fact in _all(history):
         at = ends[place] / whole
-        found.pop((fact.kind, fact.text), None)
-        found[fact.kind, fact.text] = Stated(fact.kind, fact.text, at, fact.has_failed, fact.size)
+        key = fact.kind, _check_of(fact.text) if fact.kind == "command" else fact.text
+        found.pop(key, None)
+        found[key] = Stated(fact.kind, fact.text, at, fact.has_failed, fact.size)
     return list(found.values())
+
+
+def _check_of(command: str) -> str:
+    """What a test, build or lint run checks: of several runs only the newest says how things are."""
+    if not _CHECKS.search(command):
+        return command
+    return _SHELL_SIGNS.split(command, maxsplit=1)[0].strip()
 
 
 def _ends(history: Sequence[Message]) -> Iterator[int]:
@@ -164,7 +178,7 @@ def _done(tool: str, arguments: Any, result: str) -> Iterator[Stated]:
     command, path = _command(arguments), _path(arguments)
     if command:
         short = _without_moves(_collapsed(command))
-        if failed or not _LOOKS.match(short):
+        if failed or not (_LOOKS.match(short) or _LOOKS_ELSEWHERE.match(short)):
             yield Stated("command", short[:HEAD], 0, failed, len(command))
     elif path and _EDITS.search(tool):
         yield Stated("edited", path, 0)
