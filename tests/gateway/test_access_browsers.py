@@ -70,5 +70,5 @@ async def opened(key_policy: KeyPolicy, path: Path) -> None:
 
 
 def test_every_page_at_once_needs_keys(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="lets every page use the gateway"):
+    with pytest.raises(UserError, match="allows every page"):
         asyncio.run(opened(KeyPolicy("127.0.0.1", "auto", ["*"]), tmp_path))

@@ -34,7 +34,7 @@ def test_one_request_too_many_in_a_minute_is_told_when_to_come_back(tmp_path: Pa
     assert 3 <= [one.status_code for one in answers].count(200) <= 6  # a minute may end meanwhile
     assert refused.status_code == 429
     assert 1 <= int(refused.headers["retry-after"]) <= 60
-    assert "may make 3 requests a minute" in error_of(refused)["message"]
+    assert "may send 3 requests per minute" in error_of(refused)["message"]
     assert error_of(refused)["type"] == "rate_limit_error"
     if dialect == "openai":
         assert error_of(refused)["code"] == "rate_limit_exceeded"
@@ -153,7 +153,7 @@ def test_a_store_that_does_not_answer_for_a_moment_locks_nobody_out(tmp_path: Pa
         for now[0] in (5.0, 10.0, 59.0):
             assert await key_cache.find(text) is not None
         now[0] = 61.0
-        with pytest.raises(KeysUnknown, match="cannot tell who may use it"):
+        with pytest.raises(KeysUnknown, match="cannot check keys"):
             await key_cache.find(text)
         await archive.close()
 

@@ -119,7 +119,7 @@ def test_a_room_is_one_conversation_from_the_invitation_on(
             said = waited(lambda: (all := ada.heard(room, plimsoll)) and len(all) == 5 and all)
     assert said[:2] == ["You said: Which ships came in?", "You said: And which left?"]
     assert said[2] == "I can only read text, not this (image)."
-    assert said[3].startswith("This room is encrypted")
+    assert said[3].startswith("I cannot read encrypted rooms")
     assert "requests: 2" in said[4]
     (log,) = logs(tmp_path)
     assert said_by_people(log) == ["Which ships came in?", "And which left?"]

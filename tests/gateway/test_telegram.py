@@ -186,14 +186,14 @@ def test_commands_begin_anew_and_tell_what_was_used(telegram: TelegramServer, tm
             waited(lambda: len(telegram.said) > before)
             return telegram.said[-1]
 
-        assert asked("/new") == "Nothing has been said here yet."
+        assert asked("/new") == "There are no messages here yet."
         assert asked("hello") == "You said: hello"
         usage = asked("/usage")
         assert "requests: 1" in usage
         assert "the model sees: 3 of 3 messages" in usage
         assert asked("/compress the ships").startswith("Nothing was changed: ")
         assert asked("/undo").endswith("has no compaction that could be undone.")
-        assert asked("!new").startswith("A new conversation begins. The one before is kept as 20")
+        assert asked("!new").startswith("Started a new conversation. The previous one is kept as 20")
         assert asked("hello again") == "You said: hello again"
         assert asked("/tmp is full") == "You said: /tmp is full"
         assert asked("/frobnicate").startswith("There is no /frobnicate here.")
@@ -257,7 +257,7 @@ def test_the_token_is_in_no_log_and_in_no_error(
             waited(lambda: telegram.said)
         sections = settings_of(server, gateway=section(telegram, ["41"]))
         with RunningGateway(checked(sections), tmp_path / "other", environ=wrong):
-            waited(lambda: "Telegram does not know the bot" in caplog.text)
+            waited(lambda: "Telegram rejected the token" in caplog.text)
     assert "getUpdates" in caplog.text
     assert TOKEN not in caplog.text
     assert "another-token" not in caplog.text

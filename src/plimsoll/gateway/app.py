@@ -321,8 +321,8 @@ async def _refused(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     dialect = dialect_of(request.url.path, request.headers.raw)
     told = {
-        404: f"There is nothing at {request.url.path}.",
-        405: f"{request.url.path} does not take {request.method}.",
+        404: f"There is no endpoint at {request.url.path}.",
+        405: f"{request.url.path} does not support {request.method}.",
     }
     detail = told.get(status, str(error))
     body = jsontext.write(dialect.error_body(status, detail))
@@ -331,7 +331,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _broke(request: Request, _error: Exception) -> Response:
     dialect = dialect_of(request.url.path, request.headers.raw)
-    detail = "The gateway failed on this request; its log says why."
+    detail = "The gateway failed on this request; its log has the details."
     body = jsontext.write(dialect.error_body(500, detail))
     return refused(request.url.path, 500, detail) or Response(body, 500, media_type="application/json")
 

@@ -37,7 +37,7 @@ _ASKED = (
     "This gateway needs a key of its own: send `Authorization: Bearer plim-…` or `x-api-key: plim-…`. Whoever runs "
     "it makes one with `plimsoll gateway keys add NAME`."
 )
-_WRONG = "The key is not known to this gateway, or was revoked. `plimsoll gateway keys list` shows those that hold."
+_WRONG = "This key is unknown or revoked. `plimsoll gateway keys list` shows the valid keys."
 _BEARER: tuple[Header, ...] = ((b"www-authenticate", b"Bearer"),)
 _SOON: tuple[Header, ...] = ((b"retry-after", b"2"),)
 _TITLES = {401: "No key", 403: "Not from here", 429: "Too much", 503: "Not now"}
@@ -104,9 +104,7 @@ class Authentication:
             code, headers = refusal_of(error)
             raise _Refusal(429, error.limit, str(error), code, headers) from None
         except PlimsollError as error:
-            told = (
-                "The gateway cannot tell who may use it: its archive does not answer. Try again in a moment."
-            )
+            told = "The gateway cannot check keys: its archive does not answer. Try again in a moment."
             raise _Refusal(503, "archive", told, headers=_SOON) from error
         return Caller(key.id, key.name)
 
@@ -134,7 +132,9 @@ class Authentication:
         """Without keys, refuse names that a page's owner may have pointed at this machine (DNS rebinding)."""
         for host in _values(scope, b"host"):
             if host and not self._is_own(host):
-                told = f"Without keys the gateway does not answer as {host[:200]!r}. Set gateway.keys to required."
+                told = (
+                    f"Without keys, the gateway does not serve {host[:200]!r}. Set gateway.keys to required."
+                )
                 raise _Refusal(403, "host", told)
 
     def _is_own(self, host: str) -> bool:

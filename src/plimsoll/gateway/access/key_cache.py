@@ -101,7 +101,7 @@ class KeyCache:
             seconds = await self._wait_for_request(key.id, most)
             if seconds:
                 many = counted(most, "request")
-                told = f"The key {key.name!r} may make {many} a minute. Try again in {seconds} s."
+                told = f"The key {key.name!r} may send {many} per minute. Try again in {seconds} s."
                 raise UsageLimitReached(told, "requests", seconds)
         self.usage.spent(key.id, KeyUsage(requests=1))
 
@@ -117,9 +117,9 @@ class KeyCache:
             except PlimsollError as error:
                 if now - self._read > GRACE_SECONDS:
                     raise KeysUnknown(
-                        "The gateway cannot tell who may use it: its archive does not answer. Try again later."
+                        "The gateway cannot check keys: its archive does not answer. Try again later."
                     ) from error
-                log.warning("the keys were not read again: %s", error)
+                log.warning("the keys could not be reloaded: %s", error)
                 return
             self._keys = {key.id: key for key in book.keys if key.revoked is None}
             self.usage.read(book.now, book.today)

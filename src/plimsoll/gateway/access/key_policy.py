@@ -18,7 +18,7 @@ from plimsoll.errors import UserError
 from plimsoll.gateway.access.key_cache import KeyCache
 from plimsoll.gateway.access.usage_limits import WAIT_SECONDS
 
-_ADD = "`plimsoll gateway keys add NAME` makes one"
+_ADD = "Create one with `plimsoll gateway keys add NAME`"
 
 
 class KeyPolicy:
@@ -38,7 +38,7 @@ class KeyPolicy:
         self.is_keyed = needs_keys(self._host, self._rule, key_cache.has_keys)
         if "*" in self._origins and not self.is_keyed:
             raise UserError(
-                "gateway.allowed_origins lets every page use the gateway, which then must ask for keys. Set "
+                "gateway.allowed_origins allows every page, so the gateway must require keys. Set "
                 "gateway.keys to required, or name the pages."
             )
         self.key_cache = key_cache
@@ -64,7 +64,7 @@ def needs_keys(host: str, rule: KeyRule, has_keys: bool) -> bool:
     if not is_loopback(host):
         if rule == "off":
             raise UserError(
-                f"The gateway would be open to everybody who reaches {host}: gateway.keys is off. Set it to auto, "
+                f"Anyone who can reach {host} could use the gateway: gateway.keys is off. Set it to auto, "
                 "or listen on 127.0.0.1."
             )
         if not has_keys:
@@ -74,7 +74,7 @@ def needs_keys(host: str, rule: KeyRule, has_keys: bool) -> bool:
             )
         return True
     if rule == "required" and not has_keys:
-        raise UserError(f"gateway.keys is required, and there is no key. {_ADD}.")
+        raise UserError(f"gateway.keys is required, but there is no key. {_ADD}.")
     return rule == "required" or (rule == "auto" and has_keys)
 
 

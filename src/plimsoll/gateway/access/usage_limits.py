@@ -232,7 +232,7 @@ class UsageAccounts:
                     _not_written(account)
                 if not isinstance(error, PlimsollError):
                     raise
-                log.warning("the usage of keys is not stored yet: %s", error)
+                log.warning("the usage of keys could not be stored yet: %s", error)
                 return False
             for account in some.values():
                 account.today, account.writing = account.today.plus(account.writing), NOTHING
@@ -288,7 +288,7 @@ def _used_up(key: AccessKey, used: KeyUsage, seconds: int, limit: str) -> UsageL
             f"The key {key.name!r} may spend {key.limits.money_per_day or 0:,.2f} USD a day and has spent "
             f"{used.money:,.2f}."
         )
-    return UsageLimitReached(f"{told} The next day begins in {_duration(seconds)} (UTC).", limit, seconds)
+    return UsageLimitReached(f"{told} The next day starts in {_duration(seconds)} (UTC).", limit, seconds)
 
 
 def _busy(key: AccessKey, used: KeyUsage) -> UsageLimitReached:

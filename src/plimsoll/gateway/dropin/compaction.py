@@ -165,7 +165,7 @@ class ConversationCompactor:
         try:
             await self._store.summarised(conversation)
         except PlimsollError as error:
-            log.warning("what a summary used was not stored: %s", error)
+            log.warning("the usage of a summary was not stored: %s", error)
 
     def _set_terms(self, compactor: Compactor, facts: ModelFacts) -> None:
         """Prices for `policy: cost`. Another model's cache does not have the conversation."""

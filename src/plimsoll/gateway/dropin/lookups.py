@@ -55,7 +55,7 @@ class Models:
         if target.dialect is dialect:
             await send_whole(send, answer.status, returned_headers(answer.headers), body)
         elif answer.status >= 300:
-            told = f"The upstream answered {answer.status} when it was asked for its models."
+            told = f"The upstream answered {answer.status} to the request for its models."
             await send_error(send, dialect, answer.status, told)
         else:
             await send_whole(send, 200, [JSON], jsontext.write(_listed(dialect, _parsed(body), bool(name))))

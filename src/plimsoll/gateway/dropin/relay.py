@@ -160,7 +160,7 @@ async def _translated_stream(
             await pass_on(decoder.feed_whole(jsontext.read(await answer.whole(most))))
         failure: Failure | None = decoder.failure
         if failure is None and not decoder.complete:
-            raise BrokenReply("The upstream's reply was cut off before its end.", status=502)
+            raise BrokenReply("The upstream's reply was cut off.", status=502)
         meter.is_final = meter.reported is not None and failure is None
         ended = [] if failure else encoder.finish()
         last = b"".join(event.encode() for event in ended) + closing_comment(out, meter.reported)

@@ -277,9 +277,9 @@ class RequestHandler:
                 await self._store.used(out.conversation, record)
             except Conflict as error:
                 # Another process has the next request already; what is missing is stored with it.
-                log.debug("a request was noted by another process: %s", error)
+                log.debug("another process recorded a request: %s", error)
             except PlimsollError as error:
-                log.warning("a request was not noted in the archive: %s", error)
+                log.warning("a request was not recorded in the archive: %s", error)
 
     def _run_beside(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

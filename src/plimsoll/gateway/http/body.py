@@ -44,7 +44,7 @@ async def read_body(receive: Receive, length: bytes | None, limits: Limits) -> b
                 if not message.get("more_body"):
                     return await _joined(pieces, size)
     except TimeoutError:
-        told = f"The request was not whole within {limits.body_seconds:g} s."
+        told = f"The request was incomplete after {limits.body_seconds:g} s."
         raise Refused(408, "timeout_error", told) from None
 
 

@@ -36,15 +36,15 @@ _RETRY_SECONDS = b"2"
 # The first that fits; what is no mistake of the client comes before what is one.
 _KINDS: tuple[tuple[type[PlimsollError], int, str], ...] = (
     (UnknownSession, 404, "Unknown session"),
-    (QueueFull, 429, "Too many messages wait"),
+    (QueueFull, 429, "Too many waiting messages"),
     (ProviderTimeout, 504, "The model did not answer in time"),
     (ProviderError, 502, "The model did not answer"),
     (ArchiveError, 503, "The archive does not answer"),
     (MissingKey, 503, "No model"),
     (UnknownModel, 503, "No model"),
     (LocalModelError, 503, "No model"),
-    (SettingError, 503, "The gateway is not set up for this"),
-    (Conflict, 409, "Somebody else was there first"),
+    (SettingError, 503, "The gateway is not configured for this"),
+    (Conflict, 409, "Conflict with another process"),
     (UserError, 422, "Cannot be done"),
 )
 _TITLES = {
@@ -88,7 +88,7 @@ def problem_of(error: PlimsollError | Refused) -> Problem:
             if error.public != str(error):
                 log.warning("%s", error)
             return Problem(status, title, error.public, again)
-    return Problem(500, "The gateway failed", "The gateway failed on this request; its log says why.")
+    return Problem(500, "The gateway failed", "The gateway failed on this request; its log has the details.")
 
 
 async def send_problem(send: Send, told: Problem) -> None:

@@ -18,7 +18,7 @@ from plimsoll.gateway.sessions import OwnerSessions
 
 _WRITTEN = re.compile(r"[/!](?P<name>[a-z]+)(?:@\w+)?(?:\s+(?P<argument>.*))?", re.DOTALL | re.I)
 _log = logging.getLogger(__name__)
-NOTHING_YET = "Nothing has been said here yet."
+NOTHING_YET = "There are no messages here yet."
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ async def new(context: CommandContext, _argument: str) -> str:
     with suppress(PlimsollError):
         await context.own.end(context.session)
     await context.begin()
-    return f"A new conversation begins. The one before is kept as {context.session}."
+    return f"Started a new conversation. The previous one is kept as {context.session}."
 
 
 async def compress(context: CommandContext, argument: str) -> str:
@@ -124,7 +124,7 @@ def compaction_line(event: CompactionEvent) -> str:
         return f"Nothing was changed: {event.reason}"
     return (
         f"Compacted: {event.messages_before:,} → {event.messages_after:,} messages, "
-        f"{event.tokens_before:,} → {event.tokens_after:,} tokens. /undo takes it back."
+        f"{event.tokens_before:,} → {event.tokens_after:,} tokens. /undo restores it."
     )
 
 
@@ -133,10 +133,10 @@ def _listed() -> str:
 
 
 _COMMANDS = (
-    ChatCommand("/new", "begin a new conversation; the old one is kept", new),
+    ChatCommand("/new", "start a new conversation; the old one is kept", new),
     ChatCommand("/compress [FOCUS]", "compact the conversation now", compress),
-    ChatCommand("/undo", "take the last compaction back", undo),
-    ChatCommand("/usage", "tokens, cache and money so far", usage),
+    ChatCommand("/undo", "undo the last compaction", undo),
+    ChatCommand("/usage", "show tokens, cache use and cost", usage),
     ChatCommand("/help", "this list", show_help),
 )
 ALL = {command.usage.split()[0].removeprefix("/"): command for command in _COMMANDS}

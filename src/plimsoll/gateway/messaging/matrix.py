@@ -104,7 +104,7 @@ class MatrixAdapter(Adapter):
     async def _accept(self, room: str, state: Sequence[Any]) -> None:
         by = next((event.sender for event in state if _membership(event, self._user) == "invite"), "")
         if not self._allowed.admits(room, by):
-            _log.info("An invitation by %s to %s was left alone: gateway.matrix.allowed_users", by, room)
+            _log.info("An invitation by %s to %s was ignored: gateway.matrix.allowed_users", by, room)
             return
         try:
             await self._asked(self._client.join(room))
@@ -165,12 +165,12 @@ class MatrixAdapter(Adapter):
         code, said = str(answer.status_code or ""), one_line(masked(str(answer.message), [self._token]))
         if code in ("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN"):
             raise PlatformRefused(
-                f"Matrix does not know the account ({said}). Set the variable that gateway.matrix.token names to "
+                f"Matrix rejected the access token ({said}). Set the variable that gateway.matrix.token names to "
                 "an access token of it."
             )
         wait = answer.retry_after_ms / 1000 if answer.retry_after_ms else None
         kind = PlatformRefused if code in _REFUSED else PlatformFailed
-        raise kind(f"Matrix refused a request: {said} ({code or 'no code'}).", retry_after=wait)
+        raise kind(f"Matrix rejected a request: {said} ({code or 'no code'}).", retry_after=wait)
 
 
 def _membership(event: Any, user: str) -> str:

@@ -30,11 +30,9 @@ from plimsoll.sessions import Exchange
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
 _STOPPED = "(I was stopped here. Send a message and I will continue.)"
-_FAILED = "I could not answer: the request failed. Say something, and I try again."
-_SILENT = "(The model answered without a word.)"
-_UNREADABLE = {
-    "encrypted": "This room is encrypted, and I cannot read what is said in it. Please invite me to one that is not."
-}
+_FAILED = "I could not answer: the request failed. Send a message and I will try again."
+_SILENT = "(The model returned an empty answer.)"
+_UNREADABLE = {"encrypted": "I cannot read encrypted rooms. Please invite me to a room without encryption."}
 _log = logging.getLogger(__name__)
 
 
@@ -83,7 +81,7 @@ class RoomWorker:
         del self._tasks[place]
         error = None if task.cancelled() else task.exception()
         if error is not None:  # a bug; the messages wait, and the next one in this room wakes them
-            _log.error("Answering in %s broke off.", place, exc_info=error)
+            _log.error("The answer in %s was interrupted.", place, exc_info=error)
         elif place in self._waiting:  # one came after the last look
             self.wake()
 
@@ -139,7 +137,7 @@ class RoomWorker:
                     raise
                 # The log has them and says that no answer came; the next message is answered with all of it.
                 _log.warning("No answer in %s: %s", place, error)
-                told = f"I could not answer: {error.public} Say something, and I try again."
+                told = f"I could not answer: {error.public} Send a message and I will try again."
                 await self._say(place, told, said[stored - 1][0])
                 await self._settle(place, messages[:stored])
                 return

@@ -118,9 +118,7 @@ class TelegramAdapter(Adapter):
             said = masked(str(error), [self._token]) or type(error).__name__
             raise PlatformFailed(f"Telegram cannot be reached at {self._base}: {one_line(said)}") from None
         except ValueError:
-            raise PlatformFailed(
-                f"Telegram at {self._base} answered with something else than JSON."
-            ) from None
+            raise PlatformFailed(f"Telegram at {self._base} returned invalid JSON.") from None
         if isinstance(told, dict) and told.get("ok"):
             return told.get("result")
         raise self._failure(method, answer.status_code, told if isinstance(told, dict) else {})
@@ -130,18 +128,18 @@ class TelegramAdapter(Adapter):
         said = one_line(masked(str(told.get("description") or "no reason given"), [self._token]))
         if code in (401, 404) and method == "getMe":
             return PlatformRefused(
-                f"Telegram does not know the bot ({said}). Set the variable that gateway.telegram.token names to "
+                f"Telegram rejected the token ({said}). Set the variable that gateway.telegram.token names to "
                 "the token of the bot."
             )
         if code == 409:
             return PlatformFailed(
-                f"Another program reads the messages of this bot ({said}). End it, or remove its webhook."
+                f"Another program reads this bot's messages ({said}). Stop it, or remove its webhook."
             )
         kind = PlatformRefused if code in _REFUSED else PlatformFailed
         wait = None
         with suppress(TypeError, ValueError):
             wait = float((told.get("parameters") or {})["retry_after"]) if code == 429 else None
-        return kind(f"Telegram refused {method}: {said} ({code}).", retry_after=wait)
+        return kind(f"Telegram rejected {method}: {said} ({code}).", retry_after=wait)
 
 
 class _Masking(logging.Filter):

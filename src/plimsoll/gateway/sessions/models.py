@@ -71,7 +71,7 @@ WireMessage = Annotated[
             "type": "object",
             "properties": {"role": {"type": "string"}},
             "required": ["role"],
-            "description": "A message as OpenAI's chat completions have it.",
+            "description": "A message in OpenAI's chat format.",
         }
     ),
 ]
@@ -119,8 +119,8 @@ class SearchParameters(_Model):
 class NewSession(_Model):
     """The body of `POST /sessions`."""
 
-    title: Title = Field(default="", description="Shown in lists; empty: taken from the first message.")
-    system_prompt: Said = _optional(description="What the model is told first, for ever.")
+    title: Title = Field(default="", description="Shown in lists; if empty, taken from the first message.")
+    system_prompt: Said = _optional(description="The system prompt; it cannot be changed later.")
 
 
 class TextPart(_Model):
@@ -166,7 +166,7 @@ class NewMessage(_Model):
         default=False, description="Server-sent events instead of one answer."
     )
     on_disconnect: Literal["finish", "cancel"] = Field(
-        default="finish", description="What becomes of the turn when the client goes away."
+        default="finish", description="What happens to the turn if the client disconnects."
     )
 
 
@@ -174,14 +174,14 @@ class Focus(_Model):
     """The body of `POST /sessions/{id}/compact`."""
 
     focus: Annotated[Said, StringConstraints(max_length=2_000)] = _optional(
-        description="What the summary is to dwell on."
+        description="Topic that gets most of the summary."
     )
 
 
 class Fork(_Model):
     """The body of `POST /sessions/{id}/fork`."""
 
-    at: Count = _optional(description="The last message that is shared.")
+    at: Count = _optional(description="The last shared message.")
     title: Title = _optional()
 
 
@@ -189,7 +189,7 @@ class Fork(_Model):
 
 
 class SessionResponse(_Model):
-    """A session, without what is in it."""
+    """Get a session."""
 
     id: SessionId
     title: str
@@ -204,7 +204,7 @@ class SessionResponse(_Model):
 
 
 class SessionsResponse(_Model):
-    """Sessions, the one last written to first."""
+    """List sessions, most recently written first."""
 
     sessions: list[SessionResponse]
 
@@ -253,7 +253,7 @@ class AnswerResponse(_Model):
     first: Count
     last: Count
     ending: Literal["answered", "interrupted"]
-    repeated: bool = Field(description="The key was known: this is the answer that was given then.")
+    repeated: bool = Field(description="True if this is the stored answer to a repeated request.")
     text: str
     message: WireMessage
 
@@ -292,13 +292,13 @@ class CompactionResponse(_Model):
 
 
 class CompactionsResponse(_Model):
-    """What happened to the view, the newest last."""
+    """List compactions, the newest last."""
 
     compactions: list[CompactionResponse]
 
 
 class PinsResponse(_Model):
-    """The messages that stay word for word."""
+    """List pinned messages."""
 
     pins: list[MessageNumber]
 

@@ -36,7 +36,7 @@ class _OpenSession:
             try:
                 await opened.close()
             except PlimsollError as error:  # such as a session that another process has deleted
-                log.warning("a session was not closed in good order: %s", error)
+                log.warning("a session was not closed cleanly: %s", error)
 
 
 class OpenSessions:

@@ -12,23 +12,21 @@ from plimsoll.gateway.sessions.reading import KEY
 
 Schema = dict[str, Any]
 _PROBLEMS = {
-    400: "The request is not what HTTP or JSON allow.",
-    401: "The gateway needs a key, and none came or a wrong one.",
+    400: "The request is not valid HTTP or JSON.",
+    401: "The gateway needs a key, and the request has none or an invalid one.",
     403: "A web page that may not use the gateway.",
     404: "There is no such session or message.",
-    408: "The request was not whole in time.",
-    409: "Another process was there first, or the turn was stopped.",
+    408: "The request took too long to arrive.",
+    409: "Another process changed the session, or the turn was stopped.",
     413: "The request is too large.",
     415: "The body is not JSON.",
-    422: "Something in the request is not as described, or cannot be done.",
-    429: "Too many messages wait, or a limit of the key is reached; try again after Retry-After.",
+    422: "The request is invalid or cannot be processed.",
+    429: "Too many waiting messages, or a limit of the key is reached; try again after Retry-After.",
     502: "The model did not answer.",
-    503: "No model is set up, or the archive does not answer.",
+    503: "No model is configured, or the archive does not answer.",
     504: "The model did not answer in time.",
 }
-_KEY_TEXT = (
-    "A message with a key is run once, however often it is sent; the answer that was given is returned."
-)
+_KEY_TEXT = "A message with a key runs once; repeated requests return the stored answer."
 
 
 class _Schemas(GenerateJsonSchema):
@@ -60,7 +58,7 @@ def description() -> Schema:
         "info": {
             "title": "Plimsoll gateway: sessions",
             "version": __version__,
-            "description": "Conversations that the gateway keeps, answers in and keeps small.",
+            "description": "Sessions that the gateway hosts and compacts.",
         },
         "paths": paths,
         "components": {"schemas": {**schemas, "Event": _event(references)}},
@@ -158,5 +156,5 @@ def _event(references: dict[Any, Schema]) -> Schema:
             }
             for name, model in EVENTS.items()
         ],
-        "description": "One event; the last is `done` or `error`. `accepted` says that the message is stored.",
+        "description": "One event; the last is `done` or `error`. `accepted` means that the message is stored.",
     }

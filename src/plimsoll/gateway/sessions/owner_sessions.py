@@ -63,7 +63,7 @@ class OwnerSessions:
         """The session of exactly this id."""
         found = await self._archive.session(id)
         if found.id != id:
-            raise UnknownSession(f"No session is called {id}; the nearest is {found.id}.")
+            raise UnknownSession(f"There is no session {id}; the nearest is {found.id}.")
         return found
 
     async def fork(self, id: str, *, at: int | None = None, title: str | None = None) -> Session:
@@ -91,7 +91,7 @@ class OwnerSessions:
         return await self._archive.items(id)
 
     async def compactions(self, id: str, *, limit: int = 100) -> list[CompactionEvent]:
-        """What happened to the view, the newest last."""
+        """List compactions, the newest last."""
         await self.session(id)
         return await self._archive.compactions(id, limit=limit)
 
@@ -102,13 +102,13 @@ class OwnerSessions:
         return await self._archive.search(query)
 
     async def pin(self, id: str, number: int) -> list[int]:
-        """Keep a message word for word through all compactions; all that are pinned then."""
+        """Pin a message through all compactions; all that are pinned then."""
         await self.session(id)
         await self._archive.pin(id, number)
         return await self._archive.pins(id)
 
     async def unpin(self, id: str, number: int) -> list[int]:
-        """Let a message go its way again; all that are pinned then."""
+        """Unpin a message; all that are pinned then."""
         await self.session(id)
         await self._archive.unpin(id, number)
         return await self._archive.pins(id)
@@ -159,14 +159,14 @@ class OwnerSessions:
         return self._turns.start(self._archive.owner, id, turn)
 
     async def compact(self, id: str, focus: str | None = None, *, emit: Emit = nothing) -> CompactionEvent:
-        """Make the view lighter now; the event says what came of it."""
+        """Compact now; the event says what came of it."""
         await self.session(id)
         async with self._open_sessions.turn(self._archive, id) as opened:
             conversation = opened.conversation
             return await conversation.compress(recording_usage(emit), focus)
 
     async def undo(self, id: str) -> Session:
-        """Back to the view before the last compaction; what was said since stays."""
+        """Undo the last compaction; what was said since stays."""
         await self.session(id)
         async with self._open_sessions.turn(self._archive, id) as opened:
             await opened.conversation.undo()

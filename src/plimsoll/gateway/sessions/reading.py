@@ -80,7 +80,7 @@ async def _body(operation: Operation, scope: Scope, receive: Receive, limits: Li
 def _validated(raw: bytes, model: type[BaseModel], limits: Limits) -> BaseModel:
     body = parse_body(raw, limits)
     if _has_half_pairs(body):
-        raise problem(400, "The body holds half of a surrogate pair, which is no character.")
+        raise problem(400, "The body contains a lone surrogate, which is not a character.")
     try:
         return model.model_validate(body)
     except ValidationError as error:

@@ -3,7 +3,7 @@
     accepted ─ [ compaction ] ─ text ─ text ─ tool_call ─ tool_result ─ text ─ done
                                                                          └─ error
 
-`accepted` says that the message is stored. What fails before that is a status; what fails
+`accepted` means that the message is stored. What fails before that is a status; what fails
 later is the last event. A client that goes away stops the turn or leaves it to finish, as it
 said when it sent the message.
 """
@@ -38,7 +38,9 @@ from plimsoll.sessions import Exchange
 _QUIET_SECONDS = 15.0  # after which a comment shows that the connection lives
 _COMMENT = b": the turn goes on\n\n"
 _NO_STORE = (b"cache-control", b"no-store")
-_STOPPED = Problem(409, "Stopped", "The turn was stopped: the session was deleted, or the gateway ends.")
+_STOPPED = Problem(
+    409, "Stopped", "The turn was stopped: the session was deleted, or the gateway shuts down."
+)
 Told = tuple[str, dict[str, Any]]
 
 

@@ -37,7 +37,7 @@ class Metrics:
         self._labelled: dict[tuple[object, tuple[str, ...]], object] = {}
         self.under_way = Gauge(
             "plimsoll_requests_under_way",
-            "Requests that are being answered.",
+            "Requests in progress.",
             registry=own,
             multiprocess_mode="livesum",
         )
@@ -46,27 +46,27 @@ class Metrics:
         )
         self._refusals = Counter(
             "plimsoll_refusals",
-            "Requests that the gateway itself refused, by reason.",
+            "Requests that the gateway rejected, by reason.",
             ["reason"],
             registry=own,
         )
         self._seconds = Histogram(
             "plimsoll_request_seconds",
-            "From a request to the end of its answer.",
+            "Time from a request to the end of its response.",
             ["path"],
             registry=own,
             buckets=_WAITS,
         )
         self._wait = Histogram(
             "plimsoll_first_byte_seconds",
-            "From a request to the first byte of its answer.",
+            "Time from a request to the first byte of its response.",
             ["path"],
             registry=own,
             buckets=_WAITS,
         )
         self._own_wait = Histogram(
             "plimsoll_gateway_seconds",
-            "From a request to asking the upstream: what the gateway adds, compactions included.",
+            "Time that the gateway adds before the upstream request, including compactions.",
             registry=own,
             buckets=(0.0005, 0.001, 0.0025, *_WAITS),
         )
@@ -77,18 +77,16 @@ class Metrics:
             "plimsoll_cost_usd", "USD by model, where prices are known.", ["model"], registry=own
         )
         self._compactions = Counter(
-            "plimsoll_compactions", "Compactions by what set them off and how they ended.", ["trigger", "outcome"],
+            "plimsoll_compactions", "Compactions by trigger and outcome.", ["trigger", "outcome"],
             registry=own,
         )  # fmt: skip
         self._compaction_wait = Histogram(
             "plimsoll_compaction_wait_seconds",
-            "How long a request waited for a compaction.",
+            "Time that requests waited for a compaction.",
             registry=own,
             buckets=_WAITS,
         )
-        self._removed = Counter(
-            "plimsoll_compacted_tokens", "Tokens that compactions took out of views.", registry=own
-        )
+        self._removed = Counter("plimsoll_compacted_tokens", "Tokens removed by compactions.", registry=own)
 
     def ended(self, facts: RequestFacts, path: str, now: float) -> None:
         """A request was answered."""

@@ -108,7 +108,7 @@ def open_traces(collector: str) -> Traces:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
         raise UserError(
-            "gateway.traces names a collector, and OpenTelemetry is not installed: pip install '.[otel]'."
+            "gateway.traces is set, but OpenTelemetry is not installed: pip install '.[otel]'."
         ) from error
     provider = TracerProvider(resource=Resource.create({"service.name": "plimsoll-gateway"}))
     exporter = OTLPSpanExporter(endpoint=f"{collector.rstrip('/')}/v1/traces")

@@ -89,7 +89,7 @@ class Answer:
         try:
             piece = await self._connection.piece(seconds)
         except TimeoutError:
-            raise self._pool.error(self.call, "timeout", f"nothing came for {seconds:g} s") from None
+            raise self._pool.error(self.call, "timeout", f"nothing arrived for {seconds:g} s") from None
         except ConnectionBroken as error:
             raise self._pool.error(self.call, "broken", str(error)) from None
         if not piece:
@@ -104,7 +104,7 @@ class Answer:
             size += len(piece)
             if size > most:
                 self.close()
-                raise self._pool.error(self.call, "broken", f"it is longer than {most:,} bytes")
+                raise self._pool.error(self.call, "broken", f"it has more than {most:,} bytes")
         return b"".join(pieces)
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ class Pool:
             await connection.head(seconds)
         except TimeoutError:
             connection.close()
-            raise self.error(call, "timeout", f"nothing came for {seconds:g} s") from None
+            raise self.error(call, "timeout", f"nothing arrived for {seconds:g} s") from None
         except BaseException:  # also a client that has left: nobody waits for this answer any more
             connection.close()
             raise

@@ -120,7 +120,7 @@ class Targets:
             place = self._settings.base_url or (address_of(facts, self._environ) if facts else "")
             return f"{place} (clients bring their own keys)"
         except UserError as error:
-            return f"none. {error} Clients that send a key of their provider are served."
+            return f"none. {error} Clients that send their provider's key are served."
         if endpoint.embedded:
             return f"{Path(endpoint.model).stem} on this machine{', a demonstration' if self._demo else ''}"
         return f"{endpoint.base_url} ({endpoint.provider})"
