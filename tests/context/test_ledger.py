@@ -20,7 +20,6 @@ from plimsoll.context.ledger import (
     terms_in,
     write_sections,
 )
-from plimsoll.context.ledger.terms import is_name
 from plimsoll.messages import handle_of
 from plimsoll.testing.strategies import conversations
 
@@ -288,9 +287,3 @@ def test_what_changed_something_is_told_before_what_only_looked_or_checked():
     done = write_sections(read_facts([user("Release it."), *every]), {}, SummaryRoom(420))["Done"]
     assert all(f"`{command}`" in done for command in ran)
     assert done.count("`pytest") < len(checks)
-
-
-def test_a_list_of_names_has_no_times_no_amounts_and_no_words_in_capitals():
-    text = "at 15:05:33.719364 STATES 9,412,330 handle_berth quay.Moor src/tide.py 384b246 #4711"
-    named = [term for term in terms_in(text) if is_name(term)]
-    assert named == ["handle_berth", "quay.Moor", "src/tide.py", "384b246", "#4711"]

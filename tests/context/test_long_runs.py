@@ -149,10 +149,32 @@ def test_what_a_program_said_in_the_users_name_is_no_request():
     assert "Bye!" not in engine.last_report.whole_summary
 
 
-def test_a_report_says_of_how_many_old_messages_only_the_users_words_were_read():
+@pytest.mark.parametrize("place", [0.02, 0.5, 0.85])
+def test_what_stands_anywhere_in_a_long_history_is_read(place):
+    run, rule = rounds(2_000, words=3), user("Never open the lower sluice.")
+    change = {"path": "src/sluice.py", "old_string": "a", "new_string": "b"}
+    function = {"name": "patch", "arguments": json.dumps(change)}
+    edit = [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "e", "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": "e", "content": "ok"},
+    ]
+    at = next(n for n in range(int(len(run) * place), len(run)) if run[n]["role"] == "assistant")
+    planted = [rule, *edit]
     engine = ContextCompressor(context_length=64_000)
-    engine.compress([SYSTEM, user("Look."), *rounds(2_000, words=3), user("Go on.")])
-    (said,) = [step for step in engine.last_report.steps if "only what people wrote" in step]
-    assert said.startswith("of the oldest 2,")
-    engine.compress([SYSTEM, user("Look."), *rounds(200), user("Go on.")])
-    assert not [step for step in engine.last_report.steps if "only what people wrote" in step]
+    engine.compress(
+        [
+            SYSTEM,
+            user("Look."),
+            {"role": "assistant", "content": "I look."},
+            *run[:at],
+            *planted,
+            *run[at:],
+            user("Go on."),
+        ]
+    )
+    assert rule["content"] in engine.last_report.summary
+    assert "`src/sluice.py` — edited 1×" in engine.last_report.whole_summary

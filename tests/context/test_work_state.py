@@ -166,9 +166,9 @@ def test_lookups_are_not_listed_as_work():
 def test_a_guess_gives_way_when_the_cause_is_found():
     guess = said("The upload is very likely failing because of an authentication issue in the client.")
     found = said("Found the cause: the root cause is a missing header in the upload request.")
-    assert "authentication" in sections_of([user("Fix it."), guess])["Key Decisions"]
-    assert "Not proved" in sections_of([user("Fix it."), guess])["Key Decisions"]
-    decisions = sections_of([user("Fix it."), guess, found])["Key Decisions"]
+    assert "authentication" in sections_of([user("Fix it."), *edit(1), guess])["Key Decisions"]
+    assert "Not proved" in sections_of([user("Fix it."), *edit(1), guess])["Key Decisions"]
+    decisions = sections_of([user("Fix it."), *edit(1), guess, found])["Key Decisions"]
     assert "authentication" not in decisions
     assert "missing header" in decisions
 

@@ -208,7 +208,7 @@ def _by_model(summarizer: Summarizer, job: SummaryJob) -> Summary:
     restored = int(job.budget * _RESTORED_SHARE) if job.ledger else 0
     total = max(job.ledger_room - written, restored)
     room = SummaryRoom(min(max(job.budget - written, restored), total), total if job.evidence else 0)
-    ledger = write_summary(facts, earlier, room, job.focus, kept, said, now)
+    ledger = write_summary(facts, earlier, room, job.focus, kept, said, now, few=True)
     joined = within(completed(sections, ledger.sections), job.budget)
     summary = Summary(*_rendered(joined), "model", facts, now, ledger.sources)
     if estimate_tokens(summary.text) >= job.replaced_tokens:

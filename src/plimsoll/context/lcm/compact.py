@@ -24,22 +24,26 @@ from plimsoll.context.lcm.node_store import NodeStore
 from plimsoll.context.lcm.node_writer import NodeWriter
 from plimsoll.context.lcm.render import full, rendered_nodes
 from plimsoll.context.lcm.tree import Tree
-from plimsoll.context.lcm.tree_builder import READ, TreeBuilder
+from plimsoll.context.lcm.tree_builder import TreeBuilder
 from plimsoll.context.ledger import (
     ConversationFacts,
+    SummaryLine,
     SummaryRoom,
     SummarySource,
+    cited_lines,
     kept_terms,
     parse_sections,
     read_facts,
     render_evidence,
     render_sections,
-    write_sections,
+    write_summary,
 )
 from plimsoll.context.report import CompactionReport
 from plimsoll.messages import SYSTEM_ROLES, Message
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tokens
 from plimsoll.secrets import redact
+
+READ = 50_000  # messages that are read at once where nothing is remembered; of more, the newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class _Text:
 
     summary: str = ""
     evidence: str = ""
+    lines: tuple[SummaryLine, ...] = ()
 
     @property
     def all(self) -> str:
@@ -107,6 +112,7 @@ def compact_into_tree(
         result,
         summary=text.summary,
         evidence=text.evidence,
+        lines=text.lines,
         source="model" if writer.answered else "deterministic",
         failures=tuple(writer.notes),
     )
@@ -139,10 +145,22 @@ def _text(
     told = "\n".join(full(root) for root in tree.roots if not root.degraded and full(root) in nodes)
     kept = kept_terms(plan.stays())
     ledger = SummaryRoom(min(left, plan.summary_tokens), left if rules.evidence else 0)
-    sections = write_sections(facts, parse_sections(previous), ledger, focus, kept=kept, said=told)
+    now = _state_after(plan, facts, positions)
+    written = write_summary(facts, parse_sections(previous), ledger, focus, kept=kept, said=told, now=now)
+    sections = written.sections
     headings, evidence = redact(render_sections(sections)), redact(render_evidence(sections))
     rules.remembered.keep(_Text(headings, evidence).all, SummarySource(facts, previous))
-    return _Text(f"{nodes}\n\n{headings}" if nodes else headings, evidence)
+    lines = cited_lines(_Text(headings, evidence).all, written.sources, now)
+    return _Text(f"{nodes}\n\n{headings}" if nodes else headings, evidence, lines)
+
+
+def _state_after(
+    plan: CompactionPlan, facts: ConversationFacts, positions: Sequence[int]
+) -> ConversationFacts:
+    """The state at the end of the conversation: what left, and what stays behind it."""
+    places = [place for place in range(plan.bounds.tail_start, len(plan.originals)) if positions[place]]
+    messages = [plan.originals[place] for place in places]
+    return read_facts(messages, "", facts, [positions[place] - 1 for place in places], quotes=False)
 
 
 def _ledger(

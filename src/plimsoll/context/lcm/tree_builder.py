@@ -19,7 +19,7 @@ from plimsoll.messages import Message, safe_cuts
 
 LEAF_TOKENS = 20_000
 REDONE = 4  # makeshift texts that one compaction writes again
-READ = 1_000  # messages that facts are read from; the newest
+READ = 1_000  # messages that the facts of one condensed node are read from; the newest
 
 
 class TreeBuilder:

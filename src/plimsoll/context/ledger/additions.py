@@ -16,7 +16,7 @@ from plimsoll.context.ledger.words import content_words, overlap
 
 MOST_ADDED = 10  # lines under the headings
 ADDED_SHARE = 0.15  # of the tokens that the model wrote
-LEAST_ADDED = 160  # tokens: a model that says next to nothing must not lose what people ruled
+LEAST_ADDED = 240  # tokens: a model that says next to nothing must not lose what people ruled
 _ADDED_TO = ("Goal", CONSTRAINTS, "In Progress", "Blocked", "Next Steps")
 _SAME = 0.6  # share of a line's words from which on the model has said it
 _PASSES = re.compile(
@@ -52,7 +52,13 @@ def _says(words: frozenset[str], text: str, line: str, said: frozenset[str]) -> 
 
 def may_be_added(entry: LedgerEntry) -> bool:
     """Whether an entry may stand under a heading that a model wrote."""
-    return entry.section in _ADDED_TO and entry.value >= MUST
+    return entry.section == CONSTRAINTS or (entry.section in _ADDED_TO and entry.value >= MUST)
+
+
+def rank(entry: LedgerEntry) -> tuple[float, int, str]:
+    """By what an entry goes in before others: its value, and of wishes the newest."""
+    is_wish = entry.section == CONSTRAINTS and entry.value < MUST
+    return -entry.value, -entry.order if is_wish else entry.order, entry.text
 
 
 def with_contradiction(entry: LedgerEntry, said: str) -> LedgerEntry:

@@ -36,7 +36,11 @@ def without_invented_constraints(
     `previous` is the earlier summary, of which only the ledger's own lines are trusted.
     """
     ledger = "\n".join(line for line in previous.splitlines() if not line.lstrip().startswith("* "))
-    constraints = [*facts.constraints, *section_lines(parse_sections(ledger).get(CONSTRAINTS, ""))]
+    constraints = [
+        *facts.constraints,
+        *facts.wishes,
+        *section_lines(parse_sections(ledger).get(CONSTRAINTS, "")),
+    ]
     own = "\n".join((*map(own_words, (opening, *(one.text for one in facts.requests))), *constraints))
     agents = "\n".join((agents, *facts.decisions))
     users, all_said = content_words(own), content_words(own) | content_words(agents)

@@ -10,7 +10,7 @@ from plimsoll.context.ledger.template import EVIDENCE, SECTIONS, section_lines
 from plimsoll.context.ledger.terms import plain_words, terms_in
 
 EarlierItems = dict[str, list[tuple[str, list[str]]]]
-_OF_THE_MOMENT = ("- Asked:", "- Last said:", "- Go on with:", "- Waiting for", "- Fix ")
+_OF_THE_MOMENT = ("- Asked:", "- Last said:", "- Continue:", "- Waiting for", "- Fix ")
 _FILE_LINE = re.compile(
     r"^- `(?P<path>[^`]+)`(?: — (?P<actions>\w+ \d+×(?:, \w+ \d+×)*))?(?:: (?P<note>.+))?$"
 )
@@ -24,6 +24,7 @@ _BEFORE_ALL = -1_000_000
 def earlier_items(previous: Mapping[str, str]) -> EarlierItems:
     """The items of an earlier summary by section, each with the quotes that its evidence had under it."""
     found = {title: list(_blocks(section_lines(previous.get(title, "")))) for title in SECTIONS}
+    found[EVIDENCE] = []
     labels = {_label(line): quotes for blocks in found.values() for line, quotes in blocks}
     for line, quotes in _blocks(section_lines(previous.get(EVIDENCE, ""))):
         title = line.removeprefix(MORE_ON)
@@ -32,7 +33,7 @@ def earlier_items(previous: Mapping[str, str]) -> EarlierItems:
         elif _label(line) in labels:
             labels[_label(line)] += quotes
         else:
-            found["Relevant Files" if _FILE_LINE.match(line) else "Critical Context"].append((line, quotes))
+            found["Relevant Files" if _FILE_LINE.match(line) else EVIDENCE].append((line, quotes))
     return found
 
 
@@ -65,7 +66,7 @@ def add_earlier(entries: LedgerEntries, facts: ConversationFacts, earlier: Earli
         entries.add("Goal", line, number + _BEFORE_ALL, MUST if number == 0 else None)
     known_items = {f"- {item}" for item in facts.todos.items}
     newer = {*(f"`{line}`" for line in facts.commands), *facts.actions}
-    for title in SECTIONS:
+    for title in (*SECTIONS, EVIDENCE):
         if title in ("Goal", "Relevant Files"):
             continue
         for number, (line, quoted) in enumerate(earlier[title]):

@@ -76,7 +76,7 @@ def _add_personal(entries: LedgerEntries, facts: ConversationFacts, now: Convers
 
 
 def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
-    """Limits before wishes; a wish that Goal or In Progress quotes is not said again."""
+    """Limits before wishes; what the newest request or a whole aim says is not said again."""
     known = weights()
     for order, one in enumerate(now.constraints.values()):
         origin = f" (from {one.origin})" if one.origin else ""
@@ -85,10 +85,10 @@ def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
     if now.is_chat:
         return  # what people say in a chat stands under Critical Context, with its speaker
     newest = now.newest_request
-    shown = [one_line(redact(one.text), _AIM) for one in aims_of(now.requests)]
-    shown += [one_line(redact(newest.text), _ASKED)] if newest else []
+    shown = one_line(redact(newest.text), _ASKED) if newest else ""
+    aims = {one_line(redact(aim.text), _AIM) for aim in aims_of(now.requests)}
     for order, one in enumerate(now.wishes.values(), len(now.constraints)):
-        if not any(one.text in text for text in shown):
+        if one.text not in shown and one.text not in aims:
             entries.add(CONSTRAINTS, f"- {one.text}", order, known.wish, sources=(one.source,))
 
 
@@ -179,8 +179,8 @@ def _add_done(entries: LedgerEntries, facts: ConversationFacts, now: Conversatio
         if not _FIRST_ASKED <= number < len(asked) - _LAST_ASKED:
             done = f" ({one.changes} edits)" if one.changes else ""
             text = f"- Asked: {one_line(redact(one.text), _ANSWERED)}{done}"
-            if one.status == "withdrawn":
-                continue
+            if one.status == "withdrawn" or one_line(one.text, _ANSWERED) in now.wishes:
+                continue  # a wish stands under Constraints
             entries.add(
                 "Done", text, one.source, known.asked, f"{ASKED}:{one.source}", sources=_known(one.source)
             )
@@ -194,6 +194,7 @@ def _add_event(entries: LedgerEntries, event: Event, now: ConversationFacts, is_
     looks = event.looks if event.command else is_lookup_tool(event.line)
     is_check = bool(event.command) and check_of(event.command, event.outcome) is not None
     is_over = event.outcome.failed or known is not event or (is_check and not is_newest_check)
+    is_over = is_over or one_line(event.outcome.line, 160) in now.commits  # the commit has a line of its own
     if looks or is_over:
         entries.add(EVIDENCE, line, event.position, 0.0, key, sources=(event.position,))
         return
@@ -206,9 +207,9 @@ def _event_key(event: Event) -> str:
 
 
 def _event_line(event: Event) -> str:
-    """What was run and how it ended; of a success that counted nothing, only a short line tells more than noise."""
+    """What was run and how it ended; the last line of a command that counted nothing is mostly noise."""
     outcome = event.outcome
-    telling = outcome.failed or outcome.check or len(outcome.line) <= _SHORT_RESULT
+    telling = outcome.failed or outcome.check or (not event.command and len(outcome.line) <= _SHORT_RESULT)
     shown = one_line(event.line, _SHOWN[outcome.failed])
     said = f": {one_line(outcome.line, _SHOWN[outcome.failed])}" if outcome.line and telling else ""
     called = f"{event.note}: " if event.note else ""
@@ -261,7 +262,11 @@ def _add_next_steps(entries: LedgerEntries, now: ConversationFacts) -> None:
         order += 1
     newest = now.newest_request
     if newest is not None:
-        text = f"- Go on with: {_request_line(now, newest)}{_at_hand(now, newest)}"
+        about = (
+            request_at(now.requests, newest.about) if newest.kind == "reply" and not newest.offer else None
+        )
+        asked = one_line(redact(about.text), _ASKED) if about else _request_line(now, newest)
+        text = f"- Continue: {asked}{_at_hand(now, newest)}"
         entries.add("Next Steps", text, order, MUST, sources=_known(*newest.sources))
 
 

@@ -26,7 +26,6 @@ _SYMBOL = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _CLOCKED = re.compile(r"[0-5]\d\.\d{5,9}")
 _EXTENSION = 5
 _MEASURED = re.compile(r"(?<![\w.#/-])[$€£]?\d+(?:[.,]\d+)*\s?(?:%|[A-Za-z]{1,12}\b)")
-_NAMES = re.compile(r"[a-z]{3}")
 _LONGEST = 240
 _SHORTEST = 4
 _LOUD = frozenset({
@@ -66,14 +65,6 @@ def terms_of_token(token: str) -> tuple[str, ...]:
 def amounts_in(text: str) -> list[str]:
     """The numbers of a text that count or measure something: with the sign or the word behind them."""
     return _MEASURED.findall(text)
-
-
-def is_name(term: str) -> bool:
-    """Whether a term by itself tells something to whoever knows the work: a path, a symbol, a hash, a ticket.
-
-    A word in capitals or an amount does not.
-    """
-    return any(kind(term) for kind in (_NAMES.search, _HASH.fullmatch, _NUMBERED.fullmatch))
 
 
 def plain_words(text: str) -> set[str]:

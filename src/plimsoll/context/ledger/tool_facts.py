@@ -188,7 +188,8 @@ def _touch(
     """Count what was done to files; whether any of them was changed."""
     note = made.note
     if touched and not note:
-        note = _first_telling(_first_text(made.arguments, _NEW_KEYS) or result)
+        is_read = all(action == "read" for _, action in touched)
+        note = _first_telling(_first_text(made.arguments, _NEW_KEYS) or (result if is_read else ""))
     for path, action in touched:
         facts.files.setdefault(path, FileFact()).add(action, position, note)
         for line in facts.failed_on.pop(path, ()):  # what failed on this file before has been overcome

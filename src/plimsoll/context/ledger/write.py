@@ -16,6 +16,7 @@ from plimsoll.context.ledger.additions import (
     MOST_ADDED,
     is_said,
     may_be_added,
+    rank,
     said_lines,
     with_contradiction,
 )
@@ -86,18 +87,20 @@ def write_summary(
     kept: AbstractSet[str] = frozenset(),
     said: str = "",
     now: ConversationFacts | None = None,
+    few: bool = False,
 ) -> WrittenSummary:
     """The sections of a summary, and the evidence after them, within their room.
 
     `kept` are terms that stay in the context anyway, `said` is what a model wrote: neither is said again. `now` is
-    the state at the end of the conversation, where messages stay that are not summarised.
+    the state at the end of the conversation, where messages stay that are not summarised. With `few`, the headings
+    are the model's, and only a few lines are added to them.
     """
     has_evidence = room.total > 0
     # A line may take a fifth of the budget at the most, so that a small window still gets several.
     longest = max(60, min(600, room.all * 4 // 5))
     lines = said_lines(said)
     entries = [
-        with_contradiction(entry, said)
+        with_contradiction(entry, said if few else "")
         for entry in entries_of(facts, previous, longest, now)
         if not is_said(entry, lines) and (has_evidence or (not entry.parent and entry.section != EVIDENCE))
     ]
@@ -110,9 +113,9 @@ def write_summary(
     chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE))
     chosen = {entry for entry in chosen if not (entry.line and facts.evidence.tells_secret(entry.line))}
     headings = room.headings - frame
-    if said:
+    if few:
         headings = min(headings, max(LEAST_ADDED, int(estimate_tokens(said) * ADDED_SHARE)))
-    sections = _sorted_into(chosen, headings, has_evidence, is_added=bool(said))
+    sections = _sorted_into(chosen, headings, has_evidence, is_added=few)
     sources = {
         text: entry.sources for entry in chosen for text in (entry.text, entry.label, _as_quote(entry))
     }
@@ -145,7 +148,7 @@ def _sorted_into(
     held: set[LedgerEntry] = set()
     if is_added:
         items = [one for one in items if may_be_added(one)]
-    for item in sorted(items, key=lambda one: (-one.value, *_place(one))):
+    for item in sorted(items, key=rank):
         cost = estimate_tokens(item.text) + 1
         if cost <= headings and not (is_added and len(held) >= MOST_ADDED):
             headings -= cost
