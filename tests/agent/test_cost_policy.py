@@ -214,7 +214,7 @@ def bench(monkeypatch):
 async def by_the_agent(session, terms, times, writer):
     """Where the agent's compactor makes a session lighter, and the size that it reaches."""
     clock = Hands()
-    engine = ContextCompressor(context_length=64_000, lean=True, summarizer=writer)
+    engine = ContextCompressor(context_length=64_000, lean=True, summarizer=writer, able_to_recall=True)
     compactor = Compactor(engine, COST, clock)
     compactor.pricing = terms
     view, found = [], []
@@ -237,7 +237,7 @@ def test_results_are_cleared_where_that_is_cheaper_and_nothing_else_changes():
 
     async def until_cleared():
         clock, writer = Hands(), Chatty()
-        engine = ContextCompressor(context_length=64_000, lean=True, summarizer=writer)
+        engine = ContextCompressor(context_length=64_000, lean=True, summarizer=writer, able_to_recall=True)
         compactor = Compactor(engine, COST, clock)
         compactor.pricing = terms
         view = []
