@@ -136,10 +136,10 @@ def test_elements_and_depth_are_told_exactly(value: object, indent: int | None) 
     raw = json.dumps(value, indent=indent).encode()
     elements, depth = counted(value)
     assert not has_more_elements(raw, elements)
-    assert not is_deeper(value, depth)
+    assert not is_deeper(value, raw, depth)
     if elements:
         assert has_more_elements(raw, elements - 1)
-        assert is_deeper(value, depth - 1)
+        assert is_deeper(value, raw, depth - 1)
 
 
 @given(

@@ -115,7 +115,7 @@ def test_no_operation_over_http_finds_a_session_of_another_key(tmp_path: Path) -
             if "{id}" not in operation.path:
                 continue
             path = operation.path.replace("{id}", id).replace("{number}", "1")
-            query = {"text": WORD} if "text" in operation.required else {}
+            query = {"text": WORD} if operation.query and "text" in operation.query.model_fields else {}
             body = bodies.get(operation.name, {} if operation.body else None)
             refused = http().request(
                 operation.method, gateway.url + path, params=query, json=body, headers=mine

@@ -96,12 +96,12 @@ def test_a_long_task_that_the_user_wrote_counts():
         "Build an importer.\n\nRequirements:\n- It must read CSV.\n- Never load a whole file.\n"
         + "More. " * 300
     )
-    assert list(read_facts([user(task)]).constraints) == ["- It must read CSV.", "- Never load a whole file."]
+    assert list(read_facts([user(task)]).constraints) == ["It must read CSV.", "Never load a whole file."]
 
 
 def test_rules_for_a_file_or_a_page_that_the_user_wants_count():
     task = "Write a page about tea:\n- It must be short.\nChange this file:\n- Never touch the header."
-    assert list(read_facts([user(task)]).constraints) == ["- It must be short.", "- Never touch the header."]
+    assert list(read_facts([user(task)]).constraints) == ["It must be short.", "Never touch the header."]
 
 
 @pytest.mark.parametrize(
