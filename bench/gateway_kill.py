@@ -32,6 +32,7 @@ from pathlib import Path
 import httpx
 import psycopg
 
+from plimsoll.agent.agent import LEFT
 from plimsoll.archive import OPERATOR, Archive
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import Settings
@@ -42,7 +43,6 @@ from plimsoll.testing.scripted_server import Fault, ScriptedServer, fault, say
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "archive"))
 
 MODEL, WINDOW = "gpt-4.1", 16_000
-LEFT_UNANSWERED = "[no answer came"
 _LEASES = (
     "SELECT l.session, l.holder FROM leases l WHERE l.purpose = 'turn' AND l.holder <> '' "
     "AND l.expires > extract(epoch FROM clock_timestamp())"
@@ -262,7 +262,7 @@ async def _judge(archive: Archive, sessions: list[str], told: Told, report: Repo
             after = log[place + 1] if place + 1 < len(log) else None
             answer = text_of(after.message) if after and after.role == "assistant" else ""
             stored[name].append((session, one.sequence, answer))
-            if answer.startswith(LEFT_UNANSWERED):
+            if answer.startswith(LEFT):
                 report.left_unanswered += 1
             elif answer != f"Answer to {name}.":
                 report.interleaved.append(f"{session} {one.sequence}: {answer!r}")

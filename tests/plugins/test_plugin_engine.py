@@ -150,7 +150,7 @@ def test_something_else_than_messages_is_refused():
         def compress(self, messages):
             return "done"
 
-    with pytest.raises(PluginError, match="gave back str, not a list of messages"):
+    with pytest.raises(PluginError, match="returned str, not a list of messages"):
         hosted(Wrong()).compress([])
 
 

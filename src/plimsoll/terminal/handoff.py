@@ -145,7 +145,7 @@ def _heading(transcript: Transcript, by: str) -> str:
 def _write(text: str, output: str | None) -> None:
     if output and output != STANDARD:
         transfer.write_whole(Path(output), [text.encode("utf-8", "replace")])
-        _tell([f"written to {output}"])
+        Console(soft_wrap=True).print(f"Written to {output}", markup=False, highlight=False)
         return
     console = Console()
     if console.is_terminal:

@@ -9,7 +9,7 @@ earlier summary said that nothing newer replaced is taken over (earlier.py).
 
 from dataclasses import dataclass
 
-from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, EvidenceLine
+from plimsoll.context.ledger.evidence import ASKED, SAID, EvidenceLine
 from plimsoll.context.ledger.state import Sources
 from plimsoll.context.ledger.template import EVIDENCE
 from plimsoll.context.ledger.terms import plain_words, terms_in
@@ -91,7 +91,7 @@ class LedgerEntries:
         item = self.items.get(parent)
         sources = (line.position,) if line.position >= 0 else ()
         if item is None:
-            if line.source in (SAID, TOLD) or line.source.startswith(ASKED) or not line.source:
+            if line.source == SAID or line.source.startswith(ASKED) or not line.source:
                 text = f"- {line.text}"
             else:
                 text = f"- {FROM_TOOL}{line.text}"

@@ -36,6 +36,10 @@ class WordGroup:
             return True
         return not lowered.isascii() and self._signs.search(lowered) is not None
 
+    def begins(self, lowered: str) -> bool:
+        """Whether a text in lower case begins with one of the words or signs."""
+        return bool(self._pattern.match(lowered) or self._signs.match(lowered))
+
     def without_signs(self, lowered: str) -> str:
         """The text without the signs of the group."""
         return self._signs.sub("", lowered)

@@ -62,7 +62,8 @@ def is_wish(sentence: str) -> bool:
 
 def is_description(sentence: str) -> bool:
     """Whether a sentence reports what something does or what somebody said."""
-    return word_group("describes").found_in(sentence.lower())
+    lowered = sentence.lower()
+    return word_group("reports").found_in(lowered) or word_group("describes").begins(lowered)
 
 
 @dataclass(slots=True)
