@@ -117,7 +117,7 @@ def test_a_long_line_is_shown_around_the_match(here, box):
 
 
 def test_a_missing_directory_is_told(here, box):
-    assert "Near it: src" in search(here, box, pattern="x", path="scr")[0]
+    assert "Similar names: src" in search(here, box, pattern="x", path="scr")[0]
 
 
 def test_links_are_not_followed_and_odd_names_are_found(here, box):
@@ -131,7 +131,7 @@ def test_links_are_not_followed_and_odd_names_are_found(here, box):
 def test_an_expression_that_never_ends_is_ended_and_stops_nobody_else(here):
     (here.workplace.root / "evil").write_text("a" * 60 + "!\n", "utf-8")
     box = ToolBox((SearchFiles(seconds=1.5),))
-    assert "took too long" in search(here, box, pattern="(a+)+$", path="evil")[-1]
+    assert "timed out" in search(here, box, pattern="(a+)+$", path="evil")[-1]
 
 
 def test_a_cancelled_search_leaves_no_process_behind(here):

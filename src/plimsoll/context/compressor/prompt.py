@@ -27,13 +27,15 @@ class SummaryPrompt:
     focus: str | None = None
     opening: str = ""
     newest: str = ""  # the newest request, where the transcript does not show it
+    request_characters: int = _REQUEST_EXCERPT  # at most, of each request
 
     def prompt(self, transcript: str, previous: str = "") -> str:
         """The whole prompt for one piece of transcript and the summary so far."""
         parts = [self._rules(), *self._wishes()]
         for name, request in (("opening_request", self.opening), ("newest_request", self.newest)):
             if request:
-                parts.append(f"<{name}>\n{excerpt(redact(request), _REQUEST_EXCERPT)}\n</{name}>\n")
+                shown = excerpt(redact(request), min(_REQUEST_EXCERPT, self.request_characters))
+                parts.append(f"<{name}>\n{shown}\n</{name}>\n")
         if previous:
             parts.append(_template("update").format(previous=redact(previous)))
         parts.append(f"<transcript>\n{transcript}\n</transcript>")

@@ -50,7 +50,7 @@ from plimsoll.secrets import redact
 # Estimates and the model's own count differ; a quarter over the budget is a miscount, which is cut to the budget,
 # more is a failure.
 TOO_LONG = 1.25
-_SMALLEST_PIECE = 200
+_SMALLEST_PIECE = 120
 # Of the headings' budget, what code may at least restore of what a model left out.
 _RESTORED_SHARE = 0.15
 # A window may turn out smaller than stated, and its tokens more than estimated: once for each.
@@ -270,7 +270,8 @@ def _ask_in_pieces(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str]
 def _sized(job: SummaryJob, window: int, summary: str) -> tuple[SummaryPrompt, int]:
     """What surrounds each piece in a window of this size, and the room for the piece."""
     answer = min(job.budget, max(1, window // 4))
-    frame = SummaryPrompt(answer, job.focus, job.opening, job.newest_request)
+    # Together the two requests take at most a quarter of the window, at four characters a token.
+    frame = SummaryPrompt(answer, job.focus, job.opening, job.newest_request, window // 2)
     # The summary so far is at most as long as an answer; 10 % stays free for what the estimate gets wrong.
     so_far = max(answer, estimate_tokens(summary))
     room = int(window * 0.9) - answer - so_far - estimate_tokens(frame.prompt("", "x"))
