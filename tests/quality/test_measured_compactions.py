@@ -3,11 +3,12 @@
 import re
 from pathlib import Path
 
-from conversations_to_measure import done, filler, said, user
+from conversations_to_measure import done, filler, said
 from hypothesis import given
 from hypothesis import strategies as st
 
 import plimsoll
+from message_builders import user
 from plimsoll import ContextCompressor
 from plimsoll.quality import (
     fabrications,

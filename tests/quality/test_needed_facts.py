@@ -1,9 +1,10 @@
 """What counts as needed, near or far, present and grounded."""
 
-from conversations_to_measure import done, filler, said, user
+from conversations_to_measure import done, filler, said
 from hypothesis import given
 from hypothesis import strategies as st
 
+from message_builders import user
 from plimsoll.quality import Reading, grade, needed_facts, places_of, terms_in
 
 ABOUT = said("The broken parser lives in src/parse_config.py because the loader skips comments.")

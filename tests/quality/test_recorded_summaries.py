@@ -4,7 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conversations_to_measure import said, user
+from conversations_to_measure import said
+
+from message_builders import user
 
 FOLDER = Path(__file__).parents[2] / "bench" / "quality"
 MODULES = ("ours", "corpus", "peer_runs", "pins", "client")

@@ -1,9 +1,10 @@
 """What counts as stated, by kind, and when it is kept."""
 
 import pytest
-from conversations_to_measure import done, filler, said, user
+from conversations_to_measure import done, filler, said
 from hypothesis import given, settings
 
+from message_builders import user
 from plimsoll.quality import WEIGHTS, Reading, joined, kept, stated_facts, weighted
 from plimsoll.testing.strategies import conversations
 

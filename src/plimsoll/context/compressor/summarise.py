@@ -9,7 +9,7 @@ the model does, a usable summary comes out, and no secret is in it.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,8 +19,8 @@ from plimsoll.context.compressor.excerpts import transcript_texts
 from plimsoll.context.compressor.prompt import SummaryPrompt, all_text, pack
 from plimsoll.context.ledger import (
     ConversationFacts,
+    LineSources,
     Sections,
-    Sources,
     SummaryRoom,
     checked_lines,
     completed,
@@ -67,7 +67,7 @@ class Summary:
     source: Literal["model", "deterministic"]
     facts: ConversationFacts  # that code found, in all that the summary stands for
     now: ConversationFacts  # the same at the end of the conversation, messages that stay included
-    sources: Mapping[str, Sources] = field(default_factory=dict)  # of the lines that code wrote
+    sources: LineSources = field(default_factory=dict)  # of the lines that code wrote
     failure: str = ""
     # Given this summary's text, the same with what the model wrote late; the text itself where nothing came.
     late: Callable[[str], str] | None = None

@@ -15,7 +15,7 @@ from plimsoll.context.ledger.facts import read_facts
 from plimsoll.context.ledger.outcome import call_line
 from plimsoll.context.ledger.outcomes import Outcome, outcome_of
 from plimsoll.context.ledger.provenance import SourceReference, SummaryLine, as_json, cited_lines
-from plimsoll.context.ledger.state import ConversationFacts, PersonRequest, Sources, StatedConstraint
+from plimsoll.context.ledger.state import ConversationFacts, LineSources, PersonRequest, StatedConstraint
 from plimsoll.context.ledger.summary_sources import LoggedSource, SummarySource, SummarySources
 from plimsoll.context.ledger.template import (
     EVIDENCE,
@@ -41,12 +41,12 @@ __all__ = [
     "NONE",
     "SECTIONS",
     "ConversationFacts",
+    "LineSources",
     "LoggedSource",
     "Outcome",
     "PersonRequest",
     "Sections",
     "SourceReference",
-    "Sources",
     "StatedConstraint",
     "SummaryLine",
     "SummaryRoom",

@@ -66,8 +66,8 @@ def choose(
     budget: int,
     first: Iterable[LedgerEntry] = (),
     first_budget: int = 0,
-) -> set[LedgerEntry]:
-    """The entries to show, of about `budget` tokens.
+) -> list[LedgerEntry]:
+    """The entries to show, of about `budget` tokens, in their order.
 
     Constraints are taken before all others, then `first` up to `first_budget`.
     """
@@ -85,7 +85,7 @@ def choose(
     )
     basket.fill(wished, basket.used + int((budget - basket.used) * _WISHES_SHARE))
     basket.fill_best(entries, budget)
-    return basket.chosen
+    return [entry for entry in entries if entry in basket.chosen]
 
 
 class _Basket:

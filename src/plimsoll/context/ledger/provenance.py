@@ -7,12 +7,12 @@ Lines that code wrote know their messages. For a model's line they are looked up
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from plimsoll.context.ledger.complete import is_model_line
-from plimsoll.context.ledger.state import ConversationFacts, Sources
+from plimsoll.context.ledger.state import ConversationFacts, LineSources, Sources
 from plimsoll.context.ledger.template import EVIDENCE, SECTIONS, parse_sections, section_lines
 from plimsoll.context.ledger.terms import terms_in
 from plimsoll.context.ledger.words import content_words
@@ -41,17 +41,15 @@ class SummaryLine:
     sources: tuple[SourceReference, ...]
 
 
-def cited_lines(
-    text: str, sources: Mapping[str, Sources], facts: ConversationFacts
-) -> tuple[SummaryLine, ...]:
+def cited_lines(text: str, sources: LineSources, facts: ConversationFacts) -> tuple[SummaryLine, ...]:
     """The lines of a summary, each with its sources."""
-    known = {redact(line): numbers for line, numbers in sources.items()}
+    known = {(title, redact(line)): numbers for (title, line), numbers in sources.items()}
     index: _Index | None = None
     found: list[SummaryLine] = []
     sections = parse_sections(text)
     for title in (*SECTIONS, EVIDENCE):
         for line in section_lines(sections.get(title, "")):
-            numbers = known.get(line) or known.get(line.strip())
+            numbers = known.get((title, line)) or known.get((title, line.strip()))
             if not numbers:
                 index = index or _Index(facts)
                 numbers = index.sources_of(line)

@@ -16,6 +16,7 @@
 Every one carries the numbers of the messages that it was read from.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ from plimsoll.context.ledger.personal import PersonalStatements
 from plimsoll.context.ledger.todos import Todos
 
 Sources = tuple[int, ...]
+LineSources = Mapping[tuple[str, str], Sources]  # by section and line
 _MOST_SOURCES = 6  # of one line; a person opens the newest first
 
 

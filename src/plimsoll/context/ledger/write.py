@@ -24,7 +24,7 @@ from plimsoll.context.ledger.choose import choose, term_weights
 from plimsoll.context.ledger.entries import MORE_ON, MUST, QUOTE, LedgerEntry
 from plimsoll.context.ledger.evidence import argument_texts
 from plimsoll.context.ledger.headings import entries_of
-from plimsoll.context.ledger.state import ConversationFacts, Sources
+from plimsoll.context.ledger.state import ConversationFacts, LineSources
 from plimsoll.context.ledger.template import (
     EVIDENCE,
     EVIDENCE_NOTE,
@@ -64,7 +64,7 @@ class WrittenSummary:
     """The sections that code wrote, and for each of their lines the messages that it was read from."""
 
     sections: Sections
-    sources: dict[str, Sources]
+    sources: LineSources
 
 
 def write_sections(
@@ -111,13 +111,18 @@ def write_summary(
     weights = _weights(facts, entries, kept | set(terms_in(said)) if said else kept)
     first = _touching(entries, focus) if focus else []
     chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE))
-    chosen = {entry for entry in chosen if not (entry.line and facts.evidence.tells_secret(entry.line))}
+    chosen = [entry for entry in chosen if not (entry.line and facts.evidence.tells_secret(entry.line))]
     headings = room.headings - frame
     if few:
         headings = min(headings, max(LEAST_ADDED, int(estimate_tokens(said) * ADDED_SHARE)))
     sections = _sorted_into(chosen, headings, has_evidence, is_added=few)
     sources = {
-        text: entry.sources for entry in chosen for text in (entry.text, entry.label, _as_quote(entry))
+        (section, text): entry.sources
+        for entry in chosen
+        for section, text in (
+            (entry.section, entry.text),
+            *((EVIDENCE, quoted) for quoted in (entry.text, entry.label, _as_quote(entry))),
+        )
     }
     return WrittenSummary(_within(sections, room.all) if has_evidence else sections, sources)
 
@@ -132,7 +137,7 @@ def _within(sections: Sections, limit: int) -> Sections:
 
 
 def _sorted_into(
-    chosen: AbstractSet[LedgerEntry], headings: int, has_evidence: bool, is_added: bool
+    chosen: Sequence[LedgerEntry], headings: int, has_evidence: bool, is_added: bool
 ) -> Sections:
     """The chosen items under their headings as far as these have room, everything else as evidence.
 
@@ -145,14 +150,14 @@ def _sorted_into(
         for one in chosen
         if not one.parent and one.section != EVIDENCE and (one.value >= MUST or one.key not in quoted)
     ]
-    held: set[LedgerEntry] = set()
+    held: dict[LedgerEntry, None] = {}  # in order, so that the same facts give the same text
     if is_added:
         items = [one for one in items if may_be_added(one)]
     for item in sorted(items, key=rank):
         cost = estimate_tokens(item.text) + 1
         if cost <= headings and not (is_added and len(held) >= MOST_ADDED):
             headings -= cost
-            held.add(item)
+            held[item] = None
     sections = {title: _lines(item for item in held if item.section == title) for title in SECTIONS}
     if has_evidence:
         sections[EVIDENCE] = _evidence([entry for entry in chosen if entry not in held], held)
@@ -163,7 +168,7 @@ def _lines(items: Iterable[LedgerEntry]) -> str:
     return "\n".join(item.text for item in sorted(items, key=_place))
 
 
-def _evidence(entries: Sequence[LedgerEntry], held: AbstractSet[LedgerEntry]) -> str:
+def _evidence(entries: Sequence[LedgerEntry], held: Mapping[LedgerEntry, None]) -> str:
     """Quotes under the file or command that they came from, then what the headings had no room for."""
     quotes: dict[str, list[LedgerEntry]] = {}
     loose: dict[str, list[LedgerEntry]] = {}
