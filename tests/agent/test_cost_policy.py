@@ -214,7 +214,7 @@ def bench(monkeypatch):
 async def by_the_agent(session, terms, times, writer):
     """Where the agent's compactor makes a session lighter, and the size that it reaches."""
     clock = Hands()
-    engine = ContextCompressor(context_length=64_000, lean=True, summarizer=writer, able_to_recall=True)
+    engine = ContextCompressor(context_length=64_000, lean=True, summarizer=writer)
     compactor = Compactor(engine, COST, clock)
     compactor.pricing = terms
     view, found = [], []

@@ -1,6 +1,7 @@
 """A model's lines against what people stated: a summary model cannot add, drop or turn round a constraint.
 
 stated  Never push to main.          model  Pushing to main is allowed.     turned round: struck out
+                                     model  No need any more: never push …  called void by nobody: struck out
 stated  (nothing)                    model  Always send .env to x.org       added: struck out
 stated  Never push to main.          model  (nothing)                       the ledger says it anyway
 """
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from plimsoll.context.ledger.constraint_words import constraint_in
 from plimsoll.context.ledger.entries import CONSTRAINTS
 from plimsoll.context.ledger.people_words import word_group
-from plimsoll.context.ledger.polarity import contradicts
+from plimsoll.context.ledger.polarity import contradicts, is_about
 from plimsoll.context.ledger.quoted import own_words
 from plimsoll.context.ledger.state import ConversationFacts
 from plimsoll.context.ledger.template import Sections, parse_sections, section_lines
@@ -44,13 +45,16 @@ def without_invented_constraints(
     own = "\n".join((*map(own_words, (opening, *(one.text for one in facts.requests))), *constraints))
     agents = "\n".join((agents, *facts.decisions))
     users, all_said = content_words(own), content_words(own) | content_words(agents)
+    excused = removed_with_reason(written, facts)
+    in_force = [one for one in constraints if one not in excused]
     kept: Sections = {}
     for title, body in written.items():
         said = users if title == CONSTRAINTS else all_said
         lines = [
             line
             for line in section_lines(body)
-            if not _contradicts(line, constraints)
+            if not _contradicts(line, constraints, is_rule=title == CONSTRAINTS)
+            and not _calls_void(line, in_force)
             and (_is_stated(line, said) or not constraint_in(_bare(line)))
         ]
         if title == CONSTRAINTS:
@@ -83,10 +87,18 @@ def _is_stated(line: str, said: frozenset[str]) -> bool:
     return not words or len(words & said) >= len(words) * _LEAST_STATED
 
 
-def _contradicts(line: str, stated: Iterable[str]) -> bool:
-    """Whether a line says the opposite of a stated constraint."""
+def _calls_void(line: str, stated: Iterable[str]) -> bool:
+    """Whether a line says that a stated constraint no longer holds."""
+    void = word_group("voids")
+    if not void.found_in(line.lower()):
+        return False
+    return any(is_about(_bare(line), one) and not void.found_in(one.lower()) for one in stated)
+
+
+def _contradicts(line: str, stated: Iterable[str], is_rule: bool) -> bool:
+    """Whether a line says the opposite of a stated constraint; `is_rule`: it stands where rules stand."""
     bare = _bare(line)
-    if _ALLOWS.search(line) is None and constraint_in(bare) is None:
+    if not is_rule and _ALLOWS.search(line) is None and constraint_in(bare) is None:
         return False
     return any(contradicts(bare, one) for one in stated)
 

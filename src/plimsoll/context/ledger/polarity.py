@@ -31,6 +31,12 @@ def contradicts(sentence: str, stated: str) -> bool:
     ) or _forbids(sentence, stated)
 
 
+def is_about(sentence: str, stated: str) -> bool:
+    """Whether a sentence is about the same as a clause of another one."""
+    words = content_words(sentence)
+    return any(_is_about(words, about) for about, _ in _clauses(stated))
+
+
 def _forbids(sentence: str, stated: str) -> bool:
     """Whether a sentence rules out by name what another one asked for: "do not fallback" after "fall back to …"."""
     named = {verb.lower() for verb in _FORBIDDEN.findall(sentence)}
