@@ -7,7 +7,7 @@ stated  Never push to main.          model  (nothing)                       the 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from plimsoll.context.ledger.constraint_words import constraint_in
 from plimsoll.context.ledger.entries import CONSTRAINTS
@@ -42,24 +42,23 @@ def without_invented_constraints(
         *facts.wishes,
         *section_lines(parse_sections(ledger).get(CONSTRAINTS, "")),
     ]
-    own = "\n".join((*map(own_words, (opening, *(one.text for one in facts.requests))), *constraints))
-    agents = "\n".join((agents, *facts.decisions))
-    users, all_said = content_words(own), content_words(own) | content_words(agents)
+    people = [*map(own_words, (opening, *(one.text for one in facts.requests))), *constraints]
+    everything = content_words("\n".join((*people, agents, *facts.decisions)))
     excused = removed_with_reason(written, facts)
     in_force = [one for one in constraints if one not in excused]
+    # Words from many messages together can spell anything, so one message must have said a rule.
+    said = list(map(content_words, people))
     kept: Sections = {}
     for title, body in written.items():
-        said = users if title == CONSTRAINTS else all_said
+        is_rule = title == CONSTRAINTS
         lines = [
             line
             for line in section_lines(body)
-            if not _contradicts(line, constraints, is_rule=title == CONSTRAINTS)
-            and not _calls_void(line, in_force)
-            and (_is_stated(line, said) or not constraint_in(_bare(line)))
+            if not _contradicts(line, constraints, is_rule) and not _calls_void(line, in_force)
         ]
-        if title == CONSTRAINTS:
-            lines = [line for line in lines if _is_stated(line, said)]
-        kept[title] = "\n".join(lines)
+        kept[title] = "\n".join(
+            line for line in lines if _is_known(line, said if is_rule else None, everything)
+        )
     return kept
 
 
@@ -80,6 +79,13 @@ def removed_with_reason(written: Mapping[str, str], facts: ConversationFacts) ->
             if overlap(about, words) >= _LEAST_NAMED and len((words - about) & later) >= _LEAST_REASON:
                 found.add(key)
     return found
+
+
+def _is_known(line: str, said: Sequence[frozenset[str]] | None, everything: frozenset[str]) -> bool:
+    """Whether people said what a line demands: in one message where `said` lists them, otherwise anywhere."""
+    if said is None:
+        return _is_stated(line, everything) or not constraint_in(_bare(line))
+    return any(_is_stated(line, words) for words in said)
 
 
 def _is_stated(line: str, said: frozenset[str]) -> bool:
