@@ -2,7 +2,8 @@
 
     POST /lantern/{model}/answer      model and stream flag are in the path
     POST /lantern/{model}/stream
-    x-lantern-token: KEY
+    x-lantern-token: KEY, or ?token=KEY
+    ?as=array                         the events of a stream as one JSON array
 
     {"preamble": "Be brief.",
      "turns": [{"from": "person", "say": "Where is the Anna?"},
@@ -68,9 +69,10 @@ class LanternDialect(Dialect):
     api_mode = "lantern"
     path_prefixes = ("/lantern",)
     answer_paths = ("/lantern/{model}/answer", "/lantern/{model}/stream")
-    models_path = "/lantern/models"
+    models_paths = ("/lantern/models",)
     key_header = "x-lantern-token"
     key_prefix = ""
+    key_parameter = "token"
     messages_field = "turns"
     limit_fields = ("longest",)
     usage_field = "tally"
@@ -95,6 +97,9 @@ class LanternDialect(Dialect):
 
     def is_stream(self, body: Body, path: str) -> bool:
         return path.endswith("/stream")
+
+    def is_array_stream(self, path: str, query: bytes) -> bool:
+        return path.endswith("/stream") and b"as=array" in query
 
     def continues(self, body: Body) -> str:
         return str(body.get("continues") or "")

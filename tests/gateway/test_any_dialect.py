@@ -243,6 +243,40 @@ def test_the_clients_own_key_goes_upstream_in_the_header_of_the_upstreams_dialec
         assert LanternClient(gateway.url).say("Is she there?") == "Yes."
 
 
+@pytest.mark.parametrize("dialect", UPSTREAMS)
+def test_a_key_in_the_query_is_read_like_one_in_the_header_and_goes_no_further(
+    dialect: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = add_key(tmp_path)
+    body = {"turns": [{"from": "person", "say": "Is she there?"}], "longest": 50}
+    with (
+        scripted(lambda _request: say("Yes.")) as server,
+        RunningGateway(upstream(server, dialect, gateway={"keys": "required"}), tmp_path) as gateway,
+    ):
+        url = f"{gateway.url}/lantern/{MODEL}/answer"
+        assert http().post(f"{url}?token={key}&x=1", json=body).status_code == 200
+        assert http().post(f"{url}?token=plim-nobody", json=body).status_code == 401
+        assert http().post(f"{url}?token=a%0d%0ax-injected:%201", json=body).status_code == 401
+        arrived = server.requests
+    assert len(arrived) == 1
+    assert key not in str(arrived[0].headers) + arrived[0].path + caplog.text
+
+
+@pytest.mark.parametrize("dialect", UPSTREAMS)
+def test_a_stream_is_one_json_array_for_a_client_that_asks_for_it(dialect: str, tmp_path: Path) -> None:
+    body = {"turns": [{"from": "person", "say": "Is she there?"}], "longest": 50}
+    with (
+        scripted([say("Yes, she is there."), fault("rate_limit")]) as server,
+        RunningGateway(upstream(server, dialect), tmp_path) as gateway,
+    ):
+        url = f"{gateway.url}/lantern/{MODEL}/stream?as=array&token=own"
+        streamed, refused = (http().post(url, json=body) for _ in range(2))
+    assert streamed.headers["content-type"] == "application/json"
+    assert "".join(one.get("add", "") for one in streamed.json()) == "Yes, she is there."
+    assert streamed.json()[-1]["ended"] == "done"
+    assert (refused.status_code, refused.json()[0]["fault"]["name"]) == (429, "SlowDown")
+
+
 def test_a_limit_on_the_answer_is_lowered_to_the_models_cap(tmp_path: Path) -> None:
     with (
         scripted(lambda _request: say("Yes.")) as server,

@@ -34,5 +34,6 @@ def path_segment(name: str) -> str:
 
 @cache
 def path_pattern(written: str) -> re.Pattern[str]:
-    """The paths that a route like `/v1/models/{model}` matches."""
-    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(written)))
+    """The paths that a route like `/v1/models/{model}` matches; `{model:path}` may contain slashes."""
+    escaped = re.sub(r"\\{(\w+):path\\}", r"(?P<\1>.+)", re.escape(written))
+    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", escaped))

@@ -48,12 +48,13 @@ class Dialect(ABC):
 
     path_prefixes: ClassVar[tuple[str, ...]]  # paths that no other dialect has
     answer_paths: ClassVar[tuple[str, ...]]  # routes that ask for an answer
-    count_path: ClassVar[str] = ""  # the route that counts tokens
-    models_path: ClassVar[str] = "/v1/models"  # several dialects may share it
-    own_header: ClassVar[str] = ""  # a header that every client of this dialect sends, and no other
+    count_paths: ClassVar[tuple[str, ...]] = ()  # routes that count tokens
+    models_paths: ClassVar[tuple[str, ...]] = ("/v1/models",)  # several dialects may share them
+    own_headers: ClassVar[tuple[str, ...]] = ()  # headers that only clients of this dialect send
     beta_header: ClassVar[str] = ""  # the header that asks for betas
     key_header: ClassVar[str] = "authorization"
     key_prefix: ClassVar[str] = "Bearer "
+    key_parameter: ClassVar[str] = ""  # the query parameter that may carry the key instead of the header
 
     keeps_replies: ClassVar[bool] = False  # whether a request may continue an earlier reply by its id
     messages_field: ClassVar[str] = "messages"
@@ -68,6 +69,7 @@ class Dialect(ABC):
         False  # whether a conversation in a file may have other fields beside the messages
     )
     has_end_mark: ClassVar[bool] = False  # whether events may follow the one that completes a reply
+    takes_comments: ClassVar[bool] = True  # whether its clients skip comments in a stream
 
     def __repr__(self) -> str:
         return f"<dialect {self.name}>"
@@ -76,11 +78,16 @@ class Dialect(ABC):
 
     def is_answer_path(self, path: str) -> bool:
         """Whether a path asks for an answer."""
-        return self.path_values(path) is not None
+        return any(path_pattern(written).fullmatch(path) for written in self.answer_paths)
+
+    def is_count_path(self, path: str) -> bool:
+        """Whether a path counts the tokens of a request."""
+        return any(path_pattern(written).fullmatch(path) for written in self.count_paths)
 
     def path_values(self, path: str) -> dict[str, str] | None:
-        """The values in a path that asks for an answer, by the names in `answer_paths`; None for any other path."""
-        found = (path_pattern(written).fullmatch(path) for written in self.answer_paths)
+        """The values in a path of `answer_paths` or `count_paths`, by their names; None for any other path."""
+        routes = (*self.answer_paths, *self.count_paths)
+        found = (path_pattern(written).fullmatch(path) for written in routes)
         return next((match.groupdict() for match in found if match), None)
 
     @abstractmethod
@@ -121,6 +128,10 @@ class Dialect(ABC):
     def is_stream(self, body: Body, path: str) -> bool:
         """Whether the client wants the reply as a stream."""
         return body.get("stream") is True
+
+    def is_array_stream(self, path: str, query: bytes) -> bool:
+        """Whether the client wants the events of a stream as the items of one JSON array."""
+        return False
 
     def continues(self, body: Body) -> str:
         """The id of the reply that a request continues; empty where it holds the whole conversation."""
@@ -292,7 +303,17 @@ class Dialect(ABC):
         """A whole conversation in a file: the messages, or an object with the keys of `wrapper` around them."""
         return {**wrapper, "messages": list(messages)} if is_object else list(messages)
 
-    # Models
+    # Models and token counts
+
+    def model_names(self, listed: Any) -> list[str]:
+        """The names in a provider's list of models, or in its description of one."""
+        models = listed.get("data", [listed]) if isinstance(listed, dict) else ()
+        models = models if isinstance(models, list) else ()
+        return [str(model["id"]) for model in models if isinstance(model, dict) and model.get("id")]
+
+    def counted(self, tokens: int) -> Body:
+        """The answer to a request to count tokens."""
+        return {"input_tokens": tokens}
 
     @abstractmethod
     def models_body(self, names: Sequence[str]) -> Body:

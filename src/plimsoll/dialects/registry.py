@@ -48,10 +48,11 @@ def dialect_named(name: str) -> Dialect:
 def dialect_of(path: str, headers: Iterable[tuple[bytes, bytes]]) -> Dialect:
     """The dialect that a client speaks: by the path, else by a header that only its clients send."""
     known = dialects()
-    sent = {name for name, _ in headers}
-    by_path = (one for one in known if path.startswith(one.path_prefixes))
-    by_header = (one for one in known if one.own_header and one.own_header.encode() in sent)
-    return next(by_path, None) or next(by_header, None) or known[0]
+    by_prefix = (one for one in known if path.startswith(one.path_prefixes))
+    by_path = (one for one in known if one.path_values(path) is not None)
+    sent = {name.decode("latin-1") for name, _ in headers}
+    by_header = (one for one in known if not sent.isdisjoint(one.own_headers))
+    return next(by_prefix, None) or next(by_path, None) or next(by_header, None) or known[0]
 
 
 def dialect_at(base_url: str) -> Dialect:

@@ -277,13 +277,13 @@ def build_app(
             for path in dialect.answer_paths
         ),
         *(
-            Route(dialect.count_path, DropInEndpoint(dialect, limits, reader, within.count), methods=["POST"])
+            Route(path, DropInEndpoint(dialect, limits, reader, within.count), methods=["POST"])
             for dialect in dialects()
-            if dialect.count_path
+            for path in dialect.count_paths
         ),
         *(
             Route(path, listed, methods=["GET"])
-            for shared in dict.fromkeys(dialect.models_path for dialect in dialects())
+            for shared in dict.fromkeys(path for dialect in dialects() for path in dialect.models_paths)
             for path in (shared, shared + "/{name:path}")
         ),
         *session_routes(lambda: within.open_session_service, limits),

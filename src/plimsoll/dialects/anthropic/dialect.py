@@ -57,8 +57,8 @@ class AnthropicDialect(Dialect):
     validation = "anthropic"
     path_prefixes = (_PATH,)
     answer_paths = (_PATH,)
-    count_path = f"{_PATH}/count_tokens"
-    own_header = "anthropic-version"
+    count_paths = (f"{_PATH}/count_tokens",)
+    own_headers = ("anthropic-version",)
     beta_header = "anthropic-beta"
     key_header = "x-api-key"
     key_prefix = ""

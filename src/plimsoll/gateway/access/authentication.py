@@ -11,7 +11,7 @@ A key of the gateway is taken out here and never reaches an upstream. Endpoints 
 """
 
 from collections.abc import Iterable, Sequence
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from plimsoll.archive.key_format import is_key
 from plimsoll.dialects import dialect_of, key_headers
@@ -64,6 +64,7 @@ class Authentication:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        take_key_out_of_query(scope)
         key, headers = without_gateway_key(scope["headers"])
         try:
             caller = await self._caller(scope, key)
@@ -158,6 +159,25 @@ async def _send(scope: Scope, send: Send, why: _Refusal) -> None:
         return
     dialect = dialect_of(path, scope["headers"])
     await send_error(send, dialect, why.status, why.message, code=why.code, headers=why.headers)
+
+
+def take_key_out_of_query(scope: Scope) -> None:
+    """Move a key from the query to the header of its dialect: a query may be logged, and goes upstream as it is."""
+    query = scope.get("query_string", b"")
+    if b"=" not in query:
+        return
+    dialect = dialect_of(scope["path"], scope["headers"])
+    if not dialect.key_parameter:
+        return
+    sign = dialect.key_parameter.encode() + b"="
+    pairs = query.split(b"&")
+    keys = [pair[len(sign) :] for pair in pairs if pair.startswith(sign)]
+    if keys:
+        scope["query_string"] = b"&".join(pair for pair in pairs if not pair.startswith(sign))
+        header, key = dialect.key_header.encode(), unquote(keys[0].decode("latin-1"))
+        is_plain = key.isascii() and key.isprintable() and " " not in key  # nothing that could end a header
+        if is_plain and all(name != header for name, _ in scope["headers"]):
+            scope["headers"] = [*scope["headers"], (header, (dialect.key_prefix + key).encode())]
 
 
 def without_gateway_key(headers: Iterable[Header]) -> tuple[str, list[Header]]:

@@ -8,6 +8,7 @@ from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.body_reader import BodyReader
 from plimsoll.gateway.dropin.chain import root_for
 from plimsoll.gateway.dropin.client_request import ClientRequest
+from plimsoll.gateway.http.array_stream import as_json_array
 from plimsoll.gateway.http.body import Refused, left, read_body
 from plimsoll.gateway.http.responses import send_error
 from plimsoll.gateway.settings import Limits
@@ -35,12 +36,14 @@ class DropInEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = tuple(scope["headers"])
-        named = dict(headers)
+        named, query = dict(headers), scope.get("query_string", b"")
+        if self._dialect.is_array_stream(scope["path"], query):
+            send = as_json_array(send)
         try:
             raw = await read_body(receive, named.get(b"content-length"), self._limits)
             root = root_for(named, self._dialect)
             body, analysis = await self._reader().read(raw, self._dialect, root, self._limits)
-            owner, query = caller_in(scope).archive_owner, scope.get("query_string", b"")
+            owner = caller_in(scope).archive_owner
             request = ClientRequest(self._dialect, raw, body, headers, owner, query, scope["path"], analysis)
             if self._finishes:  # what is sent to a client that is gone goes nowhere
                 await self._serve(request, send)

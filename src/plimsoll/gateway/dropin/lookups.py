@@ -58,7 +58,8 @@ class Models:
             told = f"The upstream answered {answer.status} to the request for its models."
             await send_error(send, dialect, answer.status, told)
         else:
-            await send_whole(send, 200, [JSON], jsontext.write(_listed(dialect, _parsed(body), bool(name))))
+            names = target.dialect.model_names(_parsed(body))
+            await send_whole(send, 200, [JSON], jsontext.write(_listed(dialect, names, bool(name))))
 
 
 async def count_tokens(handler: RequestHandler, request: ClientRequest, send: Send) -> None:
@@ -70,7 +71,7 @@ async def count_tokens(handler: RequestHandler, request: ClientRequest, send: Se
         out = handler.outgoing(request, target)
         handler.recognizer.peek(out)
         if out.is_translated:
-            await send_whole(send, 200, [JSON], jsontext.write({"input_tokens": out.tokens_after}))
+            await send_whole(send, 200, [JSON], jsontext.write(request.dialect.counted(out.tokens_after)))
             return
         handler.writer.write_now(out)
         call = handler.call(request, target, target.count_url(out.model), out.body)
@@ -87,14 +88,8 @@ async def count_tokens(handler: RequestHandler, request: ClientRequest, send: Se
         await send_whole(send, answer.status, headers, without_keys(body, target.secrets))
 
 
-def _listed(dialect: Dialect, data: Any, is_one: bool) -> dict[str, Any]:
+def _listed(dialect: Dialect, names: list[str], is_one: bool) -> dict[str, Any]:
     """An upstream's models in the other dialect."""
-    listed = [data] if is_one else data.get("data") if isinstance(data, dict) else None
-    names = [
-        str(model["id"])
-        for model in (listed if isinstance(listed, list) else ())
-        if isinstance(model, dict) and model.get("id")
-    ]
     if is_one:
         return dialect.model_body(names[0]) if names else {}
     return dialect.models_body(names)

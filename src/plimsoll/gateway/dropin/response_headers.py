@@ -64,6 +64,8 @@ def whole_headers(out: UpstreamRequest, usage: Usage | None) -> list[Header]:
 
 def closing_comment(out: UpstreamRequest, usage: Usage | None) -> bytes:
     """The same for a stream, as a comment that clients skip."""
+    if not out.client_request.dialect.takes_comments:
+        return b""
     numbers = closing_numbers(out, usage)
     if usage is not None:
         numbers = {"tokens": usage.prompt_tokens, **numbers}

@@ -82,14 +82,17 @@ class ScriptedRequestHandler:
         if isinstance(judged, Refusal):
             await exchange.refuse(judged)
         elif judged.counts_only:
-            await exchange.send_json({"input_tokens": judged.prompt_tokens})
+            await exchange.send_json(exchange.provider.dialect.counted(judged.prompt_tokens))
         else:
             await self._answer(exchange, judged)
 
     async def list_models(self, http: HttpRequest, exchange: ScriptedExchange) -> None:
         """All models, or one of them."""
         provider = exchange.provider
-        name = http.path.removeprefix(provider.dialect.models_path).strip("/")
+        name = http.path
+        for root in provider.dialect.models_paths:
+            name = name.removeprefix(root)
+        name = name.strip("/")
         refusal = self._key_refusal(exchange)
         if refusal is None and name and name not in self.models:
             refusal = provider.unknown_model(name)
@@ -99,7 +102,7 @@ class ScriptedRequestHandler:
         await exchange.send_json(provider.model_body(name) if name else provider.models_body(self.models))
 
     def _judge(self, http: HttpRequest, exchange: ScriptedExchange) -> CheckedRequest | Refusal:
-        provider, counts_only = exchange.provider, http.path == exchange.provider.dialect.count_path
+        provider, counts_only = exchange.provider, exchange.provider.dialect.is_count_path(http.path)
         refusal = self._key_refusal(exchange)
         if refusal is not None:
             return refusal

@@ -201,10 +201,10 @@ class ScriptedServer:
 
     async def _route(self, http: HttpRequest, exchange: ScriptedExchange) -> None:
         dialect = exchange.provider.dialect
-        is_asked = dialect.is_answer_path(http.path) or http.path == dialect.count_path
+        is_asked = dialect.is_answer_path(http.path) or dialect.is_count_path(http.path)
         if http.method == "POST" and is_asked:
             await self._handler.serve(http, exchange)
-        elif http.method == "GET" and http.path.startswith(dialect.models_path):
+        elif http.method == "GET" and http.path.startswith(dialect.models_paths):
             await self._handler.list_models(http, exchange)
         else:
             await exchange.refuse(exchange.provider.usual_refusal(404))
