@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from sdk_fields import Field, fields_of
 
-from plimsoll.dialects import anthropic, openai
+from plimsoll.dialects import anthropic, mapping, openai
 from plimsoll.dialects.mapping import MappedField, examine, row_for, rows
 from plimsoll.dialects.mapping_docs import page
 from plimsoll.dialects.openai.rules import OpenAiRules
 from plimsoll.dialects.translation import for_anthropic, for_openai
 
 DIALECTS = ("openai", "anthropic")
+UPSTREAM = {"openai": "anthropic", "anthropic": "openai"}
 FIELDS = {dialect: fields_of(dialect) for dialect in DIALECTS}
 HELLO = {"role": "user", "content": "Hello"}
 SCHEMA = {"type": "object", "properties": {}}
@@ -60,7 +61,7 @@ def deciding_row(dialect: str, path: str) -> MappedField | None:
     places = [path[:n] for n in range(1, len(path) + 1) if n == len(path) or path[n] in ".["]
     row = None
     for place in places:
-        found = row_for(dialect, place)
+        found = row_for(dialect, place, UPSTREAM[dialect])
         if found is None:
             return row if row is not None and row.whole else None
         row = found
@@ -86,7 +87,7 @@ def what_is_wrong(dialect: str, field: Field) -> str:
     if row is None:
         return "not in the table"
     asking = next(value for value in field.values if value not in row.harmless)
-    findings = examine(dialect, request_with(dialect, field, asking))
+    findings = examine(dialect, request_with(dialect, field, asking), UPSTREAM[dialect])
     named = {"dropped": findings.dropped, "refused": findings.refused}
     if any((row.field in fields) != (row.fate == fate) for fate, fields in named.items()):
         return f"examine says {findings}"
@@ -102,12 +103,12 @@ def what_is_wrong(dialect: str, field: Field) -> str:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_field_that_nobody_listed_is_dropped_and_named(dialect: str) -> None:
     body = {**BASES[dialect], "new_thing": 1, "bad\r\nx-injected: 1": 2}
-    assert list(examine(dialect, body).dropped) == ["new_thing", "bad??x-injected??1"]
+    assert list(examine(dialect, body, UPSTREAM[dialect]).dropped) == ["new_thing", "bad??x-injected??1"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_plain_request_loses_nothing(dialect: str) -> None:
-    findings = examine(dialect, BASES[dialect])
+    findings = examine(dialect, BASES[dialect], UPSTREAM[dialect])
     assert (dict(findings.dropped), dict(findings.refused)) == ({}, {})
 
 
@@ -120,3 +121,16 @@ def test_every_row_says_where_a_mapped_field_goes() -> None:
 def test_the_documentation_is_made_from_the_table() -> None:
     shown = (Path(__file__).parents[2] / "docs" / "translation.md").read_text("utf-8")
     assert shown == page()
+
+
+def test_a_row_about_one_upstream_replaces_the_general_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {
+        "alias": [],
+        "chat": [
+            {"field": "seed", "fate": "dropped"},
+            {"field": "seed", "fate": "mapped", "to": "seed", "upstream": "near"},
+        ],
+    }
+    monkeypatch.setattr(mapping, "_data", lambda: table)
+    assert list(examine("chat", {"seed": 1}, "far").dropped) == ["seed"]
+    assert list(examine("chat", {"seed": 1}, "near").dropped) == []

@@ -244,7 +244,7 @@ class LanternDialect(Dialect):
     def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
         return LanternEncoder()
 
-    def untranslatable(self, body: Body) -> Findings:
+    def untranslatable(self, body: Body, upstream: str) -> Findings:
         findings = Findings(dropped={name: None for name in body if name not in FIELDS})
         if self.continues(body):
             findings.refused["continues"] = None

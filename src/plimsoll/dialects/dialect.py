@@ -281,8 +281,8 @@ class Dialect(ABC):
         """An encoder for one streamed reply to the request `asked`."""
 
     @abstractmethod
-    def untranslatable(self, body: Body) -> Findings:
-        """What of a body is dropped or refused when the upstream speaks another dialect."""
+    def untranslatable(self, body: Body, upstream: str) -> Findings:
+        """What of a body is dropped or refused when the upstream speaks the dialect of this name."""
 
     @abstractmethod
     def adapted(self, request: ChatRequest) -> ChatRequest:

@@ -1,4 +1,4 @@
-"""What becomes of each field of a request that is translated to the other dialect: the table in `mapping.toml`.
+"""What becomes of each field of a request that is translated to another dialect: the table in `mapping.toml`.
 
     mapped    it has an equivalent
     dropped   left out, and named to the client
@@ -30,6 +30,7 @@ class MappedField:
     to: str = ""
     harmless: tuple[Any, ...] = ()
     whole: bool = False
+    upstream: str = ""  # the dialect of the upstreams that it is about; empty: every other dialect
 
     @property
     def is_omitted(self) -> bool:
@@ -50,10 +51,10 @@ class Findings:
     refused: dict[str, None] = field(default_factory=dict)
 
 
-def examine(dialect: str, body: dict[str, Any]) -> Findings:
-    """What of a request in this dialect is dropped or refused on the way to the other one."""
+def examine(dialect: str, body: dict[str, Any], upstream: str) -> Findings:
+    """What of a request in this dialect is dropped or refused on the way to an upstream of another one."""
     findings = Findings()
-    _fields(dialect, "", body, findings)
+    _Examination(dialect, upstream, findings).fields("", body)
     return findings
 
 
@@ -67,52 +68,63 @@ def rows(dialect: str) -> tuple[MappedField, ...]:
             row.get("to", ""),
             tuple(row.get("harmless", ())),
             row.get("whole", False),
+            row.get("upstream", ""),
         )
         for row in _data()[dialect]
     )
 
 
 @lru_cache(4_096)
-def row_for(dialect: str, path: str) -> MappedField | None:
-    """The row that decides about a field; None for a field that is not listed."""
-    found = [row for row in rows(dialect) if _pattern(row.field).fullmatch(path)]
+def row_for(dialect: str, path: str, upstream: str) -> MappedField | None:
+    """The row that decides about a field; None for a field that is not listed.
+
+    Of two equally exact rows, the one about this upstream decides.
+    """
+    about = (row for row in rows(dialect) if row.upstream in ("", upstream))
+    found = [row for row in about if _pattern(row.field).fullmatch(path)]
     if found:
-        return max(found, key=lambda row: row.exactness)
+        return max(found, key=lambda row: (row.exactness, bool(row.upstream)))
     for alias in _data()["alias"]:
         start = re.match(_expression(alias["from"]), path)
         if start:
             same = alias["to"].replace("*", start[1]) if start.groups() else alias["to"]
-            return row_for(dialect, same + path[start.end() :])
+            return row_for(dialect, same + path[start.end() :], upstream)
     return None
 
 
-def _fields(dialect: str, path: str, item: dict[str, Any], findings: Findings) -> None:
-    tagged = path.endswith("]")
-    for key, value in item.items():
-        if value is None or (tagged and key in _TAGS):
-            continue
-        below = f"{path}.{key}" if path else key
-        row = row_for(dialect, below)
-        if _goes_on(row, below, value, findings):
-            assert row is not None
-            for tag, inner in _objects(value):
-                _object(dialect, below, tag, inner, row, findings)
+@dataclass(frozen=True, slots=True)
+class _Examination:
+    """One body of one dialect, for an upstream of another."""
 
+    dialect: str
+    upstream: str
+    findings: Findings
 
-def _object(
-    dialect: str, path: str, tag: str, item: dict[str, Any], row: MappedField, findings: Findings
-) -> None:
-    """An object in the value of a field: what its own row says, else what the field's row says."""
-    if not tag:
-        if not row.whole:
-            _fields(dialect, path, item, findings)
-        return
-    place = f"{path}[{tag}]"
-    own = row_for(dialect, place)
-    if own is None and row.whole:
-        return
-    if _goes_on(own, place, item, findings) and own is not None and not own.whole:
-        _fields(dialect, place, item, findings)
+    def fields(self, path: str, item: dict[str, Any]) -> None:
+        """Every field of an object."""
+        tagged = path.endswith("]")
+        for key, value in item.items():
+            if value is None or (tagged and key in _TAGS):
+                continue
+            below = f"{path}.{key}" if path else key
+            row = row_for(self.dialect, below, self.upstream)
+            if _goes_on(row, below, value, self.findings):
+                assert row is not None
+                for tag, inner in _objects(value):
+                    self._object(below, tag, inner, row)
+
+    def _object(self, path: str, tag: str, item: dict[str, Any], row: MappedField) -> None:
+        """An object in the value of a field: what its own row says, else what the field's row says."""
+        if not tag:
+            if not row.whole:
+                self.fields(path, item)
+            return
+        place = f"{path}[{tag}]"
+        own = row_for(self.dialect, place, self.upstream)
+        if own is None and row.whole:
+            return
+        if _goes_on(own, place, item, self.findings) and own is not None and not own.whole:
+            self.fields(place, item)
 
 
 def _goes_on(row: MappedField | None, path: str, value: Any, findings: Findings) -> bool:

@@ -3,12 +3,12 @@
 from plimsoll.dialects.mapping import rows
 
 _TITLES = {
-    "openai": "From an OpenAI client to an Anthropic upstream",
-    "anthropic": "From an Anthropic client to an OpenAI upstream",
+    "openai": "From a client of OpenAI chat completions",
+    "anthropic": "From a client of Anthropic messages",
 }
 _INTRODUCTION = """# Translation between the dialects
 
-A client of either dialect works with an upstream of the other one. The gateway translates requests, replies, streams
+A client of each dialect works with upstreams of the others. The gateway translates requests, replies, streams
 and errors. It handles each request field in one of three ways:
 
 - **mapped**: the field has an equivalent.
@@ -19,7 +19,8 @@ and errors. It handles each request field in one of three ways:
   the field.
 
 `a.b` is field `b` of `a`. `a[x]` is an object in `a` whose role or type is `x`; `*` matches any. A row also applies
-to nested fields. A value under "no effect" is treated as if the field were missing.
+to nested fields. A row with an upstream in parentheses applies to that upstream only. A value under "no effect" is
+treated as if the field were missing.
 
 Effort and budget: `minimal` 1,024 tokens, `low` 2,048, `medium` 8,192, `high` 24,576, `xhigh` 32,768, `max` 65,536.
 A budget becomes the largest effort that fits it.
@@ -28,13 +29,14 @@ A budget becomes the largest effort that fits it.
 
 
 def tables() -> str:
-    """Both tables in Markdown."""
+    """The tables in Markdown."""
     parts = []
     for dialect, title in _TITLES.items():
         lines = [f"## {title}", "", "| field | | becomes | no effect |", "|---|---|---|---|"]
         for row in rows(dialect):
             harmless = ", ".join(f"`{value}`" for value in row.harmless)
-            lines.append(f"| `{row.field}` | {row.fate} | {row.to.replace('|', ' or ')} | {harmless} |")
+            only = f" ({row.upstream})" if row.upstream else ""
+            lines.append(f"| `{row.field}`{only} | {row.fate} | {row.to.replace('|', ' or ')} | {harmless} |")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 

@@ -47,3 +47,8 @@ class ChatRequest:
     def extra_for(self, dialect: str) -> dict[str, Any]:
         """The fields that pass through on one dialect."""
         return dict(self.extra.get(dialect, {}))
+
+    def stated(self, *names: str) -> Any:
+        """The first of these fields that the client stated, whatever its dialect; None where it stated none."""
+        fields = (fields[name] for name in names for fields in self.extra.values() if name in fields)
+        return next((value for value in fields if value is not None), None)

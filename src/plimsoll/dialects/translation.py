@@ -1,4 +1,4 @@
-"""A request of one dialect's client for the other dialect's upstream: what a field of the one is called in the other.
+"""A request of one dialect's client for another dialect's upstream: what a field of the one is called in the other.
 
     OpenAI                                        Anthropic
     response_format                           ⇄   output_config.format
@@ -15,11 +15,12 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
+from plimsoll.dialects.answer_format import answer_format
 from plimsoll.dialects.anthropic.rules import rules_for
 from plimsoll.dialects.blocks.assistant import THINKING_TYPES, is_signed
 from plimsoll.dialects.efforts import BUDGETS, LEAST_BUDGET
 from plimsoll.dialects.request import ChatRequest, Thinking, Tool, ToolChoice
-from plimsoll.dialects.schemas import closed, is_strict
+from plimsoll.dialects.schemas import closed
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import SYSTEM_ROLES, Message
 
@@ -29,18 +30,17 @@ _LONGEST_USER = 256  # characters that Anthropic takes
 
 
 def for_anthropic(request: ChatRequest) -> ChatRequest:
-    """A request that came on OpenAI's wire, for Anthropic's."""
+    """A request that came on another wire, for Anthropic's."""
     extra = request.extra_for("openai")
     tools, choice = _tools(request.tools, request.tool_choice, extra)
     own: dict[str, Any] = {}
     messages = request.messages
-    wanted = extra.get("response_format")
-    wanted = wanted if isinstance(wanted, dict) else {}
+    wanted = answer_format(request) or {}
     if wanted.get("type") == "json_schema":
         own["output_config"] = {"format": _anthropic_format(request.model, wanted.get("json_schema"))}
     elif wanted.get("type") == "json_object":
         messages = _instructed(messages)
-    user = extra.get("safety_identifier") or extra.get("user")
+    user = request.stated("safety_identifier", "user")
     if isinstance(user, str):
         fits = len(user) <= _LONGEST_USER
         own["metadata"] = {"user_id": user if fits else sha256(user.encode("utf-8", "replace")).hexdigest()}
@@ -56,14 +56,11 @@ def for_anthropic(request: ChatRequest) -> ChatRequest:
 
 
 def for_openai(request: ChatRequest) -> ChatRequest:
-    """A request that came on Anthropic's wire, for OpenAI's."""
-    output = request.extra_for("anthropic").get("output_config")
-    wanted = output.get("format") if isinstance(output, dict) else None
+    """A request that came on another wire, for OpenAI's chat completions."""
     own: dict[str, Any] = {}
-    if isinstance(wanted, dict) and wanted.get("type") == "json_schema":
-        schema = wanted.get("schema")
-        answer = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
-        own["response_format"] = {"type": "json_schema", "json_schema": answer}
+    wanted = answer_format(request)
+    if wanted is not None:
+        own["response_format"] = wanted
     return replace(request, stop=request.stop[:MOST_STOPS], extra={"openai": own} if own else {})
 
 

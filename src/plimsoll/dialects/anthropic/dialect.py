@@ -156,8 +156,8 @@ class AnthropicDialect(Dialect):
     def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
         return AnthropicStreamEncoder()
 
-    def untranslatable(self, body: Body) -> Findings:
-        return examine(self.name, body)
+    def untranslatable(self, body: Body, upstream: str) -> Findings:
+        return examine(self.name, body, upstream)
 
     def adapted(self, request: ChatRequest) -> ChatRequest:
         return for_anthropic(request)

@@ -133,8 +133,8 @@ class OpenAiDialect(Dialect):
         legacy = has_legacy_functions(asked)
         return OpenAiStreamEncoder(created=created, include_usage=include_usage, legacy=legacy)
 
-    def untranslatable(self, body: Body) -> Findings:
-        return examine(self.name, body)
+    def untranslatable(self, body: Body, upstream: str) -> Findings:
+        return examine(self.name, body, upstream)
 
     def adapted(self, request: ChatRequest) -> ChatRequest:
         return for_openai(request)

@@ -14,7 +14,7 @@ from plimsoll.models import ModelCard
 
 def read_foreign(client_request: ClientRequest, target: Dialect) -> tuple[ChatRequest, tuple[str, ...]]:
     """The canonical request, and what of it is dropped; `Refused` where it cannot be translated."""
-    findings = client_request.dialect.untranslatable(client_request.body)
+    findings = client_request.dialect.untranslatable(client_request.body, target.name)
     if findings.refused:
         raise _refusal(client_request.dialect, target, ", ".join(findings.refused))
     try:
