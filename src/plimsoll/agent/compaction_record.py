@@ -84,7 +84,7 @@ def record_of(card: ModelCard, usage: Usage, purpose: str = "turn", model: str =
         cache_read=bill.read,
         cache_write=bill.written,
         output=bill.output,
-        money=money_of(card, usage),
+        money=money_of(bill, card),
         purpose=purpose,
     )
 

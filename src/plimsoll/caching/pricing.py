@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
-from plimsoll.models import ModelCard
+from plimsoll.models import ModelCard, Prices
 
 
 class ReportedUsage(Protocol):
@@ -77,12 +77,18 @@ def bill_of(usage: ReportedUsage) -> Bill:
     return Bill(read, written - hour, hour, plain, usage.completion_tokens)
 
 
-def money_of(card: ModelCard, usage: ReportedUsage) -> float | None:
+def money_of(bill: Bill, card: ModelCard) -> float | None:
     """What a reply cost in USD; None where the card has no prices."""
-    prices = card.prices_for(usage.prompt_tokens)
+    prices = card.prices_for(bill.prompt_tokens)
     if not prices.input and not prices.output:
         return 0.0 if card.known else None
-    return priced(bill_of(usage), card).money
+    return input_money(bill, prices) + usd(bill.output, prices.output)
+
+
+def input_money(bill: Bill, prices: Prices) -> float:
+    """What the prompt of a request cost in USD."""
+    cached = bill.read * prices.cache_read + bill.write_5m * prices.write_5m + bill.write_1h * prices.write_1h
+    return (cached + bill.plain * prices.input) / 1_000_000
 
 
 def most_money(card: ModelCard, prompt_tokens: int, output_tokens: int) -> float:
@@ -95,12 +101,9 @@ def most_money(card: ModelCard, prompt_tokens: int, output_tokens: int) -> float
 def priced(bill: Bill, card: ModelCard, guaranteed: bool = True) -> Bill:
     """The bill with its money filled in."""
     prices = card.prices_for(bill.prompt_tokens)
-    written = usd(bill.write_5m, prices.write_5m) + usd(bill.write_1h, prices.write_1h)
-    input_money = usd(bill.read, prices.cache_read) + written + usd(bill.plain, prices.input)
-    output_money = usd(bill.output, prices.output)
-    uncached = usd(bill.prompt_tokens, prices.input)
-    most = output_money + (input_money if guaranteed else max(input_money, uncached))
-    return replace(bill, input_money=input_money, output_money=output_money, money_most=most)
+    sent, received = input_money(bill, prices), usd(bill.output, prices.output)
+    most = sent if guaranteed else max(sent, usd(bill.prompt_tokens, prices.input))
+    return replace(bill, input_money=sent, output_money=received, money_most=received + most)
 
 
 def total(bills: Iterable[Bill]) -> Bill:

@@ -5,6 +5,7 @@ register_dialect(MyDialect())     its paths are served by every gateway that is 
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from plimsoll.dialects.anthropic.dialect import AnthropicDialect
 from plimsoll.dialects.dialect import Dialect
@@ -19,6 +20,7 @@ def register_dialect(dialect: Dialect) -> None:
     """Make a dialect known under its name."""
     if _REGISTERED.setdefault(dialect.name, dialect) is not dialect:
         raise ValueError(f"A dialect named {dialect.name!r} is registered already.")
+    _forget_lists()
 
 
 @contextmanager
@@ -29,8 +31,10 @@ def registered(dialect: Dialect) -> Iterator[Dialect]:
         yield dialect
     finally:
         del _REGISTERED[dialect.name]
+        _forget_lists()
 
 
+@cache
 def dialects() -> tuple[Dialect, ...]:
     """Every dialect; the first is that of clients and servers that show none."""
     return tuple(_REGISTERED.values())
@@ -60,9 +64,16 @@ def dialect_at(base_url: str) -> Dialect:
     return next((one for one in dialects() if one.serves_address(base_url)), dialects()[0])
 
 
-def key_headers() -> tuple[str, ...]:
-    """Every header that carries a key in one of the dialects."""
-    return tuple(dict.fromkeys(one.key_header for one in dialects()))
+@cache
+def key_headers() -> tuple[bytes, ...]:
+    """Every header that carries a key in one of the dialects, in the order in which they are looked at."""
+    return tuple(dict.fromkeys(one.key_header.encode() for one in reversed(dialects())))
+
+
+def _forget_lists() -> None:
+    """Every request reads these lists, so they are kept until a dialect is added or removed."""
+    dialects.cache_clear()
+    key_headers.cache_clear()
 
 
 for _dialect in (OPENAI, ANTHROPIC):

@@ -135,14 +135,22 @@ def usage_to_anthropic(usage: Usage | None) -> dict[str, Any]:
 
 def _count(value: Any) -> int | None:
     """A token count, or None for everything that is not one."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if value is None or isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if 0 <= value < 2**53 else None
 
 
 def _first(usage: dict[str, Any], *keys: str) -> int | None:
-    return next((count for key in keys if (count := _count(usage.get(key))) is not None), None)
+    for key in keys:
+        count = _count(usage.get(key))
+        if count is not None:
+            return count
+    return None
 
 
 def _first_dict(usage: dict[str, Any], *keys: str) -> dict[str, Any]:
-    return next((value for key in keys if isinstance(value := usage.get(key), dict)), {})
+    for key in keys:
+        value = usage.get(key)
+        if isinstance(value, dict):
+            return value
+    return {}

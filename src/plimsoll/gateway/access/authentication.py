@@ -184,7 +184,7 @@ def without_gateway_key(headers: Iterable[Header]) -> tuple[str, list[Header]]:
     """The key for the gateway, and the headers without it and without what ends here."""
     kept: list[Header] = []
     found: dict[bytes, str] = {}
-    carriers = (KEY_HEADER, *(name.encode() for name in reversed(key_headers())))
+    carriers = (KEY_HEADER, *key_headers())
     for name, value in headers:
         if name in carriers:
             text = _credential(value)

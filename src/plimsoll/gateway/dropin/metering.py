@@ -66,7 +66,7 @@ class OutputEstimate:
     """The tokens of what was said in the bytes of a reply, in one of these dialects, whole or as events."""
 
     def __init__(self, *dialects: Dialect) -> None:
-        self._said = _said_in(tuple(field for dialect in dialects for field in dialect.text_fields))
+        self._dialects = dialects
         self._pieces: list[bytes] = []
         self._size = self._tokens = 0
 
@@ -87,13 +87,15 @@ class OutputEstimate:
         return self._tokens
 
     def _count(self, piece: bytes) -> None:
-        said = (_text(found) for found in self._said.findall(piece))
-        self._tokens += estimate_tokens("".join(said))
+        if piece:
+            said = (_text(found) for found in _said_in(self._dialects).findall(piece))
+            self._tokens += estimate_tokens("".join(said))
 
 
 @cache
-def _said_in(fields: tuple[str, ...]) -> re.Pattern[bytes]:
-    names = b"|".join(re.escape(field).encode() for field in dict.fromkeys(fields))
+def _said_in(dialects: tuple[Dialect, ...]) -> re.Pattern[bytes]:
+    fields = dict.fromkeys(field for dialect in dialects for field in dialect.text_fields)
+    names = b"|".join(re.escape(field).encode() for field in fields)
     return re.compile(rb'"(?:%b)"\s*:\s*("(?:[^"\\]|\\.)+")' % names)
 
 
@@ -152,5 +154,6 @@ class Meter:
         output = usage.completion_tokens
         if not self.is_final:
             output = max(output, self._output.tokens())
-        usage = replace(usage, prompt_tokens=prompt, completion_tokens=output)
+        if prompt != usage.prompt_tokens or output != usage.completion_tokens:
+            usage = replace(usage, prompt_tokens=prompt, completion_tokens=output)
         return record_of(out.facts.card, usage, model=out.model)

@@ -14,8 +14,8 @@ relay       relay.py             the reply to the client
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -134,21 +134,16 @@ class RequestHandler:
         """Finish what runs beside the requests."""
         await asyncio.gather(*self._beside, return_exceptions=True)
 
-    @asynccontextmanager
-    async def _room(self, request: ClientRequest, target: Target) -> AsyncIterator[None]:
+    def _room(self, request: ClientRequest, target: Target) -> AbstractAsyncContextManager[None]:
         """Reserve the request in the limits of its caller."""
         owner = current_key()
         if owner is None:
-            yield
-            return
+            return nullcontext()
         model = request.model or target.endpoint.model
         endpoint = target.endpoint_for(request.dialect, request.betas)
-        facts, ratio = (
-            self.windows.facts(endpoint, model),
-            self.windows.ratio(request.owner, endpoint, model),
-        )
-        async with self._reserve(owner, need_of(request, facts, ratio, self._compactor.has_writer)):
-            yield
+        facts = self.windows.facts(endpoint, model)
+        ratio = self.windows.ratio(request.owner, endpoint, model)
+        return self._reserve(owner, need_of(request, facts, ratio, self._compactor.has_writer))
 
     async def _serve(self, request: ClientRequest, target: Target, send: Send) -> None:
         out = self.outgoing(request, target)

@@ -12,12 +12,11 @@ The last three are known when the reply has ended: a stream has them in a commen
 
 import json
 
-from plimsoll.caching.pricing import bill_of, priced, usd
+from plimsoll.caching.pricing import bill_of, input_money, usd
 from plimsoll.dialects import Usage
 from plimsoll.gateway.asgi import Header
 from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 
-_PREFIX = "x-plimsoll-"
 _MOST_NAMED = (
     60  # fields that were dropped, of at most 100 characters each: clients take headers of 8,000 bytes
 )
@@ -25,16 +24,16 @@ _MOST_NAMED = (
 
 def opening_headers(out: UpstreamRequest) -> list[Header]:
     """What is known when a reply begins."""
-    told = {
-        "tokens-before": str(out.tokens_before),
-        "tokens-after": str(out.tokens_after),
-        "view": "compacted" if out.compacted_view is not None else "log",
-    }
+    headers = [
+        (b"x-plimsoll-tokens-before", b"%d" % out.tokens_before),
+        (b"x-plimsoll-tokens-after", b"%d" % out.tokens_after),
+        (b"x-plimsoll-view", b"compacted" if out.compacted_view is not None else b"log"),
+    ]
     if out.conversation is not None and out.conversation.stored_name:
-        told["session"] = out.conversation.stored_name
+        headers.append((b"x-plimsoll-session", out.conversation.stored_name.encode()))
     if out.dropped:
-        told["dropped"] = ", ".join(out.dropped[:_MOST_NAMED])
-    return [((_PREFIX + name).encode(), value.encode()) for name, value in told.items()]
+        headers.append((b"x-plimsoll-dropped", ", ".join(out.dropped[:_MOST_NAMED]).encode()))
+    return headers
 
 
 def closing_numbers(out: UpstreamRequest, usage: Usage | None) -> dict[str, float]:
@@ -55,11 +54,10 @@ def whole_headers(out: UpstreamRequest, usage: Usage | None) -> list[Header]:
         spared = out.tokens_before - out.tokens_after
         out.tokens_after = usage.prompt_tokens
         out.tokens_before = usage.prompt_tokens + spared
-    later = closing_numbers(out, usage)
-    return [
-        *opening_headers(out),
-        *(((_PREFIX + name).encode(), f"{value:.10g}".encode()) for name, value in later.items()),
-    ]
+    headers = opening_headers(out)
+    for name, value in closing_numbers(out, usage).items():
+        headers.append((b"x-plimsoll-%b" % name.encode(), b"%.10g" % value))
+    return headers
 
 
 def closing_comment(out: UpstreamRequest, usage: Usage | None) -> bytes:
@@ -79,4 +77,4 @@ def saved(out: UpstreamRequest, usage: Usage) -> float | None:
     if not card.known or not prices.input:
         return None
     spared = max(0, out.tokens_before - out.tokens_after)
-    return usd(usage.prompt_tokens + spared, prices.input) - priced(bill_of(usage), card).input_money
+    return usd(usage.prompt_tokens + spared, prices.input) - input_money(bill_of(usage), prices)

@@ -53,12 +53,13 @@ class RequestFacts:
     @property
     def tokens(self) -> tuple[int, int, int, int]:
         """Plain input, cache read, cache written, output."""
-        return (
-            sum(one.input for one in self.usage),
-            sum(one.cache_read for one in self.usage),
-            sum(one.cache_write for one in self.usage),
-            sum(one.output for one in self.usage),
-        )
+        plain = read = written = output = 0
+        for one in self.usage:
+            plain += one.input
+            read += one.cache_read
+            written += one.cache_write
+            output += one.output
+        return plain, read, written, output
 
     @property
     def money(self) -> float | None:

@@ -30,6 +30,7 @@ _WORD = re.compile(r"[!#-<>-~]+")  # printable ASCII without blanks, quotes and 
 _UNPRINTABLE = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ud800-\\udfff\\ufeff]"
 )
+_ALWAYS = ("seconds", "bytes")  # told even where they are zero
 _MOST_WAITING = 10_000  # lines; more are dropped and not waited for
 
 
@@ -55,23 +56,32 @@ def log_fields(facts: RequestFacts, now: float) -> dict[str, Any]:
         "id": facts.id,
         "method": facts.method,
         "path": facts.path,
-        "status": facts.status or None,
+        "status": facts.status,
         "seconds": round(now - facts.start, 6),
-        "first_byte_seconds": None if facts.first_byte is None else round(facts.first_byte - facts.start, 6),
-        "gateway_seconds": None if facts.sent is None else round(facts.sent - facts.start, 6),
+        "first_byte_seconds": _since(facts.start, facts.first_byte),
+        "gateway_seconds": _since(facts.start, facts.sent),
         "bytes": facts.sent_bytes,
-        "caller": facts.caller.name or None,
+        "caller": facts.caller.name,
         "key": facts.caller.owner,
+        "provider": facts.provider,
+        "model": facts.model,
+        "refusal": facts.refusal,
+        "error": facts.error,
+        "compactions": [_compaction_of(one) for one in facts.compactions],
     }
-    told |= {name: getattr(facts, name) or None for name in ("provider", "model", "refusal", "error")}
+    told = {name: value for name, value in told.items() if value or name in _ALWAYS}
     if facts.usage:
-        names = ("input", "cache_read", "cache_write", "output")
-        told |= dict(zip(names, facts.tokens, strict=True)) | {"usd": facts.money}
-    told["compactions"] = [_compaction_of(one) for one in facts.compactions] or None
+        told["input"], told["cache_read"], told["cache_write"], told["output"] = facts.tokens
+        if facts.money is not None:
+            told["usd"] = facts.money
     if facts.said is not None:
         asked, answered = (redact(bytes(one).decode("utf-8", "replace")) for one in facts.said)
-        told |= {"request": asked, "reply": answered}
-    return {name: value for name, value in told.items() if value is not None}
+        told["request"], told["reply"] = asked, answered
+    return told
+
+
+def _since(start: float, end: float | None) -> float | None:
+    return None if end is None else round(end - start, 6)
 
 
 def _compaction_of(event: CompactionEvent) -> dict[str, Any]:
@@ -170,6 +180,8 @@ class Log:
 
 def start_log(form: LogForm, stream: TextIO | None = None) -> Log:
     """Send what this process has to say to standard error; stop it at the end."""
+    # No line names a thread, a process or a task; looking them up is a quarter of what a record costs.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     lines: queue.Queue[logging.LogRecord] = queue.Queue(_MOST_WAITING)
     writer = logging.StreamHandler(stream or sys.stderr)
     writer.setFormatter(Sentences() if form == "text" else JsonLines())

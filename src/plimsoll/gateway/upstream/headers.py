@@ -57,7 +57,7 @@ def _key_in(headers: Mapping[bytes, bytes], dialect: Dialect) -> str:
 
 def caller_of(headers: Mapping[bytes, bytes]) -> bytes:
     """What tells callers apart without keeping their keys: nobody reads another's conversation."""
-    own = b"\0".join(headers.get(name, b"") for name in _carriers())
+    own = b"\0".join(headers.get(name, b"") for name in key_headers())
     # Whoever has a key of the gateway is told by that; its secret is not among the headers any more.
     told = own + b"\0" + headers[CALLER_HEADER] if CALLER_HEADER in headers else own
     return blake2b(told, digest_size=16).digest()
@@ -72,7 +72,7 @@ def sent_headers(endpoint: Endpoint, client: Iterable[Header], same_dialect: boo
     if same_dialect:
         asking = endpoint.wire.beta_header.encode()
         betas = [value for value in (named.get(asking), headers.get(asking)) if value]
-        unsent = _NOT_SENT.union(_carriers())
+        unsent = _NOT_SENT.union(key_headers())
         headers |= {
             name: value
             for name, value in named.items()
@@ -102,14 +102,9 @@ def returned_headers(upstream: Iterable[Header]) -> list[Header]:
 def _client_keys(endpoint: Endpoint, client: Mapping[bytes, bytes], same_dialect: bool) -> dict[bytes, bytes]:
     """The client's own key, as it sent it, or as the other dialect sends keys."""
     if same_dialect:
-        return {name: client[name] for name in _carriers() if name in client}
+        return {name: client[name] for name in key_headers() if name in client}
     key = client_key(client)
     if not key:
         return {}
     name, value = endpoint.wire.auth(key)
     return {name.encode(): value.encode("latin-1")}
-
-
-def _carriers() -> list[bytes]:
-    """The headers that may carry a key."""
-    return [name.encode() for name in reversed(key_headers())]
