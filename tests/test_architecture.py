@@ -100,21 +100,6 @@ TOO_COMPLEX = {
     "context/ledger/tool_facts.py read_result",
     "context/ledger/write.py _sorted_into",
     "context/ledger/write.py write_summary",
-    "dialects/anthropic/conversation.py encode_anthropic_conversation",
-    "dialects/anthropic/request.py encode_request",
-    "dialects/openai/reply.py decode_reply",
-    "dialects/openai/request.py encode_request",
-    "dialects/thinking.py without_signed_thinking",
-    "providers/failures.py _leaves",
-    "providers/keys.py custom_endpoint",
-    "providers/resolve.py _by_name",
-    "quality/figures.py figures",
-    "testing/scripted_server/rules/anthropic.py _settings",
-    "testing/scripted_server/rules/anthropic.py _tools",
-    "testing/scripted_server/rules/anthropic_history.py _empty",
-    "testing/scripted_server/rules/anthropic_history.py _pairs",
-    "testing/scripted_server/rules/anthropic_markers.py marker_refusals",
-    "testing/scripted_server/rules/openai.py _tools",
 }
 
 

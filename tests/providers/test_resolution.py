@@ -121,6 +121,10 @@ def test_a_named_model_finds_its_provider(name: str, variables: list[str], provi
         (ModelSettings(name="claude-opus-4.5"), "ANTHROPIC_API_KEY"),
         (ModelSettings(name="openrouter/x/y"), "OPENROUTER_API_KEY"),
         (ModelSettings(base_url="https://models.example.com/v1"), "PLIMSOLL_API_KEY"),
+        (
+            ModelSettings(provider="groq", base_url="https://models.example.com/v1"),
+            "GROQ_API_KEY or PLIMSOLL_API_KEY",
+        ),
         (ModelSettings(base_url="https://api.openai.com/v1"), "OPENAI_API_KEY"),
     ],
 )

@@ -15,6 +15,7 @@ blocks along as `reasoning_details`, and there they are bound all the same.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from plimsoll.dialects.anthropic.conversation import encode_anthropic_conversation
@@ -23,7 +24,9 @@ from plimsoll.dialects.blocks.assistant import THINKING_TYPES, is_signed
 from plimsoll.dialects.request import ChatRequest
 from plimsoll.messages import Message, Violation
 
+# The same thinking again, as plain text or in a router's fields.
 _SAME_AGAIN = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
+_BOUND_FIELDS = _SAME_AGAIN | {"thinking_blocks", "block_order"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,30 +83,34 @@ def drop_bound_thinking(messages: Sequence[Message], changed_from: int) -> list[
 
 def without_signed_thinking(message: Message) -> Message:
     """The message without its signed thinking; the same object where it has none."""
-    signed = any(is_signed(block) for block in _candidates(message))
-    if message.get("role") != "assistant" or not (signed or _signed_details(message)):
+    if message.get("role") != "assistant" or not (_signed_blocks(message) or _signed_details(message)):
         return message
-    # The plain text of it goes along: it is the same thinking again.
-    kept = {key: value for key, value in message.items() if key not in _SAME_AGAIN}
-    details = [detail for detail in _details(message) if not _is_signed_detail(detail)]
-    if details:
-        kept["reasoning_details"] = details
-    blocks = [block for block in message.get("thinking_blocks") or [] if not is_signed(block)]
-    kept.pop("thinking_blocks", None)
-    if blocks:
-        kept["thinking_blocks"] = blocks
+    kept = {key: value for key, value in message.items() if key not in _BOUND_FIELDS}
+    kept |= {key: value for key, value in _unsigned_fields(message).items() if value}
     content = message.get("content")
     if isinstance(content, list):
         rest = [part for part in content if not (_is_thinking(part) and is_signed(part))]
         kept["content"] = rest or (None if message.get("tool_calls") else "")
-    order = message.get("block_order")
-    if isinstance(order, list):
-        # With unsigned thinking left, which of the places were its is no longer known.
-        kept.pop("block_order")
-        places = [kind for kind in order if kind != "thinking"]
-        if not blocks and places != sorted(places):
-            kept["block_order"] = places
     return kept
+
+
+def _unsigned_fields(message: Message) -> dict[str, list[Any]]:
+    """What nobody signed of the fields for thinking, and the order of what is left."""
+    blocks = [block for block in message.get("thinking_blocks") or [] if not is_signed(block)]
+    return {
+        "reasoning_details": [detail for detail in _details(message) if not _is_signed_detail(detail)],
+        "thinking_blocks": blocks,
+        "block_order": [] if blocks else _order_without_thinking(message.get("block_order")),
+    }
+
+
+def _order_without_thinking(order: Any) -> list[str]:
+    """The places of content and calls; empty where their order is the usual one.
+
+    With unsigned thinking left there is no such order: which of the places were its is not known.
+    """
+    places = [kind for kind in order if kind != "thinking"] if isinstance(order, list) else []
+    return places if places != sorted(places) else []
 
 
 def _details(message: Message) -> list[dict[str, Any]]:
@@ -126,7 +133,7 @@ def _with_blocks(request: ChatRequest) -> ChatRequest:
 
 def _as_blocks(message: Message) -> Message:
     signed = _signed_details(message)
-    if message.get("role") != "assistant" or not signed or any(map(is_signed, _candidates(message))):
+    if message.get("role") != "assistant" or not signed or _signed_blocks(message):
         return message
     blocks: list[dict[str, Any]] = [
         {"type": "thinking", "thinking": detail.get("text") or "", "signature": detail["signature"]}
@@ -143,17 +150,18 @@ def _is_thinking(block: Any) -> bool:
     return isinstance(block, dict) and block.get("type") in THINKING_TYPES
 
 
-def _candidates(message: Message) -> list[dict[str, Any]]:
-    blocks, content = message.get("thinking_blocks"), message.get("content")
-    found = [block for block in blocks if _is_thinking(block)] if isinstance(blocks, list) else []
-    return found + ([part for part in content if _is_thinking(part)] if isinstance(content, list) else [])
+def _signed_blocks(message: Message) -> list[dict[str, Any]]:
+    """The signed thinking of a message, in its own field and in its content."""
+    lists = (message.get("thinking_blocks"), message.get("content"))
+    blocks = chain.from_iterable(one for one in lists if isinstance(one, list))
+    return [block for block in blocks if _is_thinking(block) and is_signed(block)]
 
 
 def _positions(messages: Sequence[Message]) -> Iterator[int]:
     """The message of each signed block, in order."""
     for index, message in enumerate(messages):
         if message.get("role") == "assistant":
-            yield from (index for block in _candidates(message) if is_signed(block))
+            yield from (index for _ in _signed_blocks(message))
 
 
 def _sent(request: ChatRequest) -> _Sent:

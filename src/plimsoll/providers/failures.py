@@ -24,21 +24,13 @@ from plimsoll.secrets import masked
 
 _LONGEST_BODY = 64_000  # characters that are looked at
 _DEEPEST = 6
+_MOST_ERRORS = 20  # of a list that are read
 # Only these fields are read: some servers send the request back inside the error, and what a conversation says
 # about errors is no error.
 _FIELDS = (
-    "type",
-    "code",
-    "status",
-    "reason",
-    "message",
-    "msg",
-    "detail",
-    "error_description",
-    "param",
-    "raw",
+    *("error", "errors", "detail", "metadata", "details"),  # the innermost error first
+    *("type", "code", "status", "reason", "message", "msg", "error_description", "param", "raw"),
 )
-_WRAPPERS = ("error", "errors", "detail", "metadata", "details")
 _NUMBERS = {"n_ctx": "limit", "n_prompt_tokens": "requested"}  # llama.cpp states them beside the message
 _STATUS_OF_TYPE = {
     "invalid_request_error": 400,
@@ -183,10 +175,10 @@ def _leaves(value: Any, depth: int, field: str = "") -> Iterator[tuple[str, str]
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
-        for item in value[:20]:
+        for item in value[:_MOST_ERRORS]:
             yield from _leaves(item, depth + 1, field)
     elif isinstance(value, dict):
-        for key in (*_WRAPPERS, *(name for name in _FIELDS if name not in _WRAPPERS)):
+        for key in _FIELDS:
             if key in value:
                 yield from _leaves(value[key], depth + 1, key)
     elif isinstance(value, str) and field:

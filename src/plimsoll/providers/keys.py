@@ -8,7 +8,7 @@ Sentences name its variable.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
@@ -17,7 +17,7 @@ from plimsoll.dialects import dialect_at
 from plimsoll.errors import MissingKey, SettingError
 from plimsoll.models.settings import Endpoint as Address
 from plimsoll.models.settings import ModelSettings
-from plimsoll.providers.catalogue import ProviderFacts, provider_at, providers
+from plimsoll.providers.catalogue import KeyVariable, ProviderFacts, provider_at, providers
 from plimsoll.providers.endpoint import Endpoint, is_loopback, is_private, model_at
 
 ANYBODY = "PLIMSOLL_API_KEY"  # for an address that is no provider's
@@ -55,39 +55,41 @@ def address_of(facts: ProviderFacts, environ: Mapping[str, str]) -> str:
 def custom_endpoint(settings: ModelSettings, environ: Mapping[str, str]) -> tuple[Endpoint, FoundKey | None]:
     """The endpoint at an address that the person gave, and the key that is sent there."""
     address = settings.base_url or ""
-    owner, named = provider_at(address), providers().get(settings.provider)
-    facts = named or owner
-    key = find_key(owner, environ) if owner else _key_for_anybody(settings.provider, named, address, environ)
+    owner = provider_at(address)
+    facts = providers().get(settings.provider) or owner or _unknown_provider(settings.provider, address)
+    key = (
+        find_key(owner, environ) if owner else find_key(facts, environ) or _key_for_anybody(address, environ)
+    )
     if key is None and not is_private(address):
-        names = (
-            owner.key_names
-            if owner
-            else f"{named.key_names} or {ANYBODY}"
-            if named and named.keys
-            else ANYBODY
-        )
+        names = owner.key_names if owner else " or ".join(filter(None, (facts.key_names, ANYBODY)))
         raise MissingKey(f"{address} needs a key: set {names} in the environment.")
-    model, headers = model_at(facts.name if facts else settings.provider, settings.name or "")
-    endpoint = Endpoint(
-        provider=facts.name if facts else settings.provider if settings.provider != "auto" else "custom",
+    endpoint = endpoint_of(facts, address, settings.name or "", key)
+    return replace(endpoint, provider="custom") if facts.name == "auto" else endpoint, key
+
+
+def endpoint_of(facts: ProviderFacts, address: str, name: str, key: FoundKey | None) -> Endpoint:
+    """A provider's model at an address; its default model where the name is empty."""
+    model, headers = model_at(facts.name, name)
+    return Endpoint(
+        provider=facts.name,
         base_url=address,
-        dialect=facts.dialect if facts else dialect_at(address).name,
+        dialect=facts.dialect,
         key=key.value if key else None,
-        model=model or (facts.model if facts else None) or "",
-        headers=(*(facts.headers if facts else ()), *headers),
+        model=model or facts.model or "",
+        headers=(*facts.headers, *headers),
         sent=key.sent if key else "bearer",
     )
-    return endpoint, key
 
 
-def _key_for_anybody(
-    provider: str, named: ProviderFacts | None, address: str, environ: Mapping[str, str]
-) -> FoundKey | None:
-    """The key for a host of no known provider: that of the named provider, or one for such hosts."""
-    if named is not None and (key := find_key(named, environ)):
-        return key
-    own = (f"{provider.upper().replace('-', '_')}_API_KEY",) if named is None and provider != "auto" else ()
-    for variable in (*own, ANYBODY, *((_NEARBY,) if is_loopback(address) else ())):
+def _unknown_provider(name: str, address: str) -> ProviderFacts:
+    """A provider that is not in the catalogue: its key is expected under its own name."""
+    own = () if name == "auto" else (KeyVariable(f"{name.upper().replace('-', '_')}_API_KEY"),)
+    return ProviderFacts(name, name, dialect_at(address).name, address, keys=own)
+
+
+def _key_for_anybody(address: str, environ: Mapping[str, str]) -> FoundKey | None:
+    """The key for hosts of no known provider."""
+    for variable in (ANYBODY, _NEARBY) if is_loopback(address) else (ANYBODY,):
         value = environ.get(variable, "").strip()
         if value:
             return FoundKey(variable, value)

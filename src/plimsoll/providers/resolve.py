@@ -14,8 +14,8 @@ from pathlib import Path
 from plimsoll.errors import MissingKey, UnknownModel
 from plimsoll.models.settings import ModelSettings
 from plimsoll.providers.catalogue import ProviderFacts, providers
-from plimsoll.providers.endpoint import Endpoint, is_private, model_at
-from plimsoll.providers.keys import address_of, custom_endpoint, find_key
+from plimsoll.providers.endpoint import Endpoint, is_private
+from plimsoll.providers.keys import address_of, custom_endpoint, endpoint_of, find_key
 from plimsoll.providers.listing import served_models
 from plimsoll.providers.local.model import embedded_model, is_fetched, is_model_file, model_path
 
@@ -110,23 +110,33 @@ async def _whoever(search: _MainModelSearch) -> Resolution:
 
 async def _by_name(search: _MainModelSearch, name: str) -> Resolution:
     """A model is named and nobody said who serves it."""
-    prefix = name.split("/", 1)[0] if "/" in name else ""
-    if is_model_file(name) or prefix == "local":
+    prefix, slash, _ = name.partition("/")
+    if is_model_file(name) or (slash and prefix == "local"):
         return _local(search, name.removeprefix("local/"), f"model.name is {name}")
-    owner = providers().get(prefix) or _family(name)
-    router = next(facts for facts in providers().values() if facts.router)
-    if owner is not None and (not owner.keys or find_key(owner, search.environ)):
+    owner = providers().get(prefix) if slash else _family(name)
+    if owner is None:
+        return (_routed(search, name) if slash else None) or await _unclaimed(search, name)
+    if not owner.keys or find_key(owner, search.environ):
         return await _named(search, owner, name, f"model.name is {name}")
-    if owner is not None:
-        search.passed(f"{name} belongs to {owner.title}, but {owner.key_names} is not set.")
-    if find_key(router, search.environ) and (owner or "/" in name):
-        routed = f"{owner.vendor}/{name.removeprefix(owner.name + '/')}" if owner else name
-        reason = f"{router.keys[0].variable} is set, and {router.title} serves {routed}."
-        return search.found(_hosted(search, router, routed), reason)
-    if owner is not None:
-        too = "" if owner.router else f" (or {router.key_names}, as {router.title} serves it too)"
-        raise MissingKey(f"{name} is served by {owner.title}, which needs a key: set {owner.key_names}{too}.")
-    return await _unclaimed(search, name)
+    search.passed(f"{name} belongs to {owner.title}, but {owner.key_names} is not set.")
+    routed = _routed(search, f"{owner.vendor}/{name.removeprefix(owner.name + '/')}")
+    if routed is not None:
+        return routed
+    too = "" if owner.router else f" (or {_router().key_names}, as {_router().title} serves it too)"
+    raise MissingKey(f"{name} is served by {owner.title}, which needs a key: set {owner.key_names}{too}.")
+
+
+def _router() -> ProviderFacts:
+    return next(facts for facts in providers().values() if facts.router)
+
+
+def _routed(search: _MainModelSearch, name: str) -> Resolution | None:
+    """A model as `vendor/model` at the router, if there is a key for it."""
+    router = _router()
+    if find_key(router, search.environ) is None:
+        return None
+    reason = f"{router.keys[0].variable} is set, and {router.title} serves {name}."
+    return search.found(_hosted(search, router, name), reason)
 
 
 async def _unclaimed(search: _MainModelSearch, name: str) -> Resolution:
@@ -192,23 +202,12 @@ def _local(search: _MainModelSearch, name: str | None, why: str) -> Resolution:
 
 
 def _hosted(search: _MainModelSearch, facts: ProviderFacts, name: str) -> Endpoint:
-    key = find_key(facts, search.environ)
-    model, headers = model_at(facts.name, name)
-    return Endpoint(
-        provider=facts.name,
-        base_url=address_of(facts, search.environ),
-        dialect=facts.dialect,
-        key=key.value if key else None,
-        model=model,
-        headers=(*facts.headers, *headers),
-        sent=key.sent if key else "bearer",
-    )
+    address, key = address_of(facts, search.environ), find_key(facts, search.environ)
+    return endpoint_of(facts, address, name, key)
 
 
 def _family(name: str) -> ProviderFacts | None:
-    """The provider whose models are called like this; routers' `vendor/model` names are theirs alone."""
-    if "/" in name:
-        return None
+    """The provider whose models are called like this."""
     words = name.lower().replace("-", " ").replace(":", " ").split()
     return next(
         (

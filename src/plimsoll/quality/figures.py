@@ -4,7 +4,7 @@ Shares are over all facts of all cuts, so that a cut with many facts counts for 
 over kinds. Thirds divide a history by its characters: what was last said in the first third is early.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -44,17 +44,19 @@ def figures(measured: Sequence[Measurement]) -> QualityFigures:
     near = [grade for grade in grades if not grade.fact.is_far]
     stated = [pair for one in measured for pair in one.stated]
     kinds = shares(stated)
+    far_present, far_grounded = _kept(far)
+    near_present, near_grounded = _kept(near)
     count = len(measured) or 1
     return QualityFigures(
         cuts=len(measured),
         tokens_before=sum(one.prepared.tokens for one in measured) / count,
         tokens=sum(one.tokens for one in measured) / count,
         far_facts=len(far),
-        far_present=share(grade.is_present for grade in far),
-        far_grounded=share(grade.is_grounded for grade in far),
+        far_present=far_present,
+        far_grounded=far_grounded,
         near_facts=len(near),
-        near_present=share(grade.is_present for grade in near),
-        near_grounded=share(grade.is_grounded for grade in near),
+        near_present=near_present,
+        near_grounded=near_grounded,
         stated=weighted(kinds) if kinds else None,
         kinds=kinds,
         counts=_counts(stated),
@@ -84,11 +86,13 @@ def third_of(at: float) -> str:
     return THIRDS[min(2, int(at * 3))]
 
 
+def _kept(grades: Sequence[Grade]) -> tuple[float | None, float | None]:
+    """The shares that are present and grounded."""
+    return share(grade.is_present for grade in grades), share(grade.is_grounded for grade in grades)
+
+
 def _counts(stated: Iterable[tuple[Stated, bool]]) -> dict[str, int]:
-    found: dict[str, int] = defaultdict(int)
-    for fact, _ in stated:
-        found[fact.kind] += 1
-    return dict(sorted(found.items()))
+    return dict(sorted(Counter(fact.kind for fact, _ in stated).items()))
 
 
 def _thirds_stated(stated: Sequence[tuple[Stated, bool]]) -> dict[str, float]:

@@ -58,6 +58,16 @@ class _WirePiece:
     blocks: list[Block]
     results: list[Block] = field(default_factory=list)
 
+    @property
+    def is_assistant(self) -> bool:
+        """Whether the assistant says it; on this wire everything else is the user's turn."""
+        return self.role == "assistant"
+
+    @property
+    def said(self) -> list[Block]:
+        """Its blocks inside the conversation, where a system message is the user's words."""
+        return [_as_user_text(block) for block in self.blocks] if self.role == "system" else self.blocks
+
 
 def encode_anthropic_conversation(
     messages: Sequence[Message], rules: AnthropicRules = EXACT
@@ -68,14 +78,8 @@ def encode_anthropic_conversation(
     spoken = [piece for piece in pieces if piece.blocks or piece.results]
     start = next((i for i, piece in enumerate(spoken) if piece.role != "system"), len(spoken))
     system = [block for piece in spoken[:start] for block in piece.blocks]
-    wire: list[dict[str, Any]] = []
-    for is_assistant, run in groupby(spoken[start:], key=lambda piece: piece.role == "assistant"):
-        turn = list(run)
-        said = [block for piece in turn for block in _said(piece)]
-        # Results first, as Anthropic wants them.
-        results = [block for piece in turn for block in piece.results]
-        wire.append({"role": "assistant" if is_assistant else "user", "content": results + said})
-    return system or None, wire
+    turns = groupby(spoken[start:], key=lambda piece: piece.is_assistant)
+    return system or None, [_turn(list(pieces)) for _, pieces in turns]
 
 
 def decode_anthropic_conversation(system: Any, messages: Sequence[Any]) -> list[Message]:
@@ -123,8 +127,11 @@ def _piece(message: Message, ids: CallIds, rules: AnthropicRules) -> _WirePiece:
     return _WirePiece("user", blocks)
 
 
-def _said(piece: _WirePiece) -> list[Block]:
-    return [_as_user_text(block) for block in piece.blocks] if piece.role == "system" else piece.blocks
+def _turn(pieces: Sequence[_WirePiece]) -> dict[str, Any]:
+    """The pieces of one side as one message of the wire, results first, as Anthropic wants them."""
+    results = [block for piece in pieces for block in piece.results]
+    said = [block for piece in pieces for block in piece.said]
+    return {"role": "assistant" if pieces[0].is_assistant else "user", "content": results + said}
 
 
 def _as_user_text(part: Part) -> Part:

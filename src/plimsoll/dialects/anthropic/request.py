@@ -28,28 +28,23 @@ def encode_request(request: ChatRequest, rules: AnthropicRules | None = None) ->
     """The body that asks for this, in the words that the model takes (or those of `rules`)."""
     rules = rules or rules_for(request.model)
     system, messages = encode_anthropic_conversation(request.messages, rules)
-    tools = encode_tools(request.tools)
     thinking = request.thinking or Thinking()
     extra = request.extra_for("anthropic")
-    body: dict[str, Any] = {"model": request.model}
-    body["max_tokens"] = DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens
-    temperature = request.temperature if rules.sampling else None
-    optional = {
-        "tools": tools or None,
-        "tool_choice": encode_choice(request.tool_choice, request.parallel_tool_calls) if tools else None,
+    if not rules.sampling:
+        extra.pop("top_k", None)
+    fields = {
+        "model": request.model,
+        "max_tokens": DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens,
+        **_tool_fields(request),
         "system": system,
         "messages": messages,
-        # Other wires go up to 2; this one refuses more than 1.
-        "temperature": None if temperature is None else min(temperature, 1.0),
-        "top_p": request.top_p if rules.sampling else None,
+        **(_sampling_fields(request) if rules.sampling else {}),
         "stop_sequences": list(request.stop) or None,
         "thinking": _encode_thinking(thinking, rules),
         "output_config": _output_config(thinking, rules, extra.pop("output_config", None)),
-        "stream": True if request.stream else None,
+        "stream": request.stream or None,
     }
-    body |= {key: value for key, value in optional.items() if value is not None}
-    if not rules.sampling:
-        extra.pop("top_k", None)
+    body = {key: value for key, value in fields.items() if value is not None}
     return body | {key: value for key, value in extra.items() if key not in _NAMED}
 
 
@@ -79,6 +74,19 @@ def decode_request(body: dict[str, Any]) -> ChatRequest:
         thinking=_decode_thinking(body.get("thinking"), effort),
         extra={"anthropic": extra} if extra else {},
     )
+
+
+def _tool_fields(request: ChatRequest) -> dict[str, Any]:
+    tools = encode_tools(request.tools)
+    if not tools:
+        return {}
+    return {"tools": tools, "tool_choice": encode_choice(request.tool_choice, request.parallel_tool_calls)}
+
+
+def _sampling_fields(request: ChatRequest) -> dict[str, float | None]:
+    # Other wires go up to 2; this one refuses more than 1.
+    temperature = None if request.temperature is None else min(request.temperature, 1.0)
+    return {"temperature": temperature, "top_p": request.top_p}
 
 
 def _encode_thinking(thinking: Thinking, rules: AnthropicRules) -> dict[str, Any] | None:

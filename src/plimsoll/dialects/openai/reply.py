@@ -42,13 +42,12 @@ def encode_reply(reply: Reply, created: int = 0, legacy: bool = False) -> dict[s
 
 def decode_reply(body: Any, make_id: Callable[[], str] = new_call_id) -> Reply:
     """The reply that a provider of this wire sent; `make_id` names calls that come without an id."""
-    choices = body.get("choices") if isinstance(body, dict) else None
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(body, dict) or not isinstance(choice, dict) or not isinstance(message, dict):
-        raise MalformedReply(f"the provider's reply has no message: {str(body)[:200]}")
-    native = choice.get("finish_reason")
-    message = canonical(message, make_id)
+    try:
+        choice = body["choices"][0]
+        message = canonical(choice["message"], make_id)
+        native = choice.get("finish_reason")
+    except (AttributeError, LookupError, TypeError):
+        raise MalformedReply(f"the provider's reply has no message: {str(body)[:200]}") from None
     reason = finish_from_openai(native)
     if reason == "stop" and tool_calls(message):
         reason = "tool_calls"  # several local servers say stop after a call

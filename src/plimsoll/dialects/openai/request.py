@@ -23,28 +23,19 @@ def encode_request(request: ChatRequest, rules: OpenAiRules | None = None) -> di
     rules = rules or rules_for(request.model)
     markers = takes_markers(request.model)
     effort = _effort(request.thinking, rules)
-    # A model that thinks has a temperature of its own, unless it is told not to think.
-    samples = rules.sampling or effort == "none"
-    tools = [without(tool, markers) for tool in request.tools if tool.get("type") in _OWN_TOOLS]
-    body: dict[str, Any] = {"model": request.model}
-    body["messages"] = encode_messages(request.messages, markers)
-    optional = {
-        "tools": tools or None,
-        "tool_choice": request.tool_choice if tools else None,
-        "parallel_tool_calls": request.parallel_tool_calls if tools else None,
-        limit_key(request.model): request.max_tokens,
-        "temperature": request.temperature if samples else None,
-        "top_p": request.top_p if samples else None,
-        "stop": (list(request.stop) or None) if rules.sampling else None,
-        "reasoning_effort": effort,
-        "stream": True if request.stream else None,
-    }
-    body |= {key: value for key, value in optional.items() if value is not None}
     extra = request.extra_for("openai")
     options = extra.pop("stream_options", None) or {}
-    if request.stream and (request.include_usage or options):
-        usage = {"include_usage": True} if request.include_usage else {}
-        body["stream_options"] = {**options, **usage}
+    fields = {
+        "model": request.model,
+        "messages": encode_messages(request.messages, markers),
+        **_tool_fields(request, markers),
+        limit_key(request.model): request.max_tokens,
+        **_sampling_fields(request, rules, effort),
+        "reasoning_effort": effort,
+        "stream": request.stream or None,
+        "stream_options": _stream_options(request, options) if request.stream else None,
+    }
+    body = {key: value for key, value in fields.items() if value is not None}
     return body | {key: value for key, value in extra.items() if key not in _NAMED}
 
 
@@ -78,6 +69,29 @@ def decode_request(body: dict[str, Any]) -> ChatRequest:
 def limit_key(model: str) -> str:
     """The name under which a model takes the limit on its output."""
     return "max_completion_tokens" if REASONING.search(model.lower()) else "max_tokens"
+
+
+def _tool_fields(request: ChatRequest, markers: bool) -> dict[str, Any]:
+    tools = [without(tool, markers) for tool in request.tools if tool.get("type") in _OWN_TOOLS]
+    if not tools:
+        return {}
+    parallel = request.parallel_tool_calls
+    return {"tools": tools, "tool_choice": request.tool_choice, "parallel_tool_calls": parallel}
+
+
+def _sampling_fields(request: ChatRequest, rules: OpenAiRules, effort: str | None) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    # A model that thinks has a temperature of its own, unless it is told not to think.
+    if rules.sampling or effort == "none":
+        fields |= {"temperature": request.temperature, "top_p": request.top_p}
+    if rules.sampling:
+        fields["stop"] = list(request.stop) or None
+    return fields
+
+
+def _stream_options(request: ChatRequest, options: dict[str, Any]) -> dict[str, Any] | None:
+    usage = {"include_usage": True} if request.include_usage else {}
+    return {**options, **usage} or None
 
 
 def _tools(tools: Any) -> tuple[Tool, ...]:

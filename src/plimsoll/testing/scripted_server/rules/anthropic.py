@@ -58,7 +58,9 @@ def refusals(checked: CheckedRequest) -> Iterator[Refusal]:
     yield from marker_refusals(checked.body)
     yield from history_refusals(checked)
     yield from _tools(checked)
-    yield from _settings(checked)
+    yield from _tool_choice(checked)
+    yield from _sampling(checked)
+    yield from _thinking(checked)
     yield from _left_over(checked)
     yield from _sizes(checked)
 
@@ -75,7 +77,11 @@ def _tools(checked: CheckedRequest) -> Iterator[Refusal]:
     names = [tool.get("name") for tool in tools]
     if len(set(map(str, names))) < len(names):
         yield bad("tools: Tool names must be unique.")
+
+
+def _tool_choice(checked: CheckedRequest) -> Iterator[Refusal]:
     choice = checked.body.get("tool_choice")
+    names = [tool.get("name") for tool in blocks_of(checked.body.get("tools"))]
     if choice is None:
         return
     if not isinstance(choice, dict):
@@ -86,7 +92,7 @@ def _tools(checked: CheckedRequest) -> Iterator[Refusal]:
             f"tool_choice: Input tag '{choice.get('type')}' found using 'type' does not match any of the expected "
             f"tags: {expected}"
         )
-    elif not tools:
+    elif not names:
         yield bad("tool_choice may only be specified while providing tools.")
     elif choice["type"] == "tool" and choice.get("name") not in names:
         yield bad(f"Tool '{choice.get('name')}' not found in provided tools")
@@ -99,7 +105,7 @@ def _thinks(checked: CheckedRequest) -> bool:
     return checked.card.preserved_thinking or bool(thinking and thinking.mode in ("enabled", "adaptive"))
 
 
-def _settings(checked: CheckedRequest) -> Iterator[Refusal]:
+def _sampling(checked: CheckedRequest) -> Iterator[Refusal]:
     body, rules = checked.body, rules_for(checked.request.model)
     for name in ("temperature", "top_p", "top_k"):
         if body.get(name) is not None and not rules.sampling:
@@ -107,6 +113,9 @@ def _settings(checked: CheckedRequest) -> Iterator[Refusal]:
     temperature = body.get("temperature")
     if isinstance(temperature, int | float) and not 0 <= temperature <= 1:
         yield bad("temperature: range: 0..1")
+
+
+def _thinking(checked: CheckedRequest) -> Iterator[Refusal]:
     thinking = checked.request.thinking
     if thinking is None or thinking.mode is None:
         return
@@ -114,7 +123,7 @@ def _settings(checked: CheckedRequest) -> Iterator[Refusal]:
         yield bad('"thinking.type.disabled" is not supported for this model.')
     if thinking.mode != "enabled":
         return
-    if not rules.budget:
+    if not rules_for(checked.request.model).budget:
         yield bad(
             '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
             '"output_config.effort" to control thinking behavior.'

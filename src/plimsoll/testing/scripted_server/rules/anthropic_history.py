@@ -55,35 +55,36 @@ def _ends_a_turn(messages: list[dict[str, Any]], index: int) -> bool:
 
 
 def _empty(messages: list[dict[str, Any]], system: Any) -> Iterator[Refusal]:
-    for block in blocks_of(system):
-        if block.get("type") == "text" and not block.get("text"):
-            yield bad("system: text content blocks must be non-empty")
+    if not all(_texts(system)):
+        yield bad("system: text content blocks must be non-empty")
     for index, message in enumerate(messages):
-        content, is_last = message["content"], index == len(messages) - 1
-        if not content and message["role"] == "user":
+        is_last = index == len(messages) - 1
+        if not message["content"] and message["role"] == "user":
             yield bad(f"messages.{index}: user messages must have non-empty content")
-        elif not content and not is_last:
+        elif not message["content"] and not is_last:
             yield bad(
                 f"messages.{index}: all messages must have non-empty content except for the optional final "
                 f"assistant message"
             )
-        texts = [block.get("text") for block in _and_inner(content) if block.get("type") == "text"]
-        if isinstance(content, str) and content:
-            texts.append(content)
+        texts = list(_texts(message["content"]))
         for text in texts:
             if not text:
                 yield bad("messages: text content blocks must be non-empty")
-            elif not str(text).strip():
+            elif not text.strip():
                 yield bad("messages: text content blocks must contain non-whitespace text")
-        if is_last and message["role"] == "assistant" and texts and str(texts[-1])[-1:].isspace():
+        if is_last and message["role"] == "assistant" and texts and texts[-1][-1:].isspace():
             yield bad("messages: final assistant content cannot end with trailing whitespace")
 
 
-def _and_inner(content: Any) -> Iterator[dict[str, Any]]:
+def _texts(content: Any) -> Iterator[str]:
+    """The texts of a content, those in tool results too; an empty string is no content at all."""
+    if isinstance(content, str) and content:
+        yield content
     for block in blocks_of(content):
-        yield block
-        if block.get("type") == "tool_result":
-            yield from blocks_of(block.get("content"))
+        if block.get("type") == "text":
+            yield str(block.get("text") or "")
+        elif block.get("type") == "tool_result":
+            yield from _texts(blocks_of(block.get("content")))
 
 
 def _calls(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
@@ -108,25 +109,8 @@ def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
     """Each call is answered at the beginning of the next message, and nothing else is."""
     asked: list[str] = []
     for nth, message in enumerate([*messages, {"role": "user", "content": []}]):
-        blocks = blocks_of(message["content"])
-        results = [
-            (i, str(block.get("tool_use_id")))
-            for i, block in enumerate(blocks)
-            if block.get("type") == "tool_result"
-        ]
-        for index, answered in results:
-            if answered not in asked:
-                yield bad(
-                    f"messages.{nth}.content.{index}: unexpected `tool_use_id` found in `tool_result` blocks: "
-                    f"{answered}. Each `tool_result` block must have a corresponding `tool_use` block in the "
-                    f"previous message."
-                )
-        twice = [call for call, times in Counter(answered for _, answered in results).items() if times > 1]
-        if twice:
-            yield bad(
-                f"messages.{nth}.content.{results[-1][0]}: each tool_use must have a single result. Found multiple "
-                f"`tool_result` blocks with id: {twice[0]}"
-            )
+        results = _ids_in(message, "tool_result", "tool_use_id")
+        yield from _unasked(nth, results, asked)
         leading = {answered for place, (index, answered) in enumerate(results) if place == index}
         missing = [call for call in asked if call not in leading]
         if missing:
@@ -135,8 +119,31 @@ def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
                 f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in the "
                 f"next message."
             )
-        is_assistant = message["role"] == "assistant"
-        asked = [str(b.get("id")) for b in blocks if b.get("type") == "tool_use"] if is_assistant else []
+        calls = _ids_in(message, "tool_use", "id") if message["role"] == "assistant" else []
+        asked = [call for _, call in calls]
+
+
+def _unasked(nth: int, results: list[tuple[int, str]], asked: list[str]) -> Iterator[Refusal]:
+    """Results of no call in the previous message, and second results of one call."""
+    for index, answered in results:
+        if answered not in asked:
+            yield bad(
+                f"messages.{nth}.content.{index}: unexpected `tool_use_id` found in `tool_result` blocks: "
+                f"{answered}. Each `tool_result` block must have a corresponding `tool_use` block in the "
+                f"previous message."
+            )
+    twice = [call for call, times in Counter(answered for _, answered in results).items() if times > 1]
+    if twice:
+        yield bad(
+            f"messages.{nth}.content.{results[-1][0]}: each tool_use must have a single result. Found multiple "
+            f"`tool_result` blocks with id: {twice[0]}"
+        )
+
+
+def _ids_in(message: dict[str, Any], kind: str, field: str) -> list[tuple[int, str]]:
+    """The ids in a message's blocks of one kind, each with its block's position."""
+    blocks = enumerate(blocks_of(message["content"]))
+    return [(index, str(block.get(field))) for index, block in blocks if block.get("type") == kind]
 
 
 def _thinking(messages: list[dict[str, Any]], checked: CheckedRequest) -> Iterator[Refusal]:

@@ -12,33 +12,35 @@ MARKER = "cache_control"
 
 def marker_refusals(body: dict[str, Any]) -> Iterator[Refusal]:
     """Why the markers of a request are refused, in the order in which a request is read."""
-    places = list(_places(body))
-    marked = [(path, block) for path, block in places if block.get(MARKER) is not None]
+    blocks = [*_places(body), ("", body)]  # the automatic marker comes after all others
+    marked = [(path, block) for path, block in blocks if block.get(MARKER) is not None]
     for path, block in marked:
-        kind = block.get("type")
-        if kind in THINKING_TYPES:
-            yield bad(f"{path}.{kind}.cache_control: Extra inputs are not permitted")
-        elif kind == "text" and path != "tools" and not str(block.get("text") or "").strip():
-            yield bad(f"{path}.text: cache_control cannot be set for empty text blocks")
-        elif _ttl(block) not in ("5m", "1h"):
-            yield bad(f"{path}.cache_control.ephemeral.ttl: Input should be '5m' or '1h'")
+        yield from _wrong_marker(path, block)
     yield from _inside_results(body)
-    if body.get(MARKER) is not None:
-        if _ttl(body) not in ("5m", "1h"):
-            yield bad("cache_control.ephemeral.ttl: Input should be '5m' or '1h'")
-        marked.append(("", body))  # the automatic marker stands at the end of all
     if len(marked) > MAX_BREAKPOINTS:
         yield bad(f"A maximum of 4 blocks with cache_control may be provided. Found {len(marked)}.")
-    seen_short = False
-    for path, block in marked:
-        if _ttl(block) == "1h" and seen_short:
-            where = f"{path}.cache_control.ttl".lstrip(".")
+    ttls = [_ttl(block) for _, block in marked]
+    for nth, (path, _) in enumerate(marked):
+        if ttls[nth] == "1h" and "5m" in ttls[:nth]:
             yield bad(
-                f"{where}: a ttl='1h' cache_control block must not come after a ttl='5m' "
+                f"{_field(path, 'cache_control.ttl')}: a ttl='1h' cache_control block must not come after a ttl='5m' "
                 f"cache_control block. Note that blocks are processed in the following order: `tools`, `system`, "
                 f"`messages`."
             )
-        seen_short = seen_short or _ttl(block) == "5m"
+
+
+def _wrong_marker(path: str, block: dict[str, Any]) -> Iterator[Refusal]:
+    kind = block.get("type")
+    if kind in THINKING_TYPES:
+        yield bad(f"{path}.{kind}.cache_control: Extra inputs are not permitted")
+    elif kind == "text" and not str(block.get("text") or "").strip():
+        yield bad(f"{path}.text: cache_control cannot be set for empty text blocks")
+    elif _ttl(block) not in ("5m", "1h"):
+        yield bad(f"{_field(path, 'cache_control.ephemeral.ttl')}: Input should be '5m' or '1h'")
+
+
+def _field(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def blocks_of(content: Any) -> list[dict[str, Any]]:

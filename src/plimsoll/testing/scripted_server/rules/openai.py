@@ -41,6 +41,7 @@ def refusals(checked: CheckedRequest) -> Iterator[Refusal]:
     """Why the request is refused."""
     yield from _messages(checked)
     yield from _tools(checked.body)
+    yield from _tool_choice(checked.body)
     yield from _limits(checked)
     yield from _reasoning(checked)
     if checked.card.family == "claude":
@@ -134,14 +135,8 @@ def _tools(body: dict[str, Any]) -> Iterator[Refusal]:
     tools = body.get("tools")
     if tools == []:
         yield _empty_array("tools")
-    names = []
-    for index, tool in enumerate(tools if isinstance(tools, list) else []):
-        function = tool.get("function") if isinstance(tool, dict) else None
-        name, place = (
-            function.get("name") if isinstance(function, dict) else None,
-            f"tools[{index}].function.name",
-        )
-        names.append(name)
+    for index, name in enumerate(_tool_names(tools)):
+        place = f"tools[{index}].function.name"
         if not isinstance(name, str):
             yield bad(f"Missing required parameter: '{place}'.", place, "missing_required_parameter")
         elif not _NAME.fullmatch(name):
@@ -158,21 +153,30 @@ def _tools(body: dict[str, Any]) -> Iterator[Refusal]:
                 place,
                 "string_above_max_length",
             )
+
+
+def _tool_choice(body: dict[str, Any]) -> Iterator[Refusal]:
     choice = body.get("tool_choice")
     if choice is None:
         return
-    if not tools:
+    if not body.get("tools"):
         yield bad(
             "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.",
             "tool_choice",
         )
     elif isinstance(choice, str) and choice not in _CHOICES:
         yield _one_of(choice, _CHOICES, "tool_choice")
-    elif isinstance(choice, dict):
-        function = choice.get("function")
-        named = function.get("name") if isinstance(function, dict) else None
-        if named not in names:
-            yield bad(f"Tool choice '{named}' not found in 'tools' parameter.", "tool_choice")
+    elif isinstance(choice, dict) and _function_name(choice) not in _tool_names(body["tools"]):
+        yield bad(f"Tool choice '{_function_name(choice)}' not found in 'tools' parameter.", "tool_choice")
+
+
+def _tool_names(tools: Any) -> list[Any]:
+    return [_function_name(tool) for tool in tools] if isinstance(tools, list) else []
+
+
+def _function_name(tool: Any) -> Any:
+    function = tool.get("function") if isinstance(tool, dict) else None
+    return function.get("name") if isinstance(function, dict) else None
 
 
 def _limits(checked: CheckedRequest) -> Iterator[Refusal]:
