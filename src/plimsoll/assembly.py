@@ -26,6 +26,7 @@ from plimsoll.config import Settings
 from plimsoll.context import ContextCompressor, SummaryWriter
 from plimsoll.errors import UserError
 from plimsoll.models import ModelCard, limiting_betas, unknown_model_notice
+from plimsoll.models.providers import window_at
 from plimsoll.plugins import (
     COMPRESSOR,
     EngineContext,
@@ -36,7 +37,6 @@ from plimsoll.plugins import (
 )
 from plimsoll.providers import Client, Endpoint, Resolution, connect, resolve
 from plimsoll.providers.auxiliary import Auxiliary, AuxiliaryResolution, resolve_auxiliary
-from plimsoll.providers.auxiliary.model_facts import window_at
 from plimsoll.providers.local import embedded_model, model_path
 from plimsoll.providers.local.model import DEFAULT_CONTEXT
 from plimsoll.sessions import Conversation, ConversationParts, Hygiene

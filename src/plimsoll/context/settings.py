@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from plimsoll.models.providers import providers
 from plimsoll.models.settings import (
-    PROVIDERS,
     Endpoint,
     endpoint_field,
     provider_field,
@@ -21,7 +21,7 @@ from plimsoll.models.settings import (
 )
 from plimsoll.sections import Section
 
-AUXILIARY_PROVIDERS = (*PROVIDERS[:3], "main", *PROVIDERS[3:])
+AUXILIARY_PROVIDERS = ("auto", "main", *providers())
 
 
 class ContextSettings(Section):

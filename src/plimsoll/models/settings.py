@@ -17,10 +17,11 @@ from pydantic_core import PydanticCustomError
 
 from plimsoll.models.cards import ModelCard
 from plimsoll.models.catalogue import card_for
+from plimsoll.models.providers import providers
 from plimsoll.secrets import is_secret_parameter
 from plimsoll.sections import Section
 
-PROVIDERS = ("auto", "openrouter", "nous", "anthropic", "openai", "ollama", "local")
+PROVIDERS = ("auto", *providers())
 
 
 def _endpoint(address: str) -> str:

@@ -1,6 +1,6 @@
 """Asking models: one client for every provider, failures as typed errors, who answers and why, the embedded model."""
 
-from plimsoll.providers.catalogue import KeyVariable, ProviderFacts, provider_at, providers
+from plimsoll.models.providers import KeyVariable, ProviderFacts, provider_at, providers
 from plimsoll.providers.client import Client, ReplyStream
 from plimsoll.providers.connect import connect
 from plimsoll.providers.endpoint import Endpoint, model_at

@@ -19,7 +19,7 @@ from plimsoll.errors import (
     RateLimited,
     ServerFailed,
 )
-from plimsoll.providers.catalogue import providers
+from plimsoll.models.providers import providers
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from plimsoll.dialects import dialect_at
 from plimsoll.errors import MissingKey, SettingError
+from plimsoll.models.providers import KeyVariable, ProviderFacts, provider_at, providers
 from plimsoll.models.settings import Endpoint as Address
 from plimsoll.models.settings import ModelSettings
-from plimsoll.providers.catalogue import KeyVariable, ProviderFacts, provider_at, providers
 from plimsoll.providers.endpoint import Endpoint, is_loopback, is_private, model_at
 
 ANYBODY = "PLIMSOLL_API_KEY"  # for an address that is no provider's

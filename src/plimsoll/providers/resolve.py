@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from plimsoll.errors import MissingKey, UnknownModel
+from plimsoll.models.providers import ProviderFacts, providers
 from plimsoll.models.settings import ModelSettings
-from plimsoll.providers.catalogue import ProviderFacts, providers
 from plimsoll.providers.endpoint import Endpoint, is_private
 from plimsoll.providers.keys import address_of, custom_endpoint, endpoint_of, find_key
 from plimsoll.providers.listing import served_models

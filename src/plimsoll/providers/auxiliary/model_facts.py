@@ -19,18 +19,6 @@ class Thinks:
     room: int  # tokens of output for thinking, on top of the answer
 
 
-def sibling_of(provider: str) -> str | None:
-    """The cheap model of a provider."""
-    name: str | None = _facts()["siblings"].get(provider)
-    return name
-
-
-def window_at(provider: str) -> int | None:
-    """The window that a provider gives its models whatever they could take."""
-    window: int | None = _facts()["windows"].get(provider)
-    return window
-
-
 def thinks(model: str) -> Thinks | None:
     """How to ask a model that always thinks first; None for one that does not."""
     facts = _facts()["thinking"]

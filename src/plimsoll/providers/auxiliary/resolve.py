@@ -18,9 +18,8 @@ from typing import Literal
 from plimsoll.context.settings import AuxiliaryCompressionSettings
 from plimsoll.errors import UserError
 from plimsoll.models import ModelCard
+from plimsoll.models.providers import providers, summary_model_of, window_at
 from plimsoll.models.settings import ModelSettings
-from plimsoll.providers.auxiliary.model_facts import sibling_of, window_at
-from plimsoll.providers.catalogue import providers
 from plimsoll.providers.endpoint import Endpoint, model_at
 from plimsoll.providers.keys import find_key
 from plimsoll.providers.listing import served_models
@@ -177,7 +176,7 @@ class _SummaryModelSearch:
             # A provider without a model means the model that `auto` would take there.
             if own and own.endpoint.provider == provider and self.main.base_url is None:
                 return replace(self._sibling(own), role="configured")
-            name = sibling_of(provider)
+            name = summary_model_of(provider)
         wanted = ModelSettings(name=name, provider=provider, base_url=settings.base_url)
         try:
             found = await resolve(wanted, self.environ, home=self.home, probe=self.probe)
@@ -191,7 +190,7 @@ class _SummaryModelSearch:
 
     def _sibling(self, own: Candidate) -> Candidate:
         provider = own.endpoint.provider
-        name = sibling_of(provider) if self.main.base_url is None else None
+        name = summary_model_of(provider) if self.main.base_url is None else None
         facts = providers().get(provider)
         key = find_key(facts, self.environ) if facts else None
         here = f"{key.variable} is set" if key else f"the main model is {own.title}"

@@ -1,6 +1,6 @@
 """Who serves models, and how each is reached: the facts of `providers.toml` as value objects.
 
-The file is parsed at the first look-up and kept; importing this module reads nothing.
+A provider is one table in that file; nothing else lists them. The settings name them in the order of the file.
 """
 
 import tomllib
@@ -32,6 +32,8 @@ class ProviderFacts:
     addresses: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     model: str | None = None
+    summary_model: str | None = None
+    window: int | None = None
     families: tuple[str, ...] = ()
     elsewhere: frozenset[str] = frozenset()
     headers: tuple[tuple[str, str], ...] = ()
@@ -48,8 +50,20 @@ class ProviderFacts:
 @cache
 def providers() -> Mapping[str, ProviderFacts]:
     """Every provider by its name, in the order in which keys are looked for."""
-    text = files("plimsoll.providers").joinpath("providers.toml").read_text(encoding="utf-8")
+    text = files("plimsoll.models").joinpath("providers.toml").read_text(encoding="utf-8")
     return MappingProxyType({name: _facts(name, row) for name, row in tomllib.loads(text).items()})
+
+
+def summary_model_of(provider: str) -> str | None:
+    """The cheap model of a provider; None for a provider that is not listed too."""
+    facts = providers().get(provider)
+    return facts.summary_model if facts else None
+
+
+def window_at(provider: str) -> int | None:
+    """The window that a provider gives its models whatever they could take."""
+    facts = providers().get(provider)
+    return facts.window if facts else None
 
 
 def provider_at(base_url: str) -> ProviderFacts | None:
@@ -66,18 +80,12 @@ def provider_at(base_url: str) -> ProviderFacts | None:
 
 
 def _facts(name: str, row: dict[str, Any]) -> ProviderFacts:
-    return ProviderFacts(
-        name=name,
-        title=row["title"],
-        dialect=row["dialect"],
-        base_url=row["base_url"],
-        addresses=tuple(row.get("addresses", ())),
-        hosts=tuple(row.get("hosts", ())),
-        model=row.get("model"),
-        families=tuple(row.get("families", ())),
-        elsewhere=frozenset(row.get("elsewhere", ())),
-        headers=tuple(row.get("headers", {}).items()),
-        keys=tuple(KeyVariable(key["variable"], key["sent"]) for key in row.get("keys", ())),
-        router=row.get("router", False),
-        vendor=row.get("vendor", name),
-    )
+    lists = {field: tuple(value) for field, value in row.items() if isinstance(value, list)}
+    given = {
+        **row,
+        **lists,
+        "elsewhere": frozenset(row.get("elsewhere", ())),
+        "headers": tuple(row.get("headers", {}).items()),
+        "keys": tuple(KeyVariable(**key) for key in row.get("keys", ())),
+    }
+    return ProviderFacts(name, **{"vendor": name, **given})
