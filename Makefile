@@ -18,9 +18,10 @@ run: $(VENV)/.run  ## compress the bundled example, then chat: with your key's m
 
 # A safety net for real servers, terminals and killed processes: what fails is tried once more, and the end of the
 # output names it. A test that is named there is a defect. Tests in one xdist_group share a server, so one worker runs
-# them. -rs names every test that was skipped, and why.
+# them; without reordering they run where they are collected, when the embedded model has been downloaded. -rs names
+# every test that was skipped, and why.
 test: $(VENV)/.dev lint  ## lint, types and the whole test suite, without real clients
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --reruns 1 -rRs
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder --reruns 1 -rRs
 
 peers: $(VENV)/.dev  ## install the real clients of tests/peers/peers.toml into .local/peers
 	$(BIN)/python tests/peers/install.py

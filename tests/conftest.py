@@ -1,6 +1,7 @@
 """Fixtures for the whole suite."""
 
 import signal
+import socket
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,20 +13,26 @@ from plimsoll.testing.prefix import broken_prefixes
 from plimsoll.testing.pressure import told_how_full
 from plimsoll.testing.scripted_server import ScriptedServer
 
-pytest_plugins = ["embedded_model", "resource_leaks"]
+pytest_plugins = ["embedded_model", "resource_leaks", "temporary_files"]
 
 # A machine that is busy with other work must not make a property fail.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Make Ctrl-C work in the programs that tests start.
+    """Make Ctrl-C work in the programs that tests start, and let workers begin a test without delay.
 
     A shell starts a job in the background with SIGINT ignored, and every process inherits that.
+
+    pytest-rerunfailures asks the main process before each test. Its socket waits with a small packet until the one
+    before is acknowledged, which the other side delays by 40 ms: more than most tests take.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(config, "workerinput") and (reruns := getattr(config, "failures_db", None)):
+        reruns.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

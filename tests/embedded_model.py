@@ -4,13 +4,16 @@
     small_model      a running server with a window of 1,024 tokens, for the tests of one module
 
 Tests that use them are slow. The machine may have two cores, so a lock keeps
-servers of parallel suites apart, and one worker runs these tests.
+servers of parallel suites apart, and one worker runs these tests. A run of the
+whole suite downloads the file while other tests run.
 """
 
 import asyncio
 import fcntl
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,22 @@ from plimsoll.providers.local import LocalServer, can_serve, fetch_model, model_
 
 HOME = Path(__file__).parent.parent / ".local"
 WINDOW = 1_024
+_DOWNLOAD = pytest.StashKey[subprocess.Popen[bytes]]()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Begin the download with the first of all tests."""
+    is_whole_suite = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    is_worker = hasattr(session.config, "workerinput")
+    if is_whole_suite and not is_worker and can_serve() and not model_path(HOME).is_file():
+        session.config.stash[_DOWNLOAD] = subprocess.Popen([sys.executable, __file__])
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Leave no download behind."""
+    if download := session.config.stash.get(_DOWNLOAD, None):
+        download.terminate()
+        download.wait()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -60,3 +79,8 @@ def small_model(embedded_home: Path) -> Iterator[LocalServer]:
             yield server
         finally:
             server.stop()
+
+
+if __name__ == "__main__":
+    with alone("fetch.lock"), suppress(LocalModelError):  # the fixture tries again and says why it failed
+        asyncio.run(fetch_model(HOME))
