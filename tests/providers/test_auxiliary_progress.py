@@ -6,6 +6,8 @@ import pytest
 from auxiliary_conversations import GOOD, auxiliary, candidate, ships
 
 from plimsoll import ContextCompressor, validate
+from plimsoll.context.lcm import LcmEngine
+from plimsoll.context.lcm.tree import REPLACES
 from plimsoll.providers.auxiliary.watch import CURRENT, SummaryWatch
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
 
@@ -192,6 +194,35 @@ def test_late_text_is_kept_where_code_writes_the_next_summary_too():
         assert WRITTEN in report.summary
 
 
+def test_the_lossless_engine_uses_late_text_for_its_node_and_does_not_ask_for_it_again():
+    released, watch = threading.Event(), SummaryWatch(is_waited_for=True)
+    prompts = []
+
+    def answer(request):
+        prompts.append(str(request.messages[-1]["content"]))
+        if len(prompts) == 1:
+            released.wait(30)
+        return say(GOOD)
+
+    with ScriptedServer(answer) as server, auxiliary(candidate(server)) as writer:
+        engine = LcmEngine(context_length=8_000, protect_last_n=4, summarizer=writer)
+        compacting = _in_thread(engine, watch)
+        assert server.wait_until(lambda: len(server.requests) == 1)
+        watch.skip()
+        compacting.join(30)
+        first = engine.store.nodes()[0]
+        assert first.degraded
+        released.set()
+        ((late, _),) = engine.late_texts.values()
+        late.pending.result(30)
+        engine.compress([*compacting.messages, *ships(12)[3:]])
+        redone = next(node for node in engine.store.nodes() if node.details.get(REPLACES) == first.id)
+        assert WRITTEN in redone.message["content"]
+        assert not redone.degraded
+        assert not any(prompt == prompts[0] for prompt in prompts[1:])
+        assert engine.late_texts == {}
+
+
 def test_after_a_skip_no_model_is_asked_again_for_the_same_compaction(watch):
     watch.skip()
     with ScriptedServer([say(GOOD)]) as server, auxiliary(candidate(server)) as writer:
@@ -222,4 +253,4 @@ def _in_thread(engine, watch):
 def _arrived(engine):
     """Wait until the text that nobody waited for is there."""
     (behind,) = engine.remembered._behind.values()
-    behind.late.args[2].result(30)
+    behind.late.pending.result(30)

@@ -61,7 +61,7 @@ def draft_in_worker(
     objects: list[Any] = [_WriterHost(engine.summarizer, view), log, None, None]
     if isinstance(engine, LcmEngine) and isinstance(twin, LcmEngine):
         objects[_STORE:] = [_StoreHost(engine.store, view), engine.clock]
-        twin.store, twin.clock = _StoreProxy(link), _Clock(link)
+        twin.store, twin.clock, twin.late_texts = _StoreProxy(link), _Clock(link), {}
     done: Drafted = workers.run(_draft, link, twin, view, dict(arguments), objects=objects)
     engine.remembered = engine.remembered.unpacked(done.facts)
     return _taken(done.messages, view), done.report

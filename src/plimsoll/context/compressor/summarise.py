@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Literal
 
 from plimsoll.context.compressor.excerpts import transcript_texts
@@ -69,8 +68,7 @@ class Summary:
     now: ConversationFacts  # the same at the end of the conversation, messages that stay included
     sources: LineSources = field(default_factory=dict)  # of the lines that code wrote
     failure: str = ""
-    # Given this summary's text, the same with what the model wrote late; the text itself where nothing came.
-    late: Callable[[str], str] | None = None
+    late: "LateText | None" = None
 
     @property
     def text(self) -> str:
@@ -138,6 +136,32 @@ class SummaryJob:
         return min(self.ledger, self.middle_tokens // 2 + estimate_tokens(self.previous))
 
 
+@dataclass(frozen=True, slots=True)
+class LateText:
+    """What a model writes about messages after the turn stopped waiting for it."""
+
+    job: SummaryJob
+    facts: ConversationFacts
+    pending: "Future[str]"
+
+    @property
+    def has_arrived(self) -> bool:
+        """Whether the request has ended, in whatever way."""
+        return self.pending.done()
+
+    def __call__(self, written: str) -> str:
+        """The summary that code wrote, with the model's text; the same summary where no usable text has arrived."""
+        if not self.has_arrived or self.pending.cancelled() or self.pending.exception() is not None:
+            return written
+        try:
+            said = _checked(self.pending.result(), self.job.budget)
+            sections = _true_lines(said, self.job, self.facts, kept_terms(self.job.kept))
+        except SummaryFailed:
+            return written
+        joined = within(completed(sections, parse_sections(without_model_lines(written))), self.job.budget)
+        return "\n".join(part for part in _rendered(joined) if part)
+
+
 def summarise(job: SummaryJob, writer: SummaryWriter | None = None) -> Summary:
     """The summary, by the model where it gives a usable one, else by code; never fails."""
     failure = ""
@@ -147,7 +171,7 @@ def summarise(job: SummaryJob, writer: SummaryWriter | None = None) -> Summary:
             return _by_model(summarizer, job)
         except SummaryLate as error:
             written = deterministic_summary(job, redact(str(error)))
-            return replace(written, late=partial(_with_late_text, job, written.facts, error.pending))
+            return replace(written, late=LateText(job, written.facts, error.pending))
         except SummaryFailed as error:
             failure = redact(str(error))
         except (
@@ -155,18 +179,6 @@ def summarise(job: SummaryJob, writer: SummaryWriter | None = None) -> Summary:
         ) as error:  # foreign code may fail outside of its call too: in begin(), in context_length
             failure = redact(f"{type(error).__name__}: {error}")
     return deterministic_summary(job, failure)
-
-
-def _with_late_text(job: SummaryJob, facts: ConversationFacts, pending: "Future[str]", written: str) -> str:
-    """A summary by code with what a model wrote about the same messages, where that has arrived and is usable."""
-    if not pending.done() or pending.cancelled() or pending.exception() is not None:
-        return written
-    try:
-        sections = _true_lines(_checked(pending.result(), job.budget), job, facts, kept_terms(job.kept))
-    except SummaryFailed:
-        return written
-    joined = within(completed(sections, parse_sections(without_model_lines(written))), job.budget)
-    return "\n".join(part for part in _rendered(joined) if part)
 
 
 def deterministic_summary(job: SummaryJob, failure: str = "") -> Summary:

@@ -16,7 +16,7 @@ from plimsoll.context.compressor import ContextCompressor
 from plimsoll.context.lcm.archive_node_store import ArchiveNodeStore
 from plimsoll.context.lcm.compact import compact_into_tree
 from plimsoll.context.lcm.node_store import OWN, InMemoryNodeStore, NodeStore
-from plimsoll.context.lcm.node_writer import NodeWriter
+from plimsoll.context.lcm.node_writer import LateTexts, NodeWriter
 from plimsoll.context.lcm.tools import LcmToolContext, answer, schemas
 from plimsoll.context.lcm.tree import tree_of
 from plimsoll.context.markers import newest_own_request
@@ -53,6 +53,7 @@ class LcmEngine(ContextCompressor):
         )
         self.store: NodeStore = store or InMemoryNodeStore()
         self.clock = clock
+        self.late_texts: LateTexts = {}
 
     @property
     def name(self) -> str:
@@ -69,7 +70,8 @@ class LcmEngine(ContextCompressor):
         keep: bool = True,
     ) -> tuple[list[Message], CompactionReport]:
         rules = self._rules_for(messages, current_tokens, ask, keep)
-        writer = NodeWriter(rules.summarizer, focus_topic, self.clock)
+        late_texts = self.late_texts if keep else {}
+        writer = NodeWriter(rules.summarizer, focus_topic, self.clock, late_texts=late_texts)
         store = self.store if keep else self.store.scratch()
         return compact_into_tree(messages, store, writer, rules, current_tokens, overhead_tokens)
 
@@ -89,6 +91,7 @@ class LcmEngine(ContextCompressor):
     def on_session_reset(self) -> None:
         """A new conversation begins; what an archive holds of the old one stays there."""
         super().on_session_reset()
+        self.late_texts = {}
         if self.store.session == OWN:
             self.store = InMemoryNodeStore()
 

@@ -5,7 +5,8 @@
 
 Spending is guarded: so many requests for one compaction, none after two failures in a
 row, none begun too late for the host's patience. What could not be asked is written from
-the facts and redone by a later compaction. No secret goes to a model or into a text.
+the facts and redone by a later compaction, which uses a text that has arrived meanwhile
+instead of asking again. No secret goes to a model or into a text.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ from functools import cache, partial
 from importlib.resources import files
 
 from plimsoll.context.compressor.excerpts import transcript_texts
-from plimsoll.context.compressor.summarise import TOO_LONG, SummaryJob, summarise
+from plimsoll.context.compressor.summarise import TOO_LONG, LateText, SummaryJob, summarise
 from plimsoll.context.ledger import (
     EVIDENCE,
     SECTIONS,
@@ -28,10 +29,12 @@ from plimsoll.context.ledger import (
 from plimsoll.context.ledger.template import section_lines
 from plimsoll.context.summarizer import Summarizer, SummaryService, SummaryWriter
 from plimsoll.errors import SummaryFailed
-from plimsoll.messages import Message, excerpt
+from plimsoll.messages import Message, excerpt, handle_of
 from plimsoll.models import estimate_tokens
 from plimsoll.secrets import redact
 
+# Under the handles of the messages that it is about: a text that was late, and the one that code wrote in its place.
+LateTexts = dict[tuple[str, ...], tuple[LateText, str]]
 MOST_REQUESTS = 8  # for one compaction
 MOST_FAILURES = 2  # in a row
 PATIENCE = 45.0  # seconds after which no further summary is begun
@@ -62,6 +65,7 @@ class NodeWriter:
     failures: int = 0
     answered: int = 0  # texts that a model wrote
     notes: dict[str, None] = field(default_factory=dict)
+    late_texts: LateTexts = field(default_factory=dict)  # outlive this compaction
     _began: float | None = None
 
     @property
@@ -89,9 +93,12 @@ class NodeWriter:
         budget = max(NODE_LEAST, min(NODE_MOST, int(tokens * NODE_SHARE)))
         ledger = budget // 2 if quotes else 0
         job = SummaryJob(said, tokens, budget, ledger, opening=opening, focus=self.focus)
-        failure = ""
+        arrived, failure = self._arrived(job), ""
+        if arrived:
+            self.answered += 1
+            return NodeText(arrived, by_model=True)
         for attempt in (self._in_full, self._in_bullets):
-            if not self.may_ask:
+            if not self.may_ask or _key(job) in self.late_texts:
                 break
             self.requests -= 1
             try:
@@ -120,9 +127,20 @@ class NodeWriter:
 
     def _in_full(self, job: SummaryJob) -> str:
         summary = summarise(job, self.writer)
+        if summary.late is not None:
+            self.late_texts[_key(job)] = (summary.late, summary.text)
         if summary.source != "model":
             raise SummaryFailed(summary.failure or "the summary model gave nothing usable")
         return _smaller(as_lines(summary.text), job.middle_tokens)
+
+    def _arrived(self, job: SummaryJob) -> str:
+        """What a model wrote about these messages after the turn stopped waiting; empty where nothing is usable."""
+        late, written = self.late_texts.get(_key(job), (None, ""))
+        if late is None or not late.has_arrived:
+            return ""
+        del self.late_texts[_key(job)]
+        text = as_lines(late(written))
+        return text if text != as_lines(written) and estimate_tokens(text) < job.middle_tokens else ""
 
     def _in_bullets(self, job: SummaryJob) -> str:
         budget = max(_SMALLEST_BULLETS, job.budget // 2)
@@ -181,6 +199,10 @@ def _excerpts(said: Sequence[Message], tokens: int) -> str:
     while size > _SHORTEST and sum(estimate_tokens(excerpt(text, size)) + 1 for text in texts) > tokens:
         size = size * 2 // 3
     return "\n".join(excerpt(text, size) for text in texts)
+
+
+def _key(job: SummaryJob) -> tuple[str, ...]:
+    return tuple(map(handle_of, job.middle))
 
 
 def _smaller(text: str, tokens: int) -> str:

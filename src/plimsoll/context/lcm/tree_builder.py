@@ -49,7 +49,7 @@ class TreeBuilder:
         """Rewrite nodes that were written without a model, leaves before their parents."""
         makeshift = [node for node in self._counted() if node.degraded]
         for node in sorted(makeshift, key=lambda one: (one.depth, -self.tree.span(one).last))[:REDONE]:
-            if not self._writer.may_ask:
+            if not self._writer.may_ask and not self._writer.late_texts:
                 return
             again = self._again(node)
             if not again.degraded:
