@@ -1,15 +1,11 @@
 """A provider is one table in `models/providers.toml`, and nothing else."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import plimsoll
+from changed_package import run_with_additions
 from plimsoll.context.settings import AuxiliaryCompressionSettings
 from plimsoll.models.providers import ProviderFacts, providers
 from plimsoll.models.settings import ModelSettings
@@ -43,21 +39,10 @@ print(json.dumps([found.base_url, found.model, found.key, by_name.provider, summ
 
 
 def test_a_table_in_the_data_file_is_all_that_a_new_provider_needs(tmp_path: Path):
-    package = tmp_path / "plimsoll"
-    shutil.copytree(Path(plimsoll.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    listed = package / "models" / "providers.toml"
-    listed.write_text(listed.read_text("utf-8") + TABLE, "utf-8")
-    environ = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(tmp_path),
-        "PLIMSOLL_HOME": str(tmp_path / "home"),
-        "PLIMSOLL_MODEL__PROVIDER": "harbour",
-    }
-    asked = subprocess.run(
-        [sys.executable, "-c", ASK], env=environ, capture_output=True, text=True, cwd=tmp_path
+    printed = run_with_additions(
+        tmp_path, {"models/providers.toml": TABLE}, ASK, PLIMSOLL_MODEL__PROVIDER="harbour"
     )
-    assert asked.returncode == 0, asked.stderr
-    assert json.loads(asked.stdout) == [
+    assert json.loads(printed) == [
         "https://api.harbour.example/v1",
         "pilot-large",
         "key-1",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from plimsoll.context.ledger import SECTIONS, asked_headings
 from plimsoll.messages import Message, arguments_text, excerpt, text_of, tool_calls
 from plimsoll.models import estimate_tokens
 from plimsoll.secrets import redact
@@ -56,7 +57,8 @@ class SummaryPrompt:
 
     def _rules(self) -> str:
         words = int(self.budget * _WORDS_PER_TOKEN * _SHORT_OF)
-        return _template("summarise").format(words=words, lines=max(9, words // _WORDS_PER_LINE))
+        lines = max(len(SECTIONS), words // _WORDS_PER_LINE)
+        return _template("summarise").format(headings=asked_headings(), words=words, lines=lines)
 
     def _wishes(self) -> Iterator[str]:
         if self.focus:

@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 
 from plimsoll.context.ledger.entries import QUOTE
 from plimsoll.context.ledger.template import (
+    BY_PRIORITY,
     EVIDENCE,
     NONE,
     SECTIONS,
@@ -28,11 +29,6 @@ from plimsoll.errors import SummaryFailed
 from plimsoll.models import estimate_tokens
 
 MODEL_MARK = "* "
-# What a model should know of before anything else.
-_FOR_MODEL = (
-    "Goal", "Constraints & Preferences", "In Progress", "Blocked", "Next Steps", "Key Decisions", "Done",
-    "Critical Context", "Relevant Files",
-)  # fmt: skip
 _BULLET = re.compile(r"^(\s*)(?:[-*•+]|\d{1,3}[.)])\s+")
 _ORDERS = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|above|earlier|all)\b.{0,40}"
@@ -89,7 +85,7 @@ def within(sections: Mapping[str, str], limit: int) -> Sections:
         return dict(sections)
     lines = [
         (title, place, line)
-        for title in _FOR_MODEL
+        for title in BY_PRIORITY
         for place, line in enumerate(section_lines(sections.get(title, "")))
     ]
     left = limit - estimate_tokens(render_sections({}))
@@ -115,7 +111,7 @@ def for_model(summary: str, limit: int) -> str:
     What code keeps by itself need not be read and written again by a model.
     """
     sections = parse_sections(summary)
-    lines = [(title, line) for title in _FOR_MODEL for line in section_lines(sections.get(title, ""))]
+    lines = [(title, line) for title in BY_PRIORITY for line in section_lines(sections.get(title, ""))]
     left = limit - estimate_tokens(render_sections({}))
     kept: dict[str, list[str]] = {title: [] for title in SECTIONS}
     for by_model in (True, False):

@@ -1,4 +1,4 @@
-"""The summary's headings: parsing what a model wrote, and writing them out.
+"""The summary's headings (`sections.toml`): asking a model for them, parsing what it wrote, and writing them out.
 
 ## Goal · ## Constraints & Preferences · ## Progress (### Done, ### In Progress, ### Blocked)
 ## Key Decisions · ## Relevant Files · ## Next Steps · ## Critical Context
@@ -7,21 +7,32 @@ and after them, where code has more to quote than they hold: ## Evidence
 """
 
 import re
+import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
 from typing import TypeAlias
 
 Sections: TypeAlias = dict[str, str]
 
-PROGRESS = ("Done", "In Progress", "Blocked")
-SECTIONS = (
-    "Goal",
-    "Constraints & Preferences",
-    *PROGRESS,
-    "Key Decisions",
-    "Relevant Files",
-    "Next Steps",
-    "Critical Context",
+
+@dataclass(frozen=True, slots=True)
+class SummarySection:
+    """One heading of a summary: a table of `sections.toml`."""
+
+    title: str
+    ask: str  # what a model is asked to write there
+    priority: int  # whose lines are kept first where not all fit
+    part_of: str = ""  # the heading that it stands under
+
+
+_ALL = tuple(
+    SummarySection(**row)
+    for row in tomllib.loads(files(__package__).joinpath("sections.toml").read_text("utf-8"))["section"]
 )
+SECTIONS = tuple(section.title for section in _ALL)
+BY_PRIORITY = tuple(section.title for section in sorted(_ALL, key=lambda section: section.priority))
+PROGRESS = tuple(section.title for section in _ALL if section.part_of == "Progress")
 EVIDENCE = "Evidence"
 EVIDENCE_NOTE = (
     "Exact quotes from the compacted messages that the summary above does not hold, by file or command."
@@ -61,14 +72,23 @@ def has_goal_and_progress(sections: Mapping[str, str]) -> bool:
 
 
 def render_sections(sections: Mapping[str, str]) -> str:
-    """The nine headings in order; a section with nothing to say is `(none)`."""
+    """All headings in order; a section with nothing to say is `(none)`."""
+    return _under_headings({title: sections.get(title, "").strip() or NONE for title in SECTIONS})
+
+
+def asked_headings() -> str:
+    """All headings in order, each with what a model is asked to write there."""
+    return _under_headings({section.title: section.ask for section in _ALL})
+
+
+def _under_headings(bodies: Mapping[str, str]) -> str:
     lines: list[str] = []
-    for title in SECTIONS:
-        if title == "Done":
-            lines += ["## Progress", "### Done"]
-        else:
-            lines.append(f"### {title}" if title in PROGRESS else f"## {title}")
-        lines.append(sections.get(title, "").strip() or NONE)
+    opened = ""
+    for section in _ALL:
+        if section.part_of and section.part_of != opened:
+            lines.append(f"## {section.part_of}")
+        opened = section.part_of
+        lines += [f"{'###' if section.part_of else '##'} {section.title}", bodies[section.title]]
     return "\n".join(lines)
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from plimsoll.context.ledger.template import SECTIONS
+
 
 @dataclass(frozen=True, slots=True)
 class TermOdds:
@@ -84,6 +86,7 @@ def weights() -> LineWeights:
     data = tomllib.loads(files(__package__).joinpath("weights.toml").read_text("utf-8"))
     levels: dict[str, float] = data["levels"]
     sections = {
+        **dict.fromkeys(SECTIONS, levels["normal"]),
         "Goal": levels["high"],
         "Constraints & Preferences": levels["must"] + 1,  # before all others
         "Done": levels["low"],
