@@ -1,5 +1,6 @@
 """The providers' cache rules: the known answers, every refusal, lifetimes, prices."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -195,7 +196,7 @@ def test_changed_thinking_settings_miss_the_messages_but_not_the_system_prompt()
     prompt = BlockChain(count_tokens=lambda _: 2_000).prompt(messages)
     simulator, marks = CacheSimulator(), [Breakpoint(0), Breakpoint(1)]
     simulator.request(0, prompt, CLAUDE, marks)
-    bill = simulator.request(10, prompt.with_options(RequestOptions(thinking="high")), CLAUDE, marks)
+    bill = simulator.request(10, replace(prompt, options=RequestOptions(thinking="high")), CLAUDE, marks)
     assert bill.read == 2_000
 
 
@@ -261,7 +262,7 @@ def test_earlier_openai_models_find_any_common_prefix_until_it_idles_out():
 def test_reasoning_effort_is_part_of_openais_prefix():
     simulator, prompt = CacheSimulator(), prompt_of(10)
     simulator.request(0, prompt, GPT_OLD)
-    assert simulator.request(10, prompt.with_options(RequestOptions(thinking="low")), GPT_OLD).hits == 0
+    assert simulator.request(10, replace(prompt, options=RequestOptions(thinking="low")), GPT_OLD).hits == 0
 
 
 def test_gemini_gets_a_range_because_it_promises_nothing():

@@ -94,7 +94,7 @@ def test_a_server_that_dies_in_a_call_is_an_error_and_the_next_call_starts_it_ag
         # Killed while nobody looks: the next call does not even notice.
         first = int((await ask("mcp_demo_pid")).text)
         os.kill(first, signal.SIGKILL)
-        while box.get("mcp_demo_pid").is_connected:
+        while box.get("mcp_demo_pid")._connection.is_open:
             await asyncio.sleep(0.01)
         assert int((await ask("mcp_demo_pid")).text) != first
         # A tool that only reads is called again by itself.

@@ -13,7 +13,7 @@ that replaying a conversation of n messages as n requests is linear work.
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
@@ -152,10 +152,6 @@ class Prompt:
     def upto(self, count: int) -> "Prompt":
         """The request that ended after `count` messages."""
         return Prompt(self._store, min(count, self.count), self.tool_blocks, self.options)
-
-    def with_options(self, options: RequestOptions) -> "Prompt":
-        """The same blocks under other request settings."""
-        return replace(self, options=options)
 
     def key(self, index: int) -> Key:
         """What identifies the prefix that ends with a block, request settings included."""

@@ -37,7 +37,6 @@ from plimsoll.messages.order import (
     SYSTEM_ROLES,
     fitting_role,
     meets_itself,
-    turn_order_breaks,
 )
 from plimsoll.messages.person_answers import REFUSED, person_answer
 from plimsoll.messages.recognition import extends, match_messages
@@ -83,7 +82,6 @@ __all__ = [
     "text_of",
     "texts_of",
     "tool_calls",
-    "turn_order_breaks",
     "validate",
     "with_block",
     "with_text",

@@ -4,11 +4,6 @@ Two user messages in a row, or two assistant messages, are merged by some
 providers and refused by others, so nothing that Plimsoll inserts creates them.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
-
-from plimsoll.messages.content import Message
-
 SPEAKERS = frozenset({"user", "assistant"})
 SYSTEM_ROLES = frozenset({"system", "developer"})
 
@@ -27,12 +22,3 @@ def fitting_role(before: str | None, after: str | None) -> str | None:
         if not meets_itself(before, role) and not meets_itself(role, after):
             return role
     return None
-
-
-def turn_order_breaks(messages: Sequence[Message]) -> list[int]:
-    """Indices of messages that speak in the same role as the message before them."""
-    return [
-        index
-        for index, (before, after) in enumerate(pairwise(messages), start=1)
-        if meets_itself(before.get("role"), after.get("role"))
-    ]

@@ -3,17 +3,15 @@
 from plimsoll.models.anchor import UsageAnchor
 from plimsoll.models.betas import limiting_betas
 from plimsoll.models.cards import DEFAULT_WINDOW, CacheRules, ModelCard, Prices, unknown_model_notice
-from plimsoll.models.catalogue import CACHE_STYLES, card_for, shipped_cards
+from plimsoll.models.catalogue import card_for, shipped_cards
 from plimsoll.models.counting import (
     estimate_message_tokens,
     estimate_messages_tokens_rough,
     estimate_tokens,
     estimate_tools_tokens,
 )
-from plimsoll.models.names import is_claude
 
 __all__ = [
-    "CACHE_STYLES",
     "DEFAULT_WINDOW",
     "CacheRules",
     "ModelCard",
@@ -24,7 +22,6 @@ __all__ = [
     "estimate_messages_tokens_rough",
     "estimate_tokens",
     "estimate_tools_tokens",
-    "is_claude",
     "limiting_betas",
     "shipped_cards",
     "unknown_model_notice",

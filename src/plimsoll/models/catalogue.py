@@ -19,7 +19,6 @@ from plimsoll.models.cards import CacheRules, ModelCard, Prices
 from plimsoll.models.names import LONG_CONTEXT, Pieces, best_match, pieces_of, spellings
 
 LONG_CONTEXT_WINDOW = 1_000_000
-CACHE_STYLES = ("anthropic", "openai_breakpoints", "openai_automatic", "gemini_implicit", "prefix", "none")
 _COUNTS = frozenset({"window", "output_cap", "input_cap", "long_prompt"})
 _PRICE_LISTS = frozenset({"prices", "long_prices"})
 _OVERRIDABLE = _COUNTS | _PRICE_LISTS | {"cache_minimum", "preserved_thinking", "efforts"}

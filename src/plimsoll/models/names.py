@@ -40,11 +40,6 @@ def spellings(name: str) -> set[Pieces]:
     return {pieces}
 
 
-def is_claude(name: str) -> bool:
-    """Whether the name is that of a Claude model, of any version and from any provider."""
-    return "claude" in pieces_of(name)
-
-
 def best_match(name: str, known: Mapping[Pieces, Found]) -> tuple[Found, Pieces] | None:
     """The most specific entry whose pieces occur in the name, and the pieces that follow it; None without one."""
     # The model comes last in a path (`openrouter/openai/gpt-5.2`); earlier parts count only without it.

@@ -11,10 +11,10 @@ possessive, and no match starts inside another.
 
 from functools import cache
 
-from plimsoll.secrets.assigned import VALUE, without_assigned
+from plimsoll.secrets.assigned import without_assigned
 from plimsoll.secrets.contexts import steps
-from plimsoll.secrets.key_formats import patterns, without_shapes
-from plimsoll.secrets.private_keys import PEM, without_private_keys
+from plimsoll.secrets.key_formats import without_shapes
+from plimsoll.secrets.private_keys import without_private_keys
 
 
 def redact(text: str) -> str:
@@ -36,11 +36,6 @@ def redact(text: str) -> str:
 @cache
 def _gates() -> tuple[str, ...]:
     return tuple(dict.fromkeys(gate for gate, *_ in steps()))
-
-
-def all_patterns() -> tuple[object, ...]:
-    """Every pattern that reads other people's text, to be checked for its cost."""
-    return (PEM, *(pattern for _, _, pattern, _ in steps()), *patterns(), VALUE)
 
 
 def _lowered(text: str) -> str:

@@ -37,11 +37,6 @@ def arguments_from(value: Any) -> str:
     return json.dumps({} if value is None else value, ensure_ascii=False, default=str)
 
 
-def normal_arguments(arguments: str) -> str:
-    """The text as it comes back from Anthropic's wire: one spelling per object, anything else untouched."""
-    return arguments_from(input_of(arguments))
-
-
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not JSON")
 

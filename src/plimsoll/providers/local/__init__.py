@@ -9,7 +9,7 @@ from plimsoll.providers.local.model import (
     is_model_file,
     model_path,
 )
-from plimsoll.providers.local.server import LocalServer, can_serve, model_file, shared_server, stop_shared
+from plimsoll.providers.local.server import LocalServer, can_serve, shared_server, stop_shared
 
 __all__ = [
     "DEFAULT_CONTEXT",
@@ -20,7 +20,6 @@ __all__ = [
     "fetch_model",
     "is_fetched",
     "is_model_file",
-    "model_file",
     "model_path",
     "shared_server",
     "stop_shared",

@@ -24,7 +24,7 @@ from typing import Any, Self
 from plimsoll.dialects import dialect_named
 from plimsoll.errors import LocalModelError
 from plimsoll.providers.endpoint import Endpoint
-from plimsoll.providers.local.model import DEFAULT_CONTEXT, embedded_model, is_model_file, model_path
+from plimsoll.providers.local.model import DEFAULT_CONTEXT, embedded_model
 
 MOST_THREADS = 4
 LONGEST_ANSWER = 2_048  # where a request sets no limit: small models may never stop by themselves
@@ -148,11 +148,6 @@ def stop_shared() -> None:
         _shared.clear()
     for server in servers:
         server.stop()
-
-
-def model_file(name: str, home: Path) -> Path:
-    """The file of a model: a path, or the embedded model for any other name."""
-    return Path(name).expanduser() if is_model_file(name) else model_path(home)
 
 
 def usual_threads() -> int:

@@ -37,11 +37,6 @@ class McpTool(Tool):
         self._may_repeat = bool(hints and (hints.read_only_hint or hints.idempotent_hint))
         self.is_safe_in_parallel = bool(hints and hints.read_only_hint)
 
-    @property
-    def is_connected(self) -> bool:
-        """Whether the server is connected; a call connects it if not."""
-        return self._connection.is_open
-
     async def needs_approval(self, arguments: Arguments, context: ToolContext) -> Approval | None:
         if self._is_destructive:
             return Approval(f"is marked as destructive by the MCP server {self._connection.name!r}")
