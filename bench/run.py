@@ -26,6 +26,7 @@ RESULTS = HERE / "results"
 BENCHES = {
     "startup": "cold start of command and import",
     "speed": "compaction without a model, against hermes-agent 0.19.0",
+    "reading": "how fast every message is read, memory, reading on (needs the shared corpus)",
     "background": "how long compactions make a person wait, prepared in the background or not",
     "counting": "token estimates against real vocabularies (needs the shared corpus)",
     "lcm": "the lossless engine: facts in context and by search (needs the shared corpus)",

@@ -37,7 +37,6 @@ MEASURES: dict[str, Callable[[Run], list[Bar]]] = {
     "chat": chat.bars,
     "size": size.bars,
     "reading": reading.bars,
-    "speed": reading.speed_bars,
 }
 
 

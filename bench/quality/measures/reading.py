@@ -1,94 +1,82 @@
-"""Is every message read, and fast enough? Facts planted in 20,000 messages; throughput and memory on recordings.
+"""Is every message read? Facts planted in 20,000 messages.
 
-A constraint, a file edit, a failing check and a check that failed and was fixed are planted at random places. Each
-must be in the summary (the fixed one not under Blocked), from the first, the middle and the last third alike.
+A constraint, a file edit, a failing check and a check that failed and was fixed are planted at random places in each
+third of a conversation: twelve facts at once, so that 100 seeds take minutes. Each competes with the other eleven
+and with the edits and checks between them. Each must be in the summary as what it is, from every third alike.
 """
 
-import gc
 import json
 import random
-import resource
-import subprocess
-import sys
-import time
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
-from bars import Bar, at_least, at_most
-from corpus import DATA
-from hand_labels import DataMissing
-from measures.run import Run, share
-from measures.summaries import written
+from bars import Bar, at_least
+from measures.run import Run, share, shown
+from measures.summaries import WINDOW
 
-from plimsoll.context.ledger import read_facts
-from plimsoll.quality import tokens
+from plimsoll import ContextCompressor
 from plimsoll.quality.handoff import says_in_a_line, section
 
 MESSAGES, THIRDS = 20_000, ("first", "middle", "last")
-LEAST, RATE, MEMORY = 0.9, 500_000, 3.0
-SIZES = (1_000_000, 5_000_000)
-_MEMORY_SIZE = 2_000_000
+LEAST = 0.9
+_TOPICS = ("queue", "cache", "report", "invoice", "search")
 
 
 def bars(run: Run) -> list[Bar]:
-    """Planted facts by third of the conversation."""
+    """Planted facts by third of the conversation and by kind."""
     seeds = run.sample(list(range(100)), 6)
     found: dict[str, list[bool]] = defaultdict(list)
+    kinds: dict[str, list[bool]] = defaultdict(list)
     for seed, kept in zip(seeds, run.map(planted, seeds, "planted facts"), strict=True):
         for kind, third, is_kept in kept:
             found[third].append(is_kept)
+            kinds[kind].append(is_kept)
             run.wrong("planted", f"seed {seed}: {kind}, {third} third", not is_kept)
     return [
-        at_least(f"planted facts kept, {third} third ({len(found[third])})", share(found[third]), LEAST)
-        for third in THIRDS
+        *(
+            at_least(f"planted facts kept, {third} third ({len(found[third])})", share(found[third]), LEAST)
+            for third in THIRDS
+        ),
+        *(shown(f"planted facts kept, {kind}", share(kept)) for kind, kept in kinds.items()),
     ]
 
 
-def speed_bars(run: Run) -> list[Bar]:
-    """Tokens a second, linear growth, and memory; each in a process of its own."""
-    sizes = SIZES if run.takes_all else SIZES[:1]
-    rates = {size: _in_process("rate", size) for size in sizes}
-    found = [
-        at_least(f"tokens read a second, {size // 1_000_000}M tokens", rate, RATE)
-        for size, rate in rates.items()
-    ]
-    if len(rates) > 1:
-        found.append(at_least("rate at 5M in units of that at 1M", rates[SIZES[1]] / rates[SIZES[0]], 0.8))
-    return [*found, at_most("memory in units of the input", _in_process("memory", _MEMORY_SIZE), MEMORY)]
-
-
-def planted(seed: int) -> list[tuple[str, str, bool]]:
+def planted(seed: int, count: int = MESSAGES) -> list[tuple[str, str, bool]]:
     """One conversation: what was planted, where, and whether the summary says it."""
     chance = random.Random(seed)
-    messages = _filler(chance, MESSAGES)
-    places = {}
-    for number, kind in enumerate(("constraint", "edit", "failing", "fixed") * 3):
-        third = THIRDS[number // 4]
-        places[kind, third] = _place(chance, number // 4)
+    messages = _filler(chance, count)
+    places = {
+        (kind, third): _place(chance, number, count)
+        for number, third in enumerate(THIRDS)
+        for kind in ("constraint", "edit", "failing", "fixed")
+    }
     for (kind, third), place in sorted(places.items(), key=lambda pair: -pair[1]):
         messages[place:place] = _plant(kind, f"{third}{seed}")
-    done = written(messages)
-    text = f"{done.summary}\n{done.evidence}"
-    blocked = section(done.summary, "Blocked")
-    return [(kind, third, _is_kept(kind, f"{third}{seed}", text, blocked)) for kind, third in places]
+    engine = ContextCompressor(context_length=WINDOW)
+    engine.compress(messages)
+    report = engine.last_report
+    assert report is not None
+    lines = f"{report.summary}\n{report.evidence}".splitlines()
+    blocked = section(report.summary, "Blocked")
+    return [(kind, third, _is_kept(kind, f"{third}{seed}", lines, blocked)) for kind, third in places]
 
 
-def _place(chance: random.Random, third: int) -> int:
+def _place(chance: random.Random, third: int, count: int) -> int:
     """A place of the filler between two exchanges, not within the messages that stay."""
-    width = MESSAGES // 3
-    return 3 + 2 * ((third * width + chance.randrange(100, width - 200)) // 2)
+    width = count // 3
+    return 3 + 2 * ((third * width + chance.randrange(width // 60, width - width // 30)) // 2)
 
 
-def _is_kept(kind: str, name: str, text: str, blocked: list[str]) -> bool:
-    lines = text.splitlines()
+def _is_kept(kind: str, name: str, lines: list[str], blocked: list[str]) -> bool:
+    """Whether the summary says it. Of the check that was fixed, no line may say that it fails."""
     if kind == "constraint":
         return says_in_a_line(lines, f"Never rename the column {name}_total")
     if kind == "edit":
-        return f"src/{name}_parser.py" in text
+        return any(f"src/{name}_parser.py" in line and "edited" in line for line in lines)
     if kind == "failing":
         return any(f"tests/{name}_failing_test.py" in line for line in blocked)
-    return not any(f"tests/{name}_fixed_test.py" in line for line in blocked)
+    named = [line for line in lines if f"tests/{name}_fixed_test.py" in line]
+    return bool(named) and not any("fail" in line.lower() for line in named)
 
 
 def _plant(kind: str, name: str) -> list[dict[str, Any]]:
@@ -122,69 +110,28 @@ def _called(name: str, tool: str, arguments: dict[str, str], result: str) -> lis
 
 
 def _filler(chance: random.Random, count: int) -> list[dict[str, Any]]:
+    """A run of an agent that mostly reads, and edits and checks forty modules again and again."""
     messages: list[dict[str, Any]] = [
         {"role": "system", "content": "You are a coding agent."},
         {"role": "user", "content": "Go through the modules one by one and note what each does."},
         {"role": "assistant", "content": "I will start with the first."},
     ]
     for number in range(count // 2):
-        topic = chance.choice(("queue", "cache", "report", "invoice", "search"))
-        body = "\n".join(f"{line}: {topic} step {chance.randrange(1000)}" for line in range(6))
-        messages += _called(f"r{number}", "read_file", {"path": f"src/{topic}/part_{number % 700}.py"}, body)
+        topic, module = chance.choice(_TOPICS), chance.randrange(8)
+        kind = chance.random()
+        if kind < 0.1:
+            change = {
+                "path": f"src/{topic}/module_{module}.py",
+                "old_string": f"step = {number}",
+                "new_string": f"step = {number + 1}",
+            }
+            messages += _called(f"r{number}", "edit_file", change, "Edit applied.")
+        elif kind < 0.2:
+            command = {"command": f"pytest tests/{topic}/test_module_{module}.py"}
+            passed = f"{chance.randrange(3, 40)} passed in 0.2{number % 10}s\n[exit code: 0]"
+            messages += _called(f"r{number}", "terminal", command, passed)
+        else:
+            body = "\n".join(f"{line}: {topic} step {chance.randrange(1000)}" for line in range(6))
+            path = {"path": f"src/{topic}/part_{number % 700}.py"}
+            messages += _called(f"r{number}", "read_file", path, body)
     return messages
-
-
-def _in_process(what: str, size: int) -> float:
-    """One figure, measured by this file in a process that does nothing else."""
-    done = subprocess.run(
-        [sys.executable, __file__, what, str(size)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONPATH": str(Path(__file__).parents[1]), "PATH": ""},
-    )
-    return float(done.stdout)
-
-
-def recordings(size: int) -> list[dict[str, Any]]:
-    """Recorded conversations one after another, of about so many tokens."""
-    found: list[dict[str, Any]] = []
-    total = 0
-    while total < size:
-        for name in ("dev_claudecode_entire", "dev_codex", "dev_other_agents"):
-            path = DATA / f"{name}.jsonl"
-            if not path.exists():
-                raise DataMissing(path)
-            with path.open(encoding="utf-8") as lines:
-                for line in lines:
-                    part = json.loads(line)["messages"][1:]
-                    found += part
-                    total += tokens(part)
-                    if total >= size:
-                        return found
-    return found
-
-
-def _rate(size: int) -> float:
-    messages = recordings(size)
-    counted = tokens(messages)
-    read_facts(messages[:200])  # patterns are compiled once in the life of a process
-    started = time.process_time()
-    read_facts(messages)
-    return counted / (time.process_time() - started)
-
-
-def _memory(size: int) -> float:
-    """Growth of the process while it reads, in units of the text's own size in memory."""
-    messages = recordings(size)
-    held = sum(sys.getsizeof(str(message)) for message in messages)
-    gc.collect()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    facts = read_facts(messages)
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    del facts
-    return (held + grown * 1024) / held
-
-
-if __name__ == "__main__":
-    print({"rate": _rate, "memory": _memory}[sys.argv[1]](int(sys.argv[2])))

@@ -8,17 +8,20 @@ what it is about. What already stands in the messages that stay adds nothing.
 
 import heapq
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import mul
 
 from plimsoll.context.ledger.entries import CONSTRAINTS, MUST, LedgerEntry
-from plimsoll.context.ledger.evidence import Evidence, TermUse
+from plimsoll.context.ledger.evidence import Evidence, EvidenceLine, TermUse
 from plimsoll.context.ledger.weights import weights as line_weights
 from plimsoll.models import estimate_tokens
 
 _MUST_SHARE = 0.6
 _WISHES_SHARE = 0.25  # of what is left behind the rules, for wishes and rules files
+# Lines of a giant conversation that are weighed one against the other: about thirty times what a summary quotes.
+_MOST_LINES = 12_000
+_LINES_OF_A_TERM = 2
 _FADES_AFTER = 150.0  # messages after which recency has faded to a third
 
 
@@ -58,6 +61,32 @@ def companions(evidence: Evidence, kept: AbstractSet[str]) -> set[str]:
         if len(line.terms) > 1 and not kept.isdisjoint(line.terms):
             near.update(line.terms)
     return near
+
+
+def likely_lines(
+    lines: Collection[EvidenceLine], weights: Mapping[str, float], most: int = _MOST_LINES
+) -> Collection[EvidenceLine]:
+    """All lines, or of very many the best two of each term, of the likeliest terms first; in their order."""
+    if len(lines) <= most:
+        return lines
+    unsaid = 1 - line_weights().said_share
+    every = list(lines)
+    gains = (sum(weights.get(term, 0.0) for term in line.terms) for line in every)
+    worth = [
+        gain * (1 if line.says else unsaid) / (len(line.text) + 1)
+        for gain, line in zip(gains, every, strict=True)
+    ]
+    seen: dict[str, int] = {}
+    taken: list[int] = []
+    for number in sorted(range(len(every)), key=worth.__getitem__, reverse=True):
+        line = every[number]
+        if any(seen.get(term, 0) < _LINES_OF_A_TERM for term in line.terms):
+            for term in line.terms:
+                seen[term] = seen.get(term, 0) + 1
+            taken.append(number)
+            if len(taken) == most:
+                break
+    return [every[number] for number in sorted(taken)]
 
 
 def choose(

@@ -7,7 +7,7 @@ from plimsoll.context.ledger.entries import CONSTRAINTS, MORE_ON, MUST, QUOTE, L
 from plimsoll.context.ledger.evidence import SAID, EvidenceLine
 from plimsoll.context.ledger.state import ConversationFacts, FileFact
 from plimsoll.context.ledger.template import EVIDENCE, SECTIONS, section_lines
-from plimsoll.context.ledger.terms import plain_words, terms_in
+from plimsoll.context.ledger.terms import says_something, terms_in
 
 EarlierItems = dict[str, list[tuple[str, list[str]]]]
 _OF_THE_MOMENT = ("- Asked:", "- Last said:", "- Continue:", "- Waiting for", "- Fix ")
@@ -110,6 +110,4 @@ def _overcome(line: str, facts: ConversationFacts) -> bool:
 
 
 def _line(text: str, number: int) -> EvidenceLine:
-    return EvidenceLine(
-        -1, number, SAID, text, tuple(dict.fromkeys(terms_in(text))), len(plain_words(text)) >= 2
-    )
+    return EvidenceLine(-1, number, SAID, text, tuple(dict.fromkeys(terms_in(text))), says_something(text))

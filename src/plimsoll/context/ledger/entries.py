@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from plimsoll.context.ledger.evidence import ASKED, SAID, EvidenceLine
 from plimsoll.context.ledger.state import Sources
 from plimsoll.context.ledger.template import EVIDENCE
-from plimsoll.context.ledger.terms import plain_words, terms_in
+from plimsoll.context.ledger.terms import says_something, terms_in
 from plimsoll.context.ledger.weights import weights
 
 QUOTE = "  · "
@@ -81,7 +81,7 @@ class LedgerEntries:
         said.add(section)
         key = key or f"item:{len(self.all)}"
         terms = tuple(dict.fromkeys(terms_in(text)))
-        says = len(plain_words(text)) >= 2
+        says = says_something(text)
         entry = LedgerEntry(section, text, order, worth, terms, says, key, line=line, sources=sources)
         self.items[key] = entry
         self.all.append(entry)

@@ -12,9 +12,9 @@ the summary; it is quoted as it stands, under the file or the command that it ca
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from plimsoll.context.ledger.terms import amounts_in, plain_words, terms_in
+from plimsoll.context.ledger.terms import amounts_in, says_something, terms_in
 from plimsoll.secrets import redact
 
 SAID, ASKED, TOLD = "said", "asked", "told"  # sources that are no file and no command; told: by a program
@@ -42,8 +42,7 @@ class TermUse:
     last: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceLine:
+class EvidenceLine(NamedTuple):  # made by the ten thousand, and a frozen dataclass takes four times as long
     """One line as it stood in the conversation, its terms, and whether plain words say what they are about."""
 
     position: int
@@ -63,6 +62,7 @@ class Evidence:
     lines: dict[str, EvidenceLine] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
     kept: int = 0  # lines that were ever kept
+    _origin: int = -1  # the text that is being read
 
     def copy(self) -> "Evidence":
         """The same lines and uses, to read on from."""
@@ -83,6 +83,7 @@ class Evidence:
 
     def add(self, text: str, kind: str, source: str, position: int) -> None:
         """Read one text: `kind` is the way it counts (typed, said, asked, shown)."""
+        self._origin = len(self.texts)  # one number for all of its lines
         self.texts.append(text)
         counted: set[str] = set()
         before = ""
@@ -94,13 +95,13 @@ class Evidence:
                 before = line
                 continue
             counted.update(terms)
-            says = known.says if known else len(plain_words(line)) >= 2
+            says = known.says if known else says_something(line)
             if alone is not None and says:
                 self._keep(f"{alone.text}{JOINT}{line}", (*alone.terms, *terms), True, source, position)
             alone = None
             if known is None and terms:
                 found = self._keep(line, terms, says, source, position)
-                if not says and len(plain_words(before)) >= 2:
+                if not says and says_something(before):
                     self._keep(f"{before}{JOINT}{line}", terms, True, source, position)
                 elif not says:
                     alone = found
@@ -116,7 +117,7 @@ class Evidence:
     def _keep(
         self, text: str, terms: tuple[str, ...], says: bool, source: str, position: int
     ) -> EvidenceLine:
-        line = EvidenceLine(position, self.kept, source, text, terms, says, len(self.texts) - 1)
+        line = EvidenceLine(position, self.kept, source, text, terms, says, self._origin)
         self.lines[text] = line
         self.kept += 1
         return line

@@ -14,13 +14,13 @@
 that the messages that stay have closed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from plimsoll.context.ledger.earlier import EarlierItems, add_earlier, earlier_items, merged_files
 from plimsoll.context.ledger.entries import CONSTRAINTS, FROM_TOOL, MUST, LedgerEntries, LedgerEntry
-from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD
+from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, EvidenceLine
 from plimsoll.context.ledger.outcome import one_line
-from plimsoll.context.ledger.outcomes import check_of, is_lookup_tool
+from plimsoll.context.ledger.outcomes import check_of, covers, is_lookup_tool
 from plimsoll.context.ledger.requests import aims_of, request_at
 from plimsoll.context.ledger.state import ConversationFacts, Event, PersonRequest
 from plimsoll.context.ledger.template import EVIDENCE
@@ -42,9 +42,13 @@ _IN_AN_AGENTS_WORK = 0.05  # of that, where tools are used
 
 
 def entries_of(
-    facts: ConversationFacts, previous: Mapping[str, str], longest: int, now: ConversationFacts | None = None
+    facts: ConversationFacts,
+    previous: Mapping[str, str],
+    longest: int,
+    now: ConversationFacts | None = None,
+    lines: Iterable[EvidenceLine] | None = None,
 ) -> list[LedgerEntry]:
-    """Every entry that the state and an earlier summary give."""
+    """Every entry that the state and an earlier summary give; of the evidence only `lines`, where they are given."""
     now = now or facts
     entries = LedgerEntries(longest)
     earlier = earlier_items(previous)
@@ -59,7 +63,7 @@ def entries_of(
     _add_files(entries, facts, earlier)
     add_earlier(entries, now, earlier)
     _add_personal(entries, facts, now)
-    for line in facts.evidence.lines.values():
+    for line in facts.evidence.lines.values() if lines is None else lines:
         entries.quote(line, line.source if line.source not in (SAID, TOLD) else "")
     if now.personal.forgotten:
         return [entry for entry in entries.all if not now.personal.holds_forgotten(entry.text)]
@@ -167,9 +171,9 @@ def _add_done(entries: LedgerEntries, facts: ConversationFacts, now: Conversatio
             entries.add("Done", f"- {item}", 0, 0.8, sources=_known(now.todos.sources.get(item)))
     for commit in facts.commits.values():
         entries.add("Done", f"- commit {commit.text}", commit.source, known.commit, sources=(commit.source,))
-    newest = {check.newest.position for check in now.checks.values()}
+    newest = {check.newest.position: check.newest for check in now.checks.values()}
     for event in (*facts.commands.values(), *facts.actions.values()):
-        _add_event(entries, event, now, event.position in newest)
+        _add_event(entries, event, now, event.position in newest or _is_fixed(event, newest.values()))
     current = now.newest_request
     kept = {one.source for one in aims_of(now.requests)} | ({current.source} if current else set())
     # In a chat the statements of the person say what the requests were about.
@@ -186,20 +190,30 @@ def _add_done(entries: LedgerEntries, facts: ConversationFacts, now: Conversatio
             )
 
 
-def _add_event(entries: LedgerEntries, event: Event, now: ConversationFacts, is_newest_check: bool) -> None:
-    """A run or call: under Done where it did something, else only as the label over what it showed."""
+def _add_event(entries: LedgerEntries, event: Event, now: ConversationFacts, counts: bool) -> None:
+    """A run or call: under Done where it did something, else only as the label over what it showed.
+
+    A check `counts` where it is the newest of its program, or fixed what had failed.
+    """
     key = _event_key(event)
     line = _event_line(event)
     known = now.commands.get(event.line) if event.command else now.actions.get(event.line)
     looks = event.looks if event.command else is_lookup_tool(event.line)
     is_check = bool(event.command) and check_of(event.command, event.outcome) is not None
-    is_over = event.outcome.failed or known is not event or (is_check and not is_newest_check)
+    is_over = event.outcome.failed or known is not event or (is_check and not counts)
     is_over = is_over or one_line(event.outcome.line, 160) in now.commits  # the commit has a line of its own
     if looks or is_over:
         entries.add(EVIDENCE, line, event.position, 0.0, key, sources=(event.position,))
         return
     value = weights().check if is_check else weights().side_effect if event.command else None
     entries.add("Done", line, event.position, value, key, sources=(event.position,))
+
+
+def _is_fixed(event: Event, newest: Collection[Event]) -> bool:
+    """Whether a check passed that had failed, and no newer run says more about it."""
+    return event.failed_before and not any(
+        one.position > event.position and covers(one.command, event.command) for one in newest
+    )
 
 
 def _event_key(event: Event) -> str:

@@ -110,6 +110,7 @@ class Event:
     looks: bool = False  # whether it changed nothing
     command: str = ""  # as it was run; empty for a call that is no command
     failed: tuple[str, ...] = ()  # the tests that a runner named as failed
+    failed_before: bool = False  # whether it passed after it, or a part of it, had failed
 
 
 @dataclass(frozen=True, slots=True)

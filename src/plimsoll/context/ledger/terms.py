@@ -9,6 +9,7 @@ needs around a term to know what it is about.
 
 import re
 from functools import lru_cache
+from itertools import chain
 
 # One pass of a single character class is what makes reading megabytes affordable; each distinct token is then
 # looked at once.
@@ -26,6 +27,11 @@ _SYMBOL = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _CLOCKED = re.compile(r"[0-5]\d\.\d{5,9}")
 _EXTENSION = 5
 _MEASURED = re.compile(r"(?<![\w.#/-])[$€£]?\d+(?:[.,]\d+)*\s?(?:%|[A-Za-z]{1,12}\b)")
+_JOINT = re.compile(r"[:=?&+]+")
+_TIME = re.compile(r"[\d.:/-]+[A-Za-z]{0,2}")
+_TWO_LETTERS = re.compile(r"[A-Za-z]{2}")
+_CAMEL = re.compile(r"[a-z][A-Z]")
+_MIXED = re.compile(r"[A-Za-z]\d|\d[A-Za-z]")
 _LONGEST = 240
 _SHORTEST = 4
 _LOUD = frozenset({
@@ -46,19 +52,18 @@ _STOP_WORDS = frozenset({
 
 def terms_in(text: str) -> list[str]:
     """The terms of a text in order, a term as often as it occurs."""
-    found: list[str] = []
-    for token in _TOKEN.findall(text):
-        found += terms_of_token(token)
-    return found
+    return list(chain.from_iterable(map(terms_of_token, _TOKEN.findall(text))))
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 14)  # about three megabytes; more saves little time
 def terms_of_token(token: str) -> tuple[str, ...]:
     """The terms in one run of characters without blanks."""
+    if token.isalpha() and token[1:].islower():
+        return ()  # an ordinary word, as most tokens are
     if "://" in token:
         url = _URL.search(token)
         return (url[0].rstrip(".,;:?&=")[:_LONGEST],) if url else ()
-    parts = re.split(r"[:=?&+]+", token) if re.search(r"[:=?&+]", token) and not _is_time(token) else [token]
+    parts = _JOINT.split(token) if _JOINT.search(token) and not _TIME.fullmatch(token) else [token]
     return tuple(term for part in parts for term in _terms(part))
 
 
@@ -72,8 +77,16 @@ def plain_words(text: str) -> set[str]:
     return {word.lower() for word in _PLAIN.findall(text)} - _STOP_WORDS
 
 
-def _is_time(token: str) -> bool:
-    return bool(re.fullmatch(r"[\d.:/-]+[A-Za-z]{0,2}", token))
+def says_something(text: str) -> bool:
+    """Whether at least two content words stand around the terms. Stops at the second: reading asks for every line."""
+    first = ""
+    for found in _PLAIN.finditer(text):
+        word = found[0].lower()
+        if word != first and word not in _STOP_WORDS:
+            if first:
+                return True
+            first = word
+    return False
 
 
 def _terms(part: str) -> tuple[str, ...]:
@@ -101,7 +114,7 @@ def _term(part: str) -> str:
 
 def _tells_apart(bare: str) -> bool:
     if "/" in bare:
-        return bool(re.search(r"[A-Za-z]{2}", bare)) and len(bare) >= 5
+        return bool(_TWO_LETTERS.search(bare)) and len(bare) >= 5
     if bare[0] in "#$0123456789" or _VERSION.fullmatch(bare):
         return bare[0] == "v" or _is_number_to_keep(bare) or bool(_HASH.fullmatch(bare)) or _mixes(bare)
     if "_" in bare.strip("_") or _HASH.fullmatch(bare) or _NUMBERED.fullmatch(bare):
@@ -110,7 +123,7 @@ def _tells_apart(bare: str) -> bool:
         return bare not in _LOUD
     if "." in bare:
         return bool(_FILE.fullmatch(bare) or _SYMBOL.fullmatch(bare)) and len(bare) >= 5
-    return bool(re.search(r"[a-z][A-Z]", bare)) or (_mixes(bare) and len(bare) >= 5)
+    return bool(_CAMEL.search(bare)) or (_mixes(bare) and len(bare) >= 5)
 
 
 def _is_number_to_keep(bare: str) -> bool:
@@ -123,6 +136,4 @@ def _is_number_to_keep(bare: str) -> bool:
 
 def _mixes(bare: str) -> bool:
     """Letters and digits in one word, as in ids and flight numbers."""
-    return (
-        bool(re.search(r"[A-Za-z]\d|\d[A-Za-z]", bare)) and bare.replace("-", "").isalnum() and len(bare) >= 5
-    )
+    return len(bare) >= 5 and bool(_MIXED.search(bare)) and bare.replace("-", "").isalnum()

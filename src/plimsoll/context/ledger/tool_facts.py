@@ -32,7 +32,7 @@ from plimsoll.context.ledger.state import (
     FileFact,
     RunningProcess,
 )
-from plimsoll.context.ledger.terms import plain_words
+from plimsoll.context.ledger.terms import says_something
 from plimsoll.messages import arguments_of, call_name, person_answer
 from plimsoll.secrets import redact
 
@@ -152,10 +152,22 @@ def _read_command(
     called = one_line(_first_text(made.arguments, ("description",)) or "", _LONGEST_NOTE)
     line, looks = command_line(command), parsed(command).only_looks
     errors = tuple(error_lines(result)) if outcome.failed else ()
+    known = facts.commands.get(line)
+    was_fixed = known is not None and known.failed_before
     if outcome.status not in ("ran", "running") and not looks:
-        _drop_covered_failures(facts, command, outcome)
+        was_fixed = _drop_covered_failures(facts, command, outcome) or was_fixed
     failed = tuple(dict.fromkeys(_FAILED_TEST.findall(result[-_FAILED_WITHIN:]))) if outcome.failed else ()
-    event = Event(position, line, outcome, errors, note=called, looks=looks, command=command, failed=failed)
+    event = Event(
+        position,
+        line,
+        outcome,
+        errors,
+        note=called,
+        looks=looks,
+        command=command,
+        failed=failed,
+        failed_before=was_fixed and not outcome.failed,
+    )
     _record(facts.commands, event)
     facts.failing.pop(line, None)
     if outcome.failed and not looks:
@@ -209,11 +221,12 @@ def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:
 def _first_telling(text: str) -> str:
     """The first of a text's leading lines in which plain words say something."""
     lines = islice(lines_of(text[:_LEADING]), 12)
-    return one_line(next((line for line in lines if len(plain_words(line)) >= 2), ""), _LONGEST_NOTE)
+    return one_line(next((line for line in lines if says_something(line)), ""), _LONGEST_NOTE)
 
 
-def _drop_covered_failures(facts: ConversationFacts, command: str, outcome: Outcome) -> None:
-    """A check that was run again says what is true now; how it failed before is over."""
+def _drop_covered_failures(facts: ConversationFacts, command: str, outcome: Outcome) -> bool:
+    """A check that was run again says what is true now; how it failed before is over. Whether anything was."""
+    before = len(facts.failing)
     for line, earlier in list(facts.failing.items()):
         event = facts.commands.get(line)
         if covers(command, earlier) or (
@@ -223,6 +236,7 @@ def _drop_covered_failures(facts: ConversationFacts, command: str, outcome: Outc
         ):
             del facts.failing[line]
             facts.commands.pop(line, None)
+    return len(facts.failing) < before
 
 
 def _record(events: dict[str, Event], event: Event) -> None:

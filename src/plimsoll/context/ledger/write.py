@@ -20,7 +20,7 @@ from plimsoll.context.ledger.additions import (
     said_lines,
     with_contradiction,
 )
-from plimsoll.context.ledger.choose import choose, term_weights
+from plimsoll.context.ledger.choose import choose, likely_lines, term_weights
 from plimsoll.context.ledger.entries import MORE_ON, MUST, QUOTE, LedgerEntry
 from plimsoll.context.ledger.evidence import argument_texts
 from plimsoll.context.ledger.headings import entries_of
@@ -99,16 +99,22 @@ def write_summary(
     # A line may take a fifth of the budget at the most, so that a small window still gets several.
     longest = max(60, min(600, room.all * 4 // 5))
     lines = said_lines(said)
+    kept = kept | set(terms_in(said)) if said else kept
+    newest = max((use.last for use in facts.evidence.uses.values()), default=0)
+    weights = term_weights(facts.evidence, newest, kept)
+    quotable = facts.evidence.lines.values()
     entries = [
         with_contradiction(entry, said if few else "")
-        for entry in entries_of(facts, previous, longest, now)
+        for entry in entries_of(
+            facts, previous, longest, now, quotable if focus else likely_lines(quotable, weights)
+        )
         if not is_said(entry, lines) and (has_evidence or (not entry.parent and entry.section != EVIDENCE))
     ]
     frame = estimate_tokens(render_sections({}))
     left = room.all - frame - (estimate_tokens(EVIDENCE_NOTE) + _HEADING_TOKENS if has_evidence else 0)
     if left <= 0:
         return WrittenSummary(dict.fromkeys(SECTIONS, ""), {})
-    weights = _weights(facts, entries, kept | set(terms_in(said)) if said else kept)
+    _add_earlier_terms(weights, entries, kept)
     first = _touching(entries, focus) if focus else []
     chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE))
     chosen = [entry for entry in chosen if not (entry.line and facts.evidence.tells_secret(entry.line))]
@@ -208,16 +214,14 @@ def kept_terms(messages: Iterable[Message]) -> set[str]:
     return found
 
 
-def _weights(
-    facts: ConversationFacts, entries: Sequence[LedgerEntry], kept: AbstractSet[str]
-) -> dict[str, float]:
-    newest = max((use.last for use in facts.evidence.uses.values()), default=0)
-    weights = term_weights(facts.evidence, newest, kept)
+def _add_earlier_terms(
+    weights: dict[str, float], entries: Sequence[LedgerEntry], kept: AbstractSet[str]
+) -> None:
+    """Weigh the terms that only an earlier summary still knows."""
     for entry in entries:
         for term in entry.terms:
             if term not in weights and term not in kept:
                 weights[term] = _CHOSEN_BEFORE
-    return weights
 
 
 def _place(entry: LedgerEntry) -> tuple[int, str]:

@@ -53,11 +53,12 @@ def outcome_of(call: dict[str, Any], result: str) -> Outcome:
     start = wrapped.text[:_START].lstrip()
     if _is_stopped(start) or _is_stopped(result):
         return Outcome("interrupted", _line(start))
-    command = command_of(arguments_of(call))
+    arguments = arguments_of(call)
+    command = command_of(arguments)
     if wrapped.running is not None:
         return Outcome("running", last_line(wrapped.text), process=wrapped.running)
     if command is None:
-        return _of_tool(wrapped, process_asked(arguments_of(call)) is not None)
+        return _of_tool(wrapped, process_asked(arguments) is not None)
     code = wrapped.exit_code
     if code is None and wrapped.is_error:
         code = 1
