@@ -87,7 +87,8 @@ class RunningGateway:
 
 def settings_for(server: ScriptedServer, dialect: str = "anthropic", **sections: Any) -> Settings:
     """Settings whose upstream is a scripted server that speaks this dialect."""
-    url = server.anthropic_url if dialect == "anthropic" else server.openai_url
+    urls = {"anthropic": server.anthropic_url, "gemini": f"{server.gemini_url}/v1beta"}
+    url = urls.get(dialect, server.openai_url)
     provider = "anthropic" if dialect == "anthropic" else "scripted"
     model = {"provider": provider, "base_url": url, **sections.pop("model", {})}
     return Settings.model_validate({"model": model, **sections})

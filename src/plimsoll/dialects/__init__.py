@@ -1,4 +1,4 @@
-"""Wire formats: canonical (OpenAI-chat dicts) ⇄ OpenAI chat completions, canonical ⇄ Anthropic messages. Pure.
+"""Wire formats: canonical (OpenAI-chat dicts) ⇄ OpenAI chat completions, Anthropic messages, Gemini. Pure.
 
     client of a provider      encode_request · decode_reply · decoder
     server for a client       decode_request · encode_reply · encoder
@@ -7,13 +7,14 @@ A `Dialect` is an object that offers these and everything else that differs betw
 package asks the object and never compares its name.
 """
 
-from plimsoll.dialects import anthropic, openai
+from plimsoll.dialects import anthropic, gemini, openai
 from plimsoll.dialects.anthropic import decode_anthropic_conversation, encode_anthropic_conversation
 from plimsoll.dialects.collect import Collector, collect
 from plimsoll.dialects.dialect import Dialect
 from plimsoll.dialects.finish import FinishReason
 from plimsoll.dialects.registry import (
     ANTHROPIC,
+    GEMINI,
     OPENAI,
     dialect_at,
     dialect_named,
@@ -45,6 +46,7 @@ from plimsoll.dialects.usage import Usage, usage_from_anthropic, usage_from_open
 
 __all__ = [
     "ANTHROPIC",
+    "GEMINI",
     "OPENAI",
     "BlockDelta",
     "BlockEnd",
@@ -79,6 +81,7 @@ __all__ = [
     "dialects",
     "drop_bound_thinking",
     "encode_anthropic_conversation",
+    "gemini",
     "illegal_edits",
     "key_headers",
     "openai",

@@ -3,6 +3,7 @@
     OpenAI chat        response_format
     Responses          text.format
     Anthropic          output_config.format
+    Google             generationConfig.responseMimeType, responseJsonSchema or responseSchema
 
 One shape for all of them: that of OpenAI chat's `response_format`.
 """
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plimsoll.dialects.request import ChatRequest
-from plimsoll.dialects.schemas import is_strict
+from plimsoll.dialects.schemas import is_strict, json_schema
 
 _SCHEMA_FIELDS = ("name", "description", "schema", "strict")
 
@@ -29,7 +30,7 @@ def answer_format(request: ChatRequest) -> dict[str, Any] | None:
     if anthropic is not None and anthropic.get("type") == "json_schema":
         schema = anthropic.get("schema")
         return _json_schema({"name": "answer", "schema": schema, "strict": is_strict(schema)})
-    return None
+    return _from_gemini(_object(extra.get("gemini"), "generationConfig") or {})
 
 
 def responses_format(wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,6 +44,15 @@ def _from_responses(wanted: Mapping[str, Any]) -> dict[str, Any]:
     if wanted.get("type") != "json_schema":
         return dict(wanted)
     return _json_schema({name: wanted[name] for name in _SCHEMA_FIELDS if name in wanted})
+
+
+def _from_gemini(config: Mapping[str, Any]) -> dict[str, Any] | None:
+    if config.get("responseMimeType") != "application/json":
+        return None
+    schema = config.get("responseJsonSchema") or json_schema(config.get("responseSchema"))
+    if not schema:
+        return {"type": "json_object"}
+    return _json_schema({"name": "answer", "schema": schema, "strict": is_strict(schema)})
 
 
 def _json_schema(fields: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from plimsoll.dialects.mapping import rows
 _TITLES = {
     "openai": "From a client of OpenAI chat completions",
     "anthropic": "From a client of Anthropic messages",
+    "gemini": "From a client of Gemini's generateContent",
 }
 _INTRODUCTION = """# Translation between the dialects
 
@@ -21,6 +22,20 @@ and errors. It handles each request field in one of three ways:
 `a.b` is field `b` of `a`. `a[x]` is an object in `a` whose role or type is `x`; `*` matches any. A row also applies
 to nested fields. A row with an upstream in parentheses applies to that upstream only. A value under "no effect" is
 treated as if the field were missing.
+
+The tables name the fields of OpenAI's and Anthropic's dialects. For a Gemini upstream:
+
+- The system prompt becomes `systemInstruction`. System messages later in the conversation become user text in
+  `<system-message>` tags.
+- Messages become `contents`; images and files become `inlineData` (base64) or `fileData` (URLs).
+- Tool calls and results become `functionCall` and `functionResponse` with their ids. A result is `{"output": …}` or
+  `{"error": …}`.
+- OpenAI clients get the signature of a call as `extra_content.google.thought_signature` and should send it back. From
+  Gemini 3 on, a call without one gets Google's value that skips the check.
+- Tools become `functionDeclarations`, `tool_choice` becomes `toolConfig.functionCallingConfig`.
+- Limit, temperature, top_p, stop (the first five), effort and the answer's schema become fields of
+  `generationConfig`.
+- `parallel_tool_calls: false`, `user` and thinking that the client sends back are dropped.
 
 Effort and budget: `minimal` 1,024 tokens, `low` 2,048, `medium` 8,192, `high` 24,576, `xhigh` 32,768, `max` 65,536.
 A budget becomes the largest effort that fits it.

@@ -9,10 +9,12 @@ from functools import cache
 
 from plimsoll.dialects.anthropic.dialect import AnthropicDialect
 from plimsoll.dialects.dialect import Dialect
+from plimsoll.dialects.gemini.dialect import GeminiDialect
 from plimsoll.dialects.openai.dialect import OpenAiDialect
 
 OPENAI = OpenAiDialect()
 ANTHROPIC = AnthropicDialect()
+GEMINI = GeminiDialect()
 _REGISTERED: dict[str, Dialect] = {}
 
 
@@ -76,5 +78,5 @@ def _forget_lists() -> None:
     key_headers.cache_clear()
 
 
-for _dialect in (OPENAI, ANTHROPIC):
+for _dialect in (OPENAI, ANTHROPIC, GEMINI):
     register_dialect(_dialect)

@@ -27,3 +27,22 @@ def is_strict(schema: Any) -> bool:
         if schema.get("additionalProperties") is not False or set(schema.get("required") or ()) != names:
             return False
     return all(is_strict(value) for value in schema.values())
+
+
+def json_schema(schema: Any) -> Any:
+    """Google's own schema as JSON Schema: types in small letters, `nullable` as a type."""
+    if isinstance(schema, list):
+        return [json_schema(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found: dict[str, Any] = {}
+    for name, value in schema.items():
+        if name == "properties" and isinstance(value, dict):
+            found[name] = {key: json_schema(inner) for key, inner in value.items()}
+        elif name == "type" and isinstance(value, str):
+            found[name] = value.lower()
+        elif name not in ("nullable", "propertyOrdering"):
+            found[name] = json_schema(value) if name in ("items", "anyOf") else value
+    if schema.get("nullable") is True and isinstance(found.get("type"), str):
+        found["type"] = [found["type"], "null"]
+    return found

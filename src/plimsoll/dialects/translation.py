@@ -1,9 +1,10 @@
 """A request of one dialect's client for another dialect's upstream: what a field of the one is called in the other.
 
-    OpenAI                                        Anthropic
-    response_format                           ⇄   output_config.format
-    reasoning_effort                          ⇄   output_config.effort · thinking.budget_tokens
-    functions, function_call, allowed_tools   →   tools, tool_choice
+    OpenAI                                        Anthropic                        Google (generationConfig)
+    response_format                           ⇄   output_config.format         ⇄   responseJsonSchema
+    reasoning_effort                          ⇄   output_config.effort,        ⇄   thinkingConfig
+                                                  thinking.budget_tokens
+    functions, function_call, allowed_tools   →   tools, tool_choice           →   tools, toolConfig
     user                                      →   metadata.user_id
 
 What is not here is the same in the canonical request. `mapping.toml` has every field, those without an equivalent
@@ -62,6 +63,21 @@ def for_openai(request: ChatRequest) -> ChatRequest:
     if wanted is not None:
         own["response_format"] = wanted
     return replace(request, stop=request.stop[:MOST_STOPS], extra={"openai": own} if own else {})
+
+
+def for_gemini(request: ChatRequest) -> ChatRequest:
+    """A request that came on another wire, for Google's."""
+    tools, choice = _tools(request.tools, request.tool_choice, request.extra_for("openai"))
+    wanted, config = answer_format(request) or {}, dict[str, Any]()
+    if wanted.get("type") in ("json_object", "json_schema"):
+        config["responseMimeType"] = "application/json"
+    if isinstance(schema := wanted.get("json_schema"), dict):
+        config["responseJsonSchema"] = schema.get("schema") or {"type": "object", "properties": {}}
+    thinking = request.thinking
+    if thinking is not None and thinking.mode != "disabled" and thinking.display is None:
+        thinking = replace(thinking, display="summarized")
+    extra = {"gemini": {"generationConfig": config}} if config else {}
+    return replace(request, tools=tools, tool_choice=choice, thinking=thinking, extra=extra)
 
 
 def has_legacy_functions(body: dict[str, Any]) -> bool:

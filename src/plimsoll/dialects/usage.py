@@ -2,6 +2,7 @@
 
     Anthropic   prompt = input + cache read + cache creation      (three separate numbers)
     OpenAI      prompt includes what was cached                   (details are parts of it)
+    Google      prompt includes what was cached; thoughts come on top of the candidates
 
 `prompt_tokens` is always the whole prompt, `input_tokens` the part of it that
 was neither read from nor written to a cache. A field that a provider leaves
@@ -97,6 +98,27 @@ def usage_from_anthropic(raw: Any) -> Usage | None:
     )
 
 
+def usage_from_gemini(raw: Any) -> Usage | None:
+    """The `usageMetadata` of a response; None if there is none."""
+    usage = raw if isinstance(raw, dict) else {}
+    prompt, tools = _count(usage.get("promptTokenCount")), _count(usage.get("toolUsePromptTokenCount"))
+    written, thought = _count(usage.get("candidatesTokenCount")), _count(usage.get("thoughtsTokenCount"))
+    total = _count(usage.get("totalTokenCount"))
+    if prompt is None and written is None and total is None:
+        return None
+    read = _count(usage.get("cachedContentTokenCount"))
+    whole, output = (prompt or 0) + (tools or 0), (written or 0) + (thought or 0)
+    return Usage(
+        prompt_tokens=whole,
+        completion_tokens=output,
+        total_tokens=whole + output if total is None else total,
+        input_tokens=max(0, whole - (read or 0)),
+        output_tokens=output,
+        cache_read_tokens=read,
+        reasoning_tokens=thought,
+    )
+
+
 def usage_to_openai(usage: Usage) -> dict[str, Any]:
     """The `usage` object of a chat completion."""
     wire: dict[str, Any] = {
@@ -130,6 +152,21 @@ def usage_to_anthropic(usage: Usage | None) -> dict[str, Any]:
         }
     if usage.reasoning_tokens is not None:
         wire["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
+    return wire
+
+
+def usage_to_gemini(usage: Usage) -> dict[str, Any]:
+    """The `usageMetadata` of a response."""
+    thought = usage.reasoning_tokens or 0
+    wire: dict[str, Any] = {
+        "promptTokenCount": usage.prompt_tokens,
+        "candidatesTokenCount": max(0, usage.completion_tokens - thought),
+        "totalTokenCount": usage.total_tokens,
+    }
+    if usage.cache_read_tokens is not None:
+        wire["cachedContentTokenCount"] = usage.cache_read_tokens
+    if usage.reasoning_tokens is not None:
+        wire["thoughtsTokenCount"] = usage.reasoning_tokens
     return wire
 
 

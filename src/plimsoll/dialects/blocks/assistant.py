@@ -141,8 +141,11 @@ def _tool_use(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
 
 
 def _normal_part(part: Part) -> Part | None:
+    if part.get("type") == "gemini":
+        return part
     block = block_from_part(part)
-    return None if block is None else part_from_block(block)
+    normal = None if block is None else part_from_block(block)
+    return {**normal, "gemini": part["gemini"]} if normal and "gemini" in part else normal
 
 
 def _calls(message: Message) -> list[dict[str, Any]]:

@@ -20,8 +20,8 @@ from plimsoll.messages import Part, part_text
 
 _DATA_URL = re.compile(r"data:([^,]*?);base64,(.*)", re.DOTALL)
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text", "refusal"})
-# Parts of OpenAI's world that have no block on the other side.
-_FOREIGN_TYPES = frozenset({"input_audio", "video_url", "input_video", "audio_url"})
+# Parts of OpenAI's and Google's world that have no block on the other side.
+_FOREIGN_TYPES = frozenset({"input_audio", "video_url", "input_video", "audio_url", "gemini"})
 
 
 def block_from_part(part: Part) -> dict[str, Any] | None:

@@ -20,7 +20,8 @@ from plimsoll.dialects.openai.anthropic_content import flattened, named_file, te
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message, Part
 
-_FOREIGN_KEYS = frozenset({"thinking_blocks", "block_order", "is_error", "anthropic"})
+_FOREIGN_KEYS = frozenset({"thinking_blocks", "block_order", "is_error", "anthropic", "gemini"})
+SIGNATURE = "extra_content"  # the key of a call that holds Google's signature
 _PART_TYPES = frozenset(
     {"text", "image_url", "input_audio", "file", "refusal", "video_url", "audio_url"}
     | {"input_text", "output_text", "input_image"}
@@ -68,8 +69,28 @@ def decode_messages(messages: Any) -> tuple[Message, ...]:
 
 def without(item: dict[str, Any], markers: bool) -> dict[str, Any]:
     """A part, call or tool without the fields that this wire does not know."""
-    foreign = {"anthropic"} if markers else {"anthropic", "cache_control"}
-    return {key: value for key, value in item.items() if key not in foreign}
+    return {
+        key: value
+        for key, value in item.items()
+        if key not in ("anthropic", "gemini") and (markers or key != "cache_control")
+    }
+
+
+def takes_signatures(model: str) -> bool:
+    """Whether the signatures of calls may be sent to a model on this wire: Google's endpoint wants them back."""
+    return "gemini" in model.lower()
+
+
+def without_signatures(message: Message) -> Message:
+    """A message whose calls hold nothing that only Google understands."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list) or not any(isinstance(call, dict) and SIGNATURE in call for call in calls):
+        return message
+    plain = [
+        {k: v for k, v in call.items() if k != SIGNATURE} if isinstance(call, dict) else call
+        for call in calls
+    ]
+    return {**message, "tool_calls": plain}
 
 
 def _encode(message: Message, markers: bool) -> Message:

@@ -7,9 +7,17 @@ this wire. Keys have a fixed order, so that equal requests are equal bytes.
 from typing import Any
 
 from plimsoll.dialects.efforts import effort_of, nearest_effort
-from plimsoll.dialects.openai.messages import decode_messages, encode_messages, takes_markers, without
+from plimsoll.dialects.openai.messages import (
+    decode_messages,
+    encode_messages,
+    takes_markers,
+    takes_signatures,
+    without,
+    without_signatures,
+)
 from plimsoll.dialects.openai.rules import REASONING, OpenAiRules, rules_for
 from plimsoll.dialects.request import ChatRequest, Thinking, Tool
+from plimsoll.messages import Message
 
 _OWN_TOOLS = frozenset({"function", "custom"})
 _NAMED = frozenset(
@@ -27,7 +35,7 @@ def encode_request(request: ChatRequest, rules: OpenAiRules | None = None) -> di
     options = extra.pop("stream_options", None) or {}
     fields = {
         "model": request.model,
-        "messages": encode_messages(request.messages, markers),
+        "messages": _messages(request, markers),
         **_tool_fields(request, markers),
         limit_key(request.model): request.max_tokens,
         **_sampling_fields(request, rules, effort),
@@ -37,6 +45,11 @@ def encode_request(request: ChatRequest, rules: OpenAiRules | None = None) -> di
     }
     body = {key: value for key, value in fields.items() if value is not None}
     return body | {key: value for key, value in extra.items() if key not in _NAMED}
+
+
+def _messages(request: ChatRequest, markers: bool) -> list[Message]:
+    messages = encode_messages(request.messages, markers)
+    return messages if takes_signatures(request.model) else list(map(without_signatures, messages))
 
 
 def decode_request(body: dict[str, Any]) -> ChatRequest:

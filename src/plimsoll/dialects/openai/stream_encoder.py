@@ -123,5 +123,9 @@ def _call(delta: ToolCallDelta) -> dict[str, Any]:
     call["function"] = {**name, "arguments": delta.arguments}
     return {
         **call,
-        **{key: value for key, value in delta.extra.items() if key not in ("anthropic", "cache_control")},
+        **{
+            key: value
+            for key, value in delta.extra.items()
+            if key not in ("anthropic", "gemini", "cache_control")
+        },
     }

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
+from math import ceil
 from typing import Any
 from urllib.parse import quote
 
@@ -24,6 +25,7 @@ from plimsoll.archive import UsageRecord
 from plimsoll.archive.keys import KeyUsage
 from plimsoll.dialects import Usage
 from plimsoll.errors import (
+    AuthenticationFailed,
     Conflict,
     ContextOverflow,
     PlimsollError,
@@ -223,15 +225,20 @@ class RequestHandler:
     async def _refuse(self, send: Send, out: UpstreamRequest, answer: Answer, body: bytes) -> None:
         """An upstream's refusal: its own words in its own dialect, the same said in the other."""
         dialect, headers = out.client_request.dialect, returned_headers(answer.headers)
+        status = answer.status
         if out.is_translated:
             error = self._classified(out, answer, body)
-            keep = [(name, value) for name, value in headers if name in (b"retry-after", b"request-id")]
+            keep = {name: value for name, value in headers if name in (b"retry-after", b"request-id")}
+            if error.retry_after is not None:  # some providers state it in the body
+                keep.setdefault(b"retry-after", str(ceil(error.retry_after)).encode())
+            if isinstance(error, AuthenticationFailed) and status == 400:
+                status = 401  # Google's status for a wrong key means something else in other dialects
             code = "context_length_exceeded" if isinstance(error, ContextOverflow) else None
-            body = jsontext.write(dialect.error_body(answer.status, _said(error), code=code))
-            headers = [*keep, (b"content-type", b"application/json")]
+            body = jsontext.write(dialect.error_body(status, _said(error), code=code))
+            headers = [*keep.items(), (b"content-type", b"application/json")]
         else:
             body = without_keys(body, out.target.secrets)
-        await send_whole(send, answer.status, [*headers, *opening_headers(out)], body)
+        await send_whole(send, status, [*headers, *opening_headers(out)], body)
 
     def _classified(self, out: UpstreamRequest, answer: Answer, body: bytes) -> ProviderError:
         return classify(

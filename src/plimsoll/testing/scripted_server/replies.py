@@ -27,6 +27,7 @@ from plimsoll.testing.scripted_server.answers import AnswerPart, ScriptedAnswer
 
 _PIECE = 12  # characters in a step of a short text
 _STEPS = 64  # steps of a long one
+_CALL_KEYS = frozenset({"id", "type", "function"})
 
 
 class ReplyWriter:
@@ -94,7 +95,8 @@ def _entry_steps(entry: Entry, calls: Iterator[int]) -> Iterator[Delta]:
     item = entry.item
     if entry.kind == "tool_use":
         index, function = next(calls), item["function"]
-        yield ToolCallDelta(index, item["id"], function["name"])
+        extra = {key: value for key, value in item.items() if key not in _CALL_KEYS}
+        yield ToolCallDelta(index, item["id"], function["name"], extra=extra)
         for piece in _pieces(function["arguments"]):
             yield ToolCallDelta(index, arguments=piece)
     elif item.get("type") == "text":

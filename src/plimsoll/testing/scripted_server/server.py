@@ -21,6 +21,7 @@ from plimsoll.testing.scripted_server.captured import CapturedRequest
 from plimsoll.testing.scripted_server.clock import Clock
 from plimsoll.testing.scripted_server.connection import BadHttp, HttpConnection, HttpRequest
 from plimsoll.testing.scripted_server.faults import fault
+from plimsoll.testing.scripted_server.gemini_provider import GeminiProvider
 from plimsoll.testing.scripted_server.openai_provider import OpenAiProvider
 from plimsoll.testing.scripted_server.provider import ScriptedProvider
 from plimsoll.testing.scripted_server.request_handler import ScriptedExchange, ScriptedRequestHandler
@@ -50,10 +51,11 @@ class ScriptedServer:
         """`model` is listed first of `models` and lends its card to names that no card knows.
 
         Without `keep_requests`, `requests` and `lookups` stay empty: for runs of many hours. `providers` are served
-        besides OpenAI's and Anthropic's dialects.
+        besides the dialects of OpenAI, Anthropic and Google.
         """
         self._providers = {
-            one.dialect.name: one for one in (OpenAiProvider(), AnthropicProvider(), *providers)
+            one.dialect.name: one
+            for one in (OpenAiProvider(), AnthropicProvider(), GeminiProvider(), *providers)
         }
         self.clock = clock or Clock()
         self._script = Script(script)
@@ -124,6 +126,11 @@ class ScriptedServer:
     @property
     def anthropic_url(self) -> str:
         """The `base_url` of a client that speaks Anthropic's dialect."""
+        return self.url
+
+    @property
+    def gemini_url(self) -> str:
+        """The `base_url` of a client that speaks Google's dialect, without the version of the API."""
         return self.url
 
     @property

@@ -1,0 +1,283 @@
+"""Google's Gemini API as a dialect: `POST /v1beta/models/{model}:generateContent` and its siblings.
+
+Model and stream flag are in the path. A request to count tokens holds `contents`, or a whole request in
+`generateContentRequest`. Both spellings of a field are read, and a client's own stays as it is.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from plimsoll.context.markers import NOTE, has_note
+from plimsoll.dialects.addresses import base_path, path_segment, with_path
+from plimsoll.dialects.answer_limits import fitted_budget, whole_number
+from plimsoll.dialects.dialect import Dialect, listed_messages
+from plimsoll.dialects.gemini.conversation import encode_contents, messages_at, system_message
+from plimsoll.dialects.gemini.errors import encode_error, error_fields, status_word
+from plimsoll.dialects.gemini.reply import decode_reply, encode_reply
+from plimsoll.dialects.gemini.request import MOST_STOPS, decode_request, encode_request
+from plimsoll.dialects.gemini.rules import rules_for
+from plimsoll.dialects.gemini.spelling import camel_cased, field, spelt
+from plimsoll.dialects.gemini.stream_decoder import GeminiStreamDecoder
+from plimsoll.dialects.gemini.stream_encoder import GeminiStreamEncoder
+from plimsoll.dialects.gemini.tools import decode_tools
+from plimsoll.dialects.interfaces import Body, ReplyDecoder, ReplyEncoder, WireMessage
+from plimsoll.dialects.mapping import Findings, examine
+from plimsoll.dialects.reply import Reply
+from plimsoll.dialects.request import ChatRequest, Tool
+from plimsoll.dialects.sse import SseEvent, json_event
+from plimsoll.dialects.translation import for_gemini
+from plimsoll.dialects.usage import Usage, usage_from_gemini
+from plimsoll.errors import InvalidConversation
+from plimsoll.messages import Message
+from plimsoll.models import ModelCard, card_for
+
+_VERSIONS = ("/v1beta", "/v1")  # of the API: SDKs call either
+_STREAM = ":streamGenerateContent"
+_COUNTED = "generateContentRequest"
+_READABLE = ("image/", "text/", "application/pdf")
+_ANSWERS = ("text/plain", "application/json")
+_FIELD_NAMES = {
+    "max_tokens": "generationConfig.maxOutputTokens",
+    "temperature": "generationConfig.temperature",
+    "top_p": "generationConfig.topP",
+    "stop": "generationConfig.stopSequences",
+    "thinking": "generationConfig.thinkingConfig",
+}
+
+
+class GeminiDialect(Dialect):
+    """The generateContent API."""
+
+    name = "gemini"
+    title = "Google"
+    provider = "gemini"
+    api_mode = "gemini"
+    path_prefixes = ("/v1beta/",)
+    answer_paths = tuple(
+        f"{version}/models/{{model:path}}{method}"
+        for version in _VERSIONS
+        for method in (":generateContent", _STREAM)
+    )
+    count_paths = tuple(f"{version}/models/{{model:path}}:countTokens" for version in _VERSIONS)
+    models_paths = tuple(f"{version}/models" for version in _VERSIONS)
+    own_headers = ("x-goog-api-client", "x-goog-api-key")
+    key_header = "x-goog-api-key"
+    key_prefix = ""
+    key_parameter = "key"
+    messages_field = "contents"
+    limit_fields = ("maxOutputTokens",)
+    usage_field = "usageMetadata"
+    text_fields = ("text", "args")
+    takes_comments = False
+
+    def url(self, base_url: str, model: str, is_stream: bool) -> str:
+        if not model:
+            return base_url
+        method = f"{_STREAM}?alt=sse" if is_stream else ":generateContent"
+        return self._model_url(base_url, model) + method
+
+    def models_url(self, base_url: str) -> str:
+        # People write the host alone, or with the version that their SDK adds.
+        return with_path(base_url, (base_path(base_url).removesuffix("/models") or _VERSIONS[0]) + "/models")
+
+    def count_url(self, base_url: str, model: str) -> str:
+        return f"{self._model_url(base_url, model)}:countTokens"
+
+    def serves_address(self, base_url: str) -> bool:
+        return base_path(base_url).endswith(_VERSIONS[0])
+
+    def model_of(self, body: Body, path: str) -> str:
+        return (self.path_values(path) or {}).get("model", "").removeprefix("models/")
+
+    def with_model(self, body: Body, model: str) -> Body:
+        return body
+
+    def is_stream(self, body: Body, path: str) -> bool:
+        return path.endswith(_STREAM)
+
+    def is_array_stream(self, path: str, query: bytes) -> bool:
+        return path.endswith(_STREAM) and b"alt=sse" not in query.split(b"&")
+
+    def lead(self, body: Body) -> tuple[Message, ...]:
+        message = system_message(field(_asked(body), "systemInstruction"))
+        return (message,) if message else ()
+
+    def messages(self, body: Body) -> list[WireMessage]:
+        contents = listed_messages(_asked(body), "contents")
+        for index, content in enumerate(contents):
+            if not isinstance(content, dict) or not isinstance(content.get("parts", []), list):
+                raise InvalidConversation(f"contents[{index}] must be an object with a list of parts")
+        return contents
+
+    def with_messages(self, body: Body, messages: Sequence[WireMessage], *, has_note: bool = False) -> Body:
+        asked = _asked(body)
+        changed = {**asked, "contents": list(messages)}
+        if has_note:
+            name = spelt(asked, "systemInstruction")
+            changed[name] = _with_note(asked.get(name))
+        return changed if asked is body else {**body, spelt(body, _COUNTED): changed}
+
+    def canonical(self, messages: Sequence[WireMessage], index: int) -> list[Message]:
+        return messages_at(messages, index)
+
+    def written(self, messages: Sequence[Message], model: str) -> list[WireMessage]:
+        # A system message has its place in the list here, so nothing may be taken for the system prompt.
+        opening: list[Message] = [{"role": "user", "content": "."}]
+        return encode_contents([*opening, *messages], rules_for(model), rewritten=True)[1][1:]
+
+    def rough_messages(self, body: Body) -> list[Message]:
+        try:
+            contents = self.messages(body)
+            said = [message for index in range(len(contents)) for message in messages_at(contents, index)]
+        except (InvalidConversation, AttributeError, TypeError, ValueError):
+            return [{"role": "user", "content": json.dumps(body, default=str)}]
+        return [*self.lead(body), *said]
+
+    def tools(self, body: Body) -> list[Tool]:
+        tools = _asked(body).get("tools")
+        return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+
+    def canonical_tools(self, tools: Sequence[Tool]) -> list[Tool]:
+        return list(decode_tools(list(tools)))
+
+    def limits(self, body: Body) -> dict[str, int]:
+        count = whole_number(field(_config(body), "maxOutputTokens"))
+        return {"maxOutputTokens": count} if count else {}
+
+    def with_limits(self, body: Body, limits: Mapping[str, int]) -> Body:
+        config, asked = dict(_config(body)), self.limits(body).get("maxOutputTokens", 0)
+        limit = limits["maxOutputTokens"]
+        config[spelt(config, "maxOutputTokens")] = limit
+        thinking = field(config, "thinkingConfig")
+        budget = whole_number(field(thinking, "thinkingBudget"))
+        if budget and asked:
+            less = fitted_budget(budget, asked, limit) or 0
+            config[spelt(config, "thinkingConfig")] = {**thinking, spelt(thinking, "thinkingBudget"): less}
+        return {**body, spelt(body, "generationConfig"): config}
+
+    def choices(self, body: Body) -> int:
+        return whole_number(field(_config(body), "candidateCount")) or 1
+
+    def usage(self, raw: Any) -> Usage | None:
+        return usage_from_gemini(raw)
+
+    def decode_request(self, body: Body, path: str = "") -> ChatRequest:
+        return decode_request(_asked(body), self.model_of(body, path), self.is_stream(body, path))
+
+    def encode_request(self, request: ChatRequest, card: ModelCard | None = None) -> Body:
+        return encode_request(request)
+
+    def decode_reply(self, body: Any) -> Reply:
+        return decode_reply(body)
+
+    def encode_reply(self, reply: Reply, asked: Body, created: int) -> Body:
+        return encode_reply(reply)
+
+    def decoder(self) -> ReplyDecoder:
+        return GeminiStreamDecoder()
+
+    def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
+        return GeminiStreamEncoder()
+
+    def untranslatable(self, body: Body, upstream: str) -> Findings:
+        asked = camel_cased(_asked(body))
+        findings = examine(self.name, asked, upstream)
+        # Other providers read images, PDFs and texts in a conversation.
+        if not all(mime.startswith(_READABLE) for mime in _media_types(asked)):
+            findings.refused["contents.parts.inlineData"] = None
+        if field(_config(asked), "responseMimeType") not in (None, *_ANSWERS):
+            findings.dropped["generationConfig.responseMimeType"] = None
+        return findings
+
+    def adapted(self, request: ChatRequest) -> ChatRequest:
+        return for_gemini(request)
+
+    def unwritten(self, request: ChatRequest, body: Body) -> list[str]:
+        config = body.get("generationConfig", {})
+        missing = ["stop"] if len(request.stop) > MOST_STOPS else []
+        if request.thinking is not None and "thinkingConfig" not in config:
+            missing.append("thinking")
+        if request.parallel_tool_calls is False:
+            missing.append("parallel_tool_calls")
+        return missing
+
+    def field_name(self, field: str, request: ChatRequest) -> str:
+        return _FIELD_NAMES.get(field, field)
+
+    def document(self, messages: Sequence[Message], wrapper: Body, is_object: bool) -> Any:
+        system, contents = encode_contents(messages)
+        if not is_object and system is None:
+            return contents
+        value = {name: one for name, one in wrapper.items() if name not in ("messages", "systemInstruction")}
+        return {**({"systemInstruction": system} if system else {}), **value, "contents": contents}
+
+    def models_body(self, names: Sequence[str]) -> Body:
+        return {"models": [self.model_body(name) for name in names]}
+
+    def model_body(self, name: str) -> Body:
+        card = card_for(name)
+        return {
+            "name": f"models/{name}",
+            "displayName": name,
+            "inputTokenLimit": card.prompt_limit,
+            "outputTokenLimit": card.output_cap,
+            "supportedGenerationMethods": ["generateContent", "countTokens"],
+        }
+
+    def model_names(self, listed: Any) -> list[str]:
+        models = listed.get("models", [listed]) if isinstance(listed, dict) else ()
+        models = models if isinstance(models, list) else ()
+        names = (model.get("name") for model in models if isinstance(model, dict))
+        return [str(name).removeprefix("models/") for name in names if name]
+
+    def counted(self, tokens: int) -> Body:
+        return {"totalTokens": tokens}
+
+    def error_kind(self, status: int) -> str:
+        return status_word(status)
+
+    def error_body(self, status: int, message: str, kind: str | None = None, code: str | None = None) -> Body:
+        return encode_error(status, message)
+
+    def failure_event(self, status: int, message: str) -> SseEvent:
+        return json_event(encode_error(status, message))
+
+    def error_fields(self, body: Any) -> Any:
+        return error_fields(body)
+
+    def _model_url(self, base_url: str, model: str) -> str:
+        return f"{self.models_url(base_url)}/{path_segment(model.removeprefix('models/'))}"
+
+
+def _asked(body: Body) -> Body:
+    """The request itself, where a body that only counts holds it in a field."""
+    inner = field(body, _COUNTED)
+    return inner if isinstance(inner, dict) else body
+
+
+def _config(body: Body) -> dict[str, Any]:
+    config = field(body, "generationConfig")
+    return config if isinstance(config, dict) else {}
+
+
+def _media_types(body: Body) -> Iterator[str]:
+    """The types of the inline data in a conversation."""
+    contents = body.get("contents")
+    for content in contents if isinstance(contents, list) else ():
+        parts = content.get("parts") if isinstance(content, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            data = part.get("inlineData") if isinstance(part, dict) else None
+            if isinstance(data, dict):
+                yield str(data.get("mimeType") or "")
+
+
+def _with_note(system: Any) -> dict[str, Any]:
+    """The system instruction with the note of a compaction as its last part, once."""
+    whole: dict[str, Any] = system if isinstance(system, dict) else {"parts": [{"text": str(system or "")}]}
+    parts = whole.get("parts")
+    parts = parts if isinstance(parts, list) else [parts] if parts else []
+    message = system_message({"parts": parts})
+    if message is not None and has_note(message):
+        return whole
+    return {**whole, "parts": [*parts, {"text": NOTE}]}

@@ -1,0 +1,53 @@
+"""Errors as Google words them: `{"error": {"code": 429, "message": …, "status": "RESOURCE_EXHAUSTED"}}`."""
+
+from typing import Any
+
+_STATUSES = {
+    400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 402: "PERMISSION_DENIED", 403: "PERMISSION_DENIED",
+    404: "NOT_FOUND", 405: "UNIMPLEMENTED", 408: "DEADLINE_EXCEEDED", 409: "ABORTED", 413: "INVALID_ARGUMENT",
+    422: "INVALID_ARGUMENT", 429: "RESOURCE_EXHAUSTED", 499: "CANCELLED", 500: "INTERNAL", 501: "UNIMPLEMENTED",
+    502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED", 529: "UNAVAILABLE",
+}  # fmt: skip
+_CODES = {
+    "INVALID_ARGUMENT": 400, "FAILED_PRECONDITION": 400, "UNAUTHENTICATED": 401, "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404, "ABORTED": 409, "RESOURCE_EXHAUSTED": 429, "CANCELLED": 499, "INTERNAL": 500,
+    "UNAVAILABLE": 503, "DEADLINE_EXCEEDED": 504,
+}  # fmt: skip
+# Types of other providers, in which streams end with an error.
+_KINDS = {
+    "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 429, "billing_error": 403,
+    "authentication_error": 401, "permission_error": 403, "not_found_error": 404, "invalid_request_error": 400,
+    "request_too_large": 413, "overloaded_error": 503, "timeout_error": 504, "context_length_exceeded": 400,
+}  # fmt: skip
+_RETRY = "type.googleapis.com/google.rpc.RetryInfo"
+
+
+def status_word(status: int) -> str:
+    """Google's word for a status."""
+    return _STATUSES.get(status, "INTERNAL" if status >= 500 else "INVALID_ARGUMENT")
+
+
+def encode_error(status: int, message: str) -> dict[str, Any]:
+    """The body of a failed request."""
+    return {"error": {"code": status, "message": message, "status": status_word(status)}}
+
+
+def code_of(kind: str) -> int:
+    """The status of an error that has only a word: Google's, or another provider's."""
+    return _CODES.get(kind) or _KINDS.get(kind, 500)
+
+
+def error_fields(body: Any) -> Any:
+    """An error with the usual names; the time to wait is in its sentence."""
+    body = body[0] if isinstance(body, list) and body else body
+    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return body
+    said = [{"message": error.get("message")}]
+    details = error.get("details")
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, dict) and detail.get("@type") == _RETRY:
+            said.append({"message": f"Please retry in {detail.get('retryDelay')}."})
+        elif isinstance(detail, dict) and detail.get("reason"):
+            said.append({"message": str(detail["reason"])})
+    return {"error": {"type": error.get("status"), "code": error.get("code"), "details": said}}

@@ -1,0 +1,46 @@
+"""Field names: Google accepts `systemInstruction` and `system_instruction`, and answers in camelCase.
+
+What a client chose itself (arguments, schemas, results, labels) keeps its names.
+"""
+
+import re
+from typing import Any
+
+_AFTER_UNDERSCORE = re.compile(r"_([a-z0-9])")
+_BEFORE_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+# Fields whose values have names of the client's own.
+_OPAQUE = frozenset(
+    {"args", "response", "parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema"}
+    | {"labels", "partMetadata"}
+)
+
+
+def camel(name: str) -> str:
+    """A field's name in camelCase."""
+    return _AFTER_UNDERSCORE.sub(lambda found: found[1].upper(), name) if "_" in name else name
+
+
+def snake(name: str) -> str:
+    """A field's name in snake_case."""
+    return _BEFORE_CAPITAL.sub(r"_\1", name).lower()
+
+
+def camel_cased(value: Any) -> Any:
+    """An object with all names of its fields in camelCase, in the same order."""
+    if isinstance(value, list):
+        return [camel_cased(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    cased = ((camel(name), inner) for name, inner in value.items())
+    return {name: inner if name in _OPAQUE else camel_cased(inner) for name, inner in cased}
+
+
+def spelt(item: dict[str, Any], name: str) -> str:
+    """The name of a field as this object has it; camelCase where it has none."""
+    other = snake(name)
+    return other if other in item and name not in item else name
+
+
+def field(item: Any, name: str) -> Any:
+    """The value of a field in either spelling; None where there is none."""
+    return item.get(spelt(item, name)) if isinstance(item, dict) else None

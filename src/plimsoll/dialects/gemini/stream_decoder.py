@@ -1,0 +1,125 @@
+"""The chunks of a streamed response -> the canonical steps.
+
+Each chunk is a response of its own with some parts and the usage so far; there is no end mark. A reply is whole
+once a chunk says why it ended.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from plimsoll.dialects.blocks.arguments import arguments_from
+from plimsoll.dialects.blocks.parts import block_from_part
+from plimsoll.dialects.blocks.tool_ids import new_call_id
+from plimsoll.dialects.collect import Collector
+from plimsoll.dialects.gemini.conversation import call_from_wire
+from plimsoll.dialects.gemini.parts import part_from_wire
+from plimsoll.dialects.gemini.reply import decode_reply, finish_from_gemini
+from plimsoll.dialects.gemini.spelling import camel_cased
+from plimsoll.dialects.reply import (
+    BlockDelta,
+    Delta,
+    Failure,
+    Finish,
+    ReasoningDelta,
+    Reply,
+    SignatureDelta,
+    Start,
+    TextDelta,
+    ToolCallDelta,
+    UsageReport,
+)
+from plimsoll.dialects.usage import usage_from_gemini
+
+
+class GeminiStreamDecoder:
+    """Feed it each event; ask for the reply at the end. `make_id` names calls that come without an id."""
+
+    def __init__(self, make_id: Callable[[], str] = new_call_id) -> None:
+        self._make_id = make_id
+        self._collector = Collector()
+        self._started = self._finished = False
+        self._calls = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether the provider said that the reply has ended; otherwise it broke off."""
+        return self._finished and self._collector.failure is None
+
+    @property
+    def failure(self) -> Failure | None:
+        """The error with which the provider broke the stream off."""
+        return self._collector.failure
+
+    def reply(self) -> Reply:
+        """The reply as far as it has come."""
+        return self._collector.reply()
+
+    def feed(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
+        """The steps in one event."""
+        deltas = self._chunk(camel_cased(data)) if data is not None else []
+        self._collector.add(deltas)
+        return deltas
+
+    def feed_whole(self, body: Any) -> list[Delta]:
+        """The steps of a reply that came in one piece: a response, or the array of a stream."""
+        if isinstance(body, list) and len(body) != 1:
+            return [delta for chunk in body if isinstance(chunk, dict) for delta in self.feed(None, chunk)]
+        decode_reply(body)  # raises where there is no candidate
+        return self.feed(None, body[0] if isinstance(body, list) else body)
+
+    def _chunk(self, data: dict[str, Any]) -> list[Delta]:
+        if data.get("error"):
+            return [_failure(data["error"])]
+        deltas: list[Delta] = []
+        if not self._started:
+            self._started = True
+            deltas.append(Start(str(data.get("responseId") or ""), str(data.get("modelVersion") or "")))
+        candidates = data.get("candidates")
+        for candidate in candidates if isinstance(candidates, list) else ():
+            if isinstance(candidate, dict) and (candidate.get("index") or 0) == 0:
+                deltas += self._candidate(candidate)
+        feedback = data.get("promptFeedback")
+        if isinstance(feedback, dict) and feedback.get("blockReason"):
+            deltas += self._finish(str(feedback["blockReason"]), "content_filter")
+        if usage := usage_from_gemini(data.get("usageMetadata")):
+            deltas.append(UsageReport(usage))
+        return deltas
+
+    def _candidate(self, candidate: dict[str, Any]) -> list[Delta]:
+        content = candidate.get("content")
+        parts = content.get("parts") if isinstance(content, dict) else None
+        deltas = [delta for part in (parts if isinstance(parts, list) else ()) for delta in self._part(part)]
+        native = candidate.get("finishReason")
+        reason = finish_from_gemini(native, bool(self._calls))
+        return deltas + self._finish(str(native), reason) if reason else deltas
+
+    def _finish(self, native: str, reason: Any) -> list[Delta]:
+        self._finished = True
+        return [Finish(reason, native)]
+
+    def _part(self, part: Any) -> list[Delta]:
+        if not isinstance(part, dict):
+            return []
+        text = part.get("text")
+        if isinstance(text, str) and part.get("thought") is True:
+            seal = part.get("thoughtSignature")
+            return [ReasoningDelta(text), *([SignatureDelta(seal)] if isinstance(seal, str) else [])]
+        if isinstance(text, str):
+            return [TextDelta(text)] if text else []
+        if isinstance(part.get("functionCall"), dict):
+            call = call_from_wire(part, self._make_id())
+            index, self._calls = self._calls, self._calls + 1
+            extra: dict[str, Any] = {name: call[name] for name in ("extra_content", "gemini") if name in call}
+            arguments = arguments_from(part["functionCall"].get("args"))
+            return [ToolCallDelta(index, call["id"], call["function"]["name"], arguments, extra)]
+        found = part_from_wire(part)
+        if found is None:
+            return []
+        block = found if found["type"] == "gemini" else block_from_part(found)
+        return [BlockDelta(block)] if block else []
+
+
+def _failure(error: Any) -> Failure:
+    error = error if isinstance(error, dict) else {"message": error}
+    kind = str(error.get("status") or error.get("code") or "error")
+    return Failure(kind, str(error.get("message") or error))

@@ -1,0 +1,118 @@
+"""What Google refuses, in its own words where they are publicly known."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from plimsoll.dialects.gemini.rules import rules_for
+from plimsoll.dialects.gemini.spelling import camel_cased
+from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
+from plimsoll.testing.scripted_server.rules.refusal import Refusal
+
+_FIELDS = frozenset(
+    {
+        "contents",
+        "systemInstruction",
+        "tools",
+        "toolConfig",
+        "generationConfig",
+        "safetySettings",
+        "cachedContent",
+    }
+    | {"labels", "model", "store", "serviceTier", "generateContentRequest"}
+)
+_ROLES = (None, "user", "model", "function")
+
+
+def shape_refusals(body: dict[str, Any], counts_only: bool) -> Iterator[Refusal]:
+    """What is wrong before the request can be read at all."""
+    body = camel_cased(body)
+    for name in body:
+        if name not in _FIELDS:
+            yield _bad(f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.')
+    asked = body.get("generateContentRequest", body) if counts_only else body
+    contents = asked.get("contents") if isinstance(asked, dict) else None
+    if not isinstance(contents, list) or not contents:
+        yield _bad("* GenerateContentRequest.contents: contents is not specified\n")
+        return
+    for index, content in enumerate(contents):
+        if (
+            not isinstance(content, dict)
+            or not isinstance(content.get("parts"), list)
+            or not content["parts"]
+        ):
+            place = f"GenerateContentRequest.contents[{index}].parts"
+            yield _bad(f"* {place}: contents.parts must not be empty.\n")
+        elif content.get("role") not in _ROLES:
+            yield _bad("Please use a valid role: user, model.")
+
+
+def refusals(checked: CheckedRequest) -> Iterator[Refusal]:
+    """Why a request is refused."""
+    body = camel_cased(checked.body)
+    contents = body.get("generateContentRequest", body)["contents"]
+    yield from _turns(contents)
+    if rules_for(checked.request.model).signed_calls:
+        yield from _signatures(contents)
+    config = body.get("generationConfig") or {}
+    limit, cap = config.get("maxOutputTokens"), checked.card.output_cap
+    if isinstance(limit, int) and not 0 < limit <= cap:
+        yield _bad(
+            f"Unable to submit request because it has a maxOutputTokens value of {limit} but the supported range is "
+            f"from 1 (inclusive) to {cap + 1} (exclusive). Update the value and try again."
+        )
+    if checked.prompt_tokens > checked.card.prompt_limit:
+        yield _bad(
+            f"The input token count ({checked.prompt_tokens}) exceeds the maximum number of tokens allowed "
+            f"({checked.card.prompt_limit})."
+        )
+
+
+def _turns(contents: list[dict[str, Any]]) -> Iterator[Refusal]:
+    """Calls follow a user's turn, and are answered by as many responses in the very next content."""
+    open_calls = 0
+    for index, content in enumerate(contents):
+        calls, responses = _count(content, "functionCall"), _count(content, "functionResponse")
+        before = contents[index - 1] if index else {}
+        if responses and not open_calls:
+            yield _bad(
+                "Please ensure that function response turn comes immediately after a function call turn."
+            )
+        elif responses != open_calls:
+            yield _bad(
+                "Please ensure that the number of function response parts is equal to the number of function call "
+                "parts of the function call turn."
+            )
+        if calls and (not index or before.get("role") == "model"):
+            yield _bad(
+                "Please ensure that function call turn comes immediately after a user turn or after a function "
+                "response turn."
+            )
+        open_calls = calls
+    if open_calls:
+        yield _bad("Please ensure that function call turn is followed by a function response turn.")
+
+
+def _signatures(contents: list[dict[str, Any]]) -> Iterator[Refusal]:
+    """In the current turn, the first call of every step needs its signature."""
+    starts = (
+        n
+        for n in range(len(contents) - 1, -1, -1)
+        if contents[n].get("role") != "model" and not _count(contents[n], "functionResponse")
+    )
+    for place, content in enumerate(contents[next(starts, 0) :]):
+        calls = [part for part in content["parts"] if isinstance(part.get("functionCall"), dict)]
+        if calls and not calls[0].get("thoughtSignature"):
+            name = calls[0]["functionCall"].get("name")
+            yield _bad(
+                "Function call is missing a thought_signature in functionCall parts. This is required for tools to "
+                "work correctly, and missing thought_signature may lead to degraded model performance. Additional "
+                f"data, function call `default_api:{name}` , position {place}."
+            )
+
+
+def _count(content: dict[str, Any], name: str) -> int:
+    return sum(isinstance(part.get(name), dict) for part in content["parts"] if isinstance(part, dict))
+
+
+def _bad(message: str) -> Refusal:
+    return Refusal(400, "INVALID_ARGUMENT", message)
