@@ -3,6 +3,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Worker processes of `make test`.
+WORKERS ?= 2
+# Tests start hundreds of Python processes; without stored bytecode each of them compiles the whole package again.
+unexport PYTHONDONTWRITEBYTECODE
 # What `make run` asks where no terminal is there to chat in.
 QUESTION := "Answer in one short sentence: what is a load line on a ship?"
 
@@ -21,7 +25,7 @@ run: $(VENV)/.run  ## compress the bundled example, then chat: with your key's m
 # them; without reordering they run where they are collected, when the embedded model has been downloaded. -rs names
 # every test that was skipped, and why.
 test: $(VENV)/.dev lint  ## lint, types and the whole test suite, without real clients
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder --reruns 1 -rRs
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --reruns 1 -rRs
 
 peers: $(VENV)/.dev  ## install the real clients of tests/peers/peers.toml into .local/peers
 	$(BIN)/python tests/peers/install.py

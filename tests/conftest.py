@@ -35,6 +35,22 @@ def pytest_configure(config: pytest.Config) -> None:
         reruns.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse versions of pytest and xdist that ignore groups: tests that share a server would run beside each other.
+
+    A worker process marks a grouped test with an @ in its id.
+    """
+    if getattr(session.config.option, "loadgroup", False):
+        ignored = [
+            item
+            for item in session.items
+            if item.get_closest_marker("xdist_group") and "@" not in item.nodeid
+        ]
+        assert not ignored, (
+            f"pytest {pytest.__version__} and pytest-xdist ignore groups, e.g. of {ignored[0].nodeid}"
+        )
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say what the whole suite leaves out."""
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS:

@@ -41,6 +41,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         download.wait()
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker runs all of these tests, one after the other: the lock keeps none of the others waiting."""
     for item in items:
