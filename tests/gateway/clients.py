@@ -135,16 +135,78 @@ class OpenAIClient:
         return _message_of(response.text)
 
 
-def converse(client: AnthropicClient | OpenAIClient, turns: int, first: int = 0) -> list[str]:
+class ResponsesClient:
+    """The same in the dialect of OpenAI Responses; with `continues`, the server keeps the history."""
+
+    path = "/v1/responses"
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        stream: bool = False,
+        system: str = "Be brief.",
+        continues: bool = False,
+        **body: Any,
+    ) -> None:
+        self.url, self.stream, self.continues = url, stream, continues
+        self.history: list[dict[str, Any]] = []
+        self.body = {"model": "gpt-4.1", "instructions": system, "max_output_tokens": 300, **body}
+        self.tools = [
+            {
+                "type": "function",
+                "name": LOOKUP,
+                "description": "Look it up.",
+                "parameters": _SCHEMA,
+                "strict": False,
+            }
+        ]
+        self.headers = {"authorization": "Bearer client-key"}
+        self.previous = ""
+        self.last: httpx.Response | None = None
+
+    def say(self, text: str) -> str:
+        """One turn with its tool calls; the last answer."""
+        self.history.append({"role": "user", "content": text})
+        while True:
+            items = self.ask()
+            self.history = [] if self.continues else [*self.history, *items]
+            calls = [item for item in items if item["type"] == "function_call"]
+            if not calls:
+                said = (part for item in items if item["type"] == "message" for part in item["content"])
+                return "".join(part["text"] for part in said)
+            for one in calls:
+                output = run_tool(json.loads(one["arguments"])["key"])
+                self.history.append(
+                    {"type": "function_call_output", "call_id": one["call_id"], "output": output}
+                )
+
+    def ask(self) -> list[dict[str, Any]]:
+        response = self.last = self.post()
+        assert response.status_code == 200, response.text
+        reply = _events(response.text)[-1]["response"] if self.stream else response.json()
+        assert reply["status"] == "completed", reply
+        self.previous = reply["id"]
+        return list(reply["output"])
+
+    def post(self, **more: Any) -> httpx.Response:
+        body = {**self.body, "tools": self.tools, "input": self.history, "stream": self.stream, **more}
+        if self.continues and self.previous:
+            body["previous_response_id"] = self.previous
+        return http().post(self.url + self.path, json=body, headers=self.headers)
+
+
+AnyClient = AnthropicClient | OpenAIClient | ResponsesClient
+
+
+def converse(client: AnyClient, turns: int, first: int = 0) -> list[str]:
     """So many turns; the answers."""
     return [
         client.say(f"ship{number}: where does it lie? {FILLER * 3}") for number in range(first, first + turns)
     ]
 
 
-def same_without_gateway(
-    make: Callable[[str], AnthropicClient | OpenAIClient], turns: int, script: Any = model
-) -> list[str]:
+def same_without_gateway(make: Callable[[str], AnyClient], turns: int, script: Any = model) -> list[str]:
     """The answers of a model with a window for all of it, asked directly."""
     with ScriptedServer(script, window=900_000) as server:
         return converse(make(server.url), turns)

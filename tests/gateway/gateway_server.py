@@ -87,7 +87,11 @@ class RunningGateway:
 
 def settings_for(server: ScriptedServer, dialect: str = "anthropic", **sections: Any) -> Settings:
     """Settings whose upstream is a scripted server that speaks this dialect."""
-    urls = {"anthropic": server.anthropic_url, "gemini": f"{server.gemini_url}/v1beta"}
+    urls = {
+        "anthropic": server.anthropic_url,
+        "gemini": f"{server.gemini_url}/v1beta",
+        "responses": f"{server.openai_url}/responses",
+    }
     url = urls.get(dialect, server.openai_url)
     provider = "anthropic" if dialect == "anthropic" else "scripted"
     model = {"provider": provider, "base_url": url, **sections.pop("model", {})}

@@ -17,7 +17,7 @@ from gateway_server import settings_for
 
 from plimsoll.context import ContextCompressor
 from plimsoll.context.lcm import LcmEngine
-from plimsoll.dialects import ChatRequest, anthropic, openai
+from plimsoll.dialects import RESPONSES, ChatRequest, anthropic, dialect_named, openai
 from plimsoll.gateway.app import build_app
 from plimsoll.messages import Message, validate
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tools_tokens
@@ -28,10 +28,11 @@ ENGINES = {
     "compressor": lambda window, _account, **rules: ContextCompressor(context_length=window, **rules),
     "lcm": lambda window, _account, **rules: LcmEngine(context_length=window, **rules),
 }
-_PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
-_KEYS = {"openai": (b"authorization", b"Bearer client-key"), "anthropic": (b"x-api-key", b"client-key")}
-_MODELS = {"openai": "gpt-4.1", "anthropic": "claude-sonnet-4-5"}
-_CODECS = {"openai": openai, "anthropic": anthropic}
+_PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages", "responses": "/v1/responses"}
+_BEARER = (b"authorization", b"Bearer client-key")
+_KEYS = {"openai": _BEARER, "anthropic": (b"x-api-key", b"client-key"), "responses": _BEARER}
+_MODELS = {"openai": "gpt-4.1", "anthropic": "claude-sonnet-4-5", "responses": "gpt-4.1"}
+_CODECS: dict[str, Any] = {"openai": openai, "anthropic": anthropic, "responses": RESPONSES}
 _SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 _TOOL = {"type": "function", "function": {"name": "read_file", "description": "Read.", "parameters": _SCHEMA}}
 
@@ -119,7 +120,7 @@ def faults(asked: ChatRequest, arrived: CapturedRequest, window: int) -> list[st
     """What is wrong with a request that arrived upstream for one that a client sent."""
     assert arrived.request is not None
     said, seen = list(asked.messages), list(arrived.request.messages)
-    found = validate(seen, arrived.dialect)
+    found = validate(seen, dialect_named(arrived.dialect).validation)
     wanted, got = _waiting(said), _waiting(seen)
     results, words = _results(wanted), _parts(wanted)
     if _parts(got) != words:

@@ -51,7 +51,9 @@ def test_with_demo_the_embedded_model_is_asked(tmp_path: Path) -> None:
             {"OPENAI_API_KEY": "k"},
             [
                 "upstream of Anthropic clients: https://api.openai.com",
+                "upstream of Google clients: https://api.openai.com",
                 "upstream of OpenAI clients: https://api.openai.com",
+                "upstream of OpenAI Responses clients: https://api.openai.com",
             ],
         ),
     ],

@@ -1,4 +1,4 @@
-"""Wire formats: canonical (OpenAI-chat dicts) ⇄ OpenAI chat completions, Anthropic messages, Gemini. Pure.
+"""Wire formats: canonical (OpenAI-chat dicts) ⇄ OpenAI chat and Responses, Anthropic messages, Gemini. Pure.
 
     client of a provider      encode_request · decode_reply · decoder
     server for a client       decode_request · encode_reply · encoder
@@ -16,6 +16,7 @@ from plimsoll.dialects.registry import (
     ANTHROPIC,
     GEMINI,
     OPENAI,
+    RESPONSES,
     dialect_at,
     dialect_named,
     dialect_of,
@@ -48,6 +49,7 @@ __all__ = [
     "ANTHROPIC",
     "GEMINI",
     "OPENAI",
+    "RESPONSES",
     "BlockDelta",
     "BlockEnd",
     "ChatRequest",

@@ -56,6 +56,7 @@ class Dialect(ABC):
     key_prefix: ClassVar[str] = "Bearer "
     key_parameter: ClassVar[str] = ""  # the query parameter that may carry the key instead of the header
 
+    session_headers: ClassVar[tuple[str, ...]] = ()  # that identify a conversation of its clients, best first
     keeps_replies: ClassVar[bool] = False  # whether a request may continue an earlier reply by its id
     messages_field: ClassVar[str] = "messages"
     limit_fields: ClassVar[tuple[str, ...]] = ("max_tokens",)
@@ -140,6 +141,30 @@ class Dialect(ABC):
     def expanded(self, body: Body, earlier: Sequence[WireMessage]) -> Body:
         """The body with the earlier messages in it, instead of the id."""
         return body
+
+    def is_stored(self, body: Body) -> bool:
+        """Whether a later request may continue the reply to this one; asked only where `keeps_replies`."""
+        return True
+
+    def outgoing(self, body: Body) -> Body:
+        """The body as an upstream of this dialect gets it; the same object where nothing changes."""
+        return body
+
+    def asks_for_compaction(self, body: Body, path: str) -> bool:
+        """Whether the client wants a summary of its conversation that it can send back later."""
+        return False
+
+    def compacted_body(
+        self, asked: Body, path: str, text: str, reply_id: str, created: int, usage: Usage
+    ) -> Body:
+        """The reply to a request for a compaction, with this summary."""
+        raise NotImplementedError
+
+    def compacted_events(
+        self, asked: Body, text: str, reply_id: str, created: int, usage: Usage
+    ) -> list[SseEvent]:
+        """The same as a stream."""
+        raise NotImplementedError
 
     @abstractmethod
     def lead(self, body: Body) -> tuple[Message, ...]:

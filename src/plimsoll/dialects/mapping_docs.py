@@ -6,6 +6,7 @@ _TITLES = {
     "openai": "From a client of OpenAI chat completions",
     "anthropic": "From a client of Anthropic messages",
     "gemini": "From a client of Gemini's generateContent",
+    "responses": "From a client of OpenAI Responses",
 }
 _INTRODUCTION = """# Translation between the dialects
 

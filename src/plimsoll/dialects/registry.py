@@ -11,10 +11,12 @@ from plimsoll.dialects.anthropic.dialect import AnthropicDialect
 from plimsoll.dialects.dialect import Dialect
 from plimsoll.dialects.gemini.dialect import GeminiDialect
 from plimsoll.dialects.openai.dialect import OpenAiDialect
+from plimsoll.dialects.responses.dialect import ResponsesDialect
 
 OPENAI = OpenAiDialect()
 ANTHROPIC = AnthropicDialect()
 GEMINI = GeminiDialect()
+RESPONSES = ResponsesDialect()
 _REGISTERED: dict[str, Dialect] = {}
 
 
@@ -78,5 +80,5 @@ def _forget_lists() -> None:
     key_headers.cache_clear()
 
 
-for _dialect in (OPENAI, ANTHROPIC, GEMINI):
+for _dialect in (OPENAI, ANTHROPIC, GEMINI, RESPONSES):
     register_dialect(_dialect)

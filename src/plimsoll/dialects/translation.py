@@ -48,7 +48,7 @@ def for_anthropic(request: ChatRequest) -> ChatRequest:
     return replace(
         request,
         messages=messages,
-        tools=tools,
+        tools=tuple(tool for tool in tools if tool.get("type") == "function"),
         tool_choice=choice,
         parallel_tool_calls=False if extra.get("functions") else request.parallel_tool_calls,
         thinking=_with_budget(request),
@@ -83,6 +83,14 @@ def for_gemini(request: ChatRequest) -> ChatRequest:
 def has_legacy_functions(body: dict[str, Any]) -> bool:
     """Whether an OpenAI client uses the first tool protocol, and expects its answers in it."""
     return bool(body.get("functions")) and not body.get("tools")
+
+
+def with_modern_tools(request: ChatRequest) -> ChatRequest:
+    """The request with the functions of OpenAI's first tool protocol as tools."""
+    if not request.stated("functions"):
+        return request
+    tools, choice = _tools(request.tools, request.tool_choice, request.extra_for("openai"))
+    return replace(request, tools=tools, tool_choice=choice, parallel_tool_calls=False)
 
 
 def _tools(

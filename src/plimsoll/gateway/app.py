@@ -325,6 +325,9 @@ async def _refused(request: Request, error: Exception) -> Response:
         405: f"{request.url.path} does not support {request.method}.",
     }
     detail = told.get(status, str(error))
+    if status == 405 and request.headers.get("upgrade", "").lower() == "websocket":
+        # Codex goes on with HTTP at once after this status, and only after several attempts after any other.
+        status, detail = 426, f"{request.url.path} has no WebSocket; send POST requests."
     body = jsontext.write(dialect.error_body(status, detail))
     return refused(request.url.path, status, detail) or Response(body, status, media_type="application/json")
 

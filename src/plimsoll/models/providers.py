@@ -29,6 +29,7 @@ class ProviderFacts:
     title: str
     dialect: str
     base_url: str
+    also: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     model: str | None = None

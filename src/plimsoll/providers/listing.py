@@ -2,6 +2,7 @@
 
 import httpx
 
+from plimsoll.dialects import dialect_at
 from plimsoll.providers.endpoint import is_loopback
 
 PROBE = 0.2  # seconds: a server on this machine answers in a few milliseconds
@@ -11,7 +12,7 @@ async def served_models(base_url: str) -> tuple[str, ...] | None:
     """The models of the server at an address; None if no server answers in time."""
     try:
         async with httpx.AsyncClient(timeout=PROBE, trust_env=not is_loopback(base_url)) as http:
-            response = await http.get(f"{base_url}/models")
+            response = await http.get(dialect_at(base_url).models_url(base_url))
             data = response.raise_for_status().json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError):
         return None

@@ -13,6 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+# The fields of a body by dialect: chat completions and Anthropic, Responses.
+_MESSAGES = ("messages", "input")
+_SYSTEM = ("system", "instructions")
+
 
 @dataclass(frozen=True, slots=True)
 class PrefixBreak:
@@ -47,8 +51,9 @@ def broken_prefixes(bodies: Iterable[Mapping[str, Any]]) -> list[PrefixBreak]:
 
 def prefix_parts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What a provider's cache hashes, in its order, each part with its name: tools, system, messages."""
-    messages = body.get("messages")
-    parts = [("tools", _plain(body.get("tools") or [])), ("system", _plain(_blocks(body.get("system"))))]
+    messages = next((body[name] for name in _MESSAGES if name in body), None)
+    system = next((body[name] for name in _SYSTEM if name in body), None)
+    parts = [("tools", _plain(body.get("tools") or [])), ("system", _plain(_blocks(system)))]
     for number, message in enumerate(messages if isinstance(messages, Sequence) else []):
         whole = (
             {**message, "content": _blocks(message.get("content"))}

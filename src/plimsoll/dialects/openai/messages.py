@@ -20,7 +20,7 @@ from plimsoll.dialects.openai.anthropic_content import flattened, named_file, te
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message, Part
 
-_FOREIGN_KEYS = frozenset({"thinking_blocks", "block_order", "is_error", "anthropic", "gemini"})
+_FOREIGN_KEYS = frozenset({"thinking_blocks", "block_order", "is_error", "anthropic", "gemini", "responses"})
 SIGNATURE = "extra_content"  # the key of a call that holds Google's signature
 _PART_TYPES = frozenset(
     {"text", "image_url", "input_audio", "file", "refusal", "video_url", "audio_url"}
@@ -72,7 +72,7 @@ def without(item: dict[str, Any], markers: bool) -> dict[str, Any]:
     return {
         key: value
         for key, value in item.items()
-        if key not in ("anthropic", "gemini") and (markers or key != "cache_control")
+        if key not in ("anthropic", "gemini", "responses") and (markers or key != "cache_control")
     }
 
 

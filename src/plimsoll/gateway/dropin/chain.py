@@ -27,7 +27,9 @@ def root_of(caller: bytes, dialect: str, session: bytes = b"") -> bytes:
 
 def root_for(named: Mapping[bytes, bytes], dialect: Dialect) -> bytes:
     """Where the chain of a request with these headers begins."""
-    return root_of(caller_of(named), dialect.name, named.get(SESSION_HEADER, b"").strip())
+    carriers = (SESSION_HEADER, *(name.encode() for name in dialect.session_headers))
+    session = next(filter(None, (named.get(name, b"").strip() for name in carriers)), b"")
+    return root_of(caller_of(named), dialect.name, session)
 
 
 def chain_of(root: bytes, said: Iterable[dict[str, Any]]) -> list[bytes]:

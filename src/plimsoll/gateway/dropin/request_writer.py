@@ -80,6 +80,7 @@ class RequestWriter:
                 body = dialect.keep_rolling(body, out.facts.policy.ttl)
         if not request.model and out.model:
             body = dialect.with_model(body, out.model)
+        body = dialect.outgoing(body)
         if dialect.takes_markers and _places_markers(out):
             body = _marked(out, body, view)
         out.asks_for_usage = current_key() is not None and self._can_ask_for_usage(out)

@@ -101,6 +101,12 @@ class LimitedProtocol(HttpToolsProtocol):
             self._rest_timer = self.loop.call_later(self.timeout_keep_alive, self.transport.close)
         super().on_response_complete()
 
+    def _should_upgrade(self) -> bool:
+        return False  # there is no WebSocket here: an upgrade is an ordinary request, and its answer says so
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Nothing is wrong: clients try it and go on without it."""
+
     def send_400_response(self, msg: str) -> None:
         if self._head_size() > self.most:
             self._refuse(_TOO_LARGE)

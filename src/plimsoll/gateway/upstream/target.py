@@ -48,6 +48,13 @@ class Target:
         """What it speaks."""
         return self.endpoint.wire
 
+    def for_client(self, dialect: Dialect) -> "Target":
+        """The same upstream in the client's dialect, where it speaks that too."""
+        facts = providers().get(self.endpoint.provider)
+        if facts is None or dialect.name not in facts.also or self.endpoint.dialect != facts.dialect:
+            return self
+        return Target(replace(self.endpoint, dialect=dialect.name))
+
     def url_for(self, model: str, is_stream: bool) -> str:
         """Where it answers for a model."""
         return self.dialect.url(self.endpoint.base_url, model, is_stream)
@@ -91,7 +98,7 @@ class Targets:
         name = self._name(dialect, brings_key)
         if name not in self._found:
             self._found[name] = Target(await self._endpoint(name))
-        return self._found[name]
+        return self._found[name].for_client(dialect)
 
     async def known(self) -> None:
         """Raises where the configured upstream cannot be told; others are found when a client asks."""

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from plimsoll.dialects import OPENAI, Reply, SseEvent, anthropic
+from plimsoll.dialects import OPENAI, Dialect, Reply, SseEvent, anthropic
 from plimsoll.dialects.openai import encode_error
 from plimsoll.dialects.sse import json_event
 from plimsoll.testing.scripted_server.provider import ScriptedProvider
@@ -46,7 +46,7 @@ _USUAL: dict[int, tuple[str, str, str | None]] = {
 class OpenAiProvider(ScriptedProvider):
     """OpenAI's API. A Claude model answers as it does behind OpenRouter."""
 
-    dialect = OPENAI
+    dialect: ClassVar[Dialect] = OPENAI
     reply_prefix = "chatcmpl-"
 
     def headers(self, request_id: str) -> dict[str, str]:

@@ -25,6 +25,7 @@ from plimsoll.testing.scripted_server.gemini_provider import GeminiProvider
 from plimsoll.testing.scripted_server.openai_provider import OpenAiProvider
 from plimsoll.testing.scripted_server.provider import ScriptedProvider
 from plimsoll.testing.scripted_server.request_handler import ScriptedExchange, ScriptedRequestHandler
+from plimsoll.testing.scripted_server.responses_provider import ResponsesProvider
 from plimsoll.testing.scripted_server.script import Computed, Item, Script, ScriptLike, checked
 
 _PATIENCE = 60.0  # seconds that `wait_until` and `stop` wait at most; only something that hangs takes so long
@@ -53,9 +54,9 @@ class ScriptedServer:
         Without `keep_requests`, `requests` and `lookups` stay empty: for runs of many hours. `providers` are served
         besides the dialects of OpenAI, Anthropic and Google.
         """
-        self._providers = {
-            one.dialect.name: one
-            for one in (OpenAiProvider(), AnthropicProvider(), GeminiProvider(), *providers)
+        built_in = (OpenAiProvider(), AnthropicProvider(), GeminiProvider(), ResponsesProvider())
+        self._providers: dict[str, ScriptedProvider] = {
+            one.dialect.name: one for one in (*built_in, *providers)
         }
         self.clock = clock or Clock()
         self._script = Script(script)

@@ -1,0 +1,65 @@
+"""Calls of tools that the client runs ⇄ canonical tool calls.
+
+    function_call       name and arguments as they are; a tool of a namespace is called `namespace__name`
+    custom_tool_call    the free text is the argument `input`
+    local_shell_call, shell_call, apply_patch_call, computer_call, tool_search_call, …
+                        the tool is called like the type, and what it is to do is its arguments
+
+So every other dialect sees an ordinary call of a function.
+"""
+
+import json
+from typing import Any
+
+from plimsoll.messages import arguments_of, arguments_text, call_name
+
+Item = dict[str, Any]
+_BESIDE = frozenset({"type", "id", "call_id", "status"})
+SEPARATOR = "__"
+FREE_TEXT = "input"  # the argument that holds the text of a custom tool
+
+
+def is_call(item: Item) -> bool:
+    """Whether the client answers an item with an output."""
+    return str(item.get("type")).endswith("_call") and isinstance(item.get("call_id"), str)
+
+
+def qualified(name: str, namespace: Any) -> str:
+    """The name of a tool, with its namespace."""
+    return f"{namespace}{SEPARATOR}{name}" if isinstance(namespace, str) and namespace else name
+
+
+def call_from(item: Item) -> tuple[dict[str, Any], Item]:
+    """The canonical call, and the fields of the item that it does not say."""
+    kind, rest = item["type"], dict(item)
+    call_id = rest.pop("call_id")
+    if kind == "function_call" and isinstance(item.get("arguments"), str):
+        name, arguments = str(rest.pop("name", "")), rest.pop("arguments")
+        return _call(call_id, qualified(name, item.get("namespace")), arguments), rest
+    if kind == "custom_tool_call" and isinstance(item.get("input"), str):
+        name, text = str(rest.pop("name", "")), rest.pop("input")
+        return _call(call_id, name, json.dumps({FREE_TEXT: text}, ensure_ascii=False)), rest
+    asked = {key: value for key, value in item.items() if key not in _BESIDE}
+    rest = {key: value for key, value in rest.items() if key in _BESIDE}
+    return _call(call_id, kind.removesuffix("_call"), json.dumps(asked, ensure_ascii=False)), rest
+
+
+def call_item(call: dict[str, Any], rest: Item) -> Item:
+    """The item of a canonical call; `rest` has its other fields."""
+    kind = rest.get("type", "function_call")
+    base = {"type": kind, **rest, "call_id": str(call.get("id") or "")}
+    if kind == "function_call":
+        name = call_name(call)
+        if isinstance(rest.get("namespace"), str):
+            name = name.removeprefix(rest["namespace"] + SEPARATOR)
+        return {**base, "name": name, "arguments": arguments_text(call) or "{}"}
+    arguments = arguments_of(call)
+    if kind == "custom_tool_call":
+        text = arguments.get(FREE_TEXT)
+        free = text if isinstance(text, str) else arguments_text(call)
+        return {**base, "name": call_name(call), FREE_TEXT: free}
+    return {**base, **arguments}
+
+
+def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}

@@ -1,0 +1,51 @@
+"""The answer to a request for a compaction: one compaction item with readable text.
+
+input ends in compaction_trigger     a response whose output is the item, streamed or not
+POST /v1/responses/compact           an object with the user's messages and the item
+"""
+
+from typing import Any
+
+from plimsoll.dialects.responses.compaction_items import compaction_item
+from plimsoll.dialects.responses.items import GROUP, is_message
+from plimsoll.dialects.responses.reply import envelope, item_id, usage_to_responses
+from plimsoll.dialects.responses.request import split
+from plimsoll.dialects.responses.stream_events import EventNumbers, whole_item
+from plimsoll.dialects.sse import SseEvent
+from plimsoll.dialects.usage import Usage
+
+COMPACT_PATH = "/v1/responses/compact"
+
+
+def compacted_body(
+    asked: dict[str, Any], path: str, text: str, reply_id: str, created: int, usage: Usage
+) -> dict[str, Any]:
+    """The body of the answer."""
+    item = compaction_item(text, item_id("compaction", reply_id, 0))
+    if path != COMPACT_PATH:
+        return envelope(reply_id, "", asked, created, [item], "stop", usage)
+    _, said = split(asked)
+    kept = [one for one in said if GROUP not in one and is_message(one) and one["role"] == "user"]
+    return {
+        "id": reply_id,
+        "object": "response.compaction",
+        "created_at": created,
+        "output": [*kept, item],
+        "usage": usage_to_responses(usage),
+    }
+
+
+def compacted_events(
+    asked: dict[str, Any], text: str, reply_id: str, created: int, usage: Usage
+) -> list[SseEvent]:
+    """The events of the answer."""
+    numbers = EventNumbers()
+    item = compaction_item(text, item_id("compaction", reply_id, 0))
+    begun = envelope(reply_id, "", asked, created, [], None, None, status="in_progress")
+    ended = envelope(reply_id, "", asked, created, [item], "stop", usage)
+    return [
+        numbers.event("response.created", response=begun),
+        numbers.event("response.in_progress", response=begun),
+        *whole_item(numbers, 0, item),
+        numbers.event("response.completed", response=ended),
+    ]

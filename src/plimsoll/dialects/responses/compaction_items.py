@@ -1,0 +1,60 @@
+"""Compaction items: what a client keeps instead of the turns that were compacted.
+
+    {"type": "compaction", "encrypted_content": "[CONTEXT COMPACTION] Earlier turns were compacted …"}     ours
+    {"type": "compaction", "encrypted_content": "gAAAAAB…"}                                     a provider's
+
+An item of ours holds readable text. It becomes a message of the user before it goes upstream, so any provider
+can read it. A provider's own item is opaque: it goes back to that provider as it is, and other dialects see
+that it was there.
+"""
+
+from typing import Any
+
+from plimsoll.messages import Message
+
+Item = dict[str, Any]
+OPENING = "[CONTEXT COMPACTION]"
+TRIGGER = "compaction_trigger"
+_TYPES = frozenset({"compaction", "compaction_summary", "context_compaction"})
+_OPAQUE = (
+    "[Earlier turns were compacted by the provider. Their summary is encrypted and cannot be read here.]"
+)
+
+
+def is_compaction(item: Item) -> bool:
+    """Whether an item stands for turns that were compacted."""
+    return item.get("type") in _TYPES
+
+
+def compaction_item(text: str, item_id: str) -> Item:
+    """The item for a summary."""
+    said = text if text.startswith(OPENING) else f"{OPENING} {text}"
+    return {"type": "compaction", "id": item_id, "encrypted_content": said}
+
+
+def message_of_compaction(item: Item) -> Message:
+    """The canonical message of a compaction item."""
+    if is_readable(item):
+        return {"role": "user", "content": item["encrypted_content"]}
+    return {"role": "user", "content": _OPAQUE, "responses": {"whole": item}}
+
+
+def is_readable(item: Any) -> bool:
+    """Whether an item is a compaction item with readable text."""
+    if not isinstance(item, dict) or not is_compaction(item):
+        return False
+    content = item.get("encrypted_content")
+    return isinstance(content, str) and content.startswith(OPENING)
+
+
+def as_message(item: Item) -> Item:
+    """A readable item as a message on the wire."""
+    text = {"type": "input_text", "text": item["encrypted_content"]}
+    return {"type": "message", "role": "user", "content": [text]}
+
+
+def asks_for_compaction(body: dict[str, Any]) -> bool:
+    """Whether the last input item asks for a compaction."""
+    items = body.get("input")
+    last = items[-1] if isinstance(items, list) and items else None
+    return isinstance(last, dict) and last.get("type") == TRIGGER

@@ -1,0 +1,248 @@
+"""OpenAI's Responses API as a dialect: `POST /v1/responses`."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from plimsoll.context.markers import NOTE, has_note
+from plimsoll.dialects.addresses import base_path, with_path
+from plimsoll.dialects.answer_format import answer_format, responses_format
+from plimsoll.dialects.dialect import Dialect
+from plimsoll.dialects.efforts import effort_of
+from plimsoll.dialects.interfaces import Body, ReplyDecoder, ReplyEncoder, WireMessage
+from plimsoll.dialects.mapping import Findings, examine
+from plimsoll.dialects.openai.dialect import OpenAiDialect
+from plimsoll.dialects.openai.rules import rules_of
+from plimsoll.dialects.reply import Reply
+from plimsoll.dialects.request import ChatRequest, Tool
+from plimsoll.dialects.responses.compacted_reply import COMPACT_PATH, compacted_body, compacted_events
+from plimsoll.dialects.responses.compaction_items import as_message, asks_for_compaction, is_readable
+from plimsoll.dialects.responses.items import grouped, items_of, message_of
+from plimsoll.dialects.responses.reply import decode_reply, encode_reply, envelope
+from plimsoll.dialects.responses.request import (
+    decode_request,
+    encode_request,
+    lead_of,
+    split,
+    tools_of,
+    with_items,
+)
+from plimsoll.dialects.responses.signed_thinking import is_sealed
+from plimsoll.dialects.responses.stream_decoder import ResponsesStreamDecoder
+from plimsoll.dialects.responses.stream_encoder import ResponsesStreamEncoder
+from plimsoll.dialects.responses.stream_errors import error_object
+from plimsoll.dialects.responses.tools import decode_tools
+from plimsoll.dialects.sse import SseEvent, json_event
+from plimsoll.dialects.translation import with_modern_tools
+from plimsoll.dialects.usage import Usage, usage_from_openai
+from plimsoll.messages import Message
+from plimsoll.models import ModelCard
+
+_PATH = "/responses"
+_CODES = {401: "invalid_api_key", 404: "not_found", 413: "request_too_large", 429: "rate_limit_exceeded"}
+# Fields of OpenAI chat that have the same name and meaning here.
+_SHARED = (
+    "metadata",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "service_tier",
+    "user",
+)
+
+
+class ResponsesDialect(Dialect):
+    """The Responses API."""
+
+    name = "responses"
+    title = "OpenAI Responses"
+    provider = "openai"
+    api_mode = "responses"
+    path_prefixes = ("/v1/responses",)
+    answer_paths = (f"/v1{_PATH}", COMPACT_PATH)
+    count_paths = (f"/v1{_PATH}/input_tokens",)
+    session_headers = ("thread-id", "session-id", "session_id")  # of Codex
+    keeps_replies = True
+    messages_field = "input"
+    limit_fields = ("max_output_tokens",)
+    takes_effort = True
+    text_fields = ("text", "delta", "arguments", "input", "refusal")
+    open_documents = True
+
+    def url(self, base_url: str, model: str, is_stream: bool) -> str:
+        return with_path(base_url, (base_path(base_url).removesuffix(_PATH) or "/v1") + _PATH)
+
+    def models_url(self, base_url: str) -> str:
+        return self.url(base_url, "", False).removesuffix(_PATH) + "/models"
+
+    def count_url(self, base_url: str, model: str) -> str:
+        return f"{self.url(base_url, model, False)}/input_tokens"
+
+    def serves_address(self, base_url: str) -> bool:
+        return base_path(base_url).endswith(_PATH)
+
+    def local_url(self, root: str) -> str:
+        return f"{root}/v1"
+
+    # A request's body
+
+    def is_stored(self, body: Body) -> bool:
+        return body.get("store") is not False
+
+    def continues(self, body: Body) -> str:
+        return str(body.get("previous_response_id") or "")
+
+    def expanded(self, body: Body, earlier: Sequence[WireMessage]) -> Body:
+        lead, said = split(body)
+        whole = with_items(body, lead, [*earlier, *said])
+        if asks_for_compaction(body):
+            whole["input"].append(body["input"][-1])
+        del whole["previous_response_id"]
+        return whole
+
+    def lead(self, body: Body) -> tuple[Message, ...]:
+        return lead_of(body, split(body)[0])
+
+    def messages(self, body: Body) -> list[WireMessage]:
+        return split(body)[1]
+
+    def with_messages(self, body: Body, messages: Sequence[WireMessage], *, has_note: bool = False) -> Body:
+        lead, _ = split(body)
+        if has_note and not _has_note(body, lead):
+            note = {"type": "input_text", "text": NOTE}
+            lead = [*lead, {"type": "message", "role": "developer", "content": [note]}]
+        return with_items(body, lead, messages)
+
+    def canonical(self, messages: Sequence[WireMessage], index: int) -> list[Message]:
+        return [message_of(messages, index)]
+
+    def written(self, messages: Sequence[Message], model: str) -> list[WireMessage]:
+        return grouped(item for message in messages for item in items_of(message))
+
+    def outgoing(self, body: Body) -> Body:
+        items = body.get("input")
+        if not isinstance(items, list) or not any(is_readable(item) or is_sealed(item) for item in items):
+            return body
+        kept = [as_message(item) if is_readable(item) else item for item in items if not is_sealed(item)]
+        return {**body, "input": kept}
+
+    def rough_messages(self, body: Body) -> list[Message]:
+        given = body.get("input")
+        content = given if isinstance(given, str | list) else ""
+        return [
+            {"role": "system", "content": body.get("instructions") or ""},
+            {"role": "user", "content": content},
+        ]
+
+    def tools(self, body: Body) -> list[Tool]:
+        return tools_of(body)
+
+    def canonical_tools(self, tools: Sequence[Tool]) -> list[Tool]:
+        return list(decode_tools(tools))
+
+    def edits_history(self, body: Body) -> bool:
+        return bool(body.get("context_management")) or body.get("truncation") == "auto"
+
+    def without_history_edits(self, body: Body) -> Body:
+        return {key: value for key, value in body.items() if key not in ("context_management", "truncation")}
+
+    # Compaction for the client
+
+    def asks_for_compaction(self, body: Body, path: str) -> bool:
+        return path == COMPACT_PATH or asks_for_compaction(body)
+
+    def compacted_body(
+        self, asked: Body, path: str, text: str, reply_id: str, created: int, usage: Usage
+    ) -> Body:
+        return compacted_body(asked, path, text, reply_id, created, usage)
+
+    def compacted_events(
+        self, asked: Body, text: str, reply_id: str, created: int, usage: Usage
+    ) -> list[SseEvent]:
+        return compacted_events(asked, text, reply_id, created, usage)
+
+    # Usage
+
+    def usage(self, raw: Any) -> Usage | None:
+        return usage_from_openai(raw)
+
+    def usage_of_event(self, event: Body) -> tuple[Body, bool] | None:
+        response = event.get("response")
+        usage = response.get("usage") if isinstance(response, dict) else None
+        return (usage, True) if isinstance(usage, dict) and usage else None
+
+    # Translation
+
+    def decode_request(self, body: Body, path: str = "") -> ChatRequest:
+        return decode_request(body)
+
+    def encode_request(self, request: ChatRequest, card: ModelCard | None = None) -> Body:
+        return encode_request(request, rules_of(card) if card else None)
+
+    def decode_reply(self, body: Any) -> Reply:
+        return decode_reply(body)
+
+    def encode_reply(self, reply: Reply, asked: Body, created: int) -> Body:
+        return encode_reply(reply, asked, created)
+
+    def decoder(self) -> ReplyDecoder:
+        return ResponsesStreamDecoder()
+
+    def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
+        return ResponsesStreamEncoder(asked, created)
+
+    def untranslatable(self, body: Body, upstream: str) -> Findings:
+        return examine(self.name, body, upstream)
+
+    def adapted(self, request: ChatRequest) -> ChatRequest:
+        own: dict[str, Any] = {"store": False}  # nobody would continue the response by its id
+        text: dict[str, Any] = {}
+        if (wanted := answer_format(request)) is not None:
+            text["format"] = responses_format(wanted)
+        if isinstance(verbosity := request.stated("verbosity"), str):
+            text["verbosity"] = verbosity
+        if text:
+            own["text"] = text
+        shared = request.extra.get("openai", {})
+        own |= {name: shared[name] for name in _SHARED if shared.get(name) is not None}
+        return replace(with_modern_tools(request), extra={"responses": own})
+
+    def unwritten(self, request: ChatRequest, body: Body) -> list[str]:
+        missing = super().unwritten(request, body)
+        if request.stop:
+            missing.append("stop")
+        if effort_of(request.thinking) not in (None, "none") and "effort" not in (
+            body.get("reasoning") or {}
+        ):
+            missing.append("thinking")
+        return missing
+
+    def field_name(self, field: str, request: ChatRequest) -> str:
+        return "reasoning.effort" if field == "thinking" else field
+
+    # Models and errors: those of OpenAI
+
+    def models_body(self, names: Sequence[str]) -> Body:
+        return _CHAT.models_body(names)
+
+    def model_body(self, name: str) -> Body:
+        return _CHAT.model_body(name)
+
+    def error_kind(self, status: int) -> str:
+        return _CHAT.error_kind(status)
+
+    def error_body(self, status: int, message: str, kind: str | None = None, code: str | None = None) -> Body:
+        return _CHAT.error_body(status, message, kind, code)
+
+    def failure_event(self, status: int, message: str) -> SseEvent:
+        code = _CODES.get(status, "server_error" if status >= 500 else "invalid_prompt")
+        failed = envelope("", "", {}, 0, [], None, None, status="failed", error=error_object(code, message))
+        data = {"type": "response.failed", "sequence_number": 0, "response": failed}
+        return json_event(data, "response.failed")
+
+
+_CHAT = OpenAiDialect()
+
+
+def _has_note(body: Body, lead: Sequence[WireMessage]) -> bool:
+    return any(map(has_note, lead_of(body, lead)))

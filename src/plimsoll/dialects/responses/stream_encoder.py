@@ -1,0 +1,254 @@
+"""The canonical steps -> the events of a streamed response.
+
+Items follow each other as the steps do. A call of a custom tool is sent when its arguments are whole, because
+its text is inside of them.
+"""
+
+from typing import Any
+
+from plimsoll.dialects.reply import (
+    BlockDelta,
+    BlockEnd,
+    Delta,
+    Failure,
+    Finish,
+    ReasoningDelta,
+    SignatureDelta,
+    Start,
+    TextDelta,
+    ToolCallDelta,
+    UsageReport,
+)
+from plimsoll.dialects.responses.reply import Seal, called_item, envelope, item_id, with_id
+from plimsoll.dialects.responses.signed_thinking import sealed
+from plimsoll.dialects.responses.stream_errors import error_object
+from plimsoll.dialects.responses.stream_events import EventNumbers, whole_item
+from plimsoll.dialects.responses.tools import tool_names
+from plimsoll.dialects.sse import SseEvent
+from plimsoll.dialects.usage import Usage
+
+Item = dict[str, Any]
+
+
+class ResponsesStreamEncoder:
+    """Feed it each step; call `finish()` at the end.
+
+    `created` is the time in seconds, `seal` encrypts signed thinking.
+    """
+
+    def __init__(self, asked: dict[str, Any], created: int, seal: Seal = sealed) -> None:
+        self._asked, self._created, self._seal = asked, created, seal
+        self._kinds = tool_names(asked.get("tools") or ())
+        self._numbers = EventNumbers()
+        self._id, self._model, self._begun, self._failed = "", "", False, False
+        self._output: list[Item] = []
+        self._open: Item | None = None  # the item that is being written
+        self._call_index = -1
+        self._thinking: list[dict[str, Any]] = []  # signed blocks of the reasoning item that is open
+        self._usage: Usage | None = None
+        self._finish: Finish | None = None
+
+    def encode(self, delta: Delta) -> list[SseEvent]:
+        """The events for one step."""
+        if isinstance(delta, Start):
+            self._id, self._model = self._id or delta.id, self._model or delta.model
+            return self._beginning()
+        match delta:
+            case TextDelta(text) if text:
+                return [*self._opened("message"), *self._text(text)]
+            case ReasoningDelta(text):
+                return [*self._opened("reasoning"), *self._thought(text)]
+            case SignatureDelta(signature):
+                opened = self._opened("reasoning")
+                self._sign({"type": "thinking", "thinking": self._summary(), "signature": signature})
+                return opened
+            case BlockDelta(block) if block.get("type") == "redacted_thinking":
+                opened = self._opened("reasoning")
+                self._sign(block)
+                return opened
+            case ToolCallDelta():
+                return self._call(delta)
+            case Finish():
+                self._finish = delta
+            case UsageReport(usage):
+                self._usage = usage
+            case Failure(kind, message):
+                return self._fail(kind, message)
+        return self._closed() if isinstance(delta, BlockEnd) and self._is_message() else []
+
+    def finish(self) -> list[SseEvent]:
+        """The events that end the stream."""
+        if self._failed:
+            return []
+        events = [*self._beginning(), *self._closed()]
+        response = self._response(self._finish.reason if self._finish else "stop")
+        return [*events, self._numbers.event(f"response.{response['status']}", response=response)]
+
+    def _beginning(self) -> list[SseEvent]:
+        if self._begun:
+            return []
+        self._begun = True
+        response = self._response(None, status="in_progress")
+        return [
+            self._numbers.event(f"response.{name}", response=response) for name in ("created", "in_progress")
+        ]
+
+    def _response(self, finish: Any, status: str = "", error: Item | None = None) -> Item:
+        usage = None if status == "in_progress" else self._usage
+        return envelope(
+            self._id,
+            self._model,
+            self._asked,
+            self._created,
+            self._output,
+            finish,
+            usage,
+            status=status,
+            error=error,
+        )
+
+    def _opened(self, kind: str) -> list[SseEvent]:
+        """Begin an item of this type, unless it is the one that is being written."""
+        if self._open is not None and self._open["type"] == kind:
+            return []
+        events = [*self._beginning(), *self._closed()]
+        item: Item = {"id": item_id(kind, self._id, len(self._output)), "type": kind}
+        if kind == "message":
+            item |= {"status": "in_progress", "role": "assistant", "content": []}
+        else:
+            item |= {"summary": []}
+        self._open = item
+        index = len(self._output)
+        return [
+            *events,
+            self._numbers.event("response.output_item.added", output_index=index, item=dict(item)),
+        ]
+
+    def _text(self, text: str) -> list[SseEvent]:
+        assert self._open is not None
+        events, at = [], {**self._at(), "content_index": 0}
+        if not self._open["content"]:
+            self._open["content"] = [{"type": "output_text", "text": "", "annotations": [], "logprobs": []}]
+            part = dict(self._open["content"][0])
+            events.append(self._numbers.event("response.content_part.added", **at, part=part))
+        self._open["content"][0]["text"] += text
+        return [*events, self._numbers.event("response.output_text.delta", **at, delta=text, logprobs=[])]
+
+    def _thought(self, text: str) -> list[SseEvent]:
+        assert self._open is not None
+        if not text:
+            return []
+        events, at = [], {**self._at(), "summary_index": 0}
+        if not self._open["summary"]:
+            self._open["summary"] = [{"type": "summary_text", "text": ""}]
+            part = dict(self._open["summary"][0])
+            events.append(self._numbers.event("response.reasoning_summary_part.added", **at, part=part))
+        self._open["summary"][0]["text"] += text
+        return [*events, self._numbers.event("response.reasoning_summary_text.delta", **at, delta=text)]
+
+    def _summary(self) -> str:
+        assert self._open is not None
+        told = sum(len(block.get("thinking", "")) for block in self._thinking)
+        return "".join(part["text"] for part in self._open["summary"])[told:]
+
+    def _sign(self, block: dict[str, Any]) -> None:
+        assert self._open is not None
+        self._thinking.append(block)
+        self._open["encrypted_content"] = self._seal(self._thinking)
+
+    def _call(self, delta: ToolCallDelta) -> list[SseEvent]:
+        events: list[SseEvent] = []
+        if self._open is None or "call" not in self._open or delta.index != self._call_index:
+            events = [*self._beginning(), *self._closed()]
+            self._call_index = delta.index
+            self._open = {"type": "call", "call": {"id": "", "name": "", "arguments": ""}}
+        call = self._open["call"]
+        call["id"], call["name"] = call["id"] or delta.id or "", call["name"] or delta.name or ""
+        is_new = "added" not in self._open
+        call["arguments"] += delta.arguments
+        if call["name"] in self._kinds and self._kinds[call["name"]] != {"type": "function_call"}:
+            return events
+        at = {
+            "item_id": item_id("function_call", self._id, len(self._output)),
+            "output_index": len(self._output),
+        }
+        if is_new:
+            self._open["added"] = True
+            item = self._call_item({**call, "arguments": ""}, "in_progress")
+            added = {"output_index": len(self._output), "item": {**item, "arguments": ""}}
+            events.append(self._numbers.event("response.output_item.added", **added))
+        if delta.arguments:
+            name = "response.function_call_arguments.delta"
+            events.append(self._numbers.event(name, **at, delta=delta.arguments))
+        return events
+
+    def _call_item(self, call: dict[str, str], status: str) -> Item:
+        canonical = {
+            "id": call["id"],
+            "type": "function",
+            "function": {"name": call["name"], "arguments": call["arguments"] or "{}"},
+        }
+        plain = {
+            "type": "function_call",
+            "call_id": call["id"],
+            "name": call["name"],
+            "arguments": call["arguments"] or "{}",
+        }
+        item = called_item(plain, canonical, self._kinds)
+        return {**with_id(item, self._id, len(self._output)), "status": status}
+
+    def _closed(self) -> list[SseEvent]:
+        """End the item that is being written."""
+        item, self._open = self._open, None
+        if item is None:
+            return []
+        index = len(self._output)
+        if "call" in item:
+            done = self._call_item(item["call"], "completed")
+            self._output.append(done)
+            if "added" not in item:
+                return list(whole_item(self._numbers, index, done))
+            at = {"item_id": done["id"], "output_index": index}
+            name = "response.function_call_arguments.done"
+            events = [self._numbers.event(name, **at, name=done["name"], arguments=done["arguments"])]
+        else:
+            done = item
+            events = self._parts_done(item, {"item_id": item["id"], "output_index": index})
+            self._output.append(done)
+            self._thinking = []
+        return [*events, self._numbers.event("response.output_item.done", output_index=index, item=done)]
+
+    def _parts_done(self, item: Item, at: Item) -> list[SseEvent]:
+        event = self._numbers.event
+        if item["type"] == "message":
+            item["status"] = "completed"
+            parts, at = item["content"], {**at, "content_index": 0}
+            return [
+                done
+                for part in parts
+                for done in (
+                    event("response.output_text.done", **at, text=part["text"], logprobs=[]),
+                    event("response.content_part.done", **at, part=part),
+                )
+            ]
+        at = {**at, "summary_index": 0}
+        return [
+            done
+            for part in item["summary"]
+            for done in (
+                event("response.reasoning_summary_text.done", **at, text=part["text"]),
+                event("response.reasoning_summary_part.done", **at, part=part),
+            )
+        ]
+
+    def _fail(self, kind: str, message: str) -> list[SseEvent]:
+        self._failed = True
+        response = self._response(None, status="failed", error=error_object(kind, message))
+        return [*self._beginning(), self._numbers.event("response.failed", response=response)]
+
+    def _at(self) -> Item:
+        assert self._open is not None
+        return {"item_id": self._open["id"], "output_index": len(self._output)}
+
+    def _is_message(self) -> bool:
+        return self._open is not None and self._open["type"] == "message"

@@ -1,0 +1,141 @@
+"""Tools and the choice among them: the Responses API ⇄ OpenAI chat's shape.
+
+    {"type": "function", name, description, parameters, strict}   ⇄   {"type": "function", "function": {…}}
+    {"type": "custom", …}                                         ⇄   a function with one text, `input`
+    {"type": "namespace", name, tools}                            ⇄   its functions, each as `namespace__name`
+    web_search, local_shell, mcp, …                               ⇄   as they are; other dialects leave them out
+
+A tool that is not a plain function keeps its own definition under the key `responses`, so that it is written
+again as it came. A namespace is written where its first function is.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from plimsoll.dialects.request import Tool, ToolChoice
+from plimsoll.dialects.responses.calls import FREE_TEXT, qualified
+from plimsoll.dialects.responses.parts import EXTRAS
+
+_FUNCTION_KEYS = ("name", "description", "parameters", "strict")
+_NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+def decode_tools(tools: Iterable[Any]) -> tuple[Tool, ...]:
+    """The canonical tools."""
+    return tuple(one for tool in tools if isinstance(tool, dict) for one in _decoded(tool))
+
+
+def encode_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
+    """The tools on the wire."""
+    return [wire for tool in tools if (wire := _encoded(tool)) is not None]
+
+
+def decode_choice(choice: Any) -> ToolChoice | None:
+    """The canonical `tool_choice`."""
+    if not isinstance(choice, dict):
+        return choice if isinstance(choice, str) else None
+    kind = choice.get("type")
+    if kind in ("function", "custom"):
+        return {"type": "function", "function": {"name": choice.get("name")}}
+    if kind == "allowed_tools":
+        listed = choice.get("tools")
+        named = [decode_choice(tool) for tool in (listed if isinstance(listed, list) else ())]
+        return {"type": kind, "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": named}}
+    return dict(choice)
+
+
+def encode_choice(choice: ToolChoice | None, tools: Iterable[dict[str, Any]]) -> Any:
+    """The `tool_choice` of a request with these tools."""
+    if not isinstance(choice, dict):
+        return choice
+    if choice.get("type") == "function":
+        name = choice.get("function", {}).get("name")
+        kinds = (str(tool.get("type")) for tool in tools if tool.get("name") == name)
+        return {"type": next(kinds, "function"), "name": name}
+    if choice.get("type") == "allowed_tools" and isinstance(choice.get("allowed_tools"), dict):
+        allowed = choice["allowed_tools"]
+        known = list(tools)
+        named = [encode_choice(tool, known) for tool in allowed.get("tools") or ()]
+        return {"type": "allowed_tools", "mode": allowed.get("mode"), "tools": named}
+    return dict(choice)
+
+
+def tool_names(tools: Iterable[Any]) -> dict[str, dict[str, Any]]:
+    """For each canonical name the fields of a call item of that tool: its type, and its namespace."""
+    return dict(_names(tools, None))
+
+
+def _names(tools: Iterable[Any], namespace: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    for tool in tools:
+        if not isinstance(tool, dict):
+            continue
+        kind, name = tool.get("type"), str(tool.get("name") or "")
+        if kind == "namespace":
+            yield from _names(tool.get("tools") or (), name)
+        elif kind == "custom":
+            yield name, {"type": "custom_tool_call"}
+        elif kind == "function":
+            own = {"namespace": namespace} if namespace else {}
+            yield qualified(name, namespace), {"type": "function_call", **own}
+
+
+def _decoded(tool: dict[str, Any]) -> Iterator[Tool]:
+    kind = tool.get("type")
+    if kind == "function":
+        yield _function(tool)
+    elif kind == "custom":
+        yield {"type": "function", "function": _free_text(tool), EXTRAS: tool}
+    elif kind == "namespace" and isinstance(tool.get("tools"), list) and tool["tools"]:
+        inner = [one for one in tool["tools"] if isinstance(one, dict)]
+        for nth, one in enumerate(inner):
+            named = {**one, "type": "function", "name": qualified(str(one.get("name")), tool.get("name"))}
+            yield {**_function(named), EXTRAS: {} if nth else tool}
+    else:
+        yield dict(tool)
+
+
+def _function(tool: dict[str, Any]) -> Tool:
+    function = {key: tool[key] for key in _FUNCTION_KEYS if key in tool}
+    plain: Tool = {"type": "function", "function": function}
+    return plain if _encoded(plain) == tool else {**plain, EXTRAS: tool}
+
+
+def _free_text(tool: dict[str, Any]) -> dict[str, Any]:
+    """A custom tool as a function that takes its text."""
+    wanted = tool.get("format")
+    grammar = str(wanted.get("definition") or "") if isinstance(wanted, dict) else ""
+    told = f"The text. It follows this grammar:\n{grammar}" if grammar else "The text."
+    schema = {
+        "type": "object",
+        "properties": {FREE_TEXT: {"type": "string", "description": told}},
+        "required": [FREE_TEXT],
+        "additionalProperties": False,
+    }
+    return {
+        "name": tool.get("name"),
+        "description": str(tool.get("description") or ""),
+        "parameters": schema,
+    }
+
+
+def _encoded(tool: Tool) -> dict[str, Any] | None:
+    own = tool.get(EXTRAS)
+    if isinstance(own, dict):
+        return dict(own) or None
+    function = tool.get("function")
+    if tool.get("type") == "function" and isinstance(function, dict):
+        wire = {"type": "function", **{key: function[key] for key in _FUNCTION_KEYS if key in function}}
+        if wire.get("parameters") is None:
+            wire["parameters"] = _NOTHING
+        return wire
+    if tool.get("type") == "custom" and isinstance(tool.get("custom"), dict):
+        return {"type": "custom", **_custom(tool["custom"])}
+    return {key: value for key, value in tool.items() if key not in ("anthropic", "gemini", "cache_control")}
+
+
+def _custom(custom: dict[str, Any]) -> dict[str, Any]:
+    """A custom tool of OpenAI chat, whose grammar has a place of its own there."""
+    wanted = custom.get("format")
+    if isinstance(wanted, dict) and isinstance(wanted.get("grammar"), dict):
+        return {**custom, "format": {"type": "grammar", **wanted["grammar"]}}
+    return dict(custom)

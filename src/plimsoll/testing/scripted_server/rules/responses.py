@@ -1,0 +1,120 @@
+"""What OpenAI's Responses API refuses, with its error messages."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from plimsoll.dialects.responses.calls import is_call
+from plimsoll.dialects.responses.compaction_items import is_compaction
+from plimsoll.dialects.responses.items import is_of_answer
+from plimsoll.dialects.responses.outputs import is_output
+from plimsoll.dialects.responses.request import input_items
+from plimsoll.errors import InvalidConversation
+from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
+from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
+
+Item = dict[str, Any]
+_LEAST_LIMIT = 16
+
+
+def shape_refusals(body: dict[str, Any]) -> Iterator[Refusal]:
+    """What is wrong before the request can be read at all."""
+    if not isinstance(body.get("model"), str) or not body["model"]:
+        yield bad("Missing required parameter: 'model'.", "model", "missing_required_parameter")
+    if body.get("previous_response_id"):
+        told = f"Previous response with id '{body['previous_response_id']}' not found."
+        yield bad(told, "previous_response_id", "previous_response_not_found")
+    if body.get("input") is None:
+        yield bad("Missing required parameter: 'input'.", "input", "missing_required_parameter")
+        return
+    try:
+        items = input_items(body)
+    except InvalidConversation as error:
+        yield bad(f"Invalid type for 'input': {error}.", "input", "invalid_type")
+        return
+    if not items:
+        yield bad("Invalid 'input': empty array.", "input", "empty_array")
+
+
+def refusals(checked: CheckedRequest, required: Mapping[str, str], seal: str) -> Iterator[Refusal]:
+    """Why the request is refused. `required` has the reasoning item that each item depends on."""
+    items = input_items(checked.body)
+    yield from _pairs(items)
+    yield from _reasoning_items(items, required)
+    yield from _encrypted(items, seal)
+    yield from _limits(checked)
+    yield from _effort(checked)
+    if checked.prompt_tokens + (checked.request.max_tokens or 0) > checked.card.window:
+        told = "Your input exceeds the context window of this model. Please adjust your input and try again."
+        yield bad(told, "input", "context_length_exceeded")
+
+
+def _pairs(items: list[Item]) -> Iterator[Refusal]:
+    called: set[str] = set()
+    answered = {str(item.get("call_id", item.get("id"))) for item in items if is_output(item)}
+    for item in items:
+        if is_call(item):
+            called.add(item["call_id"])
+            if item["call_id"] not in answered:
+                yield bad(f"No tool output found for function call {item['call_id']}.", "input")
+        elif is_output(item):
+            call_id = str(item.get("call_id", item.get("id")))
+            if call_id not in called:
+                told = f"No tool call found for function call output with call_id {call_id}."
+                yield bad(told, "input")
+
+
+def _reasoning_items(items: list[Item], required: Mapping[str, str]) -> Iterator[Refusal]:
+    present = {item.get("id") for item in items if item.get("type") == "reasoning"}
+    for index, item in enumerate(items):
+        follower = items[index + 1] if index + 1 < len(items) else {}
+        if item.get("type") == "reasoning" and not is_of_answer(follower):
+            yield bad(
+                f"Item '{item.get('id')}' of type 'reasoning' was provided without its required following item.",
+                "input",
+            )
+        needed = required.get(str(item.get("id")))
+        if needed is not None and needed not in present:
+            yield bad(
+                f"Item '{item['id']}' of type '{item.get('type')}' was provided without its required 'reasoning' "
+                f"item: '{needed}'.",
+                "input",
+            )
+
+
+def _encrypted(items: list[Item], seal: str) -> Iterator[Refusal]:
+    for item in items:
+        content = item.get("encrypted_content")
+        is_bound = item.get("type") == "reasoning" or is_compaction(item)
+        if is_bound and isinstance(content, str) and not content.startswith(seal):
+            told = f"The encrypted content for item {item.get('id')} could not be verified."
+            yield bad(told, None, "invalid_encrypted_content")
+
+
+def _limits(checked: CheckedRequest) -> Iterator[Refusal]:
+    limit = checked.body.get("max_output_tokens")
+    if isinstance(limit, int) and limit < _LEAST_LIMIT:
+        yield bad(
+            f"Invalid 'max_output_tokens': integer below minimum value. Expected a value >= {_LEAST_LIMIT}, but got "
+            f"{limit} instead.",
+            "max_output_tokens",
+            "integer_below_min_value",
+        )
+    for name in ("messages", "max_tokens", "max_completion_tokens", "stop", "response_format"):
+        if name in checked.body:
+            yield bad(f"Unknown parameter: '{name}'.", name, "unknown_parameter")
+
+
+def _effort(checked: CheckedRequest) -> Iterator[Refusal]:
+    card, reasoning = checked.card, checked.body.get("reasoning")
+    effort = reasoning.get("effort") if isinstance(reasoning, dict) else None
+    if card.family != "gpt":
+        return
+    if effort is not None and effort not in (card.efforts or ()):
+        told = f"Unsupported value: '{effort}' is not supported with the '{card.name}' model."
+        yield bad(told, "reasoning.effort", "unsupported_value")
+    if card.sampling or effort == "none":
+        return
+    for name in ("temperature", "top_p"):
+        if checked.body.get(name) not in (None, 1):
+            told = f"Unsupported parameter: '{name}' is not supported with this model."
+            yield bad(told, name, "unsupported_parameter")

@@ -1,0 +1,77 @@
+"""Clients of OpenAI Responses: compacted, translated and answered as without the gateway."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from clients import (
+    AnthropicClient,
+    OpenAIClient,
+    ResponsesClient,
+    converse,
+    http,
+    model,
+    same_without_gateway,
+)
+from gateway_server import RunningGateway, settings_for
+
+from plimsoll.dialects import ChatRequest
+from plimsoll.testing.prefix import broken_prefixes
+from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, think
+
+WINDOW, TURNS = 8_000, 16
+CLIENTS: dict[str, Any] = {"openai": OpenAIClient, "anthropic": AnthropicClient, "responses": ResponsesClient}
+PAIRS = [
+    ("responses", "responses"),
+    ("responses", "openai"),
+    ("responses", "anthropic"),
+    ("responses", "gemini"),
+    ("openai", "responses"),
+    ("anthropic", "responses"),
+]
+
+
+def thinking_model(request: ChatRequest) -> ScriptedAnswer:
+    return think("Where may it lie?") + model(request)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_a_long_conversation_is_compacted_and_answered_as_without_the_gateway(
+    client: str, upstream: str, stream: bool, tmp_path: Path
+) -> None:
+    make = CLIENTS[client]
+    direct = same_without_gateway(lambda url: make(url, stream=stream), TURNS, thinking_model)
+    with (
+        ScriptedServer(thinking_model, model="gpt-4.1", window=WINDOW) as server,
+        RunningGateway(settings_for(server, upstream, model={"context_length": WINDOW}), tmp_path) as gateway,
+    ):
+        name = "claude-sonnet-4-5" if upstream == "anthropic" else "gpt-4.1"
+        asking = make(gateway.url, stream=stream, model=name)
+        assert converse(asking, TURNS) == direct
+        assert asking.last.headers["x-plimsoll-view"] == "compacted"
+        seen = server.requests
+    assert [one.refusal for one in seen if one.refusal] == []
+    assert {one.dialect for one in seen} == {upstream}
+    last = seen[-1].request
+    assert last is not None
+    assert sum("[Note: Some earlier conversation turns" in str(one) for one in last.messages) == 1
+    assert sum("[CONTEXT COMPACTION]" in str(one.get("content")) for one in last.messages) == 1
+    assert broken_prefixes(one.body or {} for one in seen) == []
+    assert seen[-1].usage.cache_read_tokens > 0
+
+
+def test_a_websocket_upgrade_is_answered_so_that_the_client_goes_on_with_http(tmp_path: Path) -> None:
+    upgrade = {
+        "connection": "Upgrade",
+        "upgrade": "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "a",
+    }
+    with ScriptedServer() as server, RunningGateway(settings_for(server, "responses"), tmp_path) as gateway:
+        asked = http().get(f"{gateway.url}/v1/responses", headers=upgrade)
+        assert asked.status_code == 426
+        assert "POST" in asked.json()["error"]["message"]
+        assert http().get(f"{gateway.url}/v1/responses").status_code == 405
+        said = ResponsesClient(gateway.url, model="gpt-4.1")
+        assert said.say("Hello")
