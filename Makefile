@@ -54,6 +54,7 @@ docs: $(VENV)/.dev  ## write the generated parts of docs/ anew
 	$(BIN)/python -m plimsoll.config.docs > docs/configuration.md
 	$(BIN)/python -c 'from plimsoll.dialects import mapping_docs as m; print(m.page(), end="")' > docs/translation.md
 	$(BIN)/python bench/walkthroughs.py
+	$(BIN)/python bench/gallery.py
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -9,7 +9,7 @@ the model does, a usable summary comes out, and no secret is in it.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -230,14 +230,27 @@ def _by_model(summarizer: Summarizer, job: SummaryJob) -> Summary:
 
 def _true_lines(sections: Sections, job: SummaryJob, facts: ConversationFacts, kept: set[str]) -> Sections:
     """The model's lines that can be from this conversation, and only if they still make a summary."""
-    shown = "\n".join((job.previous, job.opening, job.focus or "", *map(all_text, job.middle)))
+    # A model that reads the conversation in place sees the messages that stay as well.
+    stays = map(all_text, job.kept)
+    shown = "\n".join((job.previous, job.opening, job.focus or "", *map(all_text, job.middle), *stays))
     known = kept | facts.evidence.uses.keys() | set(terms_in("\n".join((job.previous, job.opening))))
     true = checked_lines(sections, known, pairs_of(plain_words(shown)), shown)
-    agents = "\n".join(text_of(message) for message in job.middle if message.get("role") == "assistant")
-    true = without_invented_constraints(true, facts, job.opening, job.previous, agents)
+    both = (*job.middle, *job.kept)
+    agents = "\n".join(text_of(message) for message in both if message.get("role") == "assistant")
+    told = (job.opening, *_told(job.kept))
+    true = without_invented_constraints(true, facts, told, job.previous, agents)
     if not has_goal_and_progress(true):
         raise SummaryFailed("what is true in the answer has no Goal and Progress")
     return true
+
+
+def _told(kept: Sequence[Message]) -> Iterator[str]:
+    """What people said in messages that stay, and each line of the system prompt: all of it could spell anything."""
+    for message in kept:
+        if message.get("role") == "user":
+            yield without_harness_text(message)
+        elif message.get("role") == "system":
+            yield from filter(None, map(str.strip, text_of(message).splitlines()))
 
 
 def _ask_in_place(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str]) -> Sections | None:

@@ -29,12 +29,13 @@ _ALLOWS = re.compile(
 
 
 def without_invented_constraints(
-    written: Mapping[str, str], facts: ConversationFacts, opening: str, previous: str, agents: str
+    written: Mapping[str, str], facts: ConversationFacts, told: Sequence[str], previous: str, agents: str
 ) -> Sections:
     """The model's sections without demands that nobody stated and without lines that contradict a constraint.
 
     Under Constraints only what people and rules files said counts, elsewhere what the agent said (`agents`) as well.
-    `previous` is the earlier summary, of which only the ledger's own lines are trusted.
+    `told` is what people and the system prompt said in messages that are not summarised. `previous` is the earlier
+    summary, of which only the ledger's own lines are trusted.
     """
     ledger = "\n".join(line for line in previous.splitlines() if not line.lstrip().startswith("* "))
     constraints = [
@@ -42,7 +43,7 @@ def without_invented_constraints(
         *facts.wishes,
         *section_lines(parse_sections(ledger).get(CONSTRAINTS, "")),
     ]
-    people = [*map(own_words, (opening, *(one.text for one in facts.requests))), *constraints]
+    people = [*map(own_words, (*told, *(one.text for one in facts.requests))), *constraints]
     everything = content_words("\n".join((*people, agents, *facts.decisions)))
     excused = removed_with_reason(written, facts)
     in_force = [one for one in constraints if one not in excused]

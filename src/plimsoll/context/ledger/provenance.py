@@ -93,13 +93,15 @@ class _Index:
             places = self._words.get(word, ())
             for number in places:
                 shared[number] += 1
-        found = [number for number, count in shared.most_common(_MOST_FOUND) if count >= _LEAST_SHARED]
+        # Words have no order of their own, so of messages that share as many the newest comes first.
+        ranked = sorted(shared, key=lambda number: (-shared[number], -number))
+        found = [number for number in ranked[:_MOST_FOUND] if shared[number] >= _LEAST_SHARED]
         for term in terms_in(line):
             use = self._facts.evidence.uses.get(term)
             if use is not None and len(found) < _MOST_FOUND and use.last >= 0:
                 found.append(use.last)
-        if not found and shared:
-            found = [shared.most_common(1)[0][0]]
+        if not found and ranked:
+            found = ranked[:1]
         return tuple(dict.fromkeys(found))
 
 
