@@ -85,8 +85,10 @@ def test_control_c_in_the_middle_of_an_answer(home):
         screen.wait_for("word word")
         screen.press("C-c")
         screen.wait_for("stopped")
+        screen.wait_for_prompt()
         screen.type("Go on.")
         screen.wait_for("Here again.")
+        screen.wait_for_prompt()  # before it, the terminal itself would take the end of input
         screen.press("C-d")
         screen.wait_for("left with 0")
 
