@@ -75,3 +75,55 @@ def test_a_websocket_upgrade_is_answered_so_that_the_client_goes_on_with_http(tm
         assert http().get(f"{gateway.url}/v1/responses").status_code == 405
         said = ResponsesClient(gateway.url, model="gpt-4.1")
         assert said.say("Hello")
+
+
+FACT = "The code word of the harbour is Albatross."
+
+
+def _compacted(client: ResponsesClient, *, by_path: bool) -> list[dict[str, Any]]:
+    """The history that a client keeps after a compaction: its user's messages and the item."""
+    if by_path:
+        body = {"model": client.body["model"], "input": client.history}
+        reply = http().post(f"{client.url}/v1/responses/compact", json=body, headers=client.headers).json()
+        assert reply["object"] == "response.compaction"
+        return list(reply["output"])
+    client.history.append({"type": "compaction_trigger"})
+    items = client.ask()
+    assert [item["type"] for item in items] == ["compaction"]
+    return [item for item in client.history if item.get("role") == "user"][-1:] + items
+
+
+@pytest.mark.parametrize("upstream", ["responses", "anthropic"])
+@pytest.mark.parametrize(("by_path", "stream"), [(False, True), (False, False), (True, False)])
+@pytest.mark.rewrites_history("the client compacts its history")
+def test_a_client_that_asks_for_a_compaction_gets_a_readable_item_that_every_upstream_understands(
+    upstream: str, by_path: bool, stream: bool, tmp_path: Path
+) -> None:
+    with (
+        ScriptedServer(model, model="gpt-4.1", window=WINDOW) as server,
+        RunningGateway(settings_for(server, upstream, model={"context_length": WINDOW}), tmp_path) as gateway,
+    ):
+        client = ResponsesClient(gateway.url, stream=stream)
+        client.say(f"ship0: remember this. {FACT}")
+        converse(client, 5, first=1)
+        before = len(server.requests)
+        client.history = _compacted(client, by_path=by_path)
+        asked = [one for one in server.requests[before:] if "compaction" in str(one.body.get("input"))]
+        assert asked == [], "the upstream is not asked to compact"
+        text = client.history[-1]["encrypted_content"]
+        assert text.startswith("[CONTEXT COMPACTION]")
+        assert "Albatross" in text
+        client.say("ship9: where does it lie?")
+        last = server.requests[-1]
+    assert last.refusal is None
+    assert "Albatross" in str(last.request.messages)
+    assert "ship9: where does it lie?" in str(last.request.messages)
+    assert "compaction" not in {item.get("type") for item in last.body.get("input", [])}
+
+
+def test_a_request_for_a_compaction_of_nothing_is_refused(tmp_path: Path) -> None:
+    with ScriptedServer() as server, RunningGateway(settings_for(server, "responses"), tmp_path) as gateway:
+        body = {"model": "gpt-4.1", "input": [{"type": "compaction_trigger"}]}
+        reply = http().post(f"{gateway.url}/v1/responses", json=body, headers={"authorization": "Bearer k"})
+    assert reply.status_code == 400
+    assert "no conversation" in reply.json()["error"]["message"]

@@ -36,6 +36,7 @@ from plimsoll.errors import (
 )
 from plimsoll.gateway.access.usage_limits import refusal_of
 from plimsoll.gateway.asgi import Send
+from plimsoll.gateway.dropin.client_compaction import ClientCompaction
 from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.compaction import ConversationCompactor
 from plimsoll.gateway.dropin.conversation_store import ConversationStore
@@ -86,6 +87,7 @@ class RequestHandler:
         self.recognizer, self.writer, self.windows = recognizer, writer, windows
         self._compactor, self._store, self._reserve = compactor, store, reserve
         self._recovery = Recovery(recognizer, compactor, writer, windows)
+        self._client_compaction = ClientCompaction(recognizer, compactor, time.time)
         self.replies = ReplyStore(settings.limits.conversation_bytes)
         self._beside: set[asyncio.Task[None]] = set()
 
@@ -96,7 +98,10 @@ class RequestHandler:
             target = await self.target(request)
             send = masking(send, target.secrets)
             async with self._room(request, target):
-                await self._serve(request, target, send)
+                if request.dialect.asks_for_compaction(request.body, request.path):
+                    await self._client_compaction.answer(self.outgoing(request, target), send)
+                else:
+                    await self._serve(request, target, send)
         except ProviderError as error:
             await send_error(send, request.dialect, error.status or status_of(error), str(error))
         except UsageLimitReached as error:
