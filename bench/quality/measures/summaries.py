@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll import ContextCompressor
+from plimsoll.context.compressor import is_summary
 from plimsoll.context.ledger import SummaryLine
 from plimsoll.context.summarizer import Summarizer
 from plimsoll.messages import text_of
@@ -67,7 +68,8 @@ def written(
 
 def _once(messages: list[Message], beyond: int, summarizer: Summarizer | None) -> Written:
     engine = ContextCompressor(context_length=WINDOW)
-    fixed = engine.fixed_tokens(messages)
+    # An opening that does not fit the threshold is summarised, so it is not fixed.
+    fixed = engine.budget.sizes(engine.fixed_tokens(messages)).fixed
     engine = ContextCompressor(
         context_length=WINDOW, target_tokens=fixed.messages + beyond, summarizer=summarizer
     )
@@ -82,4 +84,6 @@ def _once(messages: list[Message], beyond: int, summarizer: Summarizer | None) -
 
 def _stays(new: Message, old: Message) -> bool:
     """Whether a message of the result is this one; the system prompt may have a note after it."""
+    if is_summary(new):
+        return False
     return new.get("role") == old.get("role") and text_of(new).startswith(text_of(old)[:200])
