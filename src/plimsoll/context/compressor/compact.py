@@ -20,7 +20,7 @@ from functools import partial
 from plimsoll.context.budget import most_ledger_tokens
 from plimsoll.context.compressor.assemble import assemble, summary_message
 from plimsoll.context.compressor.boundaries import Boundaries
-from plimsoll.context.compressor.ladder import fit
+from plimsoll.context.compressor.ladder import clear_head_results, fit
 from plimsoll.context.compressor.plan import SMALLEST_SUMMARY, CompactionPlan, CompressorRules, planned
 from plimsoll.context.compressor.prune import clearable, prune_old_tool_results
 from plimsoll.context.compressor.reports import NOTHING_BETWEEN, compacted, unchanged
@@ -36,6 +36,8 @@ from plimsoll.context.ledger import SummarySource, cited_lines
 from plimsoll.context.report import ClearedResult, CompactionReport
 from plimsoll.messages import Message, is_whole, repair, without_named_handles
 from plimsoll.models import estimate_message_tokens, estimate_tokens
+
+_SUMMARY_SHARE = 0.6  # of what is not fixed of a target size: the summary's, before recent messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +107,10 @@ def _lightened(
 ) -> tuple[CompactionPlan, Summary | None]:
     """Summarise, and where the result is too heavy go down the ladder."""
     room = None
-    if rules.summarizer and plan.sizes.limit_tokens < plan.sizes.trigger_tokens:
+    if plan.sizes.limit_tokens < plan.sizes.trigger_tokens:
         # A model is asked once, for what fits: a second call costs as much, and what does not fit is thrown away.
         plan, room = _with_room(plan)
+        room = room if rules.summarizer else None  # code may write all that the target leaves
     has_middle = bool(plan.bounds.summary_role)
     summary = summarise(_job(plan, rules, focus, room), rules.summarizer) if has_middle else None
     late = summary.late if summary else None
@@ -125,10 +128,12 @@ def _lightened(
 
 
 def _with_room(plan: CompactionPlan) -> tuple[CompactionPlan, "_Room"]:
-    """The parts made to fit beside a summary of at most half the size, and what model and code may say in it."""
+    """The parts made to fit beside a summary of its share of what is not fixed, and what it may say in it."""
+    not_fixed = max(0, plan.limit - int(plan.sizes.fixed.messages / plan.calibration.ratio))
     headings = min(plan.summary_tokens, plan.limit // 4)
     ledger = most_ledger_tokens(plan.middle_tokens, estimate_tokens(plan.previous))
-    plan = fit(plan, min(headings + ledger + SMALLEST_SUMMARY, plan.limit // 2))
+    wanted = min(headings + ledger + SMALLEST_SUMMARY, int(not_fixed * _SUMMARY_SHARE))
+    plan = fit(clear_head_results(plan, wanted), wanted)
     free = plan.limit - plan.size(0) - SMALLEST_SUMMARY
     return plan, _Room(headings, max(0, min(free, headings + plan.ledger_tokens)))
 
@@ -141,7 +146,14 @@ def _job(
     leaves = [place for run in runs for place in run]
     last = max(leaves, default=-1)
     # The newest request may stand between two parts of the middle: it stays, and its place in the state is there.
-    read = sorted({*leaves, *(place for place in plan.bounds.kept if place < last)})
+    # Of a first exchange whose results were cleared, the calls are read with their results.
+    read = sorted(
+        {
+            *leaves,
+            *(place for place in plan.bounds.kept if place < last),
+            *(place for place in _cleared_head(plan) if place < last),
+        }
+    )
     after = [place for part in plan.staying()[1:] for place in part if place > last]
     return SummaryJob(
         middle=behind.as_said(plan.originals[place] for place in leaves),
@@ -161,6 +173,14 @@ def _job(
         after=_numbered(plan, behind, after),
         opening_at=_opening_number(plan, numbers),
     )
+
+
+def _cleared_head(plan: CompactionPlan) -> list[int]:
+    """The calls and results of a first exchange of which results were cleared."""
+    head = range(plan.bounds.head_end)
+    if all(plan.messages[place] is plan.originals[place] for place in head):
+        return []
+    return [place for place in head if plan.originals[place].get("role") in ("assistant", "tool")]
 
 
 def _numbered(plan: CompactionPlan, behind: SummarySource, places: Sequence[int]) -> NumberedMessages:

@@ -43,6 +43,23 @@ def fit(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
     return plan
 
 
+def clear_head_results(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
+    """Clear the results of the first exchange, which are the oldest, where a summary of this size does not fit.
+
+    They are not lost: the summary is written from them too.
+    """
+    if plan.size(summary_tokens) <= plan.limit:
+        return plan
+    found = clearable(plan.originals, 0, min(plan.bounds.head_end, _first_unseen(plan)))
+    changed = {item.index: cleared_message(plan.messages[item.index], item) for item in found}
+    smaller = {
+        place: stub for place, stub in changed.items() if estimate_message_tokens(stub) < plan.tokens[place]
+    }
+    if not smaller:
+        return plan
+    return plan.with_messages(smaller).with_step(f"cleared {len(smaller)} results of the first exchange")
+
+
 def _stub_results(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
     """Clear results in the tail, then in the head; those that the model has not seen yet are left for later.
 

@@ -247,8 +247,13 @@ def _plan_of(
 def fixed_part(
     messages: Sequence[Message], tokens: Sequence[int], end: int, calibration: Calibration
 ) -> FixedPart:
-    """What no compaction reduces: the overhead, the system prompt and the first exchange, up to the `end`."""
-    system = sum(tokens[place] for place in range(end) if messages[place].get("role") in SYSTEM_ROLES)
-    opening = sum(tokens[:end]) - system
+    """What no compaction reduces: the overhead, the system prompt and the first exchange, up to the `end`.
+
+    Results of calls in the first exchange are not part of it: they can be cleared like any other old result.
+    """
+    roles = [message.get("role") for message in messages[:end]]
+    system = sum(tokens[place] for place, role in enumerate(roles) if role in SYSTEM_ROLES)
+    results = sum(tokens[place] for place, role in enumerate(roles) if role == "tool")
+    opening = sum(tokens[:end]) - system - results
     ratio = calibration.ratio
     return FixedPart(calibration.overhead, round(system * ratio), round(opening * ratio))

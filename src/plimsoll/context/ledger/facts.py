@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD
 from plimsoll.context.ledger.outcome import one_line
-from plimsoll.context.ledger.outcomes import cleaned
+from plimsoll.context.ledger.outcomes import cleaned, program_output
+from plimsoll.context.ledger.patches import is_patch, patch_text
 from plimsoll.context.ledger.quoted import own_words, rules_in
 from plimsoll.context.ledger.requests import add_request
 from plimsoll.context.ledger.rulings import Rulings
@@ -166,7 +167,8 @@ def _read_said(reading: _Reading, text: str, position: int, is_final: bool) -> N
 
 def _read_result(reading: _Reading, made: Called, result: str, position: int) -> None:
     facts = reading.facts
-    reading.quote(result, "shown", made.source, position)
+    shown = program_output(result)
+    reading.quote(patch_text(shown).new if is_patch(shown) else shown, "shown", made.source, position)
     found = read_result(facts, made, result, position)
     if found.changed and facts.requests:
         facts.requests[-1].changes += 1

@@ -22,7 +22,9 @@ from plimsoll.context.ledger.outcomes import (
     overcomes,
     parsed,
     process_asked,
+    script_texts,
 )
+from plimsoll.context.ledger.patches import is_patch, patch_text
 from plimsoll.context.ledger.state import (
     Called,
     CheckState,
@@ -97,9 +99,14 @@ def call_read(call: dict[str, Any], note: str, position: int) -> Called:
 def read_call(evidence: Evidence, called: Called, position: int) -> None:
     """Take up the lines that a call types; what it replaces is no longer true."""
     for key, value in called.arguments.items():
-        for text in argument_texts({key: value}):
+        is_script = key == "input" and isinstance(value, str) and "tools." in value
+        for text in argument_texts({key: script_texts(value) if is_script else value}):
             if key in _OLD_KEYS:
                 evidence.supersede(text, position)
+            elif is_patch(text):
+                both = patch_text(text)
+                evidence.supersede(both.removed, position)
+                evidence.add(both.new, "typed", called.source, position)
             else:
                 evidence.add(text, "typed", called.source, position)
 

@@ -9,10 +9,10 @@
 Which programs and lines are known stands in rules.toml.
 """
 
-from plimsoll.context.ledger.outcomes.commands import command_of, is_lookup_tool, parsed
+from plimsoll.context.ledger.outcomes.commands import command_of, is_lookup_tool, parsed, script_texts
 from plimsoll.context.ledger.outcomes.reading import Outcome, outcome_of
 from plimsoll.context.ledger.outcomes.repeats import Check, check_of, covers, overcomes
-from plimsoll.context.ledger.outcomes.wrapping import cleaned, process_asked, unwrapped
+from plimsoll.context.ledger.outcomes.wrapping import cleaned, process_asked, program_output, unwrapped
 
 __all__ = [
     "Check",
@@ -26,5 +26,7 @@ __all__ = [
     "overcomes",
     "parsed",
     "process_asked",
+    "program_output",
+    "script_texts",
     "unwrapped",
 ]

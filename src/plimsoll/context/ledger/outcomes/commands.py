@@ -22,6 +22,8 @@ _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _SHELL = re.compile(r"(?:/\S+/)?(?:ba|z|da)?sh(?: +-[a-z]+)* +-[a-z]*c +(.*)", re.DOTALL)
 # Code mode: a script calls the shell with `cmd: "…"`.
 _IN_SCRIPT = re.compile(r"""\bcmd\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)""")
+_LITERAL = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)""", re.DOTALL)
+_SHORTEST_TEXT = 8  # characters of a text in a script that is no mere option
 _JS_ESCAPE = re.compile(r"\\(.)")
 _JS_CHARACTERS = {"n": "\n", "t": "\t", "r": "\r"}
 _OPTIONS = re.compile(
@@ -119,6 +121,12 @@ def command_of(arguments: dict[str, Any]) -> str | None:
         found = [_from_script(text) for text in _IN_SCRIPT.findall(script)]
         return "\n".join(found) or None
     return None
+
+
+def script_texts(script: str) -> list[str]:
+    """What a script in code mode hands to its tools: commands and patches, as they were meant."""
+    found = [_from_script(text) for text in _LITERAL.findall(script)]
+    return [text for text in found if len(text) >= _SHORTEST_TEXT]
 
 
 @lru_cache(maxsize=512)

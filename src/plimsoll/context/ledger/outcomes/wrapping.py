@@ -38,6 +38,11 @@ _CUT = re.compile(
 )
 # Some recorders drop the escape character and leave the rest.
 _BARE_COLOURS = re.compile(r"\[(?:\d{1,2}(?:;\d{1,3})*)m")
+# The lines before the output that only a harness writes.
+_HEADER = re.compile(
+    r"(?:(?:Chunk ID|Exit code|Wall time|Total output lines|Original token count|Warning: truncated output"
+    r"|Process (?:exited|running)|Script (?:completed|failed|running))\b.*\n+)+Output:[ \t]*(?:\n|$)"
+)
 _PROCESS_KEYS = ("session_id", "cell_id", "bash_id", "shell_id", "task_id")
 
 
@@ -90,6 +95,12 @@ def process_asked(arguments: dict[str, Any]) -> str | None:
         re.search(r"write_stdin\(\{[^}]*session_id\s*:\s*(\w+)", script) if isinstance(script, str) else None
     )
     return found[1] if found else None
+
+
+def program_output(result: str) -> str:
+    """A result without the lines that a harness puts before the output, which say nothing to a later reader."""
+    header = _HEADER.match(result)
+    return _CUT.sub("", result[header.end() :], count=2) if header else result
 
 
 def cleaned(text: str) -> str:
