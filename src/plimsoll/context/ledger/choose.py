@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import mul
 
-from plimsoll.context.ledger.entries import CONSTRAINTS, MUST, LedgerEntry
-from plimsoll.context.ledger.evidence import Evidence, EvidenceLine, TermUse
+from plimsoll.context.ledger.entries import CONSTRAINTS, MUST, QUOTE, LedgerEntry
+from plimsoll.context.ledger.evidence import JOINT, Evidence, EvidenceLine, TermUse
 from plimsoll.context.ledger.weights import weights as line_weights
 from plimsoll.models import estimate_tokens
 
@@ -130,6 +130,7 @@ class _Basket:
         self._labelled: set[LedgerEntry] = (
             set()
         )  # items with quotes, which stand under the item's label as evidence
+        self._quotes: dict[tuple[str, str], LedgerEntry] = {}  # those chosen, by item and text
         self._covered: dict[str, bool] = {}  # term -> whether plain words stand around it
 
     def fill(self, entries: Iterable[LedgerEntry], limit: int) -> None:
@@ -159,6 +160,7 @@ class _Basket:
         if entry in self.chosen or self.used + self._cost(entry) > limit:
             return
         self.used += self._cost(entry)
+        self._drop_parts(entry)
         item = self._items.get(entry.parent)
         if item is not None:
             self._labelled.add(item)
@@ -167,6 +169,18 @@ class _Basket:
                 self.chosen.add(taken)
                 for term in taken.terms:
                     self._covered[term] = self._covered.get(term, False) or taken.says
+
+    def _drop_parts(self, entry: LedgerEntry) -> None:
+        """Two neighbouring lines that are quoted together take the place of each quoted alone."""
+        if not entry.parent:
+            return
+        parts = entry.text.removeprefix(QUOTE).split(JOINT)
+        for part in parts if len(parts) > 1 else ():
+            alone = self._quotes.pop((entry.parent, part), None)
+            if alone is not None:
+                self.chosen.discard(alone)
+                self.used -= self._tokens(alone.text)
+        self._quotes[entry.parent, entry.text.removeprefix(QUOTE)] = entry
 
     def _worth(self, entry: LedgerEntry) -> float:
         """What an entry adds for each token; a quote brings its item along."""

@@ -9,14 +9,16 @@ earlier summary said that nothing newer replaced is taken over (earlier.py).
 
 from dataclasses import dataclass
 
-from plimsoll.context.ledger.evidence import ASKED, SAID, EvidenceLine
+from plimsoll.context.ledger.evidence import TOLD, EvidenceLine
+from plimsoll.context.ledger.outcome import one_line
 from plimsoll.context.ledger.state import Sources
 from plimsoll.context.ledger.template import EVIDENCE
 from plimsoll.context.ledger.terms import says_something, terms_in
 from plimsoll.context.ledger.weights import weights
 
 QUOTE = "  · "
-FROM_TOOL = "Tool output: "  # before a quote that stands under no file or command
+FROM_TOOL = "Tool output: "  # before an error line
+FROM_PROGRAM = "Told by a program: "  # before a quote of what a harness put into the conversation
 MORE_ON = "- More on "  # before a heading's name: what that heading had no room for
 # What must survive every compaction has at least this value.
 MUST = 3.0
@@ -86,15 +88,22 @@ class LedgerEntries:
         self.items[key] = entry
         self.all.append(entry)
 
+    def _label_of(self, parent: str, line: EvidenceLine) -> LedgerEntry | None:
+        """An item for a file, command or call of which the state keeps nothing but its lines."""
+        kind, _, name = parent.partition(":")
+        if kind not in ("run", "file", "call") or not name:
+            return None
+        shown = one_line(name, _LABEL)
+        text = f"- {shown}" if kind == "call" else f"- `{shown}`"
+        self.add(EVIDENCE, text, line.position, value=0.0, key=parent)
+        return self.items.get(parent)
+
     def quote(self, line: EvidenceLine, parent: str) -> None:
         """A line under its item, or by itself where it has none."""
-        item = self.items.get(parent)
+        item = self.items.get(parent) or self._label_of(parent, line)
         sources = (line.position,) if line.position >= 0 else ()
         if item is None:
-            if line.source == SAID or line.source.startswith(ASKED) or not line.source:
-                text = f"- {line.text}"
-            else:
-                text = f"- {FROM_TOOL}{line.text}"
+            text = f"- {FROM_PROGRAM}{line.text}" if line.source == TOLD else f"- {line.text}"
             self.add(EVIDENCE, text, line.position, value=0.0, line=line, sources=sources)
         elif line.text not in item.text:
             self.all.append(

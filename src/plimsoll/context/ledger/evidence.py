@@ -27,6 +27,11 @@ _SHORTEST = 6
 _READ_FIRST, _READ_LAST = 60_000, 20_000
 _MOST_PIECES = 60
 _NUMBERED = re.compile(r"^\s*\d+[→|:\t]\s?")
+_LISTED = re.compile(r"^\d+[→\t]\s?")  # a numbered line among others
+# What a program does at the moment, one thing a line: `Compiling serde v1.0.2`, `Downloaded 12 files`.
+_PROGRESS = re.compile(
+    r"[A-Z][a-z]{2,}(?:ing|ed):? [\w@][^\s;{}()=\"'`]*(?: \(?v?\d\S*| files?| packages?)*\.{0,3}"
+)
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+(?=[A-Z`*\"'(\W])|\n+")
 _NATURAL_CUT = re.compile(r"[,;)}\]。，、]\s*|\s")
 
@@ -94,6 +99,9 @@ class Evidence:
             if not terms and alone is None:
                 before = line
                 continue
+            if known is None and kind == "shown" and _PROGRESS.fullmatch(line):
+                alone = None
+                continue
             counted.update(terms)
             says = known.says if known else says_something(line)
             if alone is not None and says:
@@ -147,6 +155,8 @@ def lines_of(text: str, spoken: bool = False) -> Iterator[str]:
     unescaped = _unescaped(text)
     for line in dict.fromkeys(_SENTENCE.split(unescaped) if spoken else unescaped.splitlines()):
         bare = (_NUMBERED.sub("", line) if numbered else line).strip()
+        if not numbered and bare[:1].isdigit():
+            bare = _LISTED.sub("", bare).strip()
         if len(bare) <= _LONGEST:
             if len(bare) >= _SHORTEST:
                 yield bare

@@ -9,6 +9,7 @@ Reading is incremental: `known` is the state so far, and only what is new is rea
 The latest value wins: a command that failed and later passed counts as passed.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -51,6 +52,11 @@ from plimsoll.messages import (
 from plimsoll.secrets import redact
 
 _LONGEST_NOTE = 90
+# What an agent says before it says what it does.
+_ANNOUNCES = re.compile(
+    r"(?:(?:now|next|then|first|ok(?:ay)?|good|great)[,.!:]? +|let me +|let's +|i(?:'|’)ll +|(?:i|we) (?:will|need to) +)+",
+    re.IGNORECASE,
+)
 _COMPARED = 40  # newest decisions with which a new one is compared
 _SAME_DECISION = 0.6  # share of the words from which on a decision takes the place of an earlier one
 _MOST_GUESSES = 20
@@ -191,7 +197,10 @@ def _rulings(facts: ConversationFacts) -> Rulings:
 def _note_of(said: str) -> str:
     """The last thing that was said before a call, which is mostly why it is made."""
     lines = [line for line in SENTENCE.split(said[-400:]) if line.strip()]
-    return one_line(lines[-1].strip(" :*#-"), _LONGEST_NOTE) if lines else ""
+    if not lines:
+        return ""
+    said = _ANNOUNCES.sub("", lines[-1].strip(" :*#-"))
+    return one_line(said[:1].upper() + said[1:], _LONGEST_NOTE)
 
 
 def _decide(decisions: dict[str, Decision], made: Decision) -> None:

@@ -237,7 +237,7 @@ def _add_decisions(entries: LedgerEntries, now: ConversationFacts) -> None:
         entries.add("Key Decisions", f"- {one_line(decision.text, 300)}", number, sources=(decision.source,))
     for guess in list(now.hypotheses.values())[-_LAST_GUESSES:]:
         text = f"- Not proved: {one_line(guess.text, 300)}"
-        entries.add("Key Decisions", text, guess.source, sources=(guess.source,))
+        entries.add("Key Decisions", text, guess.source, weights().guess, sources=(guess.source,))
 
 
 def _add_files(entries: LedgerEntries, facts: ConversationFacts, earlier: EarlierItems) -> None:
@@ -247,7 +247,7 @@ def _add_files(entries: LedgerEntries, facts: ConversationFacts, earlier: Earlie
         entries.add("Relevant Files", line, -1)
     for path, fact in merged.items():
         actions = ", ".join(f"{action} {count}×" for action, count in fact.actions.items())
-        text = f"- `{path}`" + (f" — {actions}" if actions else "") + (f": {fact.note}" if fact.note else "")
+        text = f"- `{path}`" + (f" — {actions}" if actions else "") + (f": {fact.told}" if fact.told else "")
         value = None if fact.is_only_read else MUST
         entries.add("Relevant Files", text, fact.last, value, f"file:{path}", sources=fact.sources)
     for parent, quoted in quotes:

@@ -11,10 +11,22 @@ A removed line is no longer true, and the signs at the beginning of the others a
 import re
 from dataclasses import dataclass
 
+from plimsoll.context.ledger.words import content_words
+
 _SIGNS = ("*** Begin Patch", "\n@@ ", "\n@@\n", "diff --git ")
 _FILE = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b/)?)(.+)$")
 _FRAME = re.compile(r"^(?:\*\*\* |@@|diff --git |index [0-9a-f]+\.\.|--- |new file mode|deleted file mode)")
 _SECTION = re.compile(r"^@@(?: -\d+(?:,\d+)? \+\d+(?:,\d+)? @@)? ?(.*)$")
+
+_DEFINED = re.compile(
+    r"^[ \t]*(?:(?:pub(?:\([^)\n]*\))?|export|default|async|static|public|private|protected|abstract|override) +)*"
+    r"(?:(?:def|fn|func(?: *\([^)\n]*\))?|function|class|struct|enum|trait|interface|type|impl) +|(?<!\s)const +)"
+    r"([A-Za-z_]\w{2,})",
+    re.MULTILINE,
+)
+_PARTS = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
+_STEM = 5  # characters by which two forms of a word are the same
+_ABOUT = 2  # words that a reason must share with the change that it is given for
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +62,27 @@ def patch_text(text: str) -> PatchText:
         elif not _FRAME.match(line):
             new.append(line)
     return PatchText("\n".join(new), "\n".join(removed))
+
+
+def text_for(path: str, text: str) -> str:
+    """The part of a patch that is about one file; the whole text where it is no patch of several."""
+    parts: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in text.splitlines():
+        file = _FILE.match(line)
+        if file:
+            current = parts.setdefault(file[1].strip(), [])
+        elif current is not None:
+            current.append(line)
+    return "\n".join(parts[path]) if path in parts else text
+
+
+def changed_names(new: str) -> list[str]:
+    """The functions and types that a change defines or stands in, in order."""
+    return list(dict.fromkeys(_DEFINED.findall(new)))
+
+
+def is_about(said: str, text: str) -> bool:
+    """Whether what was said shares words with a text; names count by their parts, words by their beginning."""
+    parts = {part[:_STEM].lower() for part in _PARTS.findall(text)} if said else set()
+    return len({word[:_STEM] for word in content_words(said)} & parts) >= _ABOUT

@@ -16,7 +16,7 @@
 Every one carries the numbers of the messages that it was read from.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -28,6 +28,7 @@ from plimsoll.context.ledger.todos import Todos
 Sources = tuple[int, ...]
 LineSources = Mapping[tuple[str, str], Sources]  # by section and line
 _MOST_SOURCES = 6  # of one line; a person opens the newest first
+_MOST_NAMES = 4  # of what was changed in a file
 
 
 @dataclass(slots=True)
@@ -72,14 +73,21 @@ class FileFact:
 
     actions: dict[str, int] = field(default_factory=dict)
     last: int = 0
-    note: str = ""  # what the agent said when it last worked on the file, changes before looks
+    note: str = (
+        ""  # why it was changed last, as far as the agent said so; of a file that was only read, what it is
+    )
     sources: Sources = ()  # changes, newest last; of a file that was only read, the reads
+    names: tuple[str, ...] = ()  # functions and types that were changed, newest last
 
-    def add(self, action: str, position: int, note: str = "") -> None:
+    def add(self, action: str, position: int, note: str = "", names: Sequence[str] = ()) -> None:
         """One more action on the file."""
         changed = not self.is_only_read
-        if action != "read" or (note and not changed):
+        if action != "read" and not changed:
             self.note = note  # what was seen before a change may no longer be true
+        elif note and (action != "read" or not changed):
+            self.note = note
+        if names:
+            self.names = tuple(dict.fromkeys(reversed((*self.names, *names))))[:_MOST_NAMES][::-1]
         if action != "read" and not changed:
             self.sources = ()
         if action != "read" or not changed:
@@ -89,7 +97,13 @@ class FileFact:
 
     def copy(self) -> "FileFact":
         """The same, to go on with."""
-        return FileFact(dict(self.actions), self.last, self.note, self.sources)
+        return FileFact(dict(self.actions), self.last, self.note, self.sources, self.names)
+
+    @property
+    def told(self) -> str:
+        """What changed and why, in one phrase; empty where nothing is known."""
+        named = ", ".join(f"`{name}`" for name in self.names)
+        return "; ".join(part for part in (named, self.note) if part)
 
     @property
     def is_only_read(self) -> bool:

@@ -14,11 +14,16 @@ _BEFORE = 120  # characters of a longer sentence that are kept before the words 
 _SHORTEST, _SHORTEST_UNSPACED = 8, 4
 _DECISION_WORDS = frozenset({
     "decided", "decision", "chose", "choose", "going", "we'll", "i'll", "instead", "rather", "because", "cause",
-    "opted", "turns", "fix", "problem", "issue", "bug", "solution", "confirmed", "since",
+    "opted", "turns", "fix", "problem", "issue", "bug", "solution", "confirmed", "since", "failure", "error", "due",
+    "reason", "culprit", "regression", "mismatch", "caused", "causes", "causing", "approach", "option", "choice",
+    "way", "deliberately", "intentionally", "therefore", "tradeoff", "trade-off",
 })  # fmt: skip
 _DECISION = re.compile(
     r"\b(?:decided|decision|chose|choose|opted|going with|i'll use|we'll use|instead of|rather than|root cause"
-    r"|turns out|because|the (?:fix|problem|issue|cause|bug|solution) (?:is|was)|confirmed)\b"
+    r"|turns out|because|due to|caus(?:ed|es|ing)|deliberately|intentionally|therefore|trade-?off"
+    r"|the (?:\w+ ){0,2}(?:fix|problem|issue|cause|bug|solution|failure|error|reason|culprit|regression|mismatch)"
+    r" (?:is|was|comes|came|lies)|confirmed"
+    r"|(?:best|better|right|safer|safest|cleaner|simpler) (?:\w+ )?(?:fix|way|approach|option|choice))\b"
 )
 _CAUSE = re.compile(
     r"\b(?:root cause (?:is|was|found)|turns out|found (?:it|the (?:cause|bug|issue|problem))"

@@ -49,15 +49,10 @@ class Todos:
         self.sources[item] = position
 
     def _read_list(self, arguments: dict[str, Any]) -> bool:
-        for value in arguments.values():
-            if (
-                isinstance(value, list)
-                and value
-                and all(isinstance(one, dict) and "status" in one for one in value)
-            ):
-                self.items = {label: str(one["status"]) for one in value if (label := _label(one))}
-                return True
-        return False
+        found = listed_in(arguments)
+        if found:
+            self.items = {label: str(one["status"]) for one in found if (label := _label(one))}
+        return bool(found)
 
     def _read_change(self, arguments: dict[str, Any]) -> bool:
         item = next((self._made.get(str(arguments[key])) for key in _IDS if key in arguments), None)
@@ -79,6 +74,18 @@ class Todos:
         self._made[named[1] if named else str(len(self._made) + 1)] = item
         self.items[item] = "pending"
         return True
+
+
+def listed_in(arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """The items of a call that states a whole list; empty for every other call."""
+    for value in arguments.values():
+        if (
+            isinstance(value, list)
+            and value
+            and all(isinstance(one, dict) and "status" in one for one in value)
+        ):
+            return value
+    return []
 
 
 def _label(item: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from plimsoll.context.ledger.evidence import Evidence, argument_texts, lines_of
 from plimsoll.context.ledger.outcome import call_line, error_lines, one_line
 from plimsoll.context.ledger.outcomes import (
     Outcome,
+    called_in,
     check_of,
     command_of,
     covers,
@@ -24,7 +25,7 @@ from plimsoll.context.ledger.outcomes import (
     process_asked,
     script_texts,
 )
-from plimsoll.context.ledger.patches import is_patch, patch_text
+from plimsoll.context.ledger.patches import changed_names, is_about, is_patch, patch_text, text_for
 from plimsoll.context.ledger.state import (
     Called,
     CheckState,
@@ -35,6 +36,7 @@ from plimsoll.context.ledger.state import (
     RunningProcess,
 )
 from plimsoll.context.ledger.terms import says_something
+from plimsoll.context.ledger.todos import listed_in
 from plimsoll.messages import arguments_of, call_name, person_answer
 from plimsoll.secrets import redact
 
@@ -65,6 +67,7 @@ _OLD_KEYS = {"old_string", "old_str", "old_source", "old_text", "oldString"}
 _NEW_KEYS = ("new_string", "new_str", "newString", "content", "file_text", "insert_text")
 _LONGEST_NOTE = 90
 _LEADING = 600
+_SEEN = 4_000  # characters of a file that was read, in which what was said about it is looked for
 _LONGEST_COMMAND = 240
 _MOVES = re.compile(r"^(?:cd \S+ && )+")
 _WRITE_KEYS = {"content", "file_text", "contents", "text"}
@@ -93,11 +96,21 @@ class ResultRead:
 def call_read(call: dict[str, Any], note: str, position: int) -> Called:
     """A call with what it is about."""
     arguments = arguments_of(call)
+    script = arguments.get("input")
+    inner = called_in(script) if isinstance(script, str) and "tools." in script else None
+    if inner:
+        name, arguments = inner
+        call = {**call, "function": {"name": name, "arguments": arguments}}
     return Called(call, arguments, _source_of(call, arguments), note, position)
 
 
 def read_call(evidence: Evidence, called: Called, position: int) -> None:
-    """Take up the lines that a call types; what it replaces is no longer true."""
+    """Take up the lines that a call types; what it replaces is no longer true.
+
+    A list of work is no text to quote: its items stand under the headings.
+    """
+    if listed_in(called.arguments):
+        return
     for key, value in called.arguments.items():
         is_script = key == "input" and isinstance(value, str) and "tools." in value
         for text in argument_texts({key: script_texts(value) if is_script else value}):
@@ -205,15 +218,33 @@ def _touch(
     facts: ConversationFacts, touched: list[tuple[str, str]], made: Called, result: str, position: int
 ) -> bool:
     """Count what was done to files; whether any of them was changed."""
-    note = made.note
-    if touched and not note:
-        is_read = all(action == "read" for _, action in touched)
-        note = _first_telling(_first_text(made.arguments, _NEW_KEYS) or (result if is_read else ""))
     for path, action in touched:
-        facts.files.setdefault(path, FileFact()).add(action, position, note)
+        _read_change(facts.files.setdefault(path, FileFact()), path, action, made, result, position)
         for line in facts.failed_on.pop(path, ()):  # what failed on this file before has been overcome
             facts.actions.pop(line, None)
     return any(action != "read" for _, action in touched)
+
+
+def _read_change(fact: FileFact, path: str, action: str, made: Called, result: str, position: int) -> None:
+    """Of a change what it was and why; of a look what stands in the file."""
+    if action == "read":
+        shown = result[:_SEEN]
+        note = made.note if is_about(made.note, shown) else _first_telling(shown)
+        fact.add(action, position, note)
+        return
+    patches = "\n".join(_patches_in(made.arguments))
+    new = text_for(path, patches) if patches else _first_text(made.arguments, _NEW_KEYS) or ""
+    new = patch_text(new).new if is_patch(new) else new
+    # What was said before is mostly why; where it is about something else, the file's line is better without it.
+    note = made.note if is_about(made.note, f"{path}\n{new}") else ""
+    fact.add(action, position, note, changed_names(new) if action == "edited" else ())
+
+
+def _patches_in(arguments: Mapping[str, Any]) -> list[str]:
+    """The patches that a call applies, also those inside of a script."""
+    values = [value for value in arguments.values() if isinstance(value, str) and "*** " in value]
+    texts = [text for value in values for text in (script_texts(value) if "tools." in value else [value])]
+    return [text for text in texts if "*** " in text]
 
 
 def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:

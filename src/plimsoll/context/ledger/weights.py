@@ -67,6 +67,11 @@ class LineWeights:
     @property
     def side_effect(self) -> float:
         """A command that may have changed something, which must not be done twice."""
+        return self.high
+
+    @property
+    def guess(self) -> float:
+        """What the agent supposes and nothing has proved."""
         return self.normal
 
     @property
@@ -92,7 +97,7 @@ def weights() -> LineWeights:
         "Done": levels["low"],
         "In Progress": levels["must"],
         "Blocked": levels["must"],
-        "Key Decisions": levels["normal"],
+        "Key Decisions": levels["high"],  # why things are as they are: nothing else in a summary says it
         "Relevant Files": levels["low"],
         "Next Steps": levels["must"],
         "Critical Context": levels["normal"],

@@ -9,14 +9,16 @@
 Which programs and lines are known stands in rules.toml.
 """
 
-from plimsoll.context.ledger.outcomes.commands import command_of, is_lookup_tool, parsed, script_texts
+from plimsoll.context.ledger.outcomes.commands import command_of, is_lookup_tool, parsed
 from plimsoll.context.ledger.outcomes.reading import Outcome, outcome_of
 from plimsoll.context.ledger.outcomes.repeats import Check, check_of, covers, overcomes
+from plimsoll.context.ledger.outcomes.scripts import called_in, script_texts
 from plimsoll.context.ledger.outcomes.wrapping import cleaned, process_asked, program_output, unwrapped
 
 __all__ = [
     "Check",
     "Outcome",
+    "called_in",
     "check_of",
     "cleaned",
     "command_of",

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from plimsoll.context.ledger.outcomes.rules import rules
+from plimsoll.context.ledger.outcomes.scripts import from_literal
 
 COMMAND_KEYS = ("command", "cmd", "script", "shell_command")
 _LONGEST = 4_000  # characters of a command that are read; what follows is mostly the text of a file
@@ -22,10 +23,6 @@ _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _SHELL = re.compile(r"(?:/\S+/)?(?:ba|z|da)?sh(?: +-[a-z]+)* +-[a-z]*c +(.*)", re.DOTALL)
 # Code mode: a script calls the shell with `cmd: "…"`.
 _IN_SCRIPT = re.compile(r"""\bcmd\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)""")
-_LITERAL = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)""", re.DOTALL)
-_SHORTEST_TEXT = 8  # characters of a text in a script that is no mere option
-_JS_ESCAPE = re.compile(r"\\(.)")
-_JS_CHARACTERS = {"n": "\n", "t": "\t", "r": "\r"}
 _OPTIONS = re.compile(
     r"^(?:-[Cc] +\S+ +|--\S+ +|-[a-zA-Z] +(?=[a-z]))+"
 )  # those between a program and its subcommand
@@ -118,15 +115,9 @@ def command_of(arguments: dict[str, Any]) -> str | None:
             return value.strip()
     script = arguments.get("input")
     if isinstance(script, str) and "exec_command" in script:
-        found = [_from_script(text) for text in _IN_SCRIPT.findall(script)]
+        found = [from_literal(text) for text in _IN_SCRIPT.findall(script)]
         return "\n".join(found) or None
     return None
-
-
-def script_texts(script: str) -> list[str]:
-    """What a script in code mode hands to its tools: commands and patches, as they were meant."""
-    found = [_from_script(text) for text in _LITERAL.findall(script)]
-    return [text for text in found if len(text) >= _SHORTEST_TEXT]
 
 
 @lru_cache(maxsize=512)
@@ -175,10 +166,11 @@ def is_lookup(stage: str) -> bool:
 
 def is_lookup_tool(call: str) -> bool:
     """Whether a call, given with its name first, is of a tool that only looks."""
-    name = call.partition("(")[0].rpartition(".")[2].rpartition("__")[2]
+    whole = call.partition("(")[0]
+    name = whole.rpartition(".")[2].rpartition("__")[2]
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
     known = rules().lookup_tools
-    return name.lower() in known or (bool(words) and words[0].lower() in known)
+    return whole.lower() in known or name.lower() in known or (bool(words) and words[0].lower() in known)
 
 
 def answers_by_code(stage: str) -> bool:
@@ -270,7 +262,3 @@ def _without_heredocs(text: str) -> str:
         rest = text[found.end() : line_end] if line_end >= 0 else text[found.end() :]
         text = text[: found.start()] + rest + after
     return text
-
-
-def _from_script(literal: str) -> str:
-    return _JS_ESCAPE.sub(lambda found: _JS_CHARACTERS.get(found[1], found[1]), literal[1:-1])
