@@ -3,11 +3,10 @@
     kind        where it is found                                             it is kept where the context has
     edited      path argument of a call whose tool edits or writes            the last two parts of the path
     read        path or address argument of a call whose tool reads           the same
-    command     `command` argument; not one that only looks; of several       its first 40 characters, and behind them
-                runs of one check only the newest                             that it failed, if it did
+    command     `command` argument; not one that only looks and went well;    its first 40 characters, and behind them
+                of several runs of one check only the newest                  that it failed, if it did
     test        the newest command that runs tests                            the same
-    error       the first line of a failed result that says in words what     the sentence
-                went wrong; looking for something and not finding it is none
+    error       the first line of a failed result that speaks of an error     the sentence
     id          tickets, commits, codes in what people and the agent wrote    the id
     number      numbers with a unit or currency, same place                   the number and its unit
     ask         the first sentence of each message of a person                the sentence
@@ -48,9 +47,8 @@ _ERROR = re.compile(
     re.I,
 )
 _LOOKS = re.compile(
-    r"(?:ls|cat|head|tail|less|nl|grep|rg|find|fd|tree|wc|pwd|which|command -v|echo|sed -n|stat|file|env|ps|pgrep"
-    r"|du|df|date|sleep|git(?: -C \S+)? (?:status|log|diff|show|branch|blame|rev-parse|remote|ls-files|ls-remote"
-    r"|cat-file|reflog|count-objects|fetch))(?:\s|$)"
+    r"(?:ls|cat|head|tail|less|grep|rg|find|fd|tree|wc|pwd|which|echo|sed -n|stat|file|env|ps|du|df|date|sleep|git"
+    r" (?:status|log|diff|show|branch|blame|rev-parse|remote|ls-files|fetch))(?:\s|$)"
 )
 _LOOKS_ELSEWHERE = re.compile(
     r"gh (?:pr|run|issue|release|repo) (?:view|list|diff|checks|status|watch)\b"
@@ -180,18 +178,15 @@ def _done(tool: str, arguments: Any, result: str) -> Iterator[Stated]:
     command, path = _command(arguments), _path(arguments)
     if command:
         short = _without_moves(_collapsed(command))
-        if _LOOKS.match(short) or _LOOKS_ELSEWHERE.match(short):
-            return
-        yield Stated("command", short[:HEAD], 0, failed, len(command))
+        if failed or not (_LOOKS.match(short) or _LOOKS_ELSEWHERE.match(short)):
+            yield Stated("command", short[:HEAD], 0, failed, len(command))
     elif path and _EDITS.search(tool):
         yield Stated("edited", path, 0)
     elif path and _READS.search(tool):
         yield Stated("read", path, 0)
     if failed:
         lines = map(_collapsed, result.splitlines())
-        line = next(
-            (one for one in lines if _ERROR.search(one) and len(Reading(one).words) >= _LEAST_WORDS), ""
-        )
+        line = next((one for one in lines if _ERROR.search(one) and not _EXIT.fullmatch(one)), "")
         if line:
             yield Stated("error", line[:_LONGEST], 0)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from plimsoll.context.ledger.entries import CONSTRAINTS, MORE_ON, MUST, QUOTE, LedgerEntries, LedgerEntry
 from plimsoll.context.ledger.evidence import SAID, EvidenceLine
@@ -71,18 +72,21 @@ def add_earlier(entries: LedgerEntries, facts: ConversationFacts, earlier: Earli
             continue
         for number, (line, quoted) in enumerate(earlier[title]):
             run = _RUN_LINE.match(line)
-            if run and (run["shown"] in newer or _overcome(line, facts)):
-                continue
-            if line.startswith(_OF_THE_MOMENT) or (
-                title in ("In Progress", "Next Steps") and line in known_items
-            ):
-                continue
-            if title == CONSTRAINTS and line.removeprefix("- ") in facts.revoked:
+            if (run and run["shown"] in newer) or _is_over(title, line, facts, known_items):
                 continue
             key = f"earlier:{title}:{number}"
             entries.add(title, line, number + _BEFORE_ALL, key=key)
             for place, text in enumerate(quoted, -len(quoted)):
                 entries.quote(_line(text, place), key)
+
+
+def _is_over(title: str, line: str, facts: ConversationFacts, known_items: AbstractSet[str]) -> bool:
+    """Whether a line was of its moment, or the state of the work says something newer about it."""
+    if line.startswith(_OF_THE_MOMENT) or (_RUN_LINE.match(line) and _overcome(line, facts)):
+        return True
+    if title in ("In Progress", "Next Steps") and line in known_items:
+        return True
+    return title == CONSTRAINTS and line.removeprefix("- ") in facts.revoked
 
 
 def _label(line: str) -> str:

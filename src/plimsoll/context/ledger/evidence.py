@@ -99,9 +99,6 @@ class Evidence:
             if not terms and alone is None:
                 before = line
                 continue
-            if known is None and kind == "shown" and _PROGRESS.fullmatch(line):
-                alone = None
-                continue
             counted.update(terms)
             says = known.says if known else says_something(line)
             if alone is not None and says:
@@ -118,6 +115,8 @@ class Evidence:
 
     @staticmethod
     def _terms(line: str, kind: str) -> tuple[str, ...]:
+        if kind == "shown" and _PROGRESS.fullmatch(line):
+            return ()
         # An amount counts where somebody speaks of it; in files and outputs there are too many.
         amounts = amounts_in(line) if kind in _SPOKEN else ()
         return tuple(dict.fromkeys((*terms_in(line), *amounts)))

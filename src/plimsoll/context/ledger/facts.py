@@ -54,7 +54,8 @@ from plimsoll.secrets import redact
 _LONGEST_NOTE = 90
 # What an agent says before it says what it does.
 _ANNOUNCES = re.compile(
-    r"(?:(?:now|next|then|first|ok(?:ay)?|good|great)[,.!:]? +|let me +|let's +|i(?:'|’)ll +|(?:i|we) (?:will|need to) +)+",
+    r"(?:(?:now|next|then|first|ok(?:ay)?|good|great)[,.!:]? +|let(?: me|'s) +"
+    r"|i['’]ll +|(?:i|we) (?:will|need to) +)+",
     re.IGNORECASE,
 )
 _COMPARED = 40  # newest decisions with which a new one is compared

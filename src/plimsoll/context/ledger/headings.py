@@ -174,6 +174,11 @@ def _add_done(entries: LedgerEntries, facts: ConversationFacts, now: Conversatio
     newest = {check.newest.position: check.newest for check in now.checks.values()}
     for event in (*facts.commands.values(), *facts.actions.values()):
         _add_event(entries, event, now, event.position in newest or _is_fixed(event, newest.values()))
+    _add_answered(entries, facts, now)
+
+
+def _add_answered(entries: LedgerEntries, facts: ConversationFacts, now: ConversationFacts) -> None:
+    """Earlier requests, as far as no other heading says them."""
     current = now.newest_request
     kept = {one.source for one in aims_of(now.requests)} | ({current.source} if current else set())
     # In a chat the statements of the person say what the requests were about.
@@ -185,9 +190,8 @@ def _add_done(entries: LedgerEntries, facts: ConversationFacts, now: Conversatio
             text = f"- Asked: {one_line(redact(one.text), _ANSWERED)}{done}"
             if one.status == "withdrawn" or one_line(one.text, _ANSWERED) in now.wishes:
                 continue  # a wish stands under Constraints
-            entries.add(
-                "Done", text, one.source, known.asked, f"{ASKED}:{one.source}", sources=_known(one.source)
-            )
+            key = f"{ASKED}:{one.source}"
+            entries.add("Done", text, one.source, weights().asked, key, sources=_known(one.source))
 
 
 def _add_event(entries: LedgerEntries, event: Event, now: ConversationFacts, counts: bool) -> None:

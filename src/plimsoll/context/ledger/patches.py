@@ -72,7 +72,7 @@ def text_for(path: str, text: str) -> str:
         file = _FILE.match(line)
         if file:
             current = parts.setdefault(file[1].strip(), [])
-        elif current is not None:
+        if current is not None:
             current.append(line)
     return "\n".join(parts[path]) if path in parts else text
 

@@ -117,6 +117,11 @@ def _tells_apart(bare: str) -> bool:
         return bool(_TWO_LETTERS.search(bare)) and len(bare) >= 5
     if bare[0] in "#$0123456789" or _VERSION.fullmatch(bare):
         return bare[0] == "v" or _is_number_to_keep(bare) or bool(_HASH.fullmatch(bare)) or _mixes(bare)
+    return _is_name(bare)
+
+
+def _is_name(bare: str) -> bool:
+    """A symbol, a file, a code, a ticket: whatever begins with a letter and is no ordinary word."""
     if "_" in bare.strip("_") or _HASH.fullmatch(bare) or _NUMBERED.fullmatch(bare):
         return True
     if _CODE.fullmatch(bare):

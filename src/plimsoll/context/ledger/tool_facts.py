@@ -143,21 +143,30 @@ def read_result(facts: ConversationFacts, made: Called, result: str, position: i
         facts.running[outcome.process] = RunningProcess(made, line, position)
     if command is not None:
         _read_command(facts, made, command, outcome, result, position)
-        if not outcome.failed and _OPENS_PULL_REQUEST.search(command):
-            for url in _PULL_REQUEST.findall(result[-4_000:])[-1:]:
-                _add_commit(facts.commits, f"opened {url}", position)
         touched = _patched_in(made.arguments) if not outcome.failed else []
-        return ResultRead(_touch(facts, touched, made, result, position), answer)
-    touched = files_touched(call_name(made.call), made.arguments)
-    if outcome.failed or not touched:
-        paths = tuple(path for path, _ in touched)
-        errors = tuple(error_lines(result)) if outcome.failed else ()
-        line = call_line(made.call, 200)
-        _record(facts.actions, Event(position, line, outcome, errors, paths))
-        for path in paths:
-            facts.failed_on[path] = (*facts.failed_on.get(path, ()), line)
-        return ResultRead(answer=answer)
+    else:
+        touched = files_touched(call_name(made.call), made.arguments)
+        if outcome.failed or not touched:
+            _read_action(facts, made, touched, outcome, result, position)
+            touched = []
     return ResultRead(_touch(facts, touched, made, result, position), answer)
+
+
+def _read_action(
+    facts: ConversationFacts,
+    made: Called,
+    touched: list[tuple[str, str]],
+    outcome: Outcome,
+    result: str,
+    position: int,
+) -> None:
+    """Take up a call that is no command and changed no file, or failed to."""
+    paths = tuple(path for path, _ in touched)
+    errors = tuple(error_lines(result)) if outcome.failed else ()
+    line = call_line(made.call, 200)
+    _record(facts.actions, Event(position, line, outcome, errors, paths))
+    for path in paths:
+        facts.failed_on[path] = (*facts.failed_on.get(path, ()), line)
 
 
 def command_line(command: str) -> str:
@@ -169,6 +178,9 @@ def command_line(command: str) -> str:
 def _read_command(
     facts: ConversationFacts, made: Called, command: str, outcome: Outcome, result: str, position: int
 ) -> None:
+    if not outcome.failed and _OPENS_PULL_REQUEST.search(command):
+        for url in _PULL_REQUEST.findall(result[-4_000:])[-1:]:
+            _add_commit(facts.commits, f"opened {url}", position)
     called = one_line(_first_text(made.arguments, ("description",)) or "", _LONGEST_NOTE)
     line, looks = command_line(command), parsed(command).only_looks
     errors = tuple(error_lines(result)) if outcome.failed else ()
@@ -233,8 +245,7 @@ def _read_change(fact: FileFact, path: str, action: str, made: Called, result: s
         fact.add(action, position, note)
         return
     patches = "\n".join(_patches_in(made.arguments))
-    new = text_for(path, patches) if patches else _first_text(made.arguments, _NEW_KEYS) or ""
-    new = patch_text(new).new if is_patch(new) else new
+    new = patch_text(text_for(path, patches)).new if patches else _first_text(made.arguments, _NEW_KEYS) or ""
     # What was said before is mostly why; where it is about something else, the file's line is better without it.
     note = made.note if is_about(made.note, f"{path}\n{new}") else ""
     fact.add(action, position, note, changed_names(new) if action == "edited" else ())

@@ -6,7 +6,7 @@ touch a focus topic are chosen before all others, with 65 % of the budget.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from plimsoll.context.ledger.additions import (
 )
 from plimsoll.context.ledger.choose import choose, likely_lines, term_weights
 from plimsoll.context.ledger.entries import MORE_ON, MUST, QUOTE, LedgerEntry
-from plimsoll.context.ledger.evidence import argument_texts
+from plimsoll.context.ledger.evidence import EvidenceLine, argument_texts
 from plimsoll.context.ledger.headings import entries_of
 from plimsoll.context.ledger.state import ConversationFacts, LineSources
 from plimsoll.context.ledger.template import (
@@ -98,18 +98,12 @@ def write_summary(
     has_evidence = room.total > 0
     # A line may take a fifth of the budget at the most, so that a small window still gets several.
     longest = max(60, min(600, room.all * 4 // 5))
-    lines = said_lines(said)
     kept = kept | set(terms_in(said)) if said else kept
     newest = max((use.last for use in facts.evidence.uses.values()), default=0)
     weights = term_weights(facts.evidence, newest, kept)
-    quotable = facts.evidence.lines.values()
-    entries = [
-        with_contradiction(entry, said if few else "")
-        for entry in entries_of(
-            facts, previous, longest, now, quotable if focus else likely_lines(quotable, weights)
-        )
-        if not is_said(entry, lines) and (has_evidence or (not entry.parent and entry.section != EVIDENCE))
-    ]
+    quotable: Collection[EvidenceLine] = facts.evidence.lines.values()
+    quotable = quotable if focus else likely_lines(quotable, weights)
+    entries = _sayable(entries_of(facts, previous, longest, now, quotable), said, has_evidence, few)
     frame = estimate_tokens(render_sections({}))
     left = room.all - frame - (estimate_tokens(EVIDENCE_NOTE) + _HEADING_TOKENS if has_evidence else 0)
     if left <= 0:
@@ -122,7 +116,22 @@ def write_summary(
     if few:
         headings = min(headings, max(LEAST_ADDED, int(estimate_tokens(said) * ADDED_SHARE)))
     sections = _sorted_into(chosen, headings, has_evidence, is_added=few)
-    sources = {
+    return WrittenSummary(_within(sections, room.all) if has_evidence else sections, _sources_of(chosen))
+
+
+def _sayable(entries: Sequence[LedgerEntry], said: str, has_evidence: bool, few: bool) -> list[LedgerEntry]:
+    """The entries that a model has not said already, contradictions to it named as such."""
+    lines = said_lines(said)
+    return [
+        with_contradiction(entry, said if few else "")
+        for entry in entries
+        if not is_said(entry, lines) and (has_evidence or (not entry.parent and entry.section != EVIDENCE))
+    ]
+
+
+def _sources_of(chosen: Sequence[LedgerEntry]) -> LineSources:
+    """The messages behind each line, in whatever form and section it is written."""
+    return {
         (section, text): entry.sources
         for entry in chosen
         for section, text in (
@@ -130,7 +139,6 @@ def write_summary(
             *((EVIDENCE, quoted) for quoted in (entry.text, entry.label, _as_quote(entry))),
         )
     }
-    return WrittenSummary(_within(sections, room.all) if has_evidence else sections, sources)
 
 
 def _within(sections: Sections, limit: int) -> Sections:
@@ -150,16 +158,8 @@ def _sorted_into(
     An item with quotes stands with them, unless it must not be missing under its heading. To a model's text only a
     few lines are added, of what must not be missing (`is_added`).
     """
-    quoted = {entry.parent for entry in chosen if entry.parent}
-    items = [
-        one
-        for one in chosen
-        if not one.parent and one.section != EVIDENCE and (one.value >= MUST or one.key not in quoted)
-    ]
     held: dict[LedgerEntry, None] = {}  # in order, so that the same facts give the same text
-    if is_added:
-        items = [one for one in items if may_be_added(one)]
-    for item in sorted(items, key=rank):
+    for item in sorted(_under_headings(chosen, is_added), key=rank):
         cost = estimate_tokens(item.text) + 1
         if cost <= headings and not (is_added and len(held) >= MOST_ADDED):
             headings -= cost
@@ -168,6 +168,14 @@ def _sorted_into(
     if has_evidence:
         sections[EVIDENCE] = _evidence([entry for entry in chosen if entry not in held], held)
     return sections
+
+
+def _under_headings(chosen: Sequence[LedgerEntry], is_added: bool) -> list[LedgerEntry]:
+    """The entries that may stand under a heading."""
+    quoted = {entry.parent for entry in chosen if entry.parent}
+    items = [one for one in chosen if not one.parent and one.section != EVIDENCE]
+    items = [one for one in items if one.value >= MUST or one.key not in quoted]
+    return [one for one in items if may_be_added(one)] if is_added else items
 
 
 def _lines(items: Iterable[LedgerEntry]) -> str:

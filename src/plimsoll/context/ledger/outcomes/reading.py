@@ -94,16 +94,12 @@ def _of_command(command: Command, text: str, code: int | None) -> Outcome:
     if command.only_looks:
         return _of_lookup(command, text, lines, code)
     found = _closing(command, lines)
-    if code:
-        if not _ends_looking(command) or (code not in rules().empty_handed):
-            told = (
-                (found.line if found and not found.passed else "") or _failure_line(lines) or last_line(text)
-            )
-            return Outcome(f"exit {code}", told, found.kind if found else "")
-    elif code == 0 and not command.hides_failure:
-        return Outcome(
-            "ok", found.line if found and found.passed else last_line(text), found.kind if found else ""
-        )
+    kind = found.kind if found else ""
+    told = found.line if found and found.passed == (not code) else ""
+    if code and (not _ends_looking(command) or code not in rules().empty_handed):
+        return Outcome(f"exit {code}", told or _failure_line(lines) or last_line(text), kind)
+    if code == 0 and not command.hides_failure:
+        return Outcome("ok", told or last_line(text), kind)
     if found:
         return Outcome("ok" if found.passed else "error", found.line, found.kind)
     failure = _failure_line(lines)

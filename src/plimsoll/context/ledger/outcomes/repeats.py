@@ -6,7 +6,7 @@ npm run lint                     covers     npm run lint -- --fix | head
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -85,14 +85,21 @@ def overcomes(later: str, earlier: str, kind: str, failed: Collection[str]) -> b
     `kind` is the check of the earlier command that failed, where its result says so: of a chain of checks only that
     one has to pass. `failed` are the tests that it named: a run of just these is enough.
     """
-    runs = _runs(later)
-    other = [run for run in _runs(earlier) if not kind or _kind_of(run) in ("", kind)] or list(_runs(earlier))
+    runs, before = list(_runs(later)), list(_runs(earlier))
+    other = [run for run in before if not kind or _kind_of(run) in ("", kind)] or before
     if not runs or not other:
         return False
-    if all(any(run.covers(one) or _is_whole_suite(run, one) for run in runs) for one in other):
-        return True
+    return all(_is_repeated(one, runs) for one in other) or _runs_tests(runs, failed)
+
+
+def _is_repeated(one: _Run, runs: Sequence[_Run]) -> bool:
+    return any(run.covers(one) or _is_whole_suite(run, one) for run in runs)
+
+
+def _runs_tests(runs: Sequence[_Run], names: Collection[str]) -> bool:
+    """Whether the runs choose every one of these tests by name."""
     chosen = [part for run in runs if _kind_of(run) == "test" for part in run.alternatives]
-    return bool(failed) and all(any(part in name for part in chosen) for name in failed)
+    return bool(names) and all(any(part in name for part in chosen) for name in names)
 
 
 def _is_whole_suite(run: _Run, other: _Run) -> bool:

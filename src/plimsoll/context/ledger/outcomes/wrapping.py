@@ -66,12 +66,10 @@ def unwrapped(result: str) -> Wrapped:
     output = _OUTPUT.search(head)
     first = head[: output.start() + 1] if output else "\n".join(head.split("\n", 4)[:4])
     stated = _exit_in(first) or _TAGGED.search(head)
-    body = result[output.end() :] if output else result
-    if stated is not None and not output:
-        body = result[: stated.start()] + result[stated.end() :]
-    elif stated is None and not output:
-        last = max(0, len(result) - _TAIL)
-        stated = _exit_in(result, last)
+    if output:
+        body = result[output.end() :]
+    else:
+        stated = stated or _exit_in(result, max(0, len(result) - _TAIL))
         body = result[: stated.start()] + result[stated.end() :] if stated else result
     if stated is None and (inner := _from_json(body.strip())):
         return inner
