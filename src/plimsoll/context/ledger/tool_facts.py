@@ -143,6 +143,8 @@ def read_result(facts: ConversationFacts, made: Called, result: str, position: i
         facts.running[outcome.process] = RunningProcess(made, line, position)
     if command is not None:
         _read_command(facts, made, command, outcome, result, position)
+        if not outcome.failed:
+            _read_pull_request(facts, command, result, position)
         touched = _patched_in(made.arguments) if not outcome.failed else []
     else:
         touched = files_touched(call_name(made.call), made.arguments)
@@ -178,9 +180,6 @@ def command_line(command: str) -> str:
 def _read_command(
     facts: ConversationFacts, made: Called, command: str, outcome: Outcome, result: str, position: int
 ) -> None:
-    if not outcome.failed and _OPENS_PULL_REQUEST.search(command):
-        for url in _PULL_REQUEST.findall(result[-4_000:])[-1:]:
-            _add_commit(facts.commits, f"opened {url}", position)
     called = one_line(_first_text(made.arguments, ("description",)) or "", _LONGEST_NOTE)
     line, looks = command_line(command), parsed(command).only_looks
     errors = tuple(error_lines(result)) if outcome.failed else ()
@@ -208,6 +207,12 @@ def _read_command(
     if check is not None and outcome.status not in ("ran", "running"):
         before = facts.checks.pop(check.name, None)
         facts.checks[check.name] = _checked(facts, before, event, check.kind, check.name)
+
+
+def _read_pull_request(facts: ConversationFacts, command: str, result: str, position: int) -> None:
+    if _OPENS_PULL_REQUEST.search(command):
+        for url in _PULL_REQUEST.findall(result[-4_000:])[-1:]:
+            _add_commit(facts.commits, f"opened {url}", position)
 
 
 def _checked(

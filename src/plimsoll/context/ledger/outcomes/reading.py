@@ -94,18 +94,28 @@ def _of_command(command: Command, text: str, code: int | None) -> Outcome:
     if command.only_looks:
         return _of_lookup(command, text, lines, code)
     found = _closing(command, lines)
-    kind = found.kind if found else ""
-    told = found.line if found and found.passed == (not code) else ""
-    if code and (not _ends_looking(command) or code not in rules().empty_handed):
-        return Outcome(f"exit {code}", told or _failure_line(lines) or last_line(text), kind)
-    if code == 0 and not command.hides_failure:
-        return Outcome("ok", told or last_line(text), kind)
+    by_code = None if code is None else _by_code(command, text, lines, code, found)
+    if by_code:
+        return by_code
     if found:
         return Outcome("ok" if found.passed else "error", found.line, found.kind)
     failure = _failure_line(lines)
     if failure:
         return Outcome("error", failure)
     return Outcome("ran" if _is_cut(command, lines) else "ok", last_line(text))
+
+
+def _by_code(
+    command: Command, text: str, lines: Sequence[str], code: int, found: _Found | None
+) -> Outcome | None:
+    """The outcome that an exit code tells; None where it is not that of the work."""
+    kind = found.kind if found else ""
+    told = found.line if found and found.passed == (code == 0) else ""
+    if code and (not _ends_looking(command) or code not in rules().empty_handed):
+        return Outcome(f"exit {code}", told or _failure_line(lines) or last_line(text), kind)
+    if code == 0 and not command.hides_failure:
+        return Outcome("ok", told or last_line(text), kind)
+    return None
 
 
 def _of_lookup(command: Command, text: str, lines: Sequence[str], code: int | None) -> Outcome:
