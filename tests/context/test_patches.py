@@ -92,3 +92,9 @@ def test_a_files_line_leaves_out_what_was_said_about_something_else():
     facts = read_facts(called("apply_patch", {"input": PATCH}, "Success. Updated the following files:", said))
     assert lines_under(facts, "Relevant Files") == ["- `/home/me/app/src/cache.rs` — edited 1×: `read_cache`"]
     assert not is_about(said, PATCH)
+
+
+def test_a_name_in_what_was_said_about_a_file_keeps_its_letters():
+    said = "cache.rs - `read_cache` opens a locked reader"
+    facts = read_facts(called("apply_patch", {"input": PATCH}, "Success. Updated the following files:", said))
+    assert lines_under(facts, "Relevant Files")[0].endswith(f"`read_cache`; {said}")

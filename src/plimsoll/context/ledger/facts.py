@@ -200,8 +200,11 @@ def _note_of(said: str) -> str:
     lines = [line for line in SENTENCE.split(said[-400:]) if line.strip()]
     if not lines:
         return ""
-    said = _ANNOUNCES.sub("", lines[-1].strip(" :*#-"))
-    return one_line(said[:1].upper() + said[1:], _LONGEST_NOTE)
+    said = lines[-1].strip(" :*#-")
+    bare = _ANNOUNCES.sub("", said)
+    # Only a word begins with a capital where a phrase went before it; a name is never changed.
+    is_word = bare != said and bare.partition(" ")[0].isalpha()
+    return one_line(bare[:1].upper() + bare[1:] if is_word else bare, _LONGEST_NOTE)
 
 
 def _decide(decisions: dict[str, Decision], made: Decision) -> None:
