@@ -250,6 +250,22 @@ def test_auxiliary_compression_idle_timeout_ends_the_wait_for_a_silent_model(hom
     assert "sent no new token for 0.25 s" in done.stderr
 
 
+def test_model_and_auxiliary_compression_api_mode_choose_the_wire(home):
+    with ScriptedServer(lambda _request: say("A summary."), model="gemini-2.5-flash") as model:
+        config = (
+            f"model:\n  name: large\n  base_url: {model.url}\n  api_mode: anthropic_messages\n"
+            "auxiliary:\n  compression:\n    model: gemini-2.5-flash\n    provider: custom\n"
+            f"    base_url: {model.url}\n    api_mode: gemini\n"
+        )
+        asked = run(home, ["compress", "--example"], config)
+        summaries = {seen.dialect for seen in model.requests}
+        chatted = run(home, ["chat", "-q", "Hello"], config)
+        turns = {seen.dialect for seen in model.requests} - summaries
+    assert asked.returncode == 0, asked.stderr
+    assert summaries == {"gemini"}, asked.stderr
+    assert turns == {"anthropic"}, chatted.stderr
+
+
 def test_an_environment_variable_outranks_the_file(home):
     config = "compression:\n  threshold: 0.25\n"
     done = run(home, ["compress", "--example", "--no-model"], config, PLIMSOLL_COMPRESSION__THRESHOLD="0.125")

@@ -40,6 +40,7 @@ def found(
             "anthropic/claude-sonnet-4.5",
         ),
         (["NOUS_API_KEY", "OPENAI_API_KEY"], "openai", "gpt-5"),
+        (["NOUS_API_KEY", "GOOGLE_API_KEY"], "gemini", "gemini-2.5-pro"),
         (["NOUS_API_KEY"], "nous", "Hermes-4-70B"),
     ],
 )

@@ -75,3 +75,7 @@ def test_no_header_and_no_text_makes_reading_a_wait_fail(text: str):
 
 def test_a_date_that_has_passed_is_no_wait():
     assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 1_800_000_000.0) == 0
+
+
+def test_a_wait_at_the_end_of_a_sentence_is_read():
+    assert duration("34.07s.") == duration("34.07s") == 34.07

@@ -14,7 +14,9 @@ from pydantic import Field, StringConstraints, model_validator
 
 from plimsoll.models.providers import providers
 from plimsoll.models.settings import (
+    ApiMode,
     Endpoint,
+    api_mode_field,
     endpoint_field,
     provider_field,
     require_endpoint,
@@ -99,7 +101,8 @@ class AuxiliaryCompressionSettings(Section):
     provider: str = provider_field(
         AUXILIARY_PROVIDERS, "Provider of the summary model; main means the main model's provider."
     )
-    base_url: Endpoint | None = endpoint_field("OpenAI-compatible endpoint of the summary model.")
+    base_url: Endpoint | None = endpoint_field("Endpoint of the summary model.")
+    api_mode: ApiMode = api_mode_field("summary model")
     idle_timeout: float = Field(
         default=10.0,
         gt=0,

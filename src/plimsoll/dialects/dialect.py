@@ -54,6 +54,7 @@ class Dialect(ABC):
     beta_header: ClassVar[str] = ""  # the header that asks for betas
     key_header: ClassVar[str] = "authorization"
     key_prefix: ClassVar[str] = "Bearer "
+    takes_bearer: ClassVar[bool] = True  # whether its servers take a key as `Authorization: Bearer` too
     key_parameter: ClassVar[str] = ""  # the query parameter that may carry the key instead of the header
 
     session_headers: ClassVar[tuple[str, ...]] = ()  # that identify a conversation of its clients, best first

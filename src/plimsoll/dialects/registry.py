@@ -53,6 +53,15 @@ def dialect_named(name: str) -> Dialect:
         raise ValueError(f"{name!r} is not a dialect; known: {known}.") from None
 
 
+def dialect_with_mode(api_mode: str) -> Dialect:
+    """The dialect that settings and plugins call by this name."""
+    found = next((one for one in dialects() if one.api_mode == api_mode), None)
+    if found is None:
+        known = ", ".join(one.api_mode for one in dialects())
+        raise ValueError(f"{api_mode!r} is not an API mode; known: {known}.")
+    return found
+
+
 def dialect_of(path: str, headers: Iterable[tuple[bytes, bytes]]) -> Dialect:
     """The dialect that a client speaks: by the path, else by a header that only its clients send."""
     known = dialects()
@@ -63,9 +72,14 @@ def dialect_of(path: str, headers: Iterable[tuple[bytes, bytes]]) -> Dialect:
     return next(by_prefix, None) or next(by_path, None) or next(by_header, None) or known[0]
 
 
+def dialect_shown_by(base_url: str) -> Dialect | None:
+    """The dialect that an address shows by itself; None where it shows none."""
+    return next((one for one in dialects() if one.serves_address(base_url)), None)
+
+
 def dialect_at(base_url: str) -> Dialect:
     """The dialect that is spoken at an address of no known provider."""
-    return next((one for one in dialects() if one.serves_address(base_url)), dialects()[0])
+    return dialect_shown_by(base_url) or dialects()[0]
 
 
 @cache

@@ -9,7 +9,7 @@ Models that are not listed use the shipped card.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
@@ -61,9 +61,22 @@ def provider_field(known: Collection[str], description: str) -> Any:
 
 
 def endpoint_field(description: str) -> Any:
-    """The field for an OpenAI-compatible endpoint."""
+    """The field for an endpoint."""
     extra: dict[str, Any] = {"allowed": "an http:// or https:// address, or null"}
     return Field(default=None, description=description, json_schema_extra=extra)
+
+
+# By their names in `Dialect.api_mode`; that package is above this one.
+ApiMode = Literal["auto", "chat_completions", "responses", "anthropic_messages", "gemini"]
+
+
+def api_mode_field(which: str) -> Any:
+    """The field for the wire format of an endpoint."""
+    return Field(
+        default="auto",
+        description=f"Wire format of the {which}'s endpoint. auto: the provider's own, or what base_url shows "
+        "(/anthropic, /v1beta), else chat_completions.",
+    )
 
 
 class PriceOverrides(Section):
@@ -107,7 +120,8 @@ class ModelSettings(Section):
         description="Name of the main model. Null: use the first available provider's default.",
     )
     provider: str = provider_field(PROVIDERS, "Provider of the main model; auto derives it from the name.")
-    base_url: Endpoint | None = endpoint_field("OpenAI-compatible endpoint of the main model.")
+    base_url: Endpoint | None = endpoint_field("Endpoint of the main model.")
+    api_mode: ApiMode = api_mode_field("main model")
     context_length: int | None = Field(
         default=None, ge=1024, description="Context window of the main model in tokens. Null: from its card."
     )

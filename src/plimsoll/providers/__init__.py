@@ -3,7 +3,7 @@
 from plimsoll.models.providers import KeyVariable, ProviderFacts, provider_at, providers
 from plimsoll.providers.client import Client, ReplyStream
 from plimsoll.providers.connect import connect
-from plimsoll.providers.endpoint import Endpoint, model_at
+from plimsoll.providers.endpoint import Endpoint, in_mode, model_at
 from plimsoll.providers.failures import classify
 from plimsoll.providers.keys import address_of, find_key
 from plimsoll.providers.listing import served_models
@@ -28,6 +28,7 @@ __all__ = [
     "connect",
     "fetch_model",
     "find_key",
+    "in_mode",
     "model_at",
     "provider_at",
     "providers",

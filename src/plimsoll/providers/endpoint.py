@@ -6,12 +6,13 @@ The key is in no `repr`, and leaves only in the header of a request.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from plimsoll.dialects import Dialect, dialect_named
+from plimsoll.dialects import Dialect, dialect_named, dialect_shown_by, dialect_with_mode
 from plimsoll.errors import UserError
+from plimsoll.models.providers import providers
 
 _LONG_CONTEXT = re.compile(r"\[1m\]$", re.IGNORECASE)
 LONG_CONTEXT_HEADER = ("anthropic-beta", "context-1m-2025-08-07")
@@ -79,6 +80,21 @@ class Endpoint:
             value = f"Bearer {self.key}" if self.sent == "bearer" else self.key
             headers["authorization" if self.sent == "bearer" else self.sent] = value
         return headers
+
+
+def in_mode(endpoint: Endpoint, api_mode: str) -> Endpoint:
+    """The endpoint in the wire format of this name.
+
+    With `auto` it speaks its provider's own, unless the address shows another: Google serves OpenAI's too.
+    """
+    shown = dialect_shown_by(endpoint.base_url) or endpoint.wire
+    wire = shown if api_mode == "auto" else dialect_with_mode(api_mode)
+    if wire is endpoint.wire and (wire.takes_bearer or endpoint.sent != "bearer"):
+        return endpoint
+    own = providers().get(wire.provider)
+    headers = dict((*(own.headers if own else ()), *endpoint.headers))
+    sent = "bearer" if wire.key_prefix else wire.key_header
+    return replace(endpoint, dialect=wire.name, sent=sent, headers=tuple(headers.items()))
 
 
 def is_loopback(base_url: str) -> bool:

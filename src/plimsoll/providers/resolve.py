@@ -14,7 +14,7 @@ from pathlib import Path
 from plimsoll.errors import MissingKey, UnknownModel
 from plimsoll.models.providers import ProviderFacts, providers
 from plimsoll.models.settings import ModelSettings
-from plimsoll.providers.endpoint import Endpoint, is_private
+from plimsoll.providers.endpoint import Endpoint, in_mode, is_private
 from plimsoll.providers.keys import address_of, custom_endpoint, endpoint_of, find_key
 from plimsoll.providers.listing import served_models
 from plimsoll.providers.local.model import embedded_model, is_fetched, is_model_file, model_path
@@ -60,7 +60,12 @@ async def resolve(
     settings: ModelSettings, environ: Mapping[str, str], *, home: Path, probe: Probe = served_models
 ) -> Resolution:
     """The endpoint for the main model; `probe` lists the models of a server, or None where there is none."""
-    search = _MainModelSearch(settings, environ, home, probe)
+    found = await _found(_MainModelSearch(settings, environ, home, probe))
+    return replace(found, endpoint=in_mode(found.endpoint, settings.api_mode))
+
+
+async def _found(search: _MainModelSearch) -> Resolution:
+    settings = search.settings
     if settings.base_url is not None:
         return await _at_address(search, settings.base_url)
     if settings.provider != "auto":

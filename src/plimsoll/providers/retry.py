@@ -76,7 +76,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 def duration(text: str) -> float | None:
     """Seconds in `20s`, `6m0s`, `250ms`; None for what is no duration."""
     total = 0.0
-    for amount, unit in _PIECE.findall(text):
+    for amount, unit in _PIECE.findall(text.rstrip(".")):  # the end of a sentence
         number = _number(amount.rstrip("."))
         if number is None:
             return None

@@ -65,6 +65,7 @@ class GeminiDialect(Dialect):
     key_header = "x-goog-api-key"
     key_prefix = ""
     key_parameter = "key"
+    takes_bearer = False  # it is for OAuth tokens
     messages_field = "contents"
     limit_fields = ("maxOutputTokens",)
     usage_field = "usageMetadata"

@@ -62,6 +62,10 @@ class OpenAiDialect(Dialect):
     def models_url(self, base_url: str) -> str:
         return self.url(base_url, "", False).removesuffix(_PATH) + "/models"
 
+    def serves_address(self, base_url: str) -> bool:
+        # Providers with a wire of their own, Google for one, offer this one under this path.
+        return base_path(base_url).endswith("/openai")
+
     def local_url(self, root: str) -> str:
         return f"{root}/v1"
 

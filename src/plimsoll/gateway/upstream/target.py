@@ -25,6 +25,7 @@ from plimsoll.providers import (
     address_of,
     connect,
     find_key,
+    in_mode,
     model_at,
     provider_at,
     providers,
@@ -145,10 +146,9 @@ class Targets:
         try:
             found = (await resolve(self._settings, self._environ, home=self._home)).endpoint
         except MissingKey:
-            facts = _facts(self._settings)
-            if facts is None:
-                return _at_address(self._settings)
-            return _without_key(facts, self._settings, self._environ)
+            facts, settings = _facts(self._settings), self._settings
+            found = _without_key(facts, settings, self._environ) if facts else _at_address(settings)
+            return in_mode(found, settings.api_mode)
         require_demo(found, self._home, self._demo)
         if found.embedded:
             client = await connect(found, home=self._home, context_length=self._settings.context_length)

@@ -177,7 +177,9 @@ class _SummaryModelSearch:
             if own and own.endpoint.provider == provider and self.main.base_url is None:
                 return replace(self._sibling(own), role="configured")
             name = summary_model_of(provider)
-        wanted = ModelSettings(name=name, provider=provider, base_url=settings.base_url)
+        wanted = ModelSettings(
+            name=name, provider=provider, base_url=settings.base_url, api_mode=settings.api_mode
+        )
         try:
             found = await resolve(wanted, self.environ, home=self.home, probe=self.probe)
         except UserError as error:
