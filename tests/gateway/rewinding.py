@@ -17,7 +17,7 @@ from gateway_server import settings_for
 
 from plimsoll.context import ContextCompressor
 from plimsoll.context.lcm import LcmEngine
-from plimsoll.dialects import RESPONSES, ChatRequest, anthropic, dialect_named, openai
+from plimsoll.dialects import GEMINI, RESPONSES, ChatRequest, anthropic, dialect_named, openai
 from plimsoll.gateway.app import build_app
 from plimsoll.messages import Message, validate
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tools_tokens
@@ -28,11 +28,31 @@ ENGINES = {
     "compressor": lambda window, _account, **rules: ContextCompressor(context_length=window, **rules),
     "lcm": lambda window, _account, **rules: LcmEngine(context_length=window, **rules),
 }
-_PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages", "responses": "/v1/responses"}
+_PATHS = {
+    "openai": "/v1/chat/completions",
+    "anthropic": "/v1/messages",
+    "responses": "/v1/responses",
+    "gemini": "/v1beta/models/gemini-2.5-pro:generateContent",
+}
 _BEARER = (b"authorization", b"Bearer client-key")
-_KEYS = {"openai": _BEARER, "anthropic": (b"x-api-key", b"client-key"), "responses": _BEARER}
-_MODELS = {"openai": "gpt-4.1", "anthropic": "claude-sonnet-4-5", "responses": "gpt-4.1"}
-_CODECS: dict[str, Any] = {"openai": openai, "anthropic": anthropic, "responses": RESPONSES}
+_KEYS = {
+    "openai": _BEARER,
+    "anthropic": (b"x-api-key", b"client-key"),
+    "responses": _BEARER,
+    "gemini": (b"x-goog-api-key", b"client-key"),
+}
+_MODELS = {
+    "openai": "gpt-4.1",
+    "anthropic": "claude-sonnet-4-5",
+    "responses": "gpt-4.1",
+    "gemini": "gemini-2.5-pro",
+}
+_CODECS: dict[str, Any] = {
+    "openai": openai,
+    "anthropic": anthropic,
+    "responses": RESPONSES,
+    "gemini": GEMINI,
+}
 _SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 _TOOL = {"type": "function", "function": {"name": "read_file", "description": "Read.", "parameters": _SCHEMA}}
 

@@ -20,7 +20,7 @@ from plimsoll.models import estimate_messages_tokens_rough
 from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, say
 
 WINDOW = 6_000
-DIALECTS = ("openai", "anthropic", "responses")
+DIALECTS = ("openai", "anthropic", "responses", "gemini")
 CORPUS = Path(__file__).parents[3] / "shared" / "data"
 FILES = sorted(CORPUS.glob("dev_*.jsonl"))
 _TEXT = (
