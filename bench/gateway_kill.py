@@ -327,14 +327,13 @@ def serve(port: int, model_url: str, archive_url: str, home: str, lease: float) 
     import uvicorn
 
     from plimsoll.gateway.app import build_app
-    from plimsoll.gateway.settings import GatewaySettings, SessionLimits
 
     settings = Settings.model_validate({
         "model": {"provider": "scripted", "base_url": model_url, "name": MODEL, "context_length": WINDOW},
         "archive": {"url": archive_url},
+        "gateway": {"sessions": {"lease_seconds": lease, "patience_seconds": 30.0, "waiting": 64}},
     })  # fmt: skip
-    limits = SessionLimits(lease=lease, patience=30.0, waiting=64)
-    app = build_app(settings, GatewaySettings(port=port, sessions=limits), environ={}, home=Path(home))
+    app = build_app(settings, environ={}, home=Path(home))
     uvicorn.run(
         app, host="127.0.0.1", port=port, log_level="error", access_log=False, timeout_graceful_shutdown=5
     )

@@ -233,7 +233,6 @@ def fork(port: int, url: str, home: str) -> None:
 
     from plimsoll.config import Settings
     from plimsoll.gateway.app import build_app
-    from plimsoll.gateway.settings import GatewaySettings
 
     settings = Settings.model_validate({
         "model": {"provider": "anthropic", "base_url": url, "context_length": WINDOW},
@@ -253,7 +252,7 @@ def fork(port: int, url: str, home: str) -> None:
         if life:
             print("begun", flush=True)
             continue
-        app = build_app(settings, GatewaySettings(port=port), environ={}, home=Path(home))
+        app = build_app(settings, environ={}, home=Path(home))
         uvicorn.run(app, host="127.0.0.1", port=port, log_level="error", access_log=False)
         os._exit(0)
     end()

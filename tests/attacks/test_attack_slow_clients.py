@@ -10,10 +10,9 @@ import pytest
 from doors import ASK, add_key
 from gateway_server import RunningGateway, settings_for
 
-from plimsoll.gateway.settings import GatewaySettings, Limits
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
 
-HURRIED = GatewaySettings(limits=Limits(body_seconds=0.5))
+HURRIED = {"receive_seconds": 0.5}
 PLAIN = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
 
 
@@ -23,7 +22,7 @@ def connection(tmp_path: Path) -> Iterator[socket.socket]:
     slow = fault("slow", seconds=1.5, then=say("On the mast."))
     with (
         ScriptedServer([slow]) as server,
-        RunningGateway(settings_for(server), tmp_path, HURRIED) as gateway,
+        RunningGateway(settings_for(server, gateway=HURRIED), tmp_path) as gateway,
     ):
         parts = urlsplit(gateway.url)
         with socket.create_connection((parts.hostname, parts.port), 30) as made:

@@ -16,7 +16,6 @@ from telegram_server import ADA, BOB, TOKEN, TelegramServer
 from plimsoll.archive import OPERATOR, ArchiveStore
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.dialects import ChatRequest
-from plimsoll.gateway.settings import GatewaySettings
 from plimsoll.messages import text_of
 from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, call, say
 
@@ -87,7 +86,7 @@ def test_looking_in_all_sessions_finds_nothing_of_another_room(
         section = {"base_url": telegram.url, "token": "${BOT_TOKEN}", "allowed_users": ["41", "42"]}
         sections = settings_of(server, gateway={"telegram": section}, context={"engine": "lcm"})
         environ = {"BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": "for-tests-only"}
-        with RunningGateway(checked(sections), tmp_path, GatewaySettings(), environ):
+        with RunningGateway(checked(sections), tmp_path, environ=environ):
             telegram.say(ADA, SECRET)
             waited(lambda: len(telegram.said) == 1)
             telegram.say(BOB, OWN)

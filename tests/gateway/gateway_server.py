@@ -15,7 +15,7 @@ import uvicorn
 from plimsoll.config import Settings
 from plimsoll.gateway.app import Gateway, build_app
 from plimsoll.gateway.http.protocol import LimitedProtocol
-from plimsoll.gateway.settings import GatewaySettings
+from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.testing.scripted_server import ScriptedServer
 
 
@@ -26,20 +26,20 @@ class RunningGateway:
         self,
         settings: Settings,
         home: Path,
-        gateway: GatewaySettings | None = None,
+        options: RuntimeOptions | None = None,
         environ: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.app = build_app(settings, gateway, environ=environ or {}, home=home, clock=clock)
+        self.app = build_app(settings, options, environ=environ or {}, home=home, clock=clock)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._server = uvicorn.Server(
             uvicorn.Config(
                 self.app,
                 http=cast(
                     type[asyncio.Protocol],
-                    partial(LimitedProtocol, head_seconds=self.within.gateway.limits.body_seconds),
+                    partial(LimitedProtocol, head_seconds=settings.gateway.receive_seconds),
                 ),
-                h11_max_incomplete_event_size=self.within.gateway.limits.head_bytes,
+                h11_max_incomplete_event_size=settings.gateway.header_limit,
                 log_level="error",
                 access_log=False,
                 timeout_graceful_shutdown=20,
@@ -96,3 +96,8 @@ def settings_for(server: ScriptedServer, dialect: str = "anthropic", **sections:
     provider = "anthropic" if dialect == "anthropic" else "scripted"
     model = {"provider": provider, "base_url": url, **sections.pop("model", {})}
     return Settings.model_validate({"model": model, **sections})
+
+
+def with_gateway(settings: Settings, **changed: Any) -> Settings:
+    """The settings with other values of the gateway's, even such as nobody could configure."""
+    return settings.model_copy(update={"gateway": settings.gateway.model_copy(update=changed)})

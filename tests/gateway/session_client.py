@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from gateway_server import RunningGateway, settings_for
+from gateway_server import RunningGateway, settings_for, with_gateway
 
-from plimsoll.gateway.settings import GatewaySettings, SessionLimits
+from plimsoll.config.gateway import GatewaySessions
 from plimsoll.testing.scripted_server import ScriptedServer
 
 MODEL = "gpt-4.1"
@@ -19,16 +19,17 @@ MODEL = "gpt-4.1"
 def serving(
     server: ScriptedServer,
     home: Path,
-    limits: SessionLimits | None = None,
+    limits: GatewaySessions | None = None,
     shutdown_seconds: float = 5.0,
     **sections: Any,
 ) -> Iterator["Sessions"]:
     """A gateway, and a client of it."""
     sections["model"] = {"name": MODEL, **sections.get("model", {})}
     settings = settings_for(server, "openai", **sections)
-    gateway = GatewaySettings(sessions=limits or SessionLimits(lease=5.0), shutdown_seconds=shutdown_seconds)
+    shared = (limits or settings.gateway.sessions).model_copy(update={"lease_seconds": 5.0})
+    settings = with_gateway(settings, sessions=shared, shutdown_seconds=shutdown_seconds)
     with (
-        RunningGateway(settings, home, gateway) as running,
+        RunningGateway(settings, home) as running,
         httpx.Client(base_url=running.url, timeout=60) as http,
     ):
         yield Sessions(http, running)

@@ -32,7 +32,6 @@ from gateway_server import RunningGateway, settings_for
 from pydantic import ValidationError
 
 from plimsoll.config import Settings, all_keys
-from plimsoll.gateway.settings import SessionLimits, gateway_settings
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
 from ports import free_port
 
@@ -119,6 +118,20 @@ def test_connections_is_how_many_are_served_at_once(tmp_path: Path) -> None:
                 one.close()
 
 
+def test_the_limits_on_requests_are_those_of_the_settings(tmp_path: Path) -> None:
+    config = "gateway:\n  header_limit: 2000\n  body_limit: 5000\n  element_limit: 100\n  depth_limit: 10\n"
+    with answering() as server, gateway_program(tmp_path, server, config=config) as (url, _):
+        path = url + PATHS["anthropic"]
+        long = http().post(path, json={}, headers={"x-long": "a" * 3_000})
+        large = http().post(path, json={"a": "b" * 6_000})
+        many = http().post(path, json={"a": [1] * 200})
+        deep = http().post(path, content=b'{"a":' * 20 + b"1" + b"}" * 20)
+    assert [answer.status_code for answer in (long, large, many, deep)] == [431, 413, 413, 400]
+    assert "gateway.element_limit" in many.text
+    assert "gateway.depth_limit" in deep.text
+    assert server.requests == []
+
+
 def test_shutdown_seconds_is_how_long_an_answer_under_way_is_waited_for(tmp_path: Path) -> None:
     slow = fault("slow", seconds=60.0, then=say("Too late."))
     config = "gateway:\n  shutdown_seconds: 1\n"
@@ -134,31 +147,6 @@ def test_shutdown_seconds_is_how_long_an_answer_under_way_is_waited_for(tmp_path
             time.sleep(0.02)
         running.send_signal(signal.SIGTERM)
         running.communicate(timeout=30)  # half of what the answer would take
-
-
-def test_every_setting_of_the_gateway_reaches_it() -> None:
-    changed = Settings.model_validate(
-        {
-            "gateway": {
-                "host": "::1", "port": 1, "workers": 3, "body_limit": 1_001, "depth_limit": 5,
-                "element_limit": 101, "header_limit": 1_002, "receive_seconds": 2.0, "connections": 7,
-                "shutdown_seconds": 8.0,
-                "sessions": {
-                    "waiting": 1, "open": 2, "patience_seconds": 3.0, "lease_seconds": 5.0, "hygiene_seconds": 6.0,
-                },
-            }
-        }
-    )  # fmt: skip
-    made = gateway_settings(changed.gateway)
-    limits = made.limits
-    assert (made.host, made.port, made.workers, made.shutdown_seconds) == ("::1", 1, 3, 8.0)
-    assert (limits.body_bytes, limits.depth, limits.body_seconds, limits.connections) == (1_001, 5, 2.0, 7)
-    assert (limits.elements, limits.head_bytes) == (101, 1_002)
-    assert made.sessions == SessionLimits(waiting=1, open=2, patience=3.0, lease=5.0, hygiene_seconds=6.0)
-
-
-def test_sessions_are_shared_by_default_as_the_settings_say() -> None:
-    assert gateway_settings(Settings().gateway).sessions == SessionLimits()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from doors import ASK, MODELS, PATHS, error_of
 from gateway_server import RunningGateway
 
 from plimsoll.config import Settings
-from plimsoll.gateway.settings import GatewaySettings
+from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.gateway.upstream.target import Targets
 
 
@@ -35,7 +35,7 @@ def test_without_an_upstream_a_client_is_told_in_its_dialect_what_to_set(
 
 def test_with_demo_the_embedded_model_is_asked(tmp_path: Path) -> None:
     """It is not fetched here, and the error is about that."""
-    with RunningGateway(Settings(), tmp_path, GatewaySettings(demo=True)) as gateway:
+    with RunningGateway(Settings(), tmp_path, RuntimeOptions(demo=True)) as gateway:
         reply = http().post(gateway.url + PATHS["openai"], json={"model": MODELS["openai"], **ASK})
     assert reply.status_code == 503
     assert "No upstream is configured" not in error_of(reply)["message"]

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from plimsoll.agent import Workers
 from plimsoll.archive import OPERATOR
+from plimsoll.config.gateway import GatewaySection
 from plimsoll.context.markers import QuotedSummary
 from plimsoll.dialects import OPENAI, dialect_named
 from plimsoll.gateway.dropin import analysis
@@ -30,7 +31,6 @@ from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.request_writer import RequestWriter
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.body import LARGE_BYTES, Refused, parse_body
-from plimsoll.gateway.settings import Limits
 from plimsoll.testing.scripted_server import ScriptedServer
 
 ROOT = root_of(b"caller", "anthropic")
@@ -240,10 +240,10 @@ def test_a_large_body_is_refused_in_the_same_words_wherever_it_is_read(
     raw: bytes, status: int, workers: Workers
 ) -> None:
     with pytest.raises(Refused) as here:
-        parse_body(raw, Limits())
+        parse_body(raw, GatewaySection())
     for reader in (BodyReader(workers), BodyReader()):
         with pytest.raises(Refused) as there:
-            asyncio.run(reader.read(raw, OPENAI, ROOT, Limits()))
+            asyncio.run(reader.read(raw, OPENAI, ROOT, GatewaySection()))
         assert there.value.args == here.value.args
         assert (there.value.status, there.value.kind) == (status, here.value.kind)
         reader.close()
@@ -286,7 +286,7 @@ def test_a_body_in_pieces_is_the_body_with_what_the_event_loop_would_find_in_it(
     body = {"model": "m", **system, "tools": [{"name": "look", "input_schema": {"type": "object"}}]}
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(analysis, "GROUP_MESSAGES", size)
-        pieces = list(pieces_of(dialect, ROOT, Limits(), json.dumps(body).encode()))
+        pieces = list(pieces_of(dialect, ROOT, GatewaySection(), json.dumps(body).encode()))
     found, known = assembled(dialect, pieces)
     assert found == body
     assert list(found) == list(body)
@@ -306,7 +306,7 @@ def test_a_quoted_summary_is_still_known_as_one_when_a_worker_read_it(workers: W
     )
     raw = json.dumps({"messages": [{"role": "user", "content": said}]}).encode()
     reader = BodyReader(workers)
-    body, known = asyncio.run(reader.read(raw, OPENAI, ROOT, Limits()))
+    body, known = asyncio.run(reader.read(raw, OPENAI, ROOT, GatewaySection()))
     reader.close()
     assert known is not None
     assert known.canonical == [body["messages"]]

@@ -11,7 +11,7 @@ from gateway_server import RunningGateway, settings_for
 
 from plimsoll.archive import OPERATOR
 from plimsoll.archive.open_archive import open_archive
-from plimsoll.gateway.settings import GatewaySettings, Limits
+from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.testing.prefix import broken_prefixes
 from plimsoll.testing.scripted_server import ScriptedServer
 
@@ -74,7 +74,7 @@ def test_two_processes_take_turns_on_one_conversation(tmp_path: Path) -> None:
 
 
 def test_state_that_was_forgotten_is_found_again_in_the_archive(tmp_path: Path) -> None:
-    few = GatewaySettings(limits=Limits(conversations=1))
+    few = RuntimeOptions(conversations=1)
     with (
         ScriptedServer(model, window=WINDOW) as server,
         RunningGateway(settings_for(server, **SMALL), tmp_path, few) as gateway,

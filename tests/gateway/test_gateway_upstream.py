@@ -13,7 +13,7 @@ from clients import AnthropicClient, OpenAIClient, converse, http, model, sent
 from gateway_server import RunningGateway, settings_for
 
 from plimsoll.config import Settings
-from plimsoll.gateway.settings import GatewaySettings, Limits
+from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.providers import Timeouts
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
 
@@ -134,8 +134,11 @@ def test_with_compression_off_an_overflow_is_the_upstreams_own_error(tmp_path: P
 
 
 def test_what_is_too_large_too_deep_or_no_json_is_refused_here(tmp_path: Path) -> None:
-    limits = GatewaySettings(limits=Limits(body_bytes=5_000, depth=20))
-    with ScriptedServer() as server, RunningGateway(settings_for(server), tmp_path, limits) as gateway:
+    limits = {"body_limit": 5_000, "depth_limit": 20}
+    with (
+        ScriptedServer() as server,
+        RunningGateway(settings_for(server, gateway=limits), tmp_path) as gateway,
+    ):
         large = post(gateway.url, body={**HELLO, "x": "y" * 6_000})
         deep = http().post(f"{gateway.url}/v1/messages", content=b'{"a":' * 30 + b"1" + b"}" * 30)
         deeper = http().post(
@@ -149,7 +152,7 @@ def test_what_is_too_large_too_deep_or_no_json_is_refused_here(tmp_path: Path) -
 
 
 def test_an_upstream_that_is_not_there_or_says_nothing_is_a_gateway_error(tmp_path: Path) -> None:
-    hasty = GatewaySettings(
+    hasty = RuntimeOptions(
         timeouts=Timeouts(connect=1.0, first_byte=0.3, between_chunks=0.3, whole_reply=0.3)
     )
     with ScriptedServer([fault("hang", times=None)]) as server:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from session_client import Sessions, serving, texts
 
-from plimsoll.gateway.settings import SessionLimits
+from plimsoll.config.gateway import GatewaySessions
 from plimsoll.testing.scripted_server import ScriptedServer, call, fault, say
 
 FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
@@ -263,7 +263,7 @@ def test_the_description_names_every_operation(tmp_path: Path) -> None:
 
 
 def test_sessions_in_which_nobody_speaks_are_closed_and_opened_again(tmp_path: Path) -> None:
-    with ScriptedServer() as server, serving(server, tmp_path, SessionLimits(open=1)) as sessions:
+    with ScriptedServer() as server, serving(server, tmp_path, GatewaySessions(open=1)) as sessions:
         ids = [sessions.begin() for _ in range(3)]
         for word in ("one", "two"):
             for id in ids:

@@ -11,8 +11,8 @@ from clients import sent
 from session_client import Sessions, events_of, serving, texts
 
 from plimsoll.archive import OPERATOR
+from plimsoll.config.gateway import GatewaySessions
 from plimsoll.dialects import ChatRequest
-from plimsoll.gateway.settings import SessionLimits
 from plimsoll.messages import text_of
 from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, fault, say
 
@@ -49,7 +49,7 @@ def test_messages_wait_in_order_and_no_more_of_them_than_may(tmp_path: Path) -> 
     model = Held()
     with (
         ScriptedServer(model) as server,
-        serving(server, tmp_path, SessionLimits(waiting=2)) as sessions,
+        serving(server, tmp_path, GatewaySessions(waiting=2)) as sessions,
         ThreadPoolExecutor() as pool,
     ):
         id, other = sessions.begin(), sessions.begin(system_prompt="Be brief.")

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 from correspondence import answers, checked, logs, looked, said_by_people, settings_of, waited
-from gateway_server import RunningGateway
+from gateway_server import RunningGateway, with_gateway
 from telegram_server import ADA, TOKEN, TelegramServer
 
 from plimsoll.archive import ArchiveStore, room_owner
 from plimsoll.archive.inbox import IncomingMessage
 from plimsoll.dialects import ChatRequest
-from plimsoll.gateway.settings import GatewaySettings
 from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, say
 
 ACCOUNT = "telegram:7007"
@@ -29,7 +28,7 @@ def telegram() -> Iterator[TelegramServer]:
 def running(telegram: TelegramServer, server: ScriptedServer, home: Path, **more: Any) -> RunningGateway:
     section = {"base_url": telegram.url, "token": "${BOT_TOKEN}", "allowed_users": ["41"]}
     sections = {**settings_of(server, gateway={"telegram": section}), **more.pop("sections", {})}
-    return RunningGateway(checked(sections), home, GatewaySettings(**more), ENVIRON)
+    return RunningGateway(with_gateway(checked(sections), **more), home, environ=ENVIRON)
 
 
 def waiting(home: Path) -> list[IncomingMessage]:

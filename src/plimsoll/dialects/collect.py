@@ -6,6 +6,7 @@ What was interleaved stays in its order, two neighbouring blocks stay two, and a
 reply that broke off holds everything that arrived.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -112,6 +113,38 @@ def collect(deltas: Iterable[Delta]) -> Reply:
     collector = Collector()
     collector.add(deltas)
     return collector.reply()
+
+
+class StreamDecoder(ABC):
+    """What the decoders of all dialects share: feed it each event; ask for the reply at the end."""
+
+    def __init__(self) -> None:
+        self._collector = Collector()
+        self._is_whole = False  # whether the provider said so
+
+    @property
+    def complete(self) -> bool:
+        """Whether the provider said that the reply has ended; otherwise it broke off."""
+        return self._is_whole and self._collector.failure is None
+
+    @property
+    def failure(self) -> Failure | None:
+        """The error with which the provider broke the stream off."""
+        return self._collector.failure
+
+    def reply(self) -> Reply:
+        """The reply as far as it has come."""
+        return self._collector.reply()
+
+    def feed(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
+        """The steps in one event; `data` is None for an end mark."""
+        deltas = self._deltas(event, data)
+        self._collector.add(deltas)
+        return deltas
+
+    @abstractmethod
+    def _deltas(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
+        """The steps in one event."""
 
 
 def _holds(block: dict[str, Any]) -> bool:

@@ -3,10 +3,9 @@
 import argparse
 import sys
 
-from plimsoll.config import load_settings
 from plimsoll.errors import UserError
+from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.gateway.serving import serve
-from plimsoll.gateway.settings import gateway_settings
 
 MISTAKE = 2
 
@@ -20,9 +19,8 @@ def main() -> int:
     parser.add_argument("--demo", action="store_true")
     options = parser.parse_args()
     try:
-        section = load_settings().settings.gateway
-        given = {"host": options.host, "port": options.port, "workers": options.workers, "demo": options.demo}
-        serve(gateway_settings(section, **given))
+        flags = {f"gateway.{name}": getattr(options, name) for name in ("host", "port", "workers")}
+        serve(flags, RuntimeOptions(demo=options.demo))
     except UserError as error:
         print(f"plimsoll: {error}", file=sys.stderr)
         return MISTAKE

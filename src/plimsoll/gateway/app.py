@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from multiprocessing.util import Finalize
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -56,9 +57,9 @@ from plimsoll.gateway.dropin.request_writer import RequestWriter
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.messaging.accounts import Messaging, open_messaging
+from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.gateway.sessions.endpoint import refused, session_routes
 from plimsoll.gateway.sessions.service import SessionService
-from plimsoll.gateway.settings import GatewaySettings, gateway_settings
 from plimsoll.gateway.telemetry.health import Readiness, telemetry_routes
 from plimsoll.gateway.telemetry.request_facts import current_key
 from plimsoll.gateway.telemetry.request_log import Log, start_log
@@ -75,16 +76,16 @@ class Gateway:
     def __init__(
         self,
         settings: Settings,
-        gateway: GatewaySettings,
+        options: RuntimeOptions,
         environ: Mapping[str, str],
         home: Path,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
-        self.settings, self.gateway, self.environ, self.home = settings, gateway, environ, home
+        self.settings, self.options, self.environ, self.home = settings, options, environ, home
         section = settings.gateway
         self.key_policy = KeyPolicy(
-            gateway.host, section.keys, section.allowed_origins, section.limit_wait_seconds
+            section.host, section.keys, section.allowed_origins, section.limit_wait_seconds
         )
         self.telemetry = start_telemetry(settings.gateway, self._spend, [settings.model.name or ""])
         self.handler: RequestHandler | None = None
@@ -151,13 +152,13 @@ class Gateway:
         )
         summary_model = summaries.candidates[0].endpoint.model if summaries.candidates else ""
         compactor = self._compactor(conversation_store, auxiliary, summary_model, workers)
-        limits = self.gateway.limits
-        self.conversations = KnownConversations(limits.conversations, limits.conversation_bytes, _let_go)
-        pool = Pool(self.gateway.timeouts)
+        options = self.options
+        self.conversations = KnownConversations(options.conversations, options.conversation_bytes, _let_go)
+        pool = Pool(options.timeouts)
         stack.callback(pool.close)
-        targets = Targets(settings.model, self.environ, home, self.gateway.demo)
+        targets = Targets(settings.model, self.environ, home, options.demo)
         self.handler = RequestHandler(
-            self.gateway,
+            options,
             targets,
             pool,
             Recognizer(self.conversations, conversation_store, windows),
@@ -180,17 +181,16 @@ class Gateway:
             self.environ,
             home,
             store.for_owner,
-            self.gateway.sessions,
             self._room_for,
             workers,
             self._charge,
-            self.gateway.demo,
+            self.options.demo,
         )
-        stack.push_async_callback(self.session_service.close, self.gateway.shutdown_seconds)
+        stack.push_async_callback(self.session_service.close, settings.gateway.shutdown_seconds)
         self.messaging = open_messaging(
             settings.gateway, self.environ, home, store.inbox, self.session_service
         )
-        stack.push_async_callback(self.messaging.close, self.gateway.shutdown_seconds)
+        stack.push_async_callback(self.messaging.close, settings.gateway.shutdown_seconds)
         self.messaging.start()
 
     def _workers(self, stack: AsyncExitStack) -> Workers | None:
@@ -257,17 +257,17 @@ class Gateway:
 
 def build_app(
     settings: Settings,
-    gateway: GatewaySettings | None = None,
+    options: RuntimeOptions | None = None,
     *,
     environ: Mapping[str, str] | None = None,
     home: Path | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Starlette:
     """The application; `environ` and `home` are the process's own where they are not given."""
-    gateway = gateway or gateway_settings(settings.gateway)
     environ = os.environ if environ is None else environ
-    within = Gateway(settings, gateway, environ, home or plimsoll_home(), clock)
-    limits, finishes = gateway.limits, gateway.finishes_abandoned
+    within = Gateway(settings, options or RuntimeOptions(), environ, home or plimsoll_home(), clock)
+    limits = settings.gateway
+    finishes = limits.on_disconnect == "finish"
 
     listed, reader = Models(lambda: within.open_handler), lambda: within.reader
     routes = [
@@ -295,20 +295,20 @@ def build_app(
     app = Starlette(
         routes=routes,
         lifespan=within.opened,
-        middleware=middleware(within.key_policy, within.telemetry.dispatcher, settings.gateway, gateway.host),
+        middleware=middleware(within.key_policy, within.telemetry.dispatcher, limits, limits.host),
         exception_handlers={HTTPException: _refused, Exception: _broke},
     )
     app.state.gateway = within
     return app
 
 
-def app_from_config(gateway: GatewaySettings) -> Starlette:
-    """The application of a process that reads the person's own configuration."""
-    settings = load_settings().settings
+def app_from_config(flags: Mapping[str, Any], options: RuntimeOptions) -> Starlette:
+    """The application of a process that reads the person's own configuration; the command's flags outrank it."""
+    settings = load_settings(flags=flags).settings
     log = start_log(settings.gateway.log)
     # For an application that does not start: this runs at the end of a worker too, which no `atexit` does.
     Finalize(None, log.stop, exitpriority=0)
-    app = build_app(settings, gateway)
+    app = build_app(settings, options)
     app.state.gateway.log = log
     sys.setswitchinterval(SWITCH_SECONDS)
     # What was loaded stays to the end: looking through it for garbage would hold up streams, again and again.

@@ -9,12 +9,12 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import NoReturn, cast
+from typing import Any, NoReturn, cast
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
@@ -26,7 +26,7 @@ from plimsoll.gateway.access.key_policy import KeyPolicy
 from plimsoll.gateway.app import app_from_config
 from plimsoll.gateway.http.protocol import LimitedProtocol
 from plimsoll.gateway.messaging.accounts import configured
-from plimsoll.gateway.settings import GatewaySettings
+from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.gateway.telemetry.metrics import FOLDER_VARIABLE
 from plimsoll.gateway.upstream.target import Targets
 
@@ -37,34 +37,33 @@ _OPEN_FILES = (
 )
 
 
-def serve(settings: GatewaySettings) -> None:
-    """Serve until a signal ends it."""
-    chosen = load_settings().settings
-    asyncio.run(_may_start(settings, chosen))
-    targets = Targets(chosen.model, os.environ, plimsoll_home(), settings.demo)
+def serve(flags: Mapping[str, Any], options: RuntimeOptions) -> None:
+    """Serve until a signal ends it; `flags` outrank what the settings of these names say."""
+    settings = load_settings(flags=flags).settings
+    gateway = settings.gateway
+    asyncio.run(_may_start(settings))
+    targets = Targets(settings.model, os.environ, plimsoll_home(), options.demo)
     for line in asyncio.run(targets.told()):
         print(f"  {line}", file=sys.stderr, flush=True)
     _raise_file_limit()
-    listening = _listening(settings)
+    listening = _listening(gateway.host, gateway.port)
     config = uvicorn.Config(
-        partial(app_from_config, settings),
+        partial(app_from_config, flags, options),
         factory=True,
-        http=cast(
-            type[asyncio.Protocol], partial(LimitedProtocol, head_seconds=settings.limits.body_seconds)
-        ),
-        h11_max_incomplete_event_size=settings.limits.head_bytes,
-        workers=settings.workers,
+        http=cast(type[asyncio.Protocol], partial(LimitedProtocol, head_seconds=gateway.receive_seconds)),
+        h11_max_incomplete_event_size=gateway.header_limit,
+        workers=gateway.workers,
         log_level="warning",
         access_log=False,
         server_header=False,
-        limit_concurrency=settings.limits.connections,
-        timeout_graceful_shutdown=int(settings.shutdown_seconds),
+        limit_concurrency=gateway.connections,
+        timeout_graceful_shutdown=int(gateway.shutdown_seconds),
         # A machine that is busy with other work must not cost a worker, and its streams, their life.
         timeout_worker_healthcheck=_HEALTH_SECONDS,
         backlog=_BACKLOG,
     )
     try:
-        if settings.workers > 1:
+        if gateway.workers > 1:
             with _figures_of_all():
                 Multiprocess(config, sockets=[listening]).run()
         else:
@@ -88,11 +87,12 @@ def _ended(_number: int, _frame: FrameType | None) -> NoReturn:
     sys.exit(0)
 
 
-async def _may_start(gateway: GatewaySettings, settings: Settings) -> None:
+async def _may_start(settings: Settings) -> None:
     """`UserError` where the gateway must not start: nobody has a key and strangers could reach it, or a platform
     on which it answers people is not set up."""
-    configured(settings.gateway, os.environ)
-    key_policy = KeyPolicy(gateway.host, settings.gateway.keys, settings.gateway.allowed_origins)
+    gateway = settings.gateway
+    configured(gateway, os.environ)
+    key_policy = KeyPolicy(gateway.host, gateway.keys, gateway.allowed_origins)
     async with await open_archive(settings.archive.url, plimsoll_home()) as store:
         await key_policy.open(store.keys)
 
@@ -105,12 +105,12 @@ def _figures_of_all() -> Iterator[None]:
         yield
 
 
-def _listening(settings: GatewaySettings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((settings.host, settings.port), family=family, backlog=_BACKLOG)
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise UserError(
-            f"The gateway cannot listen on {settings.host} port {settings.port}: {error.strerror}. "
+            f"The gateway cannot listen on {host} port {port}: {error.strerror}. "
             f"Choose another with --port. {advice_on(error) if error.filename else ''}".rstrip()
         ) from error

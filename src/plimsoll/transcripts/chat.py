@@ -10,14 +10,14 @@ right (an orphaned result, say) is let through.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from plimsoll.dialects import decode_anthropic_conversation
 from plimsoll.errors import InvalidConversation, TranscriptError
-from plimsoll.messages import Message, Violation, validate
+from plimsoll.messages import Message, Violation, is_whole, repair, validate
 from plimsoll.transcripts.detect import is_anthropic
-from plimsoll.transcripts.transcript import Transcript
+from plimsoll.transcripts.transcript import LOGS, Format, Transcript
 
 # Shapes that nothing downstream can read; every other violation is repairable.
 _UNREADABLE = frozenset({"not_a_message", "unknown_role", "bad_content", "bad_part", "bad_tool_calls"})
@@ -78,6 +78,43 @@ def checked(messages: list[Any], where: str) -> list[Message]:
             problem = _in_words(violation, messages[violation.index])
             raise TranscriptError(f"{where}: message {violation.index + 1} cannot be read: {problem}.")
     return messages
+
+
+def log_records(
+    numbered: Iterable[tuple[int, Any]], source: str, format: Format
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The records of an agent's log with their line numbers; an error where a line is no object."""
+    for line, record in numbered:
+        if not isinstance(record, dict):
+            raise TranscriptError(
+                f"{source}: line {line} is not an object; every line of {LOGS[format]} must be an object."
+            )
+        yield line, record
+
+
+def from_log(
+    messages: list[Message],
+    source: str,
+    format: Format,
+    session: str | None,
+    model: str | None,
+    notices: list[str],
+) -> Transcript:
+    """The conversation of an agent's log, put in order where the log was interrupted."""
+    if not is_whole(messages):
+        messages = repair(messages)
+        notices = [
+            *notices,
+            "tool calls and results put back in order: the log was interrupted or interleaved",
+        ]
+    return Transcript(
+        messages=checked(messages, source),
+        source=source,
+        format=format,
+        id=session,
+        model=model,
+        notices=tuple(notices),
+    )
 
 
 def _in_words(violation: Violation, message: Any) -> str:

@@ -19,8 +19,8 @@ from typing import Any
 
 from plimsoll.dialects import decode_anthropic_conversation
 from plimsoll.errors import TranscriptError
-from plimsoll.messages import Message, is_whole, repair
-from plimsoll.transcripts.chat import anthropic_problem, checked
+from plimsoll.messages import Message
+from plimsoll.transcripts.chat import anthropic_problem, from_log, log_records
 from plimsoll.transcripts.transcript import Transcript, counted
 
 _SYNTHETIC = "<synthetic>"  # the model of a reply that the harness wrote itself
@@ -88,29 +88,14 @@ class _SessionLog:
 def read_session(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript:
     """The conversation of one session file: its main chain, on the branch that ends the file."""
     log = _SessionLog(source)
-    for line, record in numbered:
-        if not isinstance(record, dict):
-            raise TranscriptError(
-                f"{source}: line {line} is not an object; every line of a Claude Code session must be an object."
-            )
+    for line, record in log_records(numbered, source, "claude-code"):
         log.take(record, line)
     entries = log.main or log.side
     if not entries:
         raise TranscriptError(f"{source} is a Claude Code session without messages.")
     active = _active(entries, log)
     notices = _notices(log, left=len(entries) - len(active))
-    messages = _decoded(active)
-    if not is_whole(messages):
-        messages = repair(messages)
-        notices.append("tool calls and results put back in order: the log was interrupted or interleaved")
-    return Transcript(
-        messages=checked(messages, source),
-        source=source,
-        format="claude-code",
-        id=log.session,
-        model=log.model,
-        notices=tuple(notices),
-    )
+    return from_log(_decoded(active), source, "claude-code", log.session, log.model, notices)
 
 
 def _text(value: Any) -> str | None:

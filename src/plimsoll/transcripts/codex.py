@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from plimsoll.errors import TranscriptError
-from plimsoll.messages import Message, call_ids, is_whole, repair, text_of
-from plimsoll.transcripts.chat import checked
+from plimsoll.messages import Message, call_ids, text_of
+from plimsoll.transcripts.chat import from_log, log_records
 from plimsoll.transcripts.transcript import Transcript, counted
 
 _PART_KINDS = {"input_text": "text", "output_text": "text", "text": "text", "summary_text": "text"}
@@ -120,27 +120,11 @@ class _RolloutLog:
 def read_rollout(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript:
     """The conversation of one rollout file."""
     log = _RolloutLog()
-    for line, record in numbered:
-        if not isinstance(record, dict):
-            raise TranscriptError(
-                f"{source}: line {line} is not an object; every line of a Codex rollout must be an object."
-            )
+    for line, record in log_records(numbered, source, "codex"):
         _take(log, record, line)
     if not any(message["role"] != "system" for message in log.messages):
         raise TranscriptError(f"{source} is a Codex rollout without messages.")
-    notices = log.notices()
-    messages = log.messages
-    if not is_whole(messages):
-        messages = repair(messages)
-        notices.append("tool calls and results put back in order: the log was interrupted or interleaved")
-    return Transcript(
-        messages=checked(messages, source),
-        source=source,
-        format="codex",
-        id=log.session,
-        model=log.model,
-        notices=tuple(notices),
-    )
+    return from_log(log.messages, source, "codex", log.session, log.model, log.notices())
 
 
 def _take(log: _RolloutLog, record: dict[str, Any], line: int) -> None:

@@ -14,6 +14,7 @@ shown. Secrets are redacted before anything is cut: half a key would no longer l
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from plimsoll.context.compressor.shorten import edges, fitting_lines
 from plimsoll.context.ledger.evidence import argument_texts
 from plimsoll.context.ledger.outcome import error_lines
 from plimsoll.context.ledger.outcomes import outcome_of, unwrapped
@@ -47,7 +48,6 @@ _NEW_NAMES = frozenset(
 _OLD_NAMES = frozenset({"old_string", "old_str", "old_text", "old_source", "oldString"})
 _PLAN_NAMES = frozenset({"plan", "todos", "steps", "tasks", "explanation"})
 _PATCH = "*** Begin Patch"
-_GAP = "…"
 
 
 def transcript_texts(messages: Sequence[Message]) -> list[str]:
@@ -107,22 +107,8 @@ def _telling(text: str, used: Iterable[str]) -> str:
     room = _USED if wanted else _UNUSED
     if sum(map(len, lines)) <= room:
         return "\n".join(lines)
-    edges = {*range(min(_EDGE, len(lines))), *range(max(0, len(lines) - _EDGE), len(lines))}
-    ranked = [
-        *sorted(edges),
-        *(n for n, line in enumerate(lines) if n not in edges and line.strip() in wanted),
-    ]
-    shown: set[int] = set()
-    for number in ranked:
-        room -= len(lines[number]) + 1
-        if room >= 0:
-            shown.add(number)
-    parts: list[str] = []
-    for number in sorted(shown):
-        if number and number - 1 not in shown:
-            parts.append(_GAP)
-        parts.append(lines[number])
-    return "\n".join(parts) or excerpt(text, _UNUSED)
+    ranked = [*edges(lines, _EDGE), *(n for n, line in enumerate(lines) if line.strip() in wanted)]
+    return "\n".join(fitting_lines(lines, ranked, room, len)) or excerpt(text, _UNUSED)
 
 
 def _used_later(messages: Sequence[Message]) -> dict[int, list[str]]:

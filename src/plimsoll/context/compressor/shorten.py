@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from plimsoll.messages import (
@@ -63,3 +64,25 @@ def _shorter_call(call: dict[str, Any], limit: int) -> dict[str, Any]:
 def _shorter_value(value: Any, limit: int) -> Any:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return value if estimate_tokens(text) <= limit else fit_text(text, limit)
+
+
+def edges(lines: Sequence[str], count: int) -> list[int]:
+    """The numbers of the first and the last lines."""
+    return [*range(min(count, len(lines))), *range(max(0, len(lines) - count), len(lines))]
+
+
+def fitting_lines(
+    lines: Sequence[str], ranked: Iterable[int], room: int, cost: Callable[[str], int]
+) -> list[str]:
+    """Of the lines with these numbers, the first that fit, in their order; a mark stands for those left out."""
+    shown: set[int] = set()
+    for number in dict.fromkeys(ranked):
+        room -= cost(lines[number]) + 1
+        if room >= 0:
+            shown.add(number)
+    parts: list[str] = []
+    for number in sorted(shown):
+        if number and number - 1 not in shown:
+            parts.append("…")
+        parts.append(lines[number])
+    return parts

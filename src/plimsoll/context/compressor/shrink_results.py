@@ -15,7 +15,7 @@ from typing import Any
 
 from plimsoll.context.compressor.plan import CompactionPlan
 from plimsoll.context.compressor.prune import KEEP_CHARACTERS, cleared_message, describe, is_large
-from plimsoll.context.compressor.shorten import fit_text
+from plimsoll.context.compressor.shorten import edges, fit_text, fitting_lines
 from plimsoll.context.ledger.outcome import error_lines
 from plimsoll.context.ledger.outcomes import command_of
 from plimsoll.context.ledger.terms import terms_in
@@ -37,7 +37,6 @@ from plimsoll.models import estimate_message_tokens, estimate_tokens
 BIG_SHARE = 0.25  # of the tail's budget
 _LEFT_SHARE = 0.125
 _EDGE_LINES = 3
-_GAP = "…"
 
 
 def shrink_results(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
@@ -99,22 +98,12 @@ def _used_part(messages: list[Message], answer: ToolAnswer, limit: int) -> Messa
     message = messages[answer.result_at]
     later = kept_terms(m for m in messages[answer.result_at + 1 :] if m.get("role") == "assistant")
     lines = text_of(message).splitlines()
-    wanted = [*range(min(_EDGE_LINES, len(lines))), *range(max(0, len(lines) - _EDGE_LINES), len(lines))]
+    wanted = edges(lines, _EDGE_LINES)
     bad = set(error_lines(text_of(message)))
     wanted += (n for n, line in enumerate(lines) if line.strip() in bad)
     wanted += (n for n, line in enumerate(lines) if not later.isdisjoint(terms_in(line)))
-    shown: set[int] = set()
-    left = limit
-    for number in dict.fromkeys(wanted):
-        left -= estimate_tokens(lines[number]) + 1
-        if left >= 0:
-            shown.add(number)
-    parts: list[str] = []
-    for number in sorted(shown):
-        if number and number - 1 not in shown:
-            parts.append(_GAP)
-        parts.append(lines[number])
-    if not shown:  # one giant line
+    parts = fitting_lines(lines, wanted, limit, estimate_tokens)
+    if not parts:  # one giant line
         parts = [fit_text(text_of(message), limit)]
     size = f"{len(text_of(message)):,} characters"
     tail = (

@@ -12,7 +12,7 @@ from typing import Any
 
 from plimsoll.dialects.anthropic.reply import decode_reply
 from plimsoll.dialects.blocks.arguments import input_of
-from plimsoll.dialects.collect import Collector
+from plimsoll.dialects.collect import StreamDecoder
 from plimsoll.dialects.finish import finish_from_anthropic
 from plimsoll.dialects.reply import (
     BlockDelta,
@@ -22,7 +22,6 @@ from plimsoll.dialects.reply import (
     Failure,
     Finish,
     ReasoningDelta,
-    Reply,
     SignatureDelta,
     Start,
     TextDelta,
@@ -34,38 +33,15 @@ from plimsoll.dialects.usage import usage_from_anthropic
 _TOOL_KEYS = frozenset({"type", "id", "name", "input", "cache_control"})
 
 
-class AnthropicStreamDecoder:
-    """Feed it each event; ask for the reply at the end."""
+class AnthropicStreamDecoder(StreamDecoder):
+    """Decodes the events of one message."""
 
     def __init__(self) -> None:
-        self._collector = Collector()
-        self._stopped = False
+        super().__init__()
         self._usage: dict[str, Any] = {}
         self._block: dict[str, Any] = {}  # the block being streamed, and its arguments so far
         self._json = ""
         self._calls = 0
-
-    @property
-    def complete(self) -> bool:
-        """Whether the provider said that the reply has ended; otherwise it broke off."""
-        return self._stopped and self._collector.failure is None
-
-    @property
-    def failure(self) -> Failure | None:
-        """The error with which the provider broke the stream off."""
-        return self._collector.failure
-
-    def reply(self) -> Reply:
-        """The reply as far as it has come."""
-        return self._collector.reply()
-
-    def feed(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
-        """The steps in one event."""
-        if data is None:
-            return []
-        deltas = self._event(str(data.get("type") or event), data)
-        self._collector.add(deltas)
-        return deltas
 
     def feed_whole(self, body: Any) -> list[Delta]:
         """The steps of a reply that came in one piece, from a server that does not stream."""
@@ -80,8 +56,10 @@ class AnthropicStreamDecoder:
         deltas += self.feed("message_delta", {"delta": body, "usage": body.get("usage")})
         return deltas + self.feed("message_stop", {})
 
-    def _event(self, kind: str, data: dict[str, Any]) -> list[Delta]:
-        match kind:
+    def _deltas(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
+        if data is None:
+            return []
+        match str(data.get("type") or event):
             case "message_start":
                 message = _object(data.get("message"))
                 start = Start(str(message.get("id") or ""), str(message.get("model") or ""))
@@ -98,7 +76,7 @@ class AnthropicStreamDecoder:
                 finish: list[Delta] = [Finish(reason, native)] if reason else []
                 return finish + self._report(data.get("usage"))
             case "message_stop":
-                self._stopped = True
+                self._is_whole = True
             case "error":
                 error = _object(data.get("error"))
                 return [Failure(str(error.get("type") or "error"), str(error.get("message") or data))]

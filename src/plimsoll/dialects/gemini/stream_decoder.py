@@ -10,7 +10,7 @@ from typing import Any
 from plimsoll.dialects.blocks.arguments import arguments_from
 from plimsoll.dialects.blocks.parts import block_from_part
 from plimsoll.dialects.blocks.tool_ids import new_call_id
-from plimsoll.dialects.collect import Collector
+from plimsoll.dialects.collect import StreamDecoder
 from plimsoll.dialects.gemini.conversation import call_from_wire
 from plimsoll.dialects.gemini.parts import part_from_wire
 from plimsoll.dialects.gemini.reply import decode_reply, finish_from_gemini
@@ -21,7 +21,6 @@ from plimsoll.dialects.reply import (
     Failure,
     Finish,
     ReasoningDelta,
-    Reply,
     SignatureDelta,
     Start,
     TextDelta,
@@ -31,34 +30,14 @@ from plimsoll.dialects.reply import (
 from plimsoll.dialects.usage import usage_from_gemini
 
 
-class GeminiStreamDecoder:
-    """Feed it each event; ask for the reply at the end. `make_id` names calls that come without an id."""
+class GeminiStreamDecoder(StreamDecoder):
+    """Decodes the chunks of one response. `make_id` names calls that come without an id."""
 
     def __init__(self, make_id: Callable[[], str] = new_call_id) -> None:
+        super().__init__()
         self._make_id = make_id
-        self._collector = Collector()
-        self._started = self._finished = False
+        self._started = False
         self._calls = 0
-
-    @property
-    def complete(self) -> bool:
-        """Whether the provider said that the reply has ended; otherwise it broke off."""
-        return self._finished and self._collector.failure is None
-
-    @property
-    def failure(self) -> Failure | None:
-        """The error with which the provider broke the stream off."""
-        return self._collector.failure
-
-    def reply(self) -> Reply:
-        """The reply as far as it has come."""
-        return self._collector.reply()
-
-    def feed(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
-        """The steps in one event."""
-        deltas = self._chunk(camel_cased(data)) if data is not None else []
-        self._collector.add(deltas)
-        return deltas
 
     def feed_whole(self, body: Any) -> list[Delta]:
         """The steps of a reply that came in one piece: a response, or the array of a stream."""
@@ -66,6 +45,9 @@ class GeminiStreamDecoder:
             return [delta for chunk in body if isinstance(chunk, dict) for delta in self.feed(None, chunk)]
         decode_reply(body)  # raises where there is no candidate
         return self.feed(None, body[0] if isinstance(body, list) else body)
+
+    def _deltas(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
+        return [] if data is None else self._chunk(camel_cased(data))
 
     def _chunk(self, data: dict[str, Any]) -> list[Delta]:
         if data.get("error"):
@@ -94,7 +76,7 @@ class GeminiStreamDecoder:
         return deltas + self._finish(str(native), reason) if reason else deltas
 
     def _finish(self, native: str, reason: Any) -> list[Delta]:
-        self._finished = True
+        self._is_whole = True
         return [Finish(reason, native)]
 
     def _part(self, part: Any) -> list[Delta]:

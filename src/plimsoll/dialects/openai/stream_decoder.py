@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plimsoll.dialects.blocks.tool_ids import new_call_id
-from plimsoll.dialects.collect import Collector
+from plimsoll.dialects.collect import StreamDecoder
 from plimsoll.dialects.finish import finish_from_openai
 from plimsoll.dialects.openai.reply import decode_reply
 from plimsoll.dialects.reply import (
@@ -21,7 +21,6 @@ from plimsoll.dialects.reply import (
     Finish,
     MessageDelta,
     ReasoningDelta,
-    Reply,
     SignatureDelta,
     Start,
     TextDelta,
@@ -33,42 +32,17 @@ from plimsoll.dialects.usage import usage_from_openai
 _CALL_KEYS = frozenset({"index", "id", "type", "function"})
 
 
-class OpenAiStreamDecoder:
-    """Feed it each event; ask for the reply at the end. `make_id` names calls that come without an id."""
+class OpenAiStreamDecoder(StreamDecoder):
+    """Decodes the chunks of one completion. `make_id` names calls that come without an id."""
 
     def __init__(self, make_id: Callable[[], str] = new_call_id) -> None:
+        super().__init__()
         self._make_id = make_id
-        self._collector = Collector()
         self._started = False
-        self._done = False
-        self._finished = False
         self._slots: list[str | None] = []  # the id of each call so far
         self._by_index: dict[int, int] = {}
         self._named: set[int] = set()
         self._details: list[dict[str, Any]] = []
-
-    @property
-    def complete(self) -> bool:
-        """Whether the provider said that the reply has ended; otherwise it broke off."""
-        return (self._finished or self._done) and self._collector.failure is None
-
-    @property
-    def failure(self) -> Failure | None:
-        """The error with which the provider broke the stream off."""
-        return self._collector.failure
-
-    def reply(self) -> Reply:
-        """The reply as far as it has come."""
-        return self._collector.reply()
-
-    def feed(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
-        """The steps in one event; `data` is None for the end mark."""
-        if data is None:
-            self._done = True
-            return []
-        deltas = list(self._chunk(data, failed=event == "error"))
-        self._collector.add(deltas)
-        return deltas
 
     def feed_whole(self, body: Any) -> list[Delta]:
         """The steps of a reply that came in one piece, from a server that does not stream."""
@@ -78,12 +52,15 @@ class OpenAiStreamDecoder:
         calls = [{**call, "index": n} for n, call in enumerate(_dicts(choice["message"].get("tool_calls")))]
         whole = {**choice, "index": 0, "delta": {**choice["message"], "tool_calls": calls}}
         deltas = self.feed(None, {**body, "choices": [whole]})
-        self._done = True
+        self._is_whole = True
         return deltas
 
-    def _chunk(self, data: dict[str, Any], failed: bool) -> list[Delta]:
+    def _deltas(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
+        if data is None:
+            self._is_whole = True
+            return []
         error = data.get("error")
-        if failed or error:
+        if event == "error" or error:
             return [_failure(error if error else data)]
         deltas: list[Delta] = []
         if not self._started:
@@ -154,7 +131,7 @@ class OpenAiStreamDecoder:
         reason = finish_from_openai(native)
         if reason is None:
             return []
-        self._finished = True
+        self._is_whole = True
         return [Finish("tool_calls" if reason == "stop" and self._slots else reason, str(native))]
 
 

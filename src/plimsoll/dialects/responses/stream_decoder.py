@@ -6,7 +6,7 @@ An item counts as it is when it is done: what came before is for display. A serv
 
 from typing import Any
 
-from plimsoll.dialects.collect import Collector
+from plimsoll.dialects.collect import StreamDecoder
 from plimsoll.dialects.reply import (
     BlockEnd,
     Delta,
@@ -31,38 +31,19 @@ _TEXTS = frozenset({"response.output_text.delta", "response.refusal.delta"})
 _THOUGHTS = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 
 
-class ResponsesStreamDecoder:
-    """Feed it each event; ask for the reply at the end."""
+class ResponsesStreamDecoder(StreamDecoder):
+    """Decodes the events of one response."""
 
     def __init__(self) -> None:
-        self._collector = Collector()
+        super().__init__()
         self._items: dict[int, Item] = {}
         self._shown: set[int] = set()  # items whose text or arguments came in pieces
         self._calls: dict[int, int] = {}  # the number of the call at each place of the output
         self._response: dict[str, Any] = {}
-        self._is_whole = False
-
-    @property
-    def complete(self) -> bool:
-        """Whether the provider said that the response has ended."""
-        return self._is_whole
-
-    @property
-    def failure(self) -> Failure | None:
-        """The error with which the provider ended the stream."""
-        return self._collector.failure
 
     def reply(self) -> Reply:
         """The reply as far as it has come."""
-        if not self._is_whole:
-            return self._collector.reply()
-        return reply_from(self._response, self._output())
-
-    def feed(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
-        """The steps in one event."""
-        deltas = self._steps(data or {})
-        self._collector.add(deltas)
-        return deltas
+        return reply_from(self._response, self._output()) if self._is_whole else super().reply()
 
     def feed_whole(self, body: Any) -> list[Delta]:
         """The steps of a reply that came in one piece."""
@@ -74,7 +55,8 @@ class ResponsesStreamDecoder:
         self._collector.add(deltas)
         return deltas
 
-    def _steps(self, data: dict[str, Any]) -> list[Delta]:
+    def _deltas(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
+        data = data or {}
         kind, response = str(data.get("type")), data.get("response")
         response = response if isinstance(response, dict) else {}
         if kind == "response.created":

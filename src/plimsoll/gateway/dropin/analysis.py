@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import Any, TypeAlias
 
 from plimsoll.archive import OPERATOR
+from plimsoll.config.gateway import GatewaySection
 from plimsoll.context.markers import as_said
 from plimsoll.dialects import Dialect
 from plimsoll.errors import InvalidConversation
@@ -20,7 +21,6 @@ from plimsoll.gateway.dropin.chain import chain_of
 from plimsoll.gateway.dropin.client_request import Analysis, ClientRequest, Frame
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.body import parse_body
-from plimsoll.gateway.settings import Limits
 from plimsoll.messages import Message
 from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough, estimate_tools_tokens
 
@@ -51,7 +51,7 @@ class Group:
 Piece: TypeAlias = Outline | Group
 
 
-def pieces_of(dialect: Dialect, root: bytes, limits: Limits, raw: bytes) -> Iterator[Piece]:
+def pieces_of(dialect: Dialect, root: bytes, limits: GatewaySection, raw: bytes) -> Iterator[Piece]:
     """A body in pieces; `Refused` where it is none. `root` is where the hashes of its messages begin."""
     body = parse_body(raw, limits)
     asked = ClientRequest(dialect, b"", body, (), OPERATOR)  # only read: it does not matter whose it is

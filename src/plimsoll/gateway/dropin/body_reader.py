@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from plimsoll.agent.workers import NotReady, WorkerDied, Workers
+from plimsoll.config.gateway import GatewaySection
 from plimsoll.dialects import Dialect
 from plimsoll.gateway.dropin.analysis import assembled, pieces_of
 from plimsoll.gateway.dropin.client_request import Analysis
 from plimsoll.gateway.http.body import LARGE_BYTES, parse_body
-from plimsoll.gateway.settings import Limits
 
 MODULE = pieces_of.__module__  # what a worker imports for it
 _THREADS = 4  # bodies that are read at once; the next ones wait
@@ -28,7 +28,7 @@ class BodyReader:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="gateway-body")
 
     async def read(
-        self, raw: bytes, dialect: Dialect, root: bytes, limits: Limits
+        self, raw: bytes, dialect: Dialect, root: bytes, limits: GatewaySection
     ) -> tuple[dict[str, Any], Analysis | None]:
         """The body, and of a large one what is known about its messages; `Refused` where it is no request."""
         if len(raw) < LARGE_BYTES:
@@ -41,7 +41,7 @@ class BodyReader:
         self._threads.shutdown(wait=False)
 
     def _read(
-        self, raw: bytes, dialect: Dialect, root: bytes, limits: Limits
+        self, raw: bytes, dialect: Dialect, root: bytes, limits: GatewaySection
     ) -> tuple[dict[str, Any], Analysis | None]:
         if self._workers is not None:
             try:

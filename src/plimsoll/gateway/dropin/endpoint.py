@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from plimsoll.config.gateway import GatewaySection
 from plimsoll.dialects import Dialect
 from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.body_reader import BodyReader
@@ -11,7 +12,6 @@ from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.http.array_stream import as_json_array
 from plimsoll.gateway.http.body import Refused, left, read_body
 from plimsoll.gateway.http.responses import send_error
-from plimsoll.gateway.settings import Limits
 from plimsoll.gateway.telemetry.request_facts import note_refusal
 
 Serve = Callable[[ClientRequest, Send], Awaitable[None]]
@@ -26,7 +26,7 @@ class DropInEndpoint:
     def __init__(
         self,
         dialect: Dialect,
-        limits: Limits,
+        limits: GatewaySection,
         reader: Callable[[], BodyReader],
         serve: Serve,
         finishes: bool = False,

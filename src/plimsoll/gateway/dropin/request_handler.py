@@ -52,7 +52,7 @@ from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.masking import masking
 from plimsoll.gateway.http.responses import send_error, send_whole
-from plimsoll.gateway.settings import GatewaySettings
+from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.gateway.telemetry.request_facts import current_key, note_refusal, note_upstream, note_usage
 from plimsoll.gateway.upstream.headers import client_key, returned_headers, sent_headers
 from plimsoll.gateway.upstream.pool import Answer, Call, Pool
@@ -73,7 +73,7 @@ class RequestHandler:
 
     def __init__(
         self,
-        settings: GatewaySettings,
+        options: RuntimeOptions,
         targets: Targets,
         pool: Pool,
         recognizer: Recognizer,
@@ -83,12 +83,12 @@ class RequestHandler:
         windows: Windows,
         reserve: Reserve,
     ) -> None:
-        self.settings, self.targets, self.pool = settings, targets, pool
+        self._options, self.targets, self.pool = options, targets, pool
         self.recognizer, self.writer, self.windows = recognizer, writer, windows
         self._compactor, self._store, self._reserve = compactor, store, reserve
         self._recovery = Recovery(recognizer, compactor, writer, windows)
         self._client_compaction = ClientCompaction(recognizer, compactor, time.time)
-        self.replies = ReplyStore(settings.limits.conversation_bytes)
+        self.replies = ReplyStore(options.conversation_bytes)
         self._beside: set[asyncio.Task[None]] = set()
 
     async def serve(self, request: ClientRequest, send: Send) -> None:
@@ -164,7 +164,7 @@ class RequestHandler:
                     await self._refuse(send, out, answer, refused)
                     return
                 keep = partial(self.replies.keep, request) if request.dialect.keeps_replies else None
-                await relay(send, out, answer, self.settings.limits.reply_bytes, meter, keep)
+                await relay(send, out, answer, self._options.reply_bytes, meter, keep)
             finally:
                 answer.close()
         except asyncio.CancelledError:
@@ -202,7 +202,7 @@ class RequestHandler:
         for attempt in range(1, _MOST_ATTEMPTS + 1):
             url = out.target.url_for(out.model, out.client_request.is_stream)
             call = self.call(out.client_request, out.target, url, out.body)
-            first_byte = None if out.client_request.is_stream else self.settings.timeouts.whole_reply
+            first_byte = None if out.client_request.is_stream else self._options.timeouts.whole_reply
             note_upstream(
                 time.perf_counter(), call.provider, out.model, call.place.host, out.target.dialect.name
             )

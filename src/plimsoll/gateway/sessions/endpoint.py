@@ -7,6 +7,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from plimsoll.config.gateway import GatewaySection
 from plimsoll.errors import PlimsollError
 from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
 from plimsoll.gateway.http import jsontext
@@ -18,7 +19,6 @@ from plimsoll.gateway.sessions.operations import OPERATIONS, SEND, Operation
 from plimsoll.gateway.sessions.reading import key_of, read
 from plimsoll.gateway.sessions.service import SessionService
 from plimsoll.gateway.sessions.turn_stream import take_turn
-from plimsoll.gateway.settings import Limits
 
 DESCRIPTION_PATH = "/openapi.json"
 log = logging.getLogger("plimsoll.gateway")
@@ -28,7 +28,7 @@ class SessionEndpoint:
     """All operations on one path."""
 
     def __init__(
-        self, operations: Iterable[Operation], limits: Limits, service: Callable[[], SessionService]
+        self, operations: Iterable[Operation], limits: GatewaySection, service: Callable[[], SessionService]
     ) -> None:
         self._operations = {one.method: one for one in operations}
         self._limits, self._service = limits, service
@@ -62,7 +62,7 @@ class SessionEndpoint:
         return problem(405, told, (b"allow", allowed.encode()))
 
 
-def session_routes(service: Callable[[], SessionService], limits: Limits) -> list[BaseRoute]:
+def session_routes(service: Callable[[], SessionService], limits: GatewaySection) -> list[BaseRoute]:
     """The paths of sessions, and of their description."""
     paths: dict[str, list[Operation]] = {}
     for operation in OPERATIONS:

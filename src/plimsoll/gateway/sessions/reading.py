@@ -7,12 +7,12 @@ from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from plimsoll.config.gateway import GatewaySection
 from plimsoll.gateway.asgi import Receive, Scope
 from plimsoll.gateway.http.body import LARGE_BYTES, parse_body, read_body
 from plimsoll.gateway.http.problems import Problem, problem
 from plimsoll.gateway.sessions.models import TEXT, IdempotencyKey
 from plimsoll.gateway.sessions.operations import Given, Operation
-from plimsoll.gateway.settings import Limits
 
 KEY_HEADER = "idempotency-key"
 KEY: TypeAdapter[str] = TypeAdapter(IdempotencyKey)
@@ -20,7 +20,7 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _LONGEST = 300  # characters of a value that a sentence quotes
 
 
-async def read(operation: Operation, scope: Scope, receive: Receive, limits: Limits) -> Given:
+async def read(operation: Operation, scope: Scope, receive: Receive, limits: GatewaySection) -> Given:
     """Everything that came with a request."""
     path = {name: _path_value(name, text, operation) for name, text in scope["path_params"].items()}
     query = _query(operation.query, scope["query_string"])
@@ -62,7 +62,9 @@ def _query(model: type[BaseModel] | None, raw: bytes) -> BaseModel | None:
         raise _refused("The query", error, 422) from None
 
 
-async def _body(operation: Operation, scope: Scope, receive: Receive, limits: Limits) -> BaseModel | None:
+async def _body(
+    operation: Operation, scope: Scope, receive: Receive, limits: GatewaySection
+) -> BaseModel | None:
     headers = dict(scope["headers"])
     raw = await read_body(receive, headers.get(b"content-length"), limits)
     if operation.body is None:
@@ -77,7 +79,7 @@ async def _body(operation: Operation, scope: Scope, receive: Receive, limits: Li
     return await asyncio.to_thread(_validated, raw, operation.body, limits)
 
 
-def _validated(raw: bytes, model: type[BaseModel], limits: Limits) -> BaseModel:
+def _validated(raw: bytes, model: type[BaseModel], limits: GatewaySection) -> BaseModel:
     body = parse_body(raw, limits)
     if _has_half_pairs(body):
         raise problem(400, "The body contains a lone surrogate, which is not a character.")

@@ -13,18 +13,18 @@ from pathlib import Path
 from plimsoll.agent import Reserve, Workers
 from plimsoll.archive import Archive, Owner
 from plimsoll.config import Settings
+from plimsoll.config.gateway import GatewaySessions
 from plimsoll.gateway.sessions.open_sessions import OpenSessions
 from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
 from plimsoll.gateway.sessions.running_turns import RunningTurns
 from plimsoll.gateway.sessions.session_opener import Charge, SessionOpener
-from plimsoll.gateway.settings import SessionLimits
 
 
 class SessionService:
     """The sessions of all owners in one process. Close it before the store."""
 
     def __init__(
-        self, archive_of: Callable[[Owner], Archive], opener: SessionOpener, limits: SessionLimits
+        self, archive_of: Callable[[Owner], Archive], opener: SessionOpener, limits: GatewaySessions
     ) -> None:
         self._archive_of = archive_of
         self._opener = opener
@@ -38,7 +38,6 @@ class SessionService:
         environ: Mapping[str, str],
         home: Path,
         archive_of: Callable[[Owner], Archive],
-        limits: SessionLimits,
         reserve: Reserve | None = None,
         workers: Workers | None = None,
         charge: Charge | None = None,
@@ -50,10 +49,8 @@ class SessionService:
         With `demo` the embedded model may answer.
         """
         holder = f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
-        opener = SessionOpener(
-            settings, environ, home, holder, Path.cwd(), limits, reserve, workers, charge, demo
-        )
-        return cls(archive_of, opener, limits)
+        opener = SessionOpener(settings, environ, home, holder, Path.cwd(), reserve, workers, charge, demo)
+        return cls(archive_of, opener, settings.gateway.sessions)
 
     def for_owner(self, owner: Owner) -> OwnerSessions:
         """Everything that this owner can do with their sessions; those of others do not exist for them."""

@@ -23,7 +23,6 @@ from plimsoll.assembly import (
     open_shared,
 )
 from plimsoll.config import Settings
-from plimsoll.gateway.settings import SessionLimits
 from plimsoll.gateway.upstream.target import require_demo
 from plimsoll.providers import resolve
 from plimsoll.sessions import Hygiene
@@ -50,7 +49,6 @@ class SessionOpener:
         home: Path,
         holder: str,
         place: Path,
-        limits: SessionLimits,
         reserve: Reserve | None = None,
         workers: Workers | None = None,
         charge: Charge | None = None,
@@ -60,7 +58,9 @@ class SessionOpener:
         self._holder, self._place = holder, place
         self._reserve, self._workers, self._charge = reserve, workers, charge
         self._demo = demo
-        self._manners = SessionOptions(limits.patience, limits.lease, Hygiene(limits.hygiene_seconds))
+        waits = settings.gateway.sessions
+        hygiene = Hygiene(waits.hygiene_seconds)
+        self._manners = SessionOptions(waits.patience_seconds, waits.lease_seconds, hygiene)
         self._shared: SharedResources | None = None
         self._opening = asyncio.Lock()
         self._joined = 0
