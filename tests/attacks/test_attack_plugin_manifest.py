@@ -21,7 +21,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("name: &a [*a]\n", "alias"),
         ("base: &b {x: 1}\nother:\n  <<: *b\n", "alias"),
         ("description: " + "x" * MOST_BYTES, "bytes"),
-        ("description: " + "[" * 3_000 + "]" * 3_000, "cannot be read"),
+        ("description: " + "[" * 3_000 + "]" * 3_000, "levels"),
     ],
     ids=["description", "names", "itself", "merge", "long", "deep"],
 )

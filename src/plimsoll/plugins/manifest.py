@@ -19,12 +19,13 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
-from ruamel.yaml.events import AliasEvent
+from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
 
 from plimsoll.errors import PluginError
 
 FILE_NAMES = ("plugin.yaml", "plugin.yml")
 MOST_BYTES = 64_000  # of a manifest; those of known plugins have less than 2,000
+MOST_LEVELS = 50  # of lists and mappings inside each other; reading takes time that grows with their square
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,19 @@ def _read(path: Path) -> Any:
     if len(raw) > MOST_BYTES:
         raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
     text = raw.decode("utf-8")
-    # A few nested aliases expand to billions of entries.
-    if any(isinstance(event, AliasEvent) for event in YAML(typ="safe", pure=True).parse(text)):
-        raise ValueError("it has an alias (*name); write the value out")
+    _check_structure(text)
     return YAML(typ="safe", pure=True).load(text)
+
+
+def _check_structure(text: str) -> None:
+    """Refuse what takes long to read: a few nested aliases expand to billions of entries."""
+    levels = 0
+    for event in YAML(typ="safe", pure=True).parse(text):
+        if isinstance(event, AliasEvent):
+            raise ValueError("it has an alias (*name); write the value out")
+        levels += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if levels > MOST_LEVELS:
+            raise ValueError(f"it has more than {MOST_LEVELS} levels of lists and mappings")
 
 
 def _text(value: Any) -> str:

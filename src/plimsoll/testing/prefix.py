@@ -69,7 +69,8 @@ def _blocks(content: Any) -> Any:
 
 
 def _plain(value: Any) -> str:
-    return json.dumps(_without_markers(value), ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
+    return json.dumps(_without_markers(value), ensure_ascii=False) if "cache_control" in text else text
 
 
 def _without_markers(value: Any) -> Any:
