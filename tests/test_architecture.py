@@ -50,7 +50,7 @@ INNER_ROWS = {
         {"lcm"},
     ],
     "archive": [
-        {"encoding", "owners", "inbox", "keys", "key_format", "settings", "titles"},
+        {"encoding", "owners", "inbox", "replies", "keys", "key_format", "settings", "titles"},
         {"records", "query"},
         {"ids", "snippet", "views"},
         {"interface", "view_change"},

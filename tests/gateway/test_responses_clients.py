@@ -127,3 +127,38 @@ def test_a_request_for_a_compaction_of_nothing_is_refused(tmp_path: Path) -> Non
         reply = http().post(f"{gateway.url}/v1/responses", json=body, headers={"authorization": "Bearer k"})
     assert reply.status_code == 400
     assert "no conversation" in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("upstream", ["responses", "openai"])
+def test_a_response_is_continued_after_a_restart_by_its_owner_and_by_nobody_else(
+    upstream: str, tmp_path: Path
+) -> None:
+    with ScriptedServer(model, model="gpt-4.1") as server:
+        settings = settings_for(server, upstream)
+        with RunningGateway(settings, tmp_path) as gateway:
+            client = ResponsesClient(gateway.url, continues=True)
+            client.say(f"ship1: {FACT}")
+        with RunningGateway(settings, tmp_path) as gateway:
+            client.url = gateway.url
+            client.say("ship2: where does it lie?")
+            assert "Albatross" in str(server.requests[-1].request.messages)
+            stranger = ResponsesClient(gateway.url, continues=True)
+            stranger.headers = {"authorization": "Bearer another"}
+            stranger.previous = client.previous
+            stranger.history = [{"role": "user", "content": "What did they say?"}]
+            assert stranger.post().status_code == 400
+            assert not any(
+                "What did they say?" in str(one.request) and one.status == 200 for one in server.requests
+            )
+
+
+def test_a_response_that_the_client_does_not_store_is_not_kept(tmp_path: Path) -> None:
+    with (
+        ScriptedServer(model, model="gpt-4.1") as server,
+        RunningGateway(settings_for(server, "openai"), tmp_path) as gateway,
+    ):
+        client = ResponsesClient(gateway.url, continues=True, store=False)
+        client.tools = []
+        client.say("ship1: where does it lie?")
+        client.history = [{"role": "user", "content": "And now?"}]
+        assert client.post().status_code == 400

@@ -16,6 +16,7 @@ from plimsoll.archive.interface import Archive
 from plimsoll.archive.keys import KeyStore
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Session
+from plimsoll.archive.replies import ReplyArchive
 
 
 class ArchiveStore(ABC):
@@ -45,6 +46,10 @@ class ArchiveStore(ABC):
     @abstractmethod
     def inbox(self, account: str) -> Inbox:
         """Messages to this account on a chat platform until they are answered; no other account's."""
+
+    @abstractmethod
+    def replies(self, owner: Owner) -> ReplyArchive:
+        """Replies that clients of this owner continue by their ids; no other owner's."""
 
     @abstractmethod
     async def session(self, id: str) -> Session:

@@ -52,6 +52,7 @@ from plimsoll.gateway.dropin.known_conversations import KnownConversations
 from plimsoll.gateway.dropin.lookups import Models, count_tokens
 from plimsoll.gateway.dropin.metering import MARGIN, most_spent
 from plimsoll.gateway.dropin.recognition import Recognizer
+from plimsoll.gateway.dropin.reply_store import ReplyStore
 from plimsoll.gateway.dropin.request_handler import RequestHandler
 from plimsoll.gateway.dropin.request_writer import RequestWriter
 from plimsoll.gateway.dropin.windows import Windows
@@ -167,6 +168,7 @@ class Gateway:
             conversation_store,
             windows,
             self.key_policy.reserve,
+            ReplyStore(store.replies),
         )
         stack.push_async_callback(self._end, compactor, auxiliary)
         await self._open_sessions(stack, store, workers)

@@ -7,6 +7,7 @@ from plimsoll.archive.interface import Archive
 from plimsoll.archive.keys import KeyStore
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Session
+from plimsoll.archive.replies import ReplyArchive
 from plimsoll.archive.sql import integrity_check, search, sessions
 from plimsoll.archive.sql.archive import SqlArchive
 from plimsoll.archive.sql.connection import Database, SqlConnection
@@ -14,6 +15,7 @@ from plimsoll.archive.sql.inbox import SqlInbox
 from plimsoll.archive.sql.index import Index
 from plimsoll.archive.sql.keys import SqlKeys
 from plimsoll.archive.sql.lineage import find_anywhere
+from plimsoll.archive.sql.replies import SqlReplies
 from plimsoll.archive.store import ArchiveStore
 
 
@@ -35,6 +37,9 @@ class SqlStore(ArchiveStore):
 
     def inbox(self, account: str) -> Inbox:
         return SqlInbox(self._database, account)
+
+    def replies(self, owner: Owner) -> ReplyArchive:
+        return SqlReplies(self._database, owner)
 
     async def close(self) -> None:
         await self._database.close()

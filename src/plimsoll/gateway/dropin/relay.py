@@ -7,7 +7,7 @@ A stream that breaks off in the middle ends with an error event in the client's 
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from plimsoll.dialects import Delta, Dialect, Failure, Reply, SseEvent, SseParser, Usage, UsageReport
 from plimsoll.errors import BrokenReply, MalformedReply, ProviderError
@@ -25,7 +25,7 @@ from plimsoll.gateway.upstream.pool import Answer
 _LONGEST_EVENT = 1_000_000  # bytes that wait for the end of their event
 
 
-Keep = Callable[[Reply], None]
+Keep = Callable[[Reply], Awaitable[None]]
 
 
 class ReplyReader:
@@ -35,7 +35,7 @@ class ReplyReader:
         self._parser, self._decoder, self._keep = SseParser(), dialect.decoder(), keep
         self._is_done = False
 
-    def feed(self, piece: bytes) -> None:
+    async def feed(self, piece: bytes) -> None:
         """More of the stream."""
         if self._is_done:
             return
@@ -47,7 +47,7 @@ class ReplyReader:
             self._is_done = True  # the client gets it as it is
         if self._decoder.complete:
             self._is_done = True
-            self._keep(self._decoder.reply())
+            await self._keep(self._decoder.reply())
 
 
 async def relay(
@@ -69,14 +69,14 @@ async def relay(
         usage = usage_in(out.client_request.dialect, body)
         _came_whole(meter, body, usage)
         if keep is not None:
-            _keep_whole(out.client_request.dialect, body, keep)
+            await _keep_whole(out.client_request.dialect, body, keep)
         headers = [*returned_headers(answer.headers), *whole_headers(out, usage)]
         await send_whole(send, answer.status, headers, body)
 
 
-def _keep_whole(dialect: Dialect, body: bytes, keep: Keep) -> None:
+async def _keep_whole(dialect: Dialect, body: bytes, keep: Keep) -> None:
     try:
-        keep(dialect.decode_reply(jsontext.read(body)))
+        await keep(dialect.decode_reply(jsontext.read(body)))
     except (MalformedReply, ValueError, RecursionError):
         return  # the client gets it as it is
 
@@ -98,7 +98,7 @@ async def _stream(
             watch.feed(piece)
             meter.received(piece)
             if reader is not None:
-                reader.feed(piece)
+                await reader.feed(piece)
             whole, rest = _whole_events(rest + piece if rest else piece, keys)
             if whole and out.asks_for_usage:
                 whole = without_usage(whole)
@@ -123,7 +123,7 @@ async def _translated_whole(
         raise BrokenReply(f"The upstream's reply cannot be read: {error}", status=502) from None
     _came_whole(meter, body, reply.usage)
     if keep is not None:
-        keep(reply)
+        await keep(reply)
     written = out.client_request.dialect.encode_reply(reply, out.client_request.body, int(time.time()))
     headers = [JSON, *_request_ids(answer.headers), *whole_headers(out, reply.usage)]
     await send_whole(send, answer.status, headers, jsontext.write(written))
@@ -167,7 +167,7 @@ async def _translated_stream(
     except (ProviderError, MalformedReply, ValueError, RecursionError) as error:
         last = broken_off(out, error)
     if keep is not None and decoder.complete:
-        keep(decoder.reply())
+        await keep(decoder.reply())
     await send({"type": "http.response.body", "body": last})
 
 

@@ -5,48 +5,45 @@
     upstream  1, answer, 3
 
 The gateway writes the whole conversation into the request, so that it is recognised and compacted like any other and
-can go to an upstream that keeps nothing. A reply that is not known here (it is too old, or another process gave it)
-is left to the upstream: the request goes there as it came.
+can go to an upstream that keeps nothing. Replies are in the archive, each with its owner, so any process finds them,
+also after a restart. A reply that is not known (it is too old, or somebody else's) is left to the upstream: the
+request goes there as it came.
 """
 
-from collections import OrderedDict
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import logging
+from collections.abc import Callable
+from dataclasses import replace
 
+from plimsoll.archive import Owner
+from plimsoll.archive.replies import ReplyArchive
 from plimsoll.dialects import Reply
-from plimsoll.dialects.interfaces import WireMessage
+from plimsoll.errors import PlimsollError
 from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.upstream.headers import caller_of
 
-Key = tuple[bytes, str, str]  # caller, dialect, id of the reply
-
-
-@dataclass(frozen=True, slots=True)
-class KeptReply:
-    """What a request added to a conversation, with its answer."""
-
-    before: Key | None
-    messages: tuple[WireMessage, ...]
-    weight: int
+log = logging.getLogger(__name__)
 
 
 class ReplyStore:
-    """The replies that callers may continue. The one used last is forgotten last."""
+    """The replies that callers may continue. `replies_of` opens those of one owner."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most_bytes, self._weight = most_bytes, 0
-        self._kept: OrderedDict[Key, KeptReply] = OrderedDict()
+    def __init__(self, replies_of: Callable[[Owner], ReplyArchive]) -> None:
+        self._replies_of = replies_of
 
-    def expanded(self, request: ClientRequest) -> ClientRequest:
+    async def expanded(self, request: ClientRequest) -> ClientRequest:
         """The request with the whole conversation, where it continues a reply that is known."""
         continued = request.dialect.continues(request.body)
         if not continued:
             return request
-        before = list(self._before(_key(request, continued)))
-        if not before or before[-1].before is not None:
+        try:
+            history = await self._replies_of(request.owner).history(_name(request, continued))
+        except PlimsollError as error:
+            log.warning("a reply was not looked up: %s", error)
             return request
-        earlier = [message for kept in reversed(before) for message in kept.messages]
+        if not history:
+            return request
+        earlier = [message for body in history for message in jsontext.read(body.encode())]
         body = request.dialect.expanded(request.body, earlier)
         return replace(
             request,
@@ -57,32 +54,21 @@ class ReplyStore:
             earlier=len(earlier),
         )
 
-    def keep(self, request: ClientRequest, reply: Reply) -> None:
+    async def keep(self, request: ClientRequest, reply: Reply) -> None:
         """Keep a reply that the caller may continue."""
-        if not reply.id:
+        if not reply.id or not request.dialect.is_stored(request.body):
             return
         answer = request.dialect.written([reply.message], request.model)
-        added = (*request.said[request.earlier :], *answer)
-        before = _key(request, request.continues) if request.continues else None
-        kept = KeptReply(before, added, len(jsontext.write(added)))
-        self._forget(_key(request, reply.id))
-        self._kept[_key(request, reply.id)] = kept
-        self._weight += kept.weight
-        while self._weight > self._most_bytes:
-            self._forget(next(iter(self._kept)))
-
-    def _before(self, key: Key | None) -> Iterator[KeptReply]:
-        """The replies of a conversation, the newest first, as far as they are known."""
-        while key is not None and (kept := self._kept.get(key)) is not None:
-            self._kept.move_to_end(key)
-            yield kept
-            key = kept.before
-
-    def _forget(self, key: Key) -> None:
-        forgotten = self._kept.pop(key, None)
-        if forgotten is not None:
-            self._weight -= forgotten.weight
+        added = [*request.said[request.earlier :], *answer]
+        before = _name(request, request.continues) if request.continues else ""
+        try:
+            await self._replies_of(request.owner).keep(
+                _name(request, reply.id), before, jsontext.write(added).decode()
+            )
+        except PlimsollError as error:
+            log.warning("a reply was not kept: %s", error)
 
 
-def _key(request: ClientRequest, reply: str) -> Key:
-    return caller_of(request.named), request.dialect.name, reply
+def _name(request: ClientRequest, reply: str) -> str:
+    """The name of a reply: the caller is a part of it, because callers without keys of the gateway share an owner."""
+    return f"{request.dialect.name}/{caller_of(request.named).hex()}/{reply}"

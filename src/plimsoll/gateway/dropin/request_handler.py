@@ -82,19 +82,20 @@ class RequestHandler:
         store: ConversationStore,
         windows: Windows,
         reserve: Reserve,
+        replies: ReplyStore,
     ) -> None:
         self._options, self.targets, self.pool = options, targets, pool
         self.recognizer, self.writer, self.windows = recognizer, writer, windows
         self._compactor, self._store, self._reserve = compactor, store, reserve
         self._recovery = Recovery(recognizer, compactor, writer, windows)
         self._client_compaction = ClientCompaction(recognizer, compactor, time.time)
-        self.replies = ReplyStore(options.conversation_bytes)
+        self.replies = replies
         self._beside: set[asyncio.Task[None]] = set()
 
     async def serve(self, request: ClientRequest, send: Send) -> None:
         """Answer one request for an answer."""
         try:
-            request = self.replies.expanded(request)
+            request = await self.replies.expanded(request)
             target = await self.target(request)
             send = masking(send, target.secrets)
             async with self._room(request, target):
