@@ -134,15 +134,22 @@ def test_sixty_outcomes_are_labelled_twice_and_agree(hand_labels):
     assert same / every >= 0.9
 
 
-def test_every_language_has_goals_constraints_revocations_and_look_alikes(hand_labels):
-    found = hand_labels.rows("languages")
-    expected = {"goal": 20, "constraint": 20, "revocation": 20, "look_alike": 10}
+@pytest.mark.parametrize(("labels", "share"), [("languages", 1.0), ("languages_blind", 0.5)])
+def test_every_language_has_goals_constraints_revocations_and_look_alikes(hand_labels, labels, share):
+    found = hand_labels.rows(labels)
+    counts = {"goal": 20, "constraint": 20, "revocation": 20, "look_alike": 10}
+    expected = {kind: int(count * share) for kind, count in counts.items()}
     counted = Counter((row["language"], row["kind"]) for row in found)
     languages = ("zh", "es", "pt", "de", "ja")
     assert counted == {(language, kind): n for language in languages for kind, n in expected.items()}
     assert len({row["text"] for row in found}) == len(found)
     assert all(row["core"] in row["text"] for row in found if "core" in row)
     assert all(row["constraint"] for row in found if row["kind"] == "revocation")
+
+
+def test_no_sentence_of_the_blind_half_stands_in_the_other(hand_labels):
+    known = {row["text"] for row in hand_labels.rows("languages")}
+    assert not known & {row["text"] for row in hand_labels.rows("languages_blind")}
 
 
 def test_readers_get_ten_questions_about_each_of_six_sessions(hand_labels):

@@ -23,6 +23,7 @@ from plimsoll.quality.handoff import HALF, content_words, says, says_in_a_line
 
 MODELS = ("no model", "good", "drops", "inverts", "invents")
 _TITLE = "Constraints & Preferences"
+_OPENING = "Migrate the billing service to the new queue."
 _OVER = ("revoked", "withdrawn", "no longer", "taken back", "superseded")
 
 
@@ -131,9 +132,13 @@ def _as_said(line: str, sentence: str) -> bool:
 
 
 def language_bars(run: Run) -> list[Bar]:
-    """Goals, constraints and revocations in five languages."""
-    every = rows("languages")
-    judged = run.map(judge_language, every, "languages")
+    """Goals, constraints and revocations in five languages, and in sentences that no rule was written for."""
+    return [*_language_bars(run, "languages", ""), *_language_bars(run, "languages_blind", ", blind")]
+
+
+def _language_bars(run: Run, labels: str, note: str) -> list[Bar]:
+    every = rows(labels)
+    judged = run.map(judge_language, every, labels)
     found = []
     for language in sorted({row["language"] for row in every}):
         for kind in ("goal", "constraint", "revocation"):
@@ -142,30 +147,37 @@ def language_bars(run: Run) -> list[Bar]:
                 for row, one in zip(every, judged, strict=True)
                 if (row["language"], row["kind"]) == (language, kind)
             ]
-            found.append(at_least(f"{kind}s right, {language} ({len(right)})", share(right), 0.9))
+            found.append(at_least(f"{kind}s right, {language}{note} ({len(right)})", share(right), 0.9))
     for row, right in zip(every, judged, strict=True):
-        run.wrong(f"{row['kind']}, {row['language']}", row["text"], not right)
+        run.wrong(f"{row['kind']}, {row['language']}{note}", row["text"], not right)
     alike = [one for row, one in zip(every, judged, strict=True) if row["kind"] == "look_alike"]
-    found.append(at_least(f"look-alikes not taken for constraints ({len(alike)})", share(alike), 0.9))
+    found.append(at_least(f"look-alikes not taken for constraints{note} ({len(alike)})", share(alike), 0.9))
     return found
 
 
 def judge_language(row: dict[str, str]) -> bool:
     """A short conversation in which the sentence is said early."""
     kind, text = row["kind"], row["text"]
-    opening = text if kind == "goal" else "Migrate the billing service to the new queue."
-    said = {"constraint": [text], "look_alike": [text], "revocation": [row.get("constraint", ""), text]}.get(
-        kind, []
-    )
-    done = written(_conversation(opening, said), beyond=6_000)
-    limits = done.lines(_TITLE)
     if kind == "goal":
-        return says("\n".join(done.lines("Goal")), row["core"], HALF)
+        goal = "\n".join(_after(text, []).lines("Goal"))
+        return says(goal, row["core"], HALF)
     if kind == "constraint":
-        return says_in_a_line(limits, row["core"])
+        return says_in_a_line(_limits(text), row["core"])
     if kind == "revocation":
-        return not _is_in_force(done, row["constraint"])
-    return not any(content_words(text) and says(line, text) for line in limits)
+        # What was never shown cannot be taken back.
+        stated = row["constraint"]
+        return _is_in_force(_after(_OPENING, [stated]), stated) and not _is_in_force(
+            _after(_OPENING, [stated, text]), stated
+        )
+    return not any(content_words(text) and says(line, text) for line in _limits(text))
+
+
+def _limits(said: str) -> list[str]:
+    return _after(_OPENING, [said]).lines(_TITLE)
+
+
+def _after(opening: str, said: list[str]) -> Written:
+    return written(_conversation(opening, said), beyond=6_000)
 
 
 def _conversation(opening: str, said: list[str]) -> list[dict[str, object]]:
