@@ -62,6 +62,34 @@ def test_a_person_who_is_meant_stays_meant_until_the_user_speaks_of_themselves()
     assert [one.about for one in statements_in(said, 0)] == ["other", "other", "user"]
 
 
+def test_a_sentence_with_both_persons_is_about_the_one_who_was_named() -> None:
+    said = (
+        "My old friend Tomas feels drained at work. I know he's also sorting out the farm with his brother."
+    )
+    assert {one.about for one in statements_in(said, 0)} == {"other"}
+
+
+@pytest.mark.parametrize("signature", ["Written by: Ida Holm", "From: Ida Holm", "— Signed by Ida Holm"])
+def test_a_text_with_a_name_under_it_is_that_persons(signature: str) -> None:
+    update = f"Our garden series returns with new voices this spring.\n\n{signature}"
+    said = f"Could you refine this update?\n\n---\n\n{update}\n---"
+    assert {one.about for one in statements_in(said, 0)} == {"quoted"}
+
+
+def test_what_the_user_denies_later_is_no_longer_said_of_them() -> None:
+    before = "The family photos on my office desk cheer me up every day."
+    now = "I am one of those people without family photos on the office desk."
+    assert lines(before, "I walk to the harbour bakery in the early morning.", now) == [
+        "User: I walk to the harbour bakery in the early morning.",
+        f"User: {now}",
+    ]
+
+
+def test_a_denial_about_something_else_takes_nothing_back() -> None:
+    before = "The family photos on my office desk cheer me up every day."
+    assert f"User: {before}" in lines(before, "I never eat breakfast at the office on weekdays.")
+
+
 def test_what_the_user_asks_to_forget_is_gone_and_so_is_the_request() -> None:
     left = lines(
         "Lately I keep baking rye bread and pastries on Sundays.",
@@ -149,6 +177,20 @@ def test_a_compacted_chat_keeps_what_the_user_said_and_not_what_is_to_be_forgott
     assert "User: I moved to the harbour district with my two dogs last spring." in summary
     assert "rye bread" not in summary
     assert "poppy" not in summary
+
+
+def test_the_newest_messages_of_a_chat_leave_half_of_a_small_size_to_the_summary() -> None:
+    chat = [{"role": "system", "content": "You are helpful."}]
+    for number in range(60):
+        chat.append(
+            {"role": "user", "content": f"I keep rare orchid number {number} in greenhouse {number}."}
+        )
+        chat.append({"role": "assistant", "content": "That sounds lovely, tell me more about it. " * 28})
+    engine = ContextCompressor(context_length=64_000, target_tokens=8_000)
+    engine.compress(chat)
+    assert engine.last_report is not None
+    summary = engine.last_report.whole_summary
+    assert sum(f"orchid number {number} " in summary for number in range(45)) >= 40
 
 
 def test_escape_codes_and_progress_bars_are_gone_before_anything_is_read() -> None:

@@ -21,8 +21,6 @@ from plimsoll.quality.handoff import content_words
 from plimsoll.quality.size_matching import SizeSettings
 
 SIZE, WINDOW = 8_000, 64_000
-# Twenty messages of a chat, the default, are up to 6K tokens of 8K; whoever compacts to so little keeps fewer.
-NEWEST = 6
 RATIO, FORGOTTEN, OTHERS = 1.6, 0.05, 0.02
 
 
@@ -107,7 +105,6 @@ def _compacted(messages: list[dict[str, Any]], knobs: SizeSettings) -> tuple[lis
     engine = ContextCompressor(
         context_length=WINDOW,
         target_ratio=knobs.target_ratio,
-        protect_last_n=NEWEST,
         target_tokens=knobs.target_tokens,
     )
     result = engine.compress(messages)

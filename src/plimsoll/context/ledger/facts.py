@@ -131,11 +131,13 @@ def _read_user(reading: _Reading, message: Message, position: int) -> None:
         return
     said = cleaned(without_harness_text(message))
     if facts.personal.read(said, position):
+        _rulings(facts).take_back(said, position)  # "forget the rule about tabs"
         return  # a request to forget is not to be quoted
     reading.quote(said, "asked", f"{ASKED}:{position}", position)
     add_request(facts.requests, said, position, facts.last_said, facts.last_said_at)
     facts.question = None
-    _rulings(facts).take_up(own_words(said), position)
+    before = facts.requests[-2].source if len(facts.requests) > 1 else -1
+    _rulings(facts).take_up(own_words(said), position, before)
 
 
 def _read_assistant(reading: _Reading, message: Message, position: int) -> None:

@@ -73,16 +73,25 @@ def entries_of(
 def _add_personal(entries: LedgerEntries, facts: ConversationFacts, now: ConversationFacts) -> None:
     """What people said about themselves, as far as it still holds; it matters most where no tool is used."""
     value = _PERSONAL if facts.is_chat else _PERSONAL * _IN_AN_AGENTS_WORK
-    for line, source in facts.personal.lines(now.personal):
+    ruled = {**now.constraints, **({} if now.is_chat else now.wishes)}.keys() - _told_of_oneself(now)
+    for line, source in facts.personal.lines(now.personal, ruled):
         # By its length, so that long statements are not left out for short ones; the newer one has the better claim.
         worth = value * len(line) * (1 + source / max(1, now.messages))
         entries.add("Critical Context", f"- {line}", source, worth, sources=(source,))
 
 
+def _told_of_oneself(now: ConversationFacts) -> set[str]:
+    """In a chat, sentences such as "I never eat meat" are about the person and stand with their speaker."""
+    return now.personal.about_the_user() if now.is_chat else set()
+
+
 def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
     """Limits before wishes; what the newest request or a whole aim says is not said again."""
     known = weights()
+    elsewhere = _told_of_oneself(now)
     for order, one in enumerate(now.constraints.values()):
+        if one.text in elsewhere:
+            continue
         origin = f" (from {one.origin})" if one.origin else ""
         value = known.rules_file if one.origin else None
         entries.add(CONSTRAINTS, f"- {one.text}{origin}", order, value, sources=(one.source,))

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -13,15 +14,16 @@ _LONGEST_UNSPACED_REPLY = 10  # signs
 
 
 class WordGroup:
-    """Words and signs of one kind, as one pattern over lower-case text."""
+    """Words, signs and patterns of one kind, as one pattern over lower-case text."""
 
-    def __init__(self, words: list[str], signs: list[str]) -> None:
+    def __init__(self, words: Sequence[str], signs: Sequence[str], patterns: Sequence[str] = ()) -> None:
         self.words = frozenset(words)
         self.signs = tuple(signs)
         phrases = "|".join(
             r"\s+".join(map(re.escape, word.split())) for word in sorted(self.words, key=len, reverse=True)
         )
-        self._pattern = re.compile(rf"(?<![\w'’])(?:{phrases})(?![\w'’])")
+        whole = [rf"(?<![\w'’])(?:{phrases})(?![\w'’])"] if phrases else []
+        self._pattern = re.compile("|".join(whole + [f"(?:{one})" for one in patterns]) or r"(?!)")
         self._signs = re.compile("|".join(map(re.escape, sorted(signs, key=len, reverse=True))) or r"(?!)")
 
     def found_in(self, lowered: str) -> bool:
@@ -40,6 +42,15 @@ class WordGroup:
         """Whether a text in lower case begins with one of the words or signs."""
         return bool(self._pattern.match(lowered) or self._signs.match(lowered))
 
+    def after(self, lowered: str) -> str:
+        """The text behind the words of the group that it begins with."""
+        while found := self._pattern.match(lowered):
+            rest = lowered[found.end() :].lstrip(" ,.:;!-–—")
+            if not found[0] or rest == lowered:
+                break
+            lowered = rest
+        return lowered
+
     def without_signs(self, lowered: str) -> str:
         """The text without the signs of the group."""
         return self._signs.sub("", lowered)
@@ -49,7 +60,8 @@ class WordGroup:
 def word_group(name: str) -> WordGroup:
     """The words of one group of the data file."""
     data = tomllib.loads(files("plimsoll.context.ledger").joinpath("people.toml").read_text("utf-8"))
-    return WordGroup(data[name]["words"], data[name]["signs"])
+    group = data[name]
+    return WordGroup(group["words"], group["signs"], group.get("patterns", ()))
 
 
 def words_in(text: str) -> list[str]:

@@ -14,6 +14,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -35,9 +36,14 @@ _SPEAKERS: dict[About, str] = {
     "other": "User, about someone else",
     "quoted": "Quoted by the user, someone else's words",
 }
+# A text that begins or ends with whose it is.
 _SIGNED = re.compile(
     r"\A\W*(?:Author: \S|From: \S|[A-Z]\w+ [A-Z]\w+:\s)"
-)  # a text that begins with whose it is
+    r"|^\W*(?:(?:Written|Posted|Sent|Submitted|Signed) by|Author|From|Signed|Verfasst von|Von|Autora?"
+    r"|Escrito por|Auteur|Par):?"
+    r" [A-Z][^\n]{1,60}\W*\Z",
+    re.MULTILINE,
+)
 _LEAST_WORDS = 4
 _ALLUSION = 0.29  # how near a statement is that shares one rare word
 _MOST_STATEMENTS = 2_000
@@ -45,6 +51,8 @@ _RECENT_MESSAGES = 10  # before a request to forget
 _RECENT_STATEMENTS = 2  # messages
 _SUBJECT_WORDS = 3
 _SAME_SUBJECT = 0.5  # share of the words of the older statement from which on a change of mind replaces it
+_LEAST_NAMED = 3  # rare words that a denial shares with what it denies
+_RARE = 4  # statements that hold a rare word
 _NEAR = 0.3  # share of what is to be forgotten, weighed by rarity, from which on a statement is about it
 
 
@@ -102,6 +110,8 @@ class PersonalStatements:
         for one in statements_in(text, source, self.expects_quote):
             if one.is_own and not one.is_question and _changes(one.text):
                 self._replace(one)
+            if one.about == "user" and _denies(one.text):
+                self._turn_round(one)
             self.said.append(one)
         asks, body = _parts(text[:_READ])
         self.expects_quote = not body and not self.expects_quote and _announces(asks)
@@ -113,10 +123,15 @@ class PersonalStatements:
         found = stems(text)
         return any(len(topic & found) >= max(2, len(topic) * 0.6) for topic in self.forgotten)
 
-    def lines(self, still: "PersonalStatements") -> Iterator[tuple[str, int]]:
-        """What was said and still holds, by message, with its speaker, and the number of the message."""
+    def lines(
+        self, still: "PersonalStatements", without: AbstractSet[str] = frozenset()
+    ) -> Iterator[tuple[str, int]]:
+        """What was said and still holds, by message, with its speaker, and the number of the message.
+
+        Sentences `without` which it is told stand elsewhere in the summary.
+        """
         holds = set(still.said)
-        current = [one for one in self.said if one in holds]
+        current = [one for one in self.said if one in holds and one.text not in without]
         for (source, about), group in groupby(current, key=lambda one: (one.source, one.about)):
             texts: list[str] = []
             for one in group:
@@ -125,6 +140,17 @@ class PersonalStatements:
                     texts = []
                 texts.append(one.text)
             yield f"{_SPEAKERS[about]}: {' '.join(texts)}", source
+
+    def about_the_user(self) -> set[str]:
+        """The sentences in which the person speaks of themselves and asks nothing of the reader."""
+        return {
+            one.text
+            for one in self.said
+            if one.is_own
+            and one.about == "user"
+            and not one.is_question
+            and not _words().addressed.search(one.text.lower())
+        }
 
     def _forget(self, topic: frozenset[str], source: int) -> None:
         if not topic:
@@ -161,6 +187,23 @@ class PersonalStatements:
             if one.about != new.about or not one.words or self._nearness(one.words, new) < _SAME_SUBJECT
         ]
 
+    def _turn_round(self, new: PersonalStatement) -> None:
+        """What the person denies now is outdated, where they said it before: both name the same two rare things."""
+        self.said = [
+            one
+            for one in self.said
+            if one.about != "user"
+            or one.source == new.source
+            or _denies(one.text)
+            or not self._names_the_same(one.words & new.words)
+        ]
+
+    def _names_the_same(self, shared: frozenset[str]) -> bool:
+        if len(shared) < _LEAST_NAMED:
+            return False
+        counts = [sum(word in one.words for one in self.said) for word in shared]
+        return sum(count <= _RARE for count in counts) >= _LEAST_NAMED
+
 
 def statements_in(text: str, source: int, is_quote: bool = False) -> Iterator[PersonalStatement]:
     """The sentences of a message that say something, each with whom it is about.
@@ -168,22 +211,28 @@ def statements_in(text: str, source: int, is_quote: bool = False) -> Iterator[Pe
     `is_quote` says that the message before announced a text of somebody else, which this one then is.
     """
     asks, body = _parts(text[:_READ])
-    for part, quoted in ((asks, is_quote), (body, is_quote or (bool(body) and _is_of_others(asks, body)))):
-        # A text without a first person that speaks of somebody is about them from its beginning.
-        about_other = not _speaks_of_self(part) and _speaks_of_others(part)
-        for sentence in _sentences(part):
-            found = stems(sentence)
-            if len(found) < _LEAST_WORDS or _words().asks.search(sentence.lower()):
-                continue
-            is_own = _speaks_of_self(sentence) and not _is_subject(sentence)
-            # Who was named before is still meant until the person speaks of themselves.
-            about_other = not is_own and (about_other or _speaks_of_others(sentence))
-            about: About = "quoted" if quoted else "other" if about_other else "user"
-            said = redact(" ".join(sentence.split()))
-            short = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
-            yield PersonalStatement(
-                short, about, source, sentence.rstrip().endswith(("?", "？")), is_own, found
-            )
+    is_of_others = bool(body) and _is_of_others(asks, body)
+    yield from _statements_of(asks, source, is_quote)
+    yield from _statements_of(body, source, is_quote or is_of_others)
+
+
+def _statements_of(part: str, source: int, quoted: bool) -> Iterator[PersonalStatement]:
+    # A text without a first person that speaks of somebody is about them from its beginning.
+    about_other = not _speaks_of_self(part) and _speaks_of_others(part)
+    for sentence in _sentences(part):
+        found = stems(sentence)
+        if len(found) < _LEAST_WORDS or _words().asks.search(sentence.lower()):
+            continue
+        names_other = _speaks_of_others(sentence)
+        is_own = _speaks_of_self(sentence) and not _is_subject(sentence)
+        # Who was named before is still meant until the person speaks of themselves alone: "I know he's tired".
+        is_own = is_own and not (about_other and names_other)
+        about_other = not is_own and (about_other or names_other)
+        about: About = "quoted" if quoted else "other" if about_other else "user"
+        said = redact(" ".join(sentence.split()))
+        short = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
+        is_question = sentence.rstrip().endswith(("?", "？"))
+        yield PersonalStatement(short, about, source, is_question, is_own, found)
 
 
 def forgotten_in(sentence: str) -> str | None:
@@ -224,12 +273,16 @@ def _announces(asks: str) -> bool:
 
 
 def _is_of_others(asks: str, body: str) -> bool:
-    return _announces(asks) or _SIGNED.match(body) is not None
+    return _announces(asks) or _SIGNED.search(body.strip()) is not None
 
 
 def _changes(sentence: str) -> bool:
     low = sentence.lower().replace("’", "'")
     return _words().change.search(low) is not None or _words().change_signs.search(low) is not None
+
+
+def _denies(sentence: str) -> bool:
+    return _words().denies.search(sentence.lower().replace("’", "'")) is not None
 
 
 def _speaks_of_self(sentence: str) -> bool:
@@ -240,9 +293,8 @@ def _speaks_of_self(sentence: str) -> bool:
 
 def _speaks_of_others(sentence: str) -> bool:
     words = _words()
-    return (
-        not words.others.isdisjoint(_lower_words(sentence)) or words.other_signs.search(sentence) is not None
-    )
+    spoken = (word.partition("'")[0] for word in _lower_words(sentence))  # he's, friend's
+    return not words.others.isdisjoint(spoken) or words.other_signs.search(sentence) is not None
 
 
 def _is_subject(sentence: str) -> bool:
@@ -267,6 +319,8 @@ class _PersonalWords:
     forget_signs: re.Pattern[str]
     change: re.Pattern[str]
     change_signs: re.Pattern[str]
+    denies: re.Pattern[str]
+    addressed: re.Pattern[str]
     own: frozenset[str]
     own_signs: re.Pattern[str]
     others: frozenset[str]
@@ -286,6 +340,8 @@ def _words() -> _PersonalWords:
         re.compile(data["forget_signs"]),
         re.compile(rf"(?<!\w)(?:{change})(?!\w)"),
         re.compile(data["change_signs"]),
+        re.compile(rf"(?<!\w)(?:{_any(data['denies'])})(?!\w)|{data['denies_signs']}"),
+        re.compile(rf"(?<!\w)(?:{_any(data['addressed'])})(?!\w)|{data['addressed_signs']}"),
         frozenset(data["own"]),
         re.compile(_any(data["own_signs"])),
         frozenset(data["others"]),

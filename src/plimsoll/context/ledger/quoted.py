@@ -22,7 +22,9 @@ _TAGGED = re.compile(
 )
 _QUOTE_LINES = re.compile(r"^[ \t]*(?:>|\|).*$", re.MULTILINE)
 # A quotation inside a sentence; a short one is a name.
-_QUOTATION = re.compile(r"“[^”\n]{25,1000}”|«[^»\n]{25,1000}»|\"[^\"\n]{25,1000}\"|「[^」\n]{12,500}」")
+_QUOTATION = re.compile(
+    r"“[^”\n]{25,1000}”|«[^»\n]{25,1000}»|\"(?=\S)[^\"\n]{25,1000}(?<=\S)\"|「[^」\n]{12,500}」"
+)
 # A line that announces what somebody else wrote; what follows is that. A task ("Write a page:") announces none.
 _ANNOUNCED = re.compile(
     r"^[^\n]{0,200}\b(?:summari[sz]e|translate|read|review|explain|look at|check|here(?:'s| is| are)|below is|got"

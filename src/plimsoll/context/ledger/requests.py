@@ -81,47 +81,54 @@ def _subject_of(request: PersonRequest, requests: list[PersonRequest]) -> int:
         return current
     if _turns(request.text) or request.replaces is not None:
         return request.source
-    opener = request_at(requests, current)
-    spoken: set[str] = set()
-    changes = 0
-    for one in requests:
-        if one.subject == current:
-            spoken |= content_words(one.text)
-            changes += one.changes
-    if opener is not None and not changes:
-        is_displaced = is_inquiry(opener.text) and not is_inquiry(request.text) and len(words) >= _FEW_WORDS
-        return request.source if is_displaced else current
-    is_other = len(words) >= _FEW_WORDS and overlap(words, spoken) < _SAME_SUBJECT
-    return request.source if is_other and not is_inquiry(request.text) else current
+    is_other = len(words) >= _FEW_WORDS and not is_inquiry(request.text)
+    return request.source if is_other and _leaves(words, current, requests) else current
+
+
+def _leaves(words: frozenset[str], subject: int, requests: list[PersonRequest]) -> bool:
+    """Whether a request with these words is about something else than a subject.
+
+    Where nothing was done for the subject yet, only what was asked to know something is left.
+    """
+    of_subject = [one for one in requests if one.subject == subject]
+    opener = request_at(requests, subject)
+    if opener is not None and not any(one.changes for one in of_subject):
+        return is_inquiry(opener.text)
+    spoken = frozenset().union(*(content_words(one.text) for one in of_subject))
+    return overlap(words, spoken) < _SAME_SUBJECT
 
 
 def aims_of(requests: list[PersonRequest]) -> list[PersonRequest]:
     """What the work is for: what it began with, what most was done for, and the subject that it has turned to."""
     if not requests:
         return []
+    first = _first_aim(requests)
+    most = max(requests, key=lambda one: one.changes)
+    # A short follow-up says what to do; what it is about, the opening of its subject says.
+    worked = [request_at(requests, most.subject) if _is_short(most) else None, most] if most.changes else []
+    found = [first, *worked, request_at(requests, _newest_subject(requests))]
+    aims = [one for one in found if one is not None and (one is first or one.kind == "request")]
+    return list({one.source: one for one in aims}.values())
+
+
+def _first_aim(requests: list[PersonRequest]) -> PersonRequest:
+    """What the work began with, in its newest words."""
     first = request_at(requests, requests[0].subject) or requests[0]
     for one in requests:
         if one.replaces == first.source:
             first = one
-    most = max(requests, key=lambda one: one.changes)
+    return first
+
+
+def _newest_subject(requests: list[PersonRequest]) -> int:
+    """The subject that the work has turned to; one question on another matter does not change it."""
     changes: dict[int, int] = {}
     for one in requests:
         changes[one.subject] = changes.get(one.subject, 0) + one.changes
     newest = requests[-1].subject
     worked = [subject for subject, count in changes.items() if count]
-    # One question on another matter does not change what the work is for.
     is_single = requests[-1].source == newest and not _turns(requests[-1].text)
-    if worked and is_single and not changes[newest]:
-        newest = worked[-1]
-    found = [first, request_at(requests, newest)]
-    if most.changes:
-        # A short follow-up says what to do; what it is about, the opening of its subject says.
-        found[1:1] = [request_at(requests, most.subject) if _is_short(most) else None, most]
-    return list(
-        {
-            one.source: one for one in found if one is not None and (one is first or one.kind == "request")
-        }.values()
-    )
+    return worked[-1] if worked and is_single and not changes[newest] else newest
 
 
 def _is_short(request: PersonRequest) -> bool:

@@ -9,61 +9,57 @@ A sentence with words that set a limit is a rule; one that only says how the wor
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.context.ledger.constraint_words import constraint_in
-from plimsoll.context.ledger.people_words import is_reply, word_group, words_in
+from plimsoll.context.ledger.people_words import is_reply, word_group
 from plimsoll.context.ledger.polarity import contradicts
 from plimsoll.context.ledger.requests import asks_to_know
 from plimsoll.context.ledger.state import StatedConstraint
 from plimsoll.context.ledger.statements import SENTENCE, bounded_sentence
+from plimsoll.context.ledger.wishes import is_description, is_order, is_wish, without_quotes
 from plimsoll.context.ledger.words import content_words
 from plimsoll.secrets import redact
 
 _READ = 4_000  # characters of a message in which sentences are looked for
-_SHORT = 9  # words; what people say so briefly is an order or an answer
+_LONGEST_ORDERS = 1_500  # characters; the orders of a longer message are the items of a plan
 _MOST_WISHES = 60  # wishes that are kept; the oldest give way
 _SOME = 0.5  # share of a limit's words that a permission must name
 _STEM = 6  # letters by which two words of one root are known
 _MARKUP = re.compile(r"^[\s>*#+-]+|\*\*|__")
-_NOT_A_SENTENCE = ("|", "`", "{", "<", "/", "+", "@")
+_NUMBERED = re.compile(r"^\s*\(?\d{1,2}[.):]\s+(\S.*)$", re.MULTILINE)
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_CLAUSE = re.compile(r"[,;:，、。；]\s*")
 _SET_TO = re.compile(r"\b(?:push|raise|lower|increase|set|make|go|change|bump|reduce)\b[^.\d]{0,16}\d")
 _LIMITED_TO = re.compile(r"\b(?:limit|max|at most|up to|cap)\w*\b[^.\d]{0,24}\d")
 
 
 def rulings_in(text: str, source: int) -> Iterator[StatedConstraint]:
     """The sentences of a person that rule something, in their own words."""
+    yield from _numbered_answers(text, source)
+    is_plan = len(text) > _LONGEST_ORDERS
     for sentence in SENTENCE.split(redact(text[:_READ])):
         said = " ".join(_MARKUP.sub("", sentence).split())
-        found = constraint_in(said)
         if is_description(said):
             continue
+        own = without_quotes(said)
+        found = constraint_in(said) if constraint_in(own) else None
         if found is not None:
             bounded = bounded_sentence(said, found.start())
             if bounded:
                 yield StatedConstraint(bounded, source)
-        elif is_wish(said):
+        elif is_wish(own, orders=not is_plan):
             yield StatedConstraint(bounded_sentence(said, 0), source, is_rule=False)
 
 
-def is_wish(sentence: str) -> bool:
-    """Whether a sentence says how the work should be done."""
-    lowered = sentence.lower().replace("’", "'")
-    if sentence.startswith(_NOT_A_SENTENCE) or is_reply(sentence) or asks_to_know(sentence):
-        return False
-    if not content_words(sentence):
-        return False
-    if word_group("wishes").found_in(lowered) or word_group("commands").opens(lowered):
-        return True
-    own = [word for word in words_in(sentence) if word not in word_group("replies").words]
-    return len(own) > 1 and len(sentence.split()) < _SHORT and sentence[-1] not in "?？:"
-
-
-def is_description(sentence: str) -> bool:
-    """Whether a sentence reports what something does or what somebody said."""
-    lowered = sentence.lower()
-    return word_group("reports").found_in(lowered) or word_group("describes").begins(lowered)
+def _numbered_answers(text: str, source: int) -> Iterator[StatedConstraint]:
+    """The answers to numbered questions: where some are only yes or no, the others say how it should be."""
+    items = [" ".join(found[1].split()) for found in _NUMBERED.finditer(text[:_READ])]
+    if len(items) > 1 and any(map(is_reply, items)):
+        for item in items:
+            if not is_reply(item) and not asks_to_know(item) and len(content_words(item)) > 1:
+                yield StatedConstraint(bounded_sentence(item, 0), source, is_rule=False)
 
 
 @dataclass(slots=True)
@@ -74,17 +70,12 @@ class Rulings:
     wishes: dict[str, StatedConstraint]
     revoked: dict[str, StatedConstraint]
 
-    def take_up(self, text: str, source: int) -> None:
-        """What a person says now: it takes back what it revokes, and holds itself."""
+    def take_up(self, text: str, source: int, before: int = -1) -> None:
+        """What a person says now: it takes back what it revokes, and holds itself; `before` is their last message."""
         rulings = list(rulings_in(text, source))
-        held = {**self.wishes, **self.constraints}
-        for key in list(_taken_back(held, text, rulings, source)):
-            one = self.constraints.pop(key, None) or self.wishes.pop(key, None)
-            if one is not None:
-                self.revoked.pop(key, None)
-                self.revoked[key] = replace(one, revoked_by=source)
+        has_revoked = self.take_back(text, source, before, rulings)
         for ruling in rulings:
-            if not _only_revokes(ruling.text):
+            if not _only_revokes(ruling.text, has_revoked):
                 kind = self.constraints if ruling.is_rule else self.wishes
                 for known in (self.revoked, self.constraints, self.wishes):
                     known.pop(ruling.text, None)
@@ -92,49 +83,86 @@ class Rulings:
         for key in list(self.wishes)[: max(0, len(self.wishes) - _MOST_WISHES)]:
             del self.wishes[key]
 
+    def take_back(
+        self, text: str, source: int, before: int = -1, rulings: Sequence[StatedConstraint] = ()
+    ) -> bool:
+        """End what a message revokes; whether it revokes anything."""
+        held = {**self.wishes, **self.constraints}
+        found = dict.fromkeys(_taken_back(held, text, rulings, source, before))
+        for key in found:
+            one = self.constraints.pop(key, None) or self.wishes.pop(key, None)
+            if one is not None:
+                self.revoked.pop(key, None)
+                self.revoked[key] = replace(one, revoked_by=source)
+        return bool(found)
 
-def _only_revokes(sentence: str) -> bool:
-    """Whether a sentence says nothing else than that something is void or may be done."""
-    lowered = sentence.lower()
-    return word_group("voids").found_in(lowered) and constraint_in(sentence) is None
+
+def _only_revokes(sentence: str, has_revoked: bool) -> bool:
+    """Whether a sentence says nothing else than that something is void or may be done.
+
+    Where it took something back, words that set a limit may only repeat that limit: "the rule never to use tabs is
+    void". They must then stand in a clause of their own.
+    """
+    lowered = sentence.lower().replace("’", "'")
+    is_void = word_group("voids").found_in(lowered)
+    if not has_revoked:
+        return is_void and constraint_in(sentence) is None
+    if not is_void and not word_group("permits").found_in(lowered):
+        return False
+    return not any(
+        constraint_in(clause) and not word_group("voids").found_in(clause)
+        for clause in _CLAUSE.split(lowered)
+    )
 
 
 def _taken_back(
-    constraints: dict[str, StatedConstraint], text: str, rulings: list[StatedConstraint], source: int
+    held: dict[str, StatedConstraint],
+    text: str,
+    rulings: Sequence[StatedConstraint],
+    source: int,
+    before: int,
 ) -> Iterator[str]:
+    """The limits and wishes that a message ends."""
     lowered = text.lower().replace("’", "'")
-    own = {key: one for key, one in constraints.items() if one.source != source and not one.origin}
-    if rulings and not word_group("passing").found_in(lowered):
+    own = {key: one for key, one in held.items() if one.source != source and not one.origin}
+    if not word_group("passing").found_in(lowered) and (rulings or any(map(is_order, SENTENCE.split(text)))):
         yield from (key for key, one in own.items() if word_group("passing").found_in(one.text.lower()))
     if len(text) > _READ or not own:
         return
     if word_group("undoes").found_in(lowered):
-        newest = max((one.source for one in own.values() if not one.is_rule), default=-1)
-        yield from (key for key, one in own.items() if one.source == newest and not one.is_rule)
+        yield from (key for key, one in own.items() if one.source == before and not one.is_rule)
     for sentence in filter(str.strip, SENTENCE.split(text)):
         yield from _revoked_by(sentence, own)
-        if _SET_TO.search(sentence.lower()):
-            limited = [key for key, one in own.items() if _LIMITED_TO.search(one.text.lower())]
-            yield from limited[-1:]
+        yield from _set_anew(sentence, own)
 
 
-def _revoked_by(sentence: str, constraints: dict[str, StatedConstraint]) -> Iterator[str]:
+def _set_anew(sentence: str, own: dict[str, StatedConstraint]) -> Iterator[str]:
+    """The newest limit on a number, where a sentence sets another number: "limit it to 20", "push it to 100"."""
+    if _SET_TO.search(sentence.lower()):
+        yield from [key for key, one in own.items() if _LIMITED_TO.search(one.text.lower())][-1:]
+
+
+def _revoked_by(sentence: str, own: dict[str, StatedConstraint]) -> Iterator[str]:
+    """What a sentence takes back: what it contradicts, and the nearest of what it calls void or allowed."""
     lowered = sentence.lower().replace("’", "'")
     is_void, is_permit = word_group("voids").found_in(lowered), word_group("permits").found_in(lowered)
     if constraint_in(sentence) is not None or is_permit:
-        yield from (key for key in constraints if contradicts(sentence, key))
-    if not is_void and not is_permit:
-        return
-    words = content_words(sentence)
-    best: dict[str, float] = {}
-    for key in constraints:
+        yield from (key for key in own if contradicts(sentence, key))
+    if is_void or is_permit:
+        yield from _nearest(content_words(sentence), own, is_void)
+
+
+def _nearest(words: frozenset[str], own: dict[str, StatedConstraint], is_void: bool) -> Iterator[str]:
+    """Of the limits that are named, those that share most with the words; a permission must name the object."""
+    shares: dict[str, float] = {}
+    for key in own:
         about = content_words(key)
         shared = len(_shared(about, words))
-        named = shared > len(about) * _SOME or (shared and _names_object(key, words))
-        if (is_void and shared) or (is_permit and named):
-            best[key] = shared / max(1, len(about))
-    most = max(best.values(), default=0.0)
-    yield from (key for key, share in best.items() if share == most)
+        is_named = shared > len(about) * _SOME or (shared > 0 and _names_object(key, words))
+        if is_named or (is_void and shared):
+            shares[key] = shared / max(1, len(about))
+    most = max(shares.values(), default=0.0)
+    yield from (key for key, share in shares.items() if share == most)
 
 
 def _shared(about: frozenset[str], words: frozenset[str]) -> frozenset[str]:
@@ -144,6 +172,12 @@ def _shared(about: frozenset[str], words: frozenset[str]) -> frozenset[str]:
 
 
 def _names_object(constraint: str, words: frozenset[str]) -> bool:
-    """Whether a sentence names what a limit is about: the last of its words that tell something."""
+    """Whether a sentence names what a limit is about: the last of its words that tell something.
+
+    Among signs without spaces, a name in Latin letters is what the limit is about.
+    """
+    shared = _shared(content_words(constraint), words)
+    if _UNSPACED.search(constraint) and any(map(str.isascii, shared)):
+        return True
     told = [word for word in re.findall(r"[^\W_]{2,}", constraint.lower()) if content_words(word)]
     return bool(told) and bool(_shared(content_words(told[-1]), words))

@@ -11,7 +11,7 @@ _LONGEST = 300
 _ASKED_AT_END = 1_200  # characters of a message's end in which its question stands
 _BEFORE = 120  # characters of a longer sentence that are kept before the words that set the limit
 # The shortest sentence that can set a limit; scripts without spaces need fewer characters.
-_SHORTEST, _SHORTEST_UNSPACED = 8, 4
+_SHORTEST, _SHORTEST_UNSPACED = 6, 4
 _DECISION_WORDS = frozenset({
     "decided", "decision", "chose", "choose", "going", "we'll", "i'll", "instead", "rather", "because", "cause",
     "opted", "turns", "fix", "problem", "issue", "bug", "solution", "confirmed", "since", "failure", "error", "due",

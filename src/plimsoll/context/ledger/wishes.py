@@ -1,0 +1,77 @@
+"""Whether a sentence of a person says how the work should be done, or only what to do now.
+
+    "I'd rather have one branch."      a wish: it holds until the person takes it back
+    "Put it in settings.py."           a wish: an order that says where or how
+    "Build it."  "Tariffs, please."    an order for the moment: a request, no wish
+    "The parser never throws."         a description: binds nobody
+
+The words of each language are data (`people.toml`).
+"""
+
+import re
+from functools import cache
+
+from plimsoll.context.ledger.people_words import is_reply, word_group
+from plimsoll.context.ledger.requests import asks_to_know
+from plimsoll.context.ledger.words import content_words
+
+_NOT_A_SENTENCE = ("|", "`", "{", "<", "/", "+", "@", "[", "├", "│", "└", "⏺", "⎿", "!")
+_QUOTED = re.compile(r"“[^”\n]*”|«[^»\n]*»|„[^“”\n]*[“”]|\"[^\"\n]*\"|「[^」\n]*」|『[^』\n]*』")
+_TAG = re.compile(
+    r"\b(?:right|ok(?:ay)?|no|yes|oder|ja|vale|verdad|né|certo|correct)\W*\?$"
+)  # asks for assent
+_BRACKETS = " \t([*_-"
+_MOST_WORDS = 60  # a longer sentence without a full stop is a list or a log
+
+
+def is_wish(sentence: str, orders: bool = True) -> bool:
+    """Whether a sentence says how the work should be done; without `orders`, orders are items of a plan."""
+    lowered = sentence.lower().replace("’", "'").lstrip(_BRACKETS)
+    if sentence.startswith(_NOT_A_SENTENCE) or len(sentence.split()) > _MOST_WORDS:
+        return False
+    if is_reply(sentence) or asks_to_know(sentence) or not content_words(sentence) - _acts():
+        return False
+    whole, said = lowered, word_group("openers").after(lowered)
+    if _TAG.search(said) is None and said.rstrip().endswith(("?", "？")):
+        if word_group("manner").found_in(said) or word_group("keeps").found_in(said):
+            return True
+        # What stands before a question in the same sentence is no question: "let's store it, can you show how?"
+        said = whole = said.rpartition(",")[0] or said.rpartition("，")[0]
+        orders = False
+    if word_group("wishes").found_in(whole) or word_group("undoes").found_in(said):
+        return True
+    return orders and _is_lasting_order(said)
+
+
+def is_order(sentence: str) -> bool:
+    """Whether a sentence tells the reader to do something."""
+    said = word_group("openers").after(sentence.lower().replace("’", "'").lstrip(_BRACKETS))
+    return any(word_group(name).opens(said) for name in ("acts", "commands", "keeps"))
+
+
+def _is_lasting_order(said: str) -> bool:
+    """Whether an order says more than what to do now: how, where or in which order."""
+    if word_group("keeps").opens(said):
+        return True
+    has_manner = word_group("manner").found_in(said)
+    if word_group("commands").opens(said):
+        return has_manner or word_group("places").found_in(said)
+    return word_group("acts").opens(said) and has_manner
+
+
+def is_description(sentence: str) -> bool:
+    """Whether a sentence reports what something does or what somebody said."""
+    lowered = sentence.lower()
+    if word_group("reports").found_in(lowered):
+        return True
+    return word_group("subjects").begins(lowered) and not word_group("demands").found_in(lowered)
+
+
+def without_quotes(sentence: str) -> str:
+    """A sentence without what it quotes: the words of somebody else, or a name."""
+    return _QUOTED.sub(" ", sentence)
+
+
+@cache
+def _acts() -> frozenset[str]:
+    return content_words(" ".join(word_group("acts").words))

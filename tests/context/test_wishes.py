@@ -1,0 +1,126 @@
+"""Which sentences of people hold until they are taken back, and which only say what to do now."""
+
+import pytest
+
+from message_builders import assistant as said
+from message_builders import user
+from plimsoll.context.ledger import SummaryRoom, read_facts, write_sections
+
+CONSTRAINTS = "Constraints & Preferences"
+
+
+def ruled(*texts: str) -> list[str]:
+    """The limits and wishes that hold after these messages of a person."""
+    messages = [message for text in texts for message in (user(text), said("Done."))]
+    facts = read_facts([user("Port the importer to the new schema."), said("I begin."), *messages])
+    return [*facts.constraints, *facts.wishes]
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "Build it.",
+        "Tariffs, please.",
+        "Commit and push.",
+        "just fix it",
+        "ok, let's implement this",
+        "open a pr",
+        "The build took nine minutes.",
+        "Baue es.",
+        "Las tarifas, por favor.",
+        "As tarifas, por favor.",
+        "开始构建吧",
+        "料金表をお願いします",
+    ],
+)
+def test_an_order_for_the_moment_is_no_standing_rule(order: str) -> None:
+    assert ruled(order) == []
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "let's store the ids in metadata",
+        "I'd rather have one branch for both",
+        "put it in settings.py",
+        "write the test first",
+        "panics are not great in a library",
+        "we need a distinct method for that lookup",
+        "use the British spelling",
+        "Kommentare bitte nur auf Englisch",
+        "Los mensajes de commit en inglés",
+        "新代码一律用 TypeScript",
+        "ログには必ず時刻を付けること",
+    ],
+)
+def test_how_the_work_should_be_done_holds(wish: str) -> None:
+    assert ruled(wish) == [wish]
+
+
+def test_a_wish_before_a_question_in_the_same_sentence_holds() -> None:
+    text = "let's store the ids in metadata, can you show me an example?"
+    assert ruled(text) == [text]
+
+
+def test_answers_to_numbered_questions_hold_and_a_bare_yes_does_not() -> None:
+    assert ruled("1. no\n2. the branch that is checked out counts as open\n3. yes") == [
+        "the branch that is checked out counts as open"
+    ]
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "The parser never throws, it returns an empty list.",
+        "Der Server antwortet immer mit JSON.",
+        "El sistema nunca borra registros.",
+        "O servidor sempre devolve JSON.",
+        "这个接口从不返回空值",
+        "この関数は常に空のリストを返します",
+        'The old manual said "never restart on Fridays", which made me laugh.',
+    ],
+)
+def test_what_a_program_does_and_what_a_manual_said_bind_nobody(description: str) -> None:
+    assert ruled(description) == []
+
+
+def test_a_rule_about_a_part_of_a_program_still_binds() -> None:
+    assert ruled("The parser must never throw.") == ["The parser must never throw."]
+
+
+def test_taking_something_out_again_leaves_older_wishes_alone() -> None:
+    found = ruled("I think by file is too much", "how about a link?", "no, remove this again")
+    assert "I think by file is too much" in found
+
+
+def test_a_rule_that_is_forgotten_on_request_is_gone() -> None:
+    assert ruled("Never use tabs in this project.", "Forget the rule about tabs.") == []
+
+
+def test_a_sentence_that_calls_a_rule_void_is_no_rule_itself() -> None:
+    assert ruled("Never use tabs.", "The rule to never use tabs is void, I changed my mind.") == []
+
+
+def test_a_new_rule_beside_a_change_of_mind_holds() -> None:
+    new = "Tabs are no longer wanted, always use four spaces."
+    assert ruled("Always use tabs.", new) == [new]
+
+
+def test_a_sentence_of_the_person_stands_in_one_section_only() -> None:
+    rule = "I want the nightly report to never include customer names."
+    facts = read_facts(
+        [user("Port the importer."), said("I begin."), user(rule), said("Understood."), user("Go on.")]
+    )
+    sections = write_sections(facts, {}, SummaryRoom(2_000))
+    assert rule in sections[CONSTRAINTS]
+    assert rule not in sections["Critical Context"]
+
+
+def test_what_a_person_says_of_themselves_in_a_chat_stands_once_with_its_speaker() -> None:
+    habit, rule = "I never eat fish or shellfish at home.", "Always answer me in short French sentences."
+    messages = [user("Hello there!"), said("Hi."), user(f"{habit} {rule}"), said("Noted."), user("Thanks")]
+    sections = write_sections(read_facts(messages), {}, SummaryRoom(2_000))
+    assert f"User: {habit}" in sections["Critical Context"]
+    assert habit not in sections[CONSTRAINTS]
+    assert rule in sections[CONSTRAINTS]
+    assert rule not in sections["Critical Context"]
