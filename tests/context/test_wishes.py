@@ -4,7 +4,7 @@ import pytest
 
 from message_builders import assistant as said
 from message_builders import user
-from plimsoll.context.ledger import SummaryRoom, read_facts, write_sections
+from plimsoll.context.ledger import SummaryRoom, read_facts, without_invented_constraints, write_sections
 
 CONSTRAINTS = "Constraints & Preferences"
 
@@ -104,6 +104,37 @@ def test_a_sentence_that_calls_a_rule_void_is_no_rule_itself() -> None:
 def test_a_new_rule_beside_a_change_of_mind_holds() -> None:
     new = "Tabs are no longer wanted, always use four spaces."
     assert ruled("Always use tabs.", new) == [new]
+
+
+def test_a_long_request_is_shown_with_its_end() -> None:
+    long = "You work for the harbour office. " * 60 + "Wire the tide table into the booking page."
+    sections = write_sections(read_facts([user(long), said("I begin.")]), {}, SummaryRoom(2_000))
+    assert "Wire the tide table into the booking page." in sections["Goal"]
+    assert sections["Goal"].startswith("- You work for the harbour office.")
+
+
+def test_a_link_does_not_take_the_place_of_the_question_about_it() -> None:
+    link = "https://example.org/harbour/tides/discussions/4720"
+    asked = f"does the tide table have this bug? {link}"
+    sections = write_sections(
+        read_facts([user(asked), said("I look."), user(f"{link}#comment-17"), said("Yes.")]),
+        {},
+        SummaryRoom(2_000),
+    )
+    assert "does the tide table have this bug?" in sections["Goal"]
+
+
+def test_a_model_cannot_turn_round_a_sentence_that_is_no_limit_by_its_words() -> None:
+    facts = read_facts([user("the ids of both ledgers are not stable links yet"), said("I see.")])
+    told = ("the ids of both ledgers are not stable links yet",)
+    for line in (
+        "* the ids of both ledgers are stable links yet",
+        "* No longer valid: the ids of both ledgers are not stable links yet",
+    ):
+        kept = without_invented_constraints({CONSTRAINTS: line}, facts, told, "", "")
+        assert kept[CONSTRAINTS] == ""
+    same = "* the ids of both ledgers are not stable links"
+    assert without_invented_constraints({CONSTRAINTS: same}, facts, told, "", "")[CONSTRAINTS] == same
 
 
 def test_a_sentence_of_the_person_stands_in_one_section_only() -> None:

@@ -12,15 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from plimsoll.context.ledger.constraint_words import constraint_in
 from plimsoll.context.ledger.entries import CONSTRAINTS
 from plimsoll.context.ledger.people_words import word_group
-from plimsoll.context.ledger.polarity import contradicts, is_about
+from plimsoll.context.ledger.polarity import contradicts, denies, is_about
 from plimsoll.context.ledger.quoted import own_words
 from plimsoll.context.ledger.state import ConversationFacts
+from plimsoll.context.ledger.statements import SENTENCE
 from plimsoll.context.ledger.template import Sections, parse_sections, section_lines
 from plimsoll.context.ledger.words import content_words, overlap
 
 _LEAST_NAMED = 0.5  # share of a limit's words that a line must name to call it void
 _LEAST_REASON = 2  # words of what a person said later
 _LEAST_STATED = 0.6  # share of a demand's words that people must have said
+_REPEATED = 0.8  # share of the words from which on a line repeats a sentence
 _ALLOWS = re.compile(
     r"\b(?:allow(?:s|ed)?|permit(?:s|ted)?|may|can|ok(?:ay)?|fine|lifted|no longer (?:applies|required)"
     r"|directly|erlaubt)\b",
@@ -37,30 +39,33 @@ def without_invented_constraints(
     `told` is what people and the system prompt said in messages that are not summarised. `previous` is the earlier
     summary, of which only the ledger's own lines are trusted.
     """
-    ledger = "\n".join(line for line in previous.splitlines() if not line.lstrip().startswith("* "))
-    constraints = [
-        *facts.constraints,
-        *facts.wishes,
-        *section_lines(parse_sections(ledger).get(CONSTRAINTS, "")),
-    ]
+    constraints = [*facts.constraints, *facts.wishes, *_ledger_constraints(previous)]
     people = [*map(own_words, (*told, *(one.text for one in facts.requests))), *constraints]
     everything = content_words("\n".join((*people, agents, *facts.decisions)))
     excused = removed_with_reason(written, facts)
     in_force = [one for one in constraints if one not in excused]
     # Words from many messages together can spell anything, so one message must have said a rule.
     said = list(map(content_words, people))
+    over = facts.revoked.keys() | excused
+    spoken = [one for text in people for one in SENTENCE.split(text) if one not in over]
     kept: Sections = {}
     for title, body in written.items():
         is_rule = title == CONSTRAINTS
-        lines = [
+        kept[title] = "\n".join(
             line
             for line in section_lines(body)
-            if not _contradicts(line, constraints, is_rule) and not _calls_void(line, in_force)
-        ]
-        kept[title] = "\n".join(
-            line for line in lines if _is_known(line, said if is_rule else None, everything)
+            if _is_known(line, said if is_rule else None, everything)
+            and not _contradicts(line, constraints, is_rule)
+            and not _calls_void(line, in_force)
+            and not (is_rule and _turns_round(line, spoken))
         )
     return kept
+
+
+def _ledger_constraints(previous: str) -> list[str]:
+    """The constraints of an earlier summary that code wrote."""
+    ledger = "\n".join(line for line in previous.splitlines() if not line.lstrip().startswith("* "))
+    return section_lines(parse_sections(ledger).get(CONSTRAINTS, ""))
 
 
 def removed_with_reason(written: Mapping[str, str], facts: ConversationFacts) -> set[str]:
@@ -108,6 +113,28 @@ def _contradicts(line: str, stated: Iterable[str], is_rule: bool) -> bool:
     if not is_rule and _ALLOWS.search(line) is None and constraint_in(bare) is None:
         return False
     return any(contradicts(bare, one) for one in stated)
+
+
+def _turns_round(line: str, spoken: Sequence[str]) -> bool:
+    """Whether a line repeats a sentence of a person, but without its denial, or as if it no longer held.
+
+    This also covers sentences that were not recognised as limits. The newest sentence with these words decides.
+    """
+    bare = _bare(line)
+    words = content_words(bare)
+    void = word_group("voids")
+    for sentence in reversed(spoken):
+        about = content_words(sentence)
+        repeats = overlap(about, words) >= _REPEATED
+        if (
+            len(about) > 1
+            and void.found_in(bare.lower())
+            and (repeats or overlap(words, about) >= _LEAST_STATED)
+        ):
+            return not void.found_in(sentence.lower())
+        if len(about) > 1 and repeats and overlap(words, about) >= _REPEATED:
+            return denies(bare) != denies(sentence)
+    return False
 
 
 def _bare(line: str) -> str:

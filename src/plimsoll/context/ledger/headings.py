@@ -30,7 +30,7 @@ from plimsoll.secrets import redact
 
 _SHOWN = {True: 160, False: 110}  # characters of a call that failed, and of one that did not
 _SHORT_RESULT = 60
-_AIM, _ASKED, _ANSWERED = 600, 500, 240  # characters of a request under Goal, In Progress and Done
+_AIM, _ASKED, _ANSWERED = 580, 500, 240  # characters of a request under Goal, In Progress and Done
 _FIRST_ASKED, _LAST_ASKED = 20, 120  # requests that are considered; no summary could hold more
 # A command that is no check, or another call, failed and was left so: after so many messages nobody waits for it.
 _STILL_OPEN = 20
@@ -98,8 +98,8 @@ def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
     if now.is_chat:
         return  # what people say in a chat stands under Critical Context, with its speaker
     newest = now.newest_request
-    shown = one_line(redact(newest.text), _ASKED) if newest else ""
-    aims = {one_line(redact(aim.text), _AIM) for aim in aims_of(now.requests)}
+    shown = _in_short(newest.text, _ASKED) if newest else ""
+    aims = {_in_short(aim.text, _AIM) for aim in aims_of(now.requests)}
     for order, one in enumerate(now.wishes.values(), len(now.constraints)):
         if one.text not in shown and one.text not in aims:
             entries.add(CONSTRAINTS, f"- {one.text}", order, known.wish, sources=(one.source,))
@@ -108,7 +108,7 @@ def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
 def _add_aims(entries: LedgerEntries, now: ConversationFacts, has_earlier: bool) -> None:
     for number, aim in enumerate(aims_of(now.requests)):
         first = number == 0 and not has_earlier
-        text = one_line(redact(aim.text), _AIM)
+        text = _in_short(aim.text, _AIM)
         entries.add(
             "Goal",
             f"- {text}" if first else f"- Later: {text}",
@@ -132,9 +132,18 @@ def _add_in_progress(entries: LedgerEntries, now: ConversationFacts) -> None:
         entries.add("In Progress", said, 2, 1.0, sources=_known(now.last_said_at))
 
 
+def _in_short(text: str, limit: int) -> str:
+    """What a person said; of a long message its beginning and its end, where people mostly say what they want."""
+    said = " ".join(redact(text).split())
+    if len(said) <= limit:
+        return said
+    begins = limit * 2 // 3
+    return f"{said[:begins]} … {said[begins + 3 - limit :]}"
+
+
 def _request_line(now: ConversationFacts, request: PersonRequest) -> str:
     """A request as a person would pass it on; a short reply with what it agrees to."""
-    said = one_line(redact(request.text), _ASKED)
+    said = _in_short(request.text, _ASKED)
     about = request_at(now.requests, request.about) if request.about is not None else None
     on = f' — on: "{one_line(redact(about.text), _ANSWERED)}"' if about else ""
     if request.kind == "reply":
@@ -292,7 +301,7 @@ def _add_next_steps(entries: LedgerEntries, now: ConversationFacts) -> None:
         about = (
             request_at(now.requests, newest.about) if newest.kind == "reply" and not newest.offer else None
         )
-        asked = one_line(redact(about.text), _ASKED) if about else _request_line(now, newest)
+        asked = _in_short(about.text, _ASKED) if about else _request_line(now, newest)
         text = f"- Continue: {asked}{_at_hand(now, newest)}"
         entries.add("Next Steps", text, order, MUST, sources=_known(*newest.sources))
 

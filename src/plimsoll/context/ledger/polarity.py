@@ -37,6 +37,11 @@ def is_about(sentence: str, stated: str) -> bool:
     return any(_is_about(words, about) for about, _ in _clauses(stated))
 
 
+def denies(sentence: str) -> bool:
+    """Whether a sentence holds a word that denies something."""
+    return _NEGATIVE.search(sentence) is not None
+
+
 def _forbids(sentence: str, stated: str) -> bool:
     """Whether a sentence rules out by name what another one asked for: "do not fallback" after "fall back to …"."""
     named = {verb.lower() for verb in _FORBIDDEN.findall(sentence)}

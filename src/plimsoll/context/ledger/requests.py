@@ -22,6 +22,7 @@ _RESTATED = 0.7  # share of the words from which on a request says the one befor
 _OPENING = 160  # characters of a message in which people say that they turn to something else
 _OFFER = 240
 _ASKS_UNMARKED = ("吗", "呢", "怎么说", "か", "ますか", "ですか", "でしょうか")
+_LINK = re.compile(r"https?://[^\s\])>]+")
 _QUESTION = re.compile(r"[?？؟]\s*$")
 
 
@@ -146,7 +147,8 @@ def _is_rule(text: str) -> bool:
 
 
 def _is_restated(text: str, before: PersonRequest) -> bool:
-    words, now = content_words(before.text), content_words(text)
+    # A link alone points to something; it does not say again what was asked about it.
+    words, now = (content_words(_LINK.sub(" ", one)) for one in (before.text, text))
     if len(words) < _FEW_WORDS // 2 or before.changes:
         return False
     return min(overlap(words, now), overlap(now, words)) >= _RESTATED

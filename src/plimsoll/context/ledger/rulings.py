@@ -123,17 +123,23 @@ def _taken_back(
     before: int,
 ) -> Iterator[str]:
     """The limits and wishes that a message ends."""
-    lowered = text.lower().replace("’", "'")
     own = {key: one for key, one in held.items() if one.source != source and not one.origin}
-    if not word_group("passing").found_in(lowered) and (rulings or any(map(is_order, SENTENCE.split(text)))):
-        yield from (key for key, one in own.items() if word_group("passing").found_in(one.text.lower()))
+    if rulings or any(map(is_order, SENTENCE.split(text))):
+        yield from _passed(text, own)
     if len(text) > _READ or not own:
         return
-    if word_group("undoes").found_in(lowered):
+    if word_group("undoes").found_in(text.lower().replace("’", "'")):
         yield from (key for key, one in own.items() if one.source == before and not one.is_rule)
     for sentence in filter(str.strip, SENTENCE.split(text)):
         yield from _revoked_by(sentence, own)
         yield from _set_anew(sentence, own)
+
+
+def _passed(text: str, own: dict[str, StatedConstraint]) -> Iterator[str]:
+    """The limits for one request only, which end when the person asks for something without one."""
+    passing = word_group("passing")
+    if not passing.found_in(text.lower().replace("’", "'")):
+        yield from (key for key, one in own.items() if passing.found_in(one.text.lower()))
 
 
 def _set_anew(sentence: str, own: dict[str, StatedConstraint]) -> Iterator[str]:
