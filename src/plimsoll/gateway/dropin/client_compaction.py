@@ -19,7 +19,7 @@ from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.body import Refused
 from plimsoll.gateway.http.responses import EVENTS, JSON, send_whole
-from plimsoll.messages import Message, arguments_text, call_name, excerpt, text_of, tool_calls
+from plimsoll.messages import SYSTEM_ROLES, Message, arguments_text, call_name, excerpt, text_of, tool_calls
 from plimsoll.models import estimate_tokens
 
 # Characters of one message, and of all of them by tokens of the window: a token has about four, so the messages
@@ -60,10 +60,14 @@ class ClientCompaction:
 
 
 def compaction_text(view: Sequence[Message], room: int) -> str:
-    """A view as one text: its summary, then its other messages, the newest within `room` characters."""
-    summaries = [text_of(message) for message in view if is_summary(message)]
-    said = [message for message in view if message.get("role") not in ("system", "developer")]
-    lines = [_told(message) for message in said if not is_summary(message)]
+    """A view as one text: its summary, then its other messages, the newest within `room` characters.
+
+    The text of an earlier compaction, which the client sent back, is all that is left of what it stands for: it is
+    kept whole.
+    """
+    said = [message for message in view if message.get("role") not in SYSTEM_ROLES]
+    summaries = [text_of(message) for message in said if _is_compaction(message)]
+    lines = [_told(message) for message in said if not _is_compaction(message)]
     kept: list[str] = []
     for line in reversed(lines):
         room -= len(line)
@@ -77,6 +81,10 @@ def compaction_text(view: Sequence[Message], room: int) -> str:
     if left_out:
         parts.append(f"[{left_out} earlier messages left out]")
     return "\n\n".join([*parts, *reversed(kept)])
+
+
+def _is_compaction(message: Message) -> bool:
+    return is_summary(message) or text_of(message).startswith(SUMMARY_PREFIX)
 
 
 def _told(message: Message) -> str:
