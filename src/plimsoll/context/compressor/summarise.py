@@ -36,6 +36,7 @@ from plimsoll.context.ledger import (
     render_sections,
     terms_in,
     within,
+    without_forgotten,
     without_invented_constraints,
     without_model_lines,
     write_summary,
@@ -155,7 +156,8 @@ class LateText:
             return written
         try:
             said = _checked(self.pending.result(), self.job.budget)
-            sections = _true_lines(said, self.job, self.facts, kept_terms(self.job.kept))
+            now = self.job.state_after(self.facts)
+            sections = _true_lines(said, self.job, self.facts, now, kept_terms(self.job.kept))
         except SummaryFailed:
             return written
         joined = within(completed(sections, parse_sections(without_model_lines(written))), self.job.budget)
@@ -211,7 +213,7 @@ def _by_model(summarizer: Summarizer, job: SummaryJob) -> Summary:
         for limit in removed_with_reason(sections, state):
             state.revoked[limit] = state.constraints.pop(limit)
     kept = kept_terms(job.kept)
-    sections = within(_true_lines(sections, job, facts, kept), job.budget)
+    sections = within(_true_lines(sections, job, facts, now, kept), job.budget)
     # What a model wrote before, it has just rewritten.
     earlier = _earlier_ledger(job)
     said = render_sections(sections)
@@ -228,7 +230,9 @@ def _by_model(summarizer: Summarizer, job: SummaryJob) -> Summary:
     return summary
 
 
-def _true_lines(sections: Sections, job: SummaryJob, facts: ConversationFacts, kept: set[str]) -> Sections:
+def _true_lines(
+    sections: Sections, job: SummaryJob, facts: ConversationFacts, now: ConversationFacts, kept: set[str]
+) -> Sections:
     """The model's lines that can be from this conversation, and only if they still make a summary."""
     # A model that reads the conversation in place sees the messages that stay as well.
     stays = map(all_text, job.kept)
@@ -239,6 +243,7 @@ def _true_lines(sections: Sections, job: SummaryJob, facts: ConversationFacts, k
     agents = "\n".join(text_of(message) for message in both if message.get("role") == "assistant")
     told = (job.opening, *_told(job.kept))
     true = without_invented_constraints(true, facts, told, job.previous, agents)
+    true = without_forgotten(true, now)
     if not has_goal_and_progress(true):
         raise SummaryFailed("what is true in the answer has no Goal and Progress")
     return true

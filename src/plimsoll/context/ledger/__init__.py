@@ -8,6 +8,7 @@ from plimsoll.context.ledger.complete import (
     model_lines,
     pairs_of,
     within,
+    without_forgotten,
     without_model_lines,
 )
 from plimsoll.context.ledger.constraint_check import removed_with_reason, without_invented_constraints
@@ -75,6 +76,7 @@ __all__ = [
     "render_sections",
     "terms_in",
     "within",
+    "without_forgotten",
     "without_invented_constraints",
     "without_model_lines",
     "write_sections",

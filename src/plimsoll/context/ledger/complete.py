@@ -13,7 +13,9 @@ import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
-from plimsoll.context.ledger.entries import QUOTE
+from plimsoll.context.ledger.entries import CONSTRAINTS, QUOTE
+from plimsoll.context.ledger.personal import is_told_of_oneself
+from plimsoll.context.ledger.state import ConversationFacts
 from plimsoll.context.ledger.template import (
     BY_PRIORITY,
     EVIDENCE,
@@ -65,6 +67,25 @@ def checked_lines(
     if invented > max(2, with_terms * _MOST_INVENTED):
         raise SummaryFailed(f"{invented} of its {with_terms} lines name things that never occurred")
     return kept
+
+
+def without_forgotten(written: Mapping[str, str], now: ConversationFacts) -> Sections:
+    """The model's sections without what the person asked to forget; rules are not forgotten but taken back."""
+    if not now.personal.forgotten:
+        return dict(written)
+    return {
+        title: "\n".join(
+            line
+            for line in section_lines(body)
+            if not now.personal.holds_forgotten(
+                line,
+                is_chat=now.is_chat,
+                is_rule=title == CONSTRAINTS
+                and not is_told_of_oneself(line.strip().removeprefix(MODEL_MARK)),
+            )
+        )
+        for title, body in written.items()
+    }
 
 
 def completed(written: Mapping[str, str], ledger: Mapping[str, str]) -> Sections:

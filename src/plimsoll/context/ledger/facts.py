@@ -17,6 +17,7 @@ from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD
 from plimsoll.context.ledger.outcome import one_line
 from plimsoll.context.ledger.outcomes import cleaned, program_output
 from plimsoll.context.ledger.patches import is_patch, patch_text
+from plimsoll.context.ledger.personal import without_requests_to_forget
 from plimsoll.context.ledger.quoted import own_words, rules_in
 from plimsoll.context.ledger.requests import add_request
 from plimsoll.context.ledger.rulings import Rulings
@@ -130,14 +131,32 @@ def _read_user(reading: _Reading, message: Message, position: int) -> None:
         reading.quote(text, "shown", TOLD, position)
         return
     said = cleaned(without_harness_text(message))
-    if facts.personal.read(said, position):
-        _rulings(facts).take_back(said, position)  # "forget the rule about tabs"
-        return  # a request to forget is not to be quoted
+    said = _without_forgotten(facts, said, position)
+    if not said:
+        return
     reading.quote(said, "asked", f"{ASKED}:{position}", position)
     add_request(facts.requests, said, position, facts.last_said, facts.last_said_at)
     facts.question = None
     before = facts.requests[-2].source if len(facts.requests) > 1 else -1
     _rulings(facts).take_up(own_words(said), position, before)
+
+
+def _without_forgotten(facts: ConversationFacts, said: str, position: int) -> str:
+    """What a person says now besides asking to forget something, which is not to be quoted and takes effect here."""
+    known = len(facts.personal.forgotten)
+    before = ((one.source, one.text) for one in facts.requests)
+    is_all = facts.personal.read(said, position, before, facts.is_chat)
+    if not is_all and len(facts.personal.forgotten) == known:
+        return said
+    asked = facts.personal.forgotten[known:]
+    if not any(one.topics for one in asked):  # to forget a salary does not end the rules about it
+        _rulings(facts).take_back(said, position)  # "forget the rule about tabs"
+    if is_all and facts.requests and any(one.messages for one in asked):
+        facts.requests[-1].status = "withdrawn"
+    for one in facts.requests:
+        one.text = facts.personal.without_forgotten(one.text, one.source, facts.is_chat)
+    facts.requests[:] = [one for one in facts.requests if one.text]
+    return "" if is_all else without_requests_to_forget(said)
 
 
 def _read_assistant(reading: _Reading, message: Message, position: int) -> None:

@@ -21,6 +21,7 @@ from plimsoll.context.ledger.entries import CONSTRAINTS, FROM_TOOL, MUST, Ledger
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, EvidenceLine
 from plimsoll.context.ledger.outcome import one_line
 from plimsoll.context.ledger.outcomes import check_of, covers, is_lookup_tool
+from plimsoll.context.ledger.personal import is_told_of_oneself
 from plimsoll.context.ledger.requests import aims_of, request_at
 from plimsoll.context.ledger.state import ConversationFacts, Event, PersonRequest
 from plimsoll.context.ledger.template import EVIDENCE
@@ -65,9 +66,24 @@ def entries_of(
     _add_personal(entries, facts, now)
     for line in facts.evidence.lines.values() if lines is None else lines:
         entries.quote(line, line.source if line.source not in (SAID, TOLD) else "")
-    if now.personal.forgotten:
-        return [entry for entry in entries.all if not now.personal.holds_forgotten(entry.text)]
-    return entries.all
+    return _not_forgotten(entries.all, now) if now.personal.forgotten else entries.all
+
+
+def _not_forgotten(entries: list[LedgerEntry], now: ConversationFacts) -> list[LedgerEntry]:
+    """The entries without what the person asked to forget; files and outputs of tools are no words of theirs."""
+    again = {one.source for one in now.requests}
+    return [
+        entry
+        for entry in entries
+        if (not now.is_chat and (entry.parent or entry.key).startswith(("file:", "run:", "call:")))
+        or not now.personal.holds_forgotten(
+            entry.text,
+            entry.sources,
+            now.is_chat,
+            entry.section == CONSTRAINTS and not is_told_of_oneself(entry.text.removeprefix("- ")),
+            again,
+        )
+    ]
 
 
 def _add_personal(entries: LedgerEntries, facts: ConversationFacts, now: ConversationFacts) -> None:

@@ -12,21 +12,27 @@ never written again; the messages themselves are not touched. The words are data
 
 import math
 import re
-import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Literal
 
+from plimsoll.context.ledger.forgotten import (
+    ForgottenTopic,
+    begins_with_topic,
+    points_back,
+    topics_in,
+    values_in,
+)
+from plimsoll.context.ledger.personal_words import personal_words
 from plimsoll.secrets import redact
 
 About = Literal["user", "other", "quoted"]
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"”’)]*\s+|(?<=[。！？])|\n+")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_MARKS = " \"“”'-*#>"  # around a sentence
 _BLANK = re.compile(r"\n\s*\n|\n-{3,}\n")
 _STEM = 5  # letters by which forms of one word are the same: bake, baked, baking
 _READ = 6_000  # characters of a message; a longer one is a document
@@ -89,24 +95,28 @@ class PersonalStatements:
     """Every statement that holds, oldest first."""
 
     said: list[PersonalStatement] = field(default_factory=list)
-    forgotten: list[frozenset[str]] = field(default_factory=list)
-    expects_quote: bool = (
-        False  # whether the person announced a text of somebody else and has not pasted it yet
-    )
+    forgotten: list[ForgottenTopic] = field(default_factory=list)
+    expects_quote: bool = False  # a text of somebody else was announced and is not pasted yet
 
     def copy(self) -> "PersonalStatements":
         """The same, to read on from."""
         return PersonalStatements(list(self.said), list(self.forgotten), self.expects_quote)
 
-    def read(self, text: str, source: int) -> bool:
-        """Take up what a person wrote; whether all of it was a request to forget something."""
-        wanted = [
-            topic for sentence in _sentences(text[:_READ]) if (topic := forgotten_in(sentence)) is not None
-        ]
+    def read(
+        self, text: str, source: int, before: Iterable[tuple[int, str]] = (), is_chat: bool = True
+    ) -> bool:
+        """Take up what a person wrote; whether all of it was a request to forget something.
+
+        `before` is all that the person wrote before, each with the number of its message.
+        """
+        wanted = [one for one in _sentences(text[:_READ]) if forgotten_in(one) is not None]
         if wanted:
-            for topic in wanted:
-                self._forget(stems(topic), source)
-            return len(wanted) == sum(1 for _ in _sentences(text[:_READ]))
+            earlier = dict(before)
+            for sentence in wanted:
+                self._forget(sentence, source, earlier, is_chat)
+            text = without_requests_to_forget(text)
+            if not text:
+                return True
         for one in statements_in(text, source, self.expects_quote):
             if one.is_own and not one.is_question and _changes(one.text):
                 self._replace(one)
@@ -118,10 +128,34 @@ class PersonalStatements:
         del self.said[:-_MOST_STATEMENTS]
         return False
 
-    def holds_forgotten(self, text: str) -> bool:
-        """Whether a text says what the person asked to forget."""
-        found = stems(text)
-        return any(len(topic & found) >= max(2, len(topic) * 0.6) for topic in self.forgotten)
+    def holds_forgotten(
+        self,
+        text: str,
+        sources: Collection[int] = (),
+        is_chat: bool = True,
+        is_rule: bool = False,
+        again: AbstractSet[int] = frozenset(),
+    ) -> bool:
+        """Whether a text says what the person asked to forget, or comes from messages that are forgotten.
+
+        A rule is forgotten only where the request names it. What the person said in messages `again` after the
+        request holds.
+        """
+        found = stems(text) if self.forgotten else frozenset()
+        return any(
+            topic.is_named_in(found)
+            or (not is_rule and (topic.is_in(text, found, is_chat) or topic.covers(sources, is_chat)))
+            for topic in self.forgotten
+            if not sources or not all(one > topic.source and one in again for one in sources)
+        )
+
+    def without_forgotten(self, text: str, source: int, is_chat: bool) -> str:
+        """What a person wrote in one message, without the sentences that are forgotten."""
+        if any(topic.covers((source,), is_chat) for topic in self.forgotten):
+            return ""
+        pieces = _SENTENCE.split(text)
+        left = [one for one in pieces if not self.holds_forgotten(one, is_chat=is_chat)]
+        return text if len(left) == len(pieces) else " ".join(filter(str.strip, left))
 
     def lines(
         self, still: "PersonalStatements", without: AbstractSet[str] = frozenset()
@@ -149,30 +183,48 @@ class PersonalStatements:
             if one.is_own
             and one.about == "user"
             and not one.is_question
-            and not _words().addressed.search(one.text.lower())
+            and not personal_words().addressed.search(one.text.lower())
         }
 
-    def _forget(self, topic: frozenset[str], source: int) -> None:
-        if not topic:
+    def _forget(self, sentence: str, source: int, before: Mapping[int, str], is_chat: bool) -> None:
+        topic = self._topic_of(sentence, source, before, is_chat)
+        if topic is None:
             return
         self.forgotten.append(topic)
-        found = [(self._nearness(topic, one), one) for one in self.said]
-        # People mostly mean what was talked about just now, and say it in other words than before. Where a lot was
-        # said about it, all of the message goes: it is better to forget too much than too little.
-        recent = {one.source for near, one in found if near > 0 and one.source >= source - _RECENT_MESSAGES}
-        if not recent and all(near < _NEAR for near, _ in found):
-            recent = set(sorted({one.source for one in self.said})[-_RECENT_STATEMENTS:])
-        self.said = [one for near, one in found if near < _NEAR and one.source not in recent]
+        found = [(self._nearness(topic.words, one) if topic.words else 0.0, one) for one in self.said]
+        recent = _recent_messages(found, topic)
+        self.said = [
+            one
+            for near, one in found
+            if near < _NEAR and one.source not in recent and not topic.is_in(one.text, one.words, is_chat)
+        ]
+
+    def _topic_of(
+        self, sentence: str, source: int, before: Mapping[int, str], is_chat: bool
+    ) -> ForgottenTopic | None:
+        """What a request is about, with what was said about it before."""
+        asked = forgotten_in(sentence) or ""
+        words, is_personal = stems(asked), _speaks_of_self(sentence)
+        if points_back(asked):
+            last = frozenset([max(before)] if before else ())
+            facts = [stems(one) for number in last for one in _sentences(before[number])]
+            return ForgottenTopic(frozenset(), source, (), is_personal, last, tuple(facts))
+        if not words:
+            return None
+        topic = ForgottenTopic(words, source, topics_in(asked, words), is_personal)
+        told = [one for text in before.values() for one in _sentences(text[:_READ])]
+        told += (one.text for one in self.said)
+        about = [one for one in dict.fromkeys(told) if topic.is_in(one, stems(one), is_chat)]
+        others = frozenset().union(*(values_in(one, all_words=True) for one in told if one not in about))
+        values = frozenset().union(*map(values_in, about)) - others
+        return replace(topic, facts=tuple(map(stems, about)), values=values)
 
     def _nearness(self, topic: frozenset[str], one: PersonalStatement) -> float:
         """How much of a topic a statement is about: rare words tell more than common ones."""
         shared = topic & one.words
         if len(shared) < min(2, len(topic)):
-            return (
-                0.0
-                if not shared
-                else _ALLUSION * self._rarity(next(iter(shared))) / math.log(len(self.said) + 2)
-            )
+            rarity = max(map(self._rarity, shared), default=0.0)
+            return _ALLUSION * rarity / math.log(len(self.said) + 2)
         return sum(map(self._rarity, shared)) / sum(map(self._rarity, topic))
 
     def _rarity(self, word: str) -> float:
@@ -205,6 +257,22 @@ class PersonalStatements:
         return sum(count <= _RARE for count in counts) >= _LEAST_NAMED
 
 
+def _recent_messages(
+    found: Sequence[tuple[float, PersonalStatement]], topic: ForgottenTopic
+) -> AbstractSet[int]:
+    """The messages of which all is forgotten; `found` are the statements with how near each is to the topic.
+
+    People mostly mean what was talked about just now, and say it in other words than before. Where a lot was said
+    about it, all of the message goes: it is better to forget too much than too little.
+    """
+    first = topic.source - _RECENT_MESSAGES
+    recent = {one.source for near, one in found if near > 0 and one.source >= first}
+    is_known = bool(topic.messages) or bool(topic.topics and topic.facts)
+    if not recent and not is_known and all(near < _NEAR for near, _ in found):
+        recent = set(sorted({one.source for _, one in found})[-_RECENT_STATEMENTS:])
+    return recent | topic.messages
+
+
 def statements_in(text: str, source: int, is_quote: bool = False) -> Iterator[PersonalStatement]:
     """The sentences of a message that say something, each with whom it is about.
 
@@ -221,7 +289,7 @@ def _statements_of(part: str, source: int, quoted: bool) -> Iterator[PersonalSta
     about_other = not _speaks_of_self(part) and _speaks_of_others(part)
     for sentence in _sentences(part):
         found = stems(sentence)
-        if len(found) < _LEAST_WORDS or _words().asks.search(sentence.lower()):
+        if len(found) < _LEAST_WORDS or personal_words().asks.search(sentence.lower()):
             continue
         names_other = _speaks_of_others(sentence)
         is_own = _speaks_of_self(sentence) and not _is_subject(sentence)
@@ -238,10 +306,26 @@ def _statements_of(part: str, source: int, quoted: bool) -> Iterator[PersonalSta
 def forgotten_in(sentence: str) -> str | None:
     """What a sentence asks to forget; None where it asks for nothing of the kind."""
     low = sentence.strip().lower().replace("’", "'")
-    found = _words().forget.match(low)
+    found = personal_words().forget.match(low)
     if found:
         return low[found.end() :]
-    return _words().forget_signs.sub("", low) if _words().forget_signs.search(low) else None
+    return personal_words().forget_signs.sub("", low) if personal_words().forget_signs.search(low) else None
+
+
+def without_requests_to_forget(text: str) -> str:
+    """A message without the sentences that ask to forget something."""
+    pieces = _SENTENCE.split(text)
+    left = [piece for piece in pieces if forgotten_in(piece.strip(_MARKS)) is None]
+    return text if len(left) == len(pieces) else "\n".join(filter(str.strip, left))
+
+
+def is_told_of_oneself(sentence: str) -> bool:
+    """Whether a sentence with words that set a limit tells of the person who says it: "I earn only 2,900"."""
+    first = next(iter(_lower_words(sentence)), "")
+    if personal_words().addressed.search(sentence.lower()):
+        return False
+    is_own = first in personal_words().own or personal_words().own_signs.match(sentence) is not None
+    return is_own or begins_with_topic(sentence)
 
 
 def stems(text: str) -> frozenset[str]:
@@ -250,7 +334,7 @@ def stems(text: str) -> frozenset[str]:
     for word in _WORD.findall(text.lower().replace("’", "'")):
         if _UNSPACED.search(word):
             found.update(word[place : place + 2] for place in range(max(1, len(word) - 1)))
-        elif len(word) >= 3 and word not in _words().empty:
+        elif len(word) >= 3 and word not in personal_words().empty:
             found.add(word[:_STEM])
     return frozenset(found)
 
@@ -264,12 +348,12 @@ def _parts(text: str) -> tuple[str, str]:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    return (piece.strip(" \"“”'-*#>") for piece in _SENTENCE.split(text) if piece.strip())
+    return (piece.strip(_MARKS) for piece in _SENTENCE.split(text) if piece.strip())
 
 
 def _announces(asks: str) -> bool:
     """Whether a person says that a text is from somebody else."""
-    return _words().received.search(asks.lower()) is not None
+    return personal_words().received.search(asks.lower()) is not None
 
 
 def _is_of_others(asks: str, body: str) -> bool:
@@ -278,21 +362,23 @@ def _is_of_others(asks: str, body: str) -> bool:
 
 def _changes(sentence: str) -> bool:
     low = sentence.lower().replace("’", "'")
-    return _words().change.search(low) is not None or _words().change_signs.search(low) is not None
-
-
-def _denies(sentence: str) -> bool:
-    return _words().denies.search(sentence.lower().replace("’", "'")) is not None
-
-
-def _speaks_of_self(sentence: str) -> bool:
     return (
-        not _words().own.isdisjoint(_lower_words(sentence)) or _words().own_signs.search(sentence) is not None
+        personal_words().change.search(low) is not None
+        or personal_words().change_signs.search(low) is not None
     )
 
 
+def _denies(sentence: str) -> bool:
+    return personal_words().denies.search(sentence.lower().replace("’", "'")) is not None
+
+
+def _speaks_of_self(sentence: str) -> bool:
+    words = personal_words()
+    return not words.own.isdisjoint(_lower_words(sentence)) or words.own_signs.search(sentence) is not None
+
+
 def _speaks_of_others(sentence: str) -> bool:
-    words = _words()
+    words = personal_words()
     spoken = (word.partition("'")[0] for word in _lower_words(sentence))  # he's, friend's
     return not words.others.isdisjoint(spoken) or words.other_signs.search(sentence) is not None
 
@@ -301,58 +387,11 @@ def _is_subject(sentence: str) -> bool:
     """Whether a sentence begins with somebody else: "He told me …", "My neighbour …", "A friend of mine …"."""
     first = list(_lower_words(sentence[:60]))[:_SUBJECT_WORDS]
     if not first:
-        return _words().other_signs.match(sentence.lstrip()) is not None
-    return first[0] in {*_words().others, "they"} or (
-        first[0] in _words().before_others and not _words().others.isdisjoint(first[1:])
+        return personal_words().other_signs.match(sentence.lstrip()) is not None
+    return first[0] in {*personal_words().others, "they"} or (
+        first[0] in personal_words().before_others and not personal_words().others.isdisjoint(first[1:])
     )
 
 
 def _lower_words(text: str) -> Iterable[str]:
     return _WORD.findall(text.lower().replace("’", "'"))
-
-
-@dataclass(frozen=True, slots=True)
-class _PersonalWords:
-    """The data file, ready to be matched."""
-
-    forget: re.Pattern[str]
-    forget_signs: re.Pattern[str]
-    change: re.Pattern[str]
-    change_signs: re.Pattern[str]
-    denies: re.Pattern[str]
-    addressed: re.Pattern[str]
-    own: frozenset[str]
-    own_signs: re.Pattern[str]
-    others: frozenset[str]
-    before_others: frozenset[str]
-    other_signs: re.Pattern[str]
-    received: re.Pattern[str]
-    asks: re.Pattern[str]
-    empty: frozenset[str]
-
-
-@cache
-def _words() -> _PersonalWords:
-    data = tomllib.loads(files("plimsoll.context.ledger").joinpath("personal.toml").read_text("utf-8"))
-    polite, forget, change = (_any(data[key]) for key in ("polite", "forget", "change"))
-    return _PersonalWords(
-        re.compile(rf"(?:{polite}[\s,:]*)*(?:{forget})(?!\w)"),
-        re.compile(data["forget_signs"]),
-        re.compile(rf"(?<!\w)(?:{change})(?!\w)"),
-        re.compile(data["change_signs"]),
-        re.compile(rf"(?<!\w)(?:{_any(data['denies'])})(?!\w)|{data['denies_signs']}"),
-        re.compile(rf"(?<!\w)(?:{_any(data['addressed'])})(?!\w)|{data['addressed_signs']}"),
-        frozenset(data["own"]),
-        re.compile(_any(data["own_signs"])),
-        frozenset(data["others"]),
-        frozenset(data["before_others"]),
-        re.compile(_any(data["other_signs"])),
-        re.compile(data["received"]),
-        re.compile(data["asks"]),
-        frozenset(data["empty"]),
-    )
-
-
-def _any(phrases: Iterable[str]) -> str:
-    ordered = sorted(phrases, key=len, reverse=True)
-    return "(?:" + "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in ordered) + ")"
