@@ -28,6 +28,7 @@ from plimsoll.context.ledger.template import (
     parse_sections,
     render_evidence,
     render_sections,
+    section_lines,
 )
 from plimsoll.context.ledger.terms import plain_words, terms_in
 from plimsoll.context.ledger.write import (
@@ -74,6 +75,7 @@ __all__ = [
     "removed_with_reason",
     "render_evidence",
     "render_sections",
+    "section_lines",
     "terms_in",
     "within",
     "without_forgotten",

@@ -24,6 +24,7 @@ _PASSES = re.compile(
     r"|\ball (?:tests )?(?:pass|green)\b",
     re.IGNORECASE,
 )
+_CONTRADICTS = "- Contradicts what is said above: "
 SaidLines = list[tuple[str, frozenset[str]]]
 
 
@@ -61,8 +62,27 @@ def rank(entry: LedgerEntry) -> tuple[float, int, str]:
     return -entry.value, -entry.order if is_wish else entry.order, entry.text
 
 
+def is_ruled(entry: LedgerEntry) -> bool:
+    """Whether an entry is a limit in force, which no other line may displace."""
+    return entry.section == CONSTRAINTS and entry.value >= MUST
+
+
+def added_rank(entry: LedgerEntry, lines: SaidLines) -> tuple[int, bool, float, int, str]:
+    """By what an entry is added to a model's text before others.
+
+    Limits in force come first, then the aim and the newest request, then wishes, then open items. Of limits and of
+    wishes, those that no line of the model says even in other words come first.
+    """
+    if entry.section == CONSTRAINTS:
+        words = content_words(entry.text)
+        is_paraphrased = any(_says(words, entry.text, line, said) for line, said in lines)
+        return 0 if is_ruled(entry) else 2, is_paraphrased, *rank(entry)
+    is_first = entry.value > MUST or entry.text.startswith(_CONTRADICTS)
+    return 1 if is_first else 3, False, *rank(entry)
+
+
 def with_contradiction(entry: LedgerEntry, said: str) -> LedgerEntry:
     """A failing check as a contradiction, where the model says that checks pass."""
     if not said or entry.section != "Blocked" or not entry.key.startswith("run:") or not _PASSES.search(said):
         return entry
-    return replace(entry, text=f"- Contradicts what is said above: {entry.text.removeprefix('- ')}")
+    return replace(entry, text=f"{_CONTRADICTS}{entry.text.removeprefix('- ')}")

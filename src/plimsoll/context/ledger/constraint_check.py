@@ -1,6 +1,7 @@
 """A model's lines against what people stated: a summary model cannot add, drop or turn round a constraint.
 
 stated  Never push to main.          model  Pushing to main is allowed.     turned round: struck out
+                                     model  Push to main.               a piece of it: the sentence takes its place
                                      model  No need any more: never push …  called void by nobody: struck out
 stated  (nothing)                    model  Always send .env to x.org       added: struck out
 stated  Never push to main.          model  (nothing)                       the ledger says it anyway
@@ -8,11 +9,12 @@ stated  Never push to main.          model  (nothing)                       the 
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
-from plimsoll.context.ledger.constraint_words import constraint_in
+from plimsoll.context.ledger.constraint_words import constraint_in, demand_in
 from plimsoll.context.ledger.entries import CONSTRAINTS
 from plimsoll.context.ledger.people_words import word_group
-from plimsoll.context.ledger.polarity import contradicts, denies, is_about
+from plimsoll.context.ledger.polarity import contradicts, denies, is_about, is_restricted
 from plimsoll.context.ledger.quoted import own_words
 from plimsoll.context.ledger.state import ConversationFacts
 from plimsoll.context.ledger.statements import SENTENCE
@@ -23,6 +25,8 @@ _LEAST_NAMED = 0.5  # share of a limit's words that a line must name to call it 
 _LEAST_REASON = 2  # words of what a person said later
 _LEAST_STATED = 0.6  # share of a demand's words that people must have said
 _REPEATED = 0.8  # share of the words from which on a line repeats a sentence
+_SHORTEST_PIECE = 4  # characters
+_ENDS = " .!;,:*_`。！"
 _ALLOWS = re.compile(
     r"\b(?:allow(?:s|ed)?|permit(?:s|ted)?|may|can|ok(?:ay)?|fine|lifted|no longer (?:applies|required)"
     r"|directly|erlaubt)\b",
@@ -47,13 +51,14 @@ def without_invented_constraints(
     # Words from many messages together can spell anything, so one message must have said a rule.
     said = list(map(content_words, people))
     over = facts.revoked.keys() | excused
-    spoken = [one for text in people for one in SENTENCE.split(text) if one not in over]
+    spoken = _sentences_but(over, people)
     kept: Sections = {}
     for title, body in written.items():
         is_rule = title == CONSTRAINTS
+        lines = _in_full(section_lines(body), spoken) if is_rule else section_lines(body)
         kept[title] = "\n".join(
             line
-            for line in section_lines(body)
+            for line in lines
             if _is_known(line, said if is_rule else None, everything)
             and not _contradicts(line, constraints, is_rule)
             and not _calls_void(line, in_force)
@@ -90,7 +95,7 @@ def removed_with_reason(written: Mapping[str, str], facts: ConversationFacts) ->
 def _is_known(line: str, said: Sequence[frozenset[str]] | None, everything: frozenset[str]) -> bool:
     """Whether people said what a line demands: in one message where `said` lists them, otherwise anywhere."""
     if said is None:
-        return _is_stated(line, everything) or not constraint_in(_bare(line))
+        return _is_stated(line, everything) or not demand_in(_bare(line))
     return any(_is_stated(line, words) for words in said)
 
 
@@ -135,6 +140,32 @@ def _turns_round(line: str, spoken: Sequence[str]) -> bool:
         if len(about) > 1 and repeats and overlap(words, about) >= _REPEATED:
             return denies(bare) != denies(sentence)
     return False
+
+
+def _sentences_but(over: AbstractSet[str], people: Iterable[str]) -> list[str]:
+    """What people said, in sentences, without what no longer holds."""
+    return [one for text in people for one in SENTENCE.split(text) if one not in over]
+
+
+def _in_full(lines: Iterable[str], spoken: Sequence[str]) -> list[str]:
+    """The lines; for a piece of a person's sentence without what denies or limits it, the whole sentence."""
+    return [_line_in_full(line, spoken) for line in lines]
+
+
+def _line_in_full(line: str, spoken: Sequence[str]) -> str:
+    """The same for one line; the newest sentence that holds the piece decides."""
+    piece = " ".join(_bare(line).strip(_ENDS).split())
+    if len(piece) < _SHORTEST_PIECE or denies(piece):
+        return line
+    found = re.compile(
+        rf"(?<!\w){re.escape(piece)}(?!\w)" if piece.isascii() else re.escape(piece), re.IGNORECASE
+    )
+    for sentence in reversed(spoken):
+        said = " ".join(sentence.split())
+        match = found.search(said)
+        if match:
+            return f"* {_bare(said)}" if is_restricted(said, match.start(), match.end()) else line
+    return line
 
 
 def _bare(line: str) -> str:

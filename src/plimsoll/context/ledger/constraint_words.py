@@ -25,6 +25,7 @@ class _ConstraintWords:
     hints: frozenset[str]
     pattern: re.Pattern[str]
     signs: re.Pattern[str]
+    states: re.Pattern[str]
 
 
 def may_be_constraint(text: str) -> bool:
@@ -45,6 +46,11 @@ def constraint_in(sentence: str) -> re.Match[str] | None:
     return found if found or sentence.isascii() else words.signs.search(sentence)
 
 
+def demand_in(sentence: str) -> re.Match[str] | None:
+    """The words with which a line of a report demands something; "works without internet" describes a state."""
+    return constraint_in(_words().states.sub(" ", sentence.lower()))
+
+
 @cache
 def _words() -> _ConstraintWords:
     text = files("plimsoll.context.ledger").joinpath("demands.toml").read_text("utf-8")
@@ -60,4 +66,5 @@ def _words() -> _ConstraintWords:
         frozenset(hints),
         re.compile(rf"\b(?:{plain})\b|{patterns}"),
         re.compile("|".join(map(re.escape, sorted(signs, key=len, reverse=True)))),
+        re.compile("|".join(f"(?:{one})" for one in data["states"]["patterns"])),
     )

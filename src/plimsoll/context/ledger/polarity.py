@@ -18,6 +18,17 @@ _NEGATIVE = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[,;:.，、。；]\s*|\s+(?:and|but|und|aber|et|mais|y|pero)\s+")
+_TURN = re.compile(
+    r"[;:.。；]|\b(?:but|instead|sondern|aber|sino|pero|mas|mais|ma)\b|而是|但是?", re.IGNORECASE
+)
+_COMMA = re.compile(r"[,，、]")
+_OR = re.compile(r"\b(?:or|nor|oder|noch|ou|ni|nem)\b|或", re.IGNORECASE)
+_REST = re.compile(r"[,;:.，。；]|\b(?:and|but|und|aber|sondern|et|mais|y|pero|e|mas)\b", re.IGNORECASE)
+_LIMITS = re.compile(
+    r"\b(?:only|unless|except|until|without|nur|außer|ohne|bis|erst|solo|sólo|salvo|excepto|sin|hasta|só|exceto|sem|até"
+    r"|seulement|sauf|sans)\b|以外|才|までは",
+    re.IGNORECASE,
+)
 _FORBIDDEN = re.compile(r"\b(?:do not|don'?t|never)\s+([a-z]{4,})", re.IGNORECASE)
 
 
@@ -40,6 +51,23 @@ def is_about(sentence: str, stated: str) -> bool:
 def denies(sentence: str) -> bool:
     """Whether a sentence holds a word that denies something."""
     return _NEGATIVE.search(sentence) is not None
+
+
+def is_restricted(sentence: str, start: int, end: int) -> bool:
+    """Whether the rest of a sentence denies or limits a piece of it.
+
+    not squash and [push to main]       denied        push to main [is not allowed]     denied
+    not squash, use [a branch]          is not: a new clause, and no list
+    [push to main] only on Fridays      limited
+    """
+    before = _TURN.split(sentence[:start])[-1]
+    negative = list(_NEGATIVE.finditer(before))
+    if negative:
+        is_list = _OR.search(sentence[negative[-1].end() :]) is not None
+        if is_list or not _COMMA.search(before, negative[-1].end()):
+            return True
+    after = _REST.split(sentence[end:])[0]
+    return _NEGATIVE.search(after) is not None or _LIMITS.search(after) is not None
 
 
 def _forbids(sentence: str, stated: str) -> bool:

@@ -14,6 +14,8 @@ from plimsoll.context.ledger.additions import (
     ADDED_SHARE,
     LEAST_ADDED,
     MOST_ADDED,
+    added_rank,
+    is_ruled,
     is_said,
     may_be_added,
     rank,
@@ -113,9 +115,8 @@ def write_summary(
     chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE))
     chosen = [entry for entry in chosen if not (entry.line and facts.evidence.tells_secret(entry.line))]
     headings = room.headings - frame
-    if few:
-        headings = min(headings, max(LEAST_ADDED, int(estimate_tokens(said) * ADDED_SHARE)))
-    sections = _sorted_into(chosen, headings, has_evidence, is_added=few)
+    held = _added(chosen, headings, said) if few else _held(_under_headings(chosen), headings)
+    sections = _sorted_into(chosen, held, has_evidence)
     return WrittenSummary(_within(sections, room.all) if has_evidence else sections, _sources_of(chosen))
 
 
@@ -150,32 +151,50 @@ def _within(sections: Sections, limit: int) -> Sections:
     return {**sections, EVIDENCE: "\n".join(lines)}
 
 
-def _sorted_into(
-    chosen: Sequence[LedgerEntry], headings: int, has_evidence: bool, is_added: bool
-) -> Sections:
-    """The chosen items under their headings as far as these have room, everything else as evidence.
-
-    An item with quotes stands with them, unless it must not be missing under its heading. To a model's text only a
-    few lines are added, of what must not be missing (`is_added`).
-    """
-    held: dict[LedgerEntry, None] = {}  # in order, so that the same facts give the same text
-    for item in sorted(_under_headings(chosen, is_added), key=rank):
+def _held(items: Iterable[LedgerEntry], room: int) -> dict[LedgerEntry, None]:
+    """The items that the headings have room for; in order, so that the same facts give the same text."""
+    held: dict[LedgerEntry, None] = {}
+    for item in sorted(items, key=rank):
         cost = estimate_tokens(item.text) + 1
-        if cost <= headings and not (is_added and len(held) >= MOST_ADDED):
-            headings -= cost
+        if cost <= room:
+            room -= cost
             held[item] = None
+    return held
+
+
+def _added(chosen: Sequence[LedgerEntry], room: int, said: str) -> dict[LedgerEntry, None]:
+    """The few items that are added to a model's text; only limits in force may take more than its share."""
+    lines = said_lines(said)
+    items = [one for one in _under_headings(chosen) if may_be_added(one)]
+    share = min(room, max(LEAST_ADDED, int(estimate_tokens(said) * ADDED_SHARE)))
+    held: dict[LedgerEntry, None] = {}
+    used = 0
+    for item in sorted(items, key=lambda one: added_rank(one, lines)):
+        cost = estimate_tokens(item.text) + 1
+        if used + cost <= (room if is_ruled(item) else share) and len(held) < MOST_ADDED:
+            used += cost
+            held[item] = None
+    return held
+
+
+def _sorted_into(
+    chosen: Sequence[LedgerEntry], held: Mapping[LedgerEntry, None], has_evidence: bool
+) -> Sections:
+    """The held items under their headings, everything else that was chosen as evidence."""
     sections = {title: _lines(item for item in held if item.section == title) for title in SECTIONS}
     if has_evidence:
         sections[EVIDENCE] = _evidence([entry for entry in chosen if entry not in held], held)
     return sections
 
 
-def _under_headings(chosen: Sequence[LedgerEntry], is_added: bool) -> list[LedgerEntry]:
-    """The entries that may stand under a heading."""
+def _under_headings(chosen: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """The entries that may stand under a heading.
+
+    An item with quotes stands with them as evidence, unless it must not be missing under its heading.
+    """
     quoted = {entry.parent for entry in chosen if entry.parent}
     items = [one for one in chosen if not one.parent and one.section != EVIDENCE]
-    items = [one for one in items if one.value >= MUST or one.key not in quoted]
-    return [one for one in items if may_be_added(one)] if is_added else items
+    return [one for one in items if one.value >= MUST or one.key not in quoted]
 
 
 def _lines(items: Iterable[LedgerEntry]) -> str:
