@@ -64,6 +64,7 @@ SOUND: dict[str, st.SearchStrategy[Any]] = {
     ),
     "gateway.body_limit": st.integers(1_000, 10**9),
     "gateway.depth_limit": st.integers(4, 500),
+    "gateway.conversation_memory": st.integers(10**6, 10**9),
     "gateway.element_limit": st.integers(100, 10**7),
     "gateway.header_limit": st.integers(1_000, 10**6),
     "gateway.receive_seconds": st.floats(0.1, 3600),

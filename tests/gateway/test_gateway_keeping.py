@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clients import http
+from gateway_server import RunningGateway, settings_for
 
 from plimsoll.archive import OPERATOR, ArchiveStore, CompactionEvent, UsageRecord
 from plimsoll.archive.open_archive import open_archive
@@ -17,6 +19,7 @@ from plimsoll.gateway.dropin.client_conversation import ClientConversation
 from plimsoll.gateway.dropin.conversation_index import FILE_NAME, ConversationIndex
 from plimsoll.gateway.dropin.conversation_store import ConversationStore
 from plimsoll.sessions import ArchiveJournal
+from plimsoll.testing.scripted_server import ScriptedServer
 
 MODEL = "claude-sonnet-4-5"
 ROOT = root_of(b"caller", "anthropic")
@@ -183,3 +186,19 @@ def test_a_branch_whose_session_went_on_differently_is_compacted_in_a_session_of
 async def _contents(store: ArchiveStore, thread: ClientConversation) -> list[Any]:
     stored = await store.for_owner(OPERATOR).messages(thread.stored_name)
     return [one.message["content"] for one in stored]
+
+
+@pytest.mark.parametrize(("memory", "kept"), [(1_000_000, 1), (256_000_000, 3)])
+def test_conversation_memory_is_how_much_of_the_conversations_a_process_keeps(
+    tmp_path: Path, memory: int, kept: int
+) -> None:
+    settings = {"gateway": {"conversation_memory": memory}, "model": {"context_length": 2_000_000}}
+    with (
+        ScriptedServer() as server,
+        RunningGateway(settings_for(server, "openai", **settings), tmp_path) as gateway,
+    ):
+        for number in range(3):
+            said = [{"role": "user", "content": f"{number} " + "a boat " * 130_000}]
+            body = {"model": "gpt-4.1", "messages": said}
+            assert http().post(f"{gateway.url}/v1/chat/completions", json=body).status_code == 200
+        assert len(gateway.within.conversations) == kept

@@ -139,6 +139,14 @@ class _GatewayOptions(Section):
         le=500,
         description="Maximum nesting depth of a request's JSON.",
     )
+    conversation_memory: int = Field(
+        default=256_000_000,
+        ge=1_000_000,
+        description=(
+            "Bytes of conversations that each gateway process keeps in memory for the drop-in endpoints, about. "
+            "The least recently used ones are dropped first; a later request reads them from the archive again."
+        ),
+    )
     element_limit: int = Field(
         default=100_000,
         ge=100,

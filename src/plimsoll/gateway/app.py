@@ -154,7 +154,9 @@ class Gateway:
         summary_model = summaries.candidates[0].endpoint.model if summaries.candidates else ""
         compactor = self._compactor(conversation_store, auxiliary, summary_model, workers)
         options = self.options
-        self.conversations = KnownConversations(options.conversations, options.conversation_bytes, _let_go)
+        self.conversations = KnownConversations(
+            options.conversations, settings.gateway.conversation_memory, _let_go
+        )
         pool = Pool(options.timeouts)
         stack.callback(pool.close)
         targets = Targets(settings.model, self.environ, home, options.demo)

@@ -13,4 +13,3 @@ class RuntimeOptions:
     timeouts: Timeouts = field(default_factory=Timeouts)
     reply_bytes: int = 64_000_000  # of a reply that is not streamed
     conversations: int = 2_000  # whose state is kept in memory, per process
-    conversation_bytes: int = 256_000_000  # of all of them together
