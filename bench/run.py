@@ -26,7 +26,6 @@ RESULTS = HERE / "results"
 BENCHES = {
     "startup": "cold start of command and import",
     "speed": "compaction without a model, against hermes-agent 0.19.0",
-    "reading": "how fast every message is read, memory, reading on (needs the shared corpus)",
     "background": "how long compactions make a person wait, prepared in the background or not",
     "counting": "token estimates against real vocabularies (needs the shared corpus)",
     "lcm": "the lossless engine: facts in context and by search (needs the shared corpus)",
@@ -35,6 +34,7 @@ BENCHES = {
 }
 # These take minutes and run only by their names.
 LONG_BENCHES = {
+    "reading": "how fast every message is read, memory, reading on (needs the shared corpus)",
     "gateway": "the gateway under load, against LiteLLM's proxy",
     "isolation": "small requests beside compactions of 200,000 tokens",
 }

@@ -32,6 +32,9 @@ SOUND: dict[str, st.SearchStrategy[Any]] = {
     "auxiliary.compression.model": st.text(
         st.characters(codec="utf-8", categories=["L", "N", "P"]), min_size=1
     ),
+    "auxiliary.compression.api_mode": st.sampled_from(
+        ["auto", "chat_completions", "responses", "anthropic_messages", "gemini"]
+    ),
     "auxiliary.compression.provider": st.sampled_from(["auto", "openrouter", "main", "local"]),
     "auxiliary.compression.base_url": st.sampled_from(["http://localhost:8080/v1", "https://example.org"]),
     "auxiliary.compression.idle_timeout": st.floats(0.1, 3600),
@@ -39,6 +42,9 @@ SOUND: dict[str, st.SearchStrategy[Any]] = {
     "prompt_caching.strategy": st.sampled_from(["auto", "system_and_3", "planned", "none"]),
     "model.name": st.sampled_from(["claude-sonnet-4.5", "4", "1e3", "true", "openai/gpt-5.6", "a: b"]),
     "model.provider": st.sampled_from(["auto", "anthropic", "ollama"]),
+    "model.api_mode": st.sampled_from(
+        ["auto", "chat_completions", "responses", "anthropic_messages", "gemini"]
+    ),
     "model.base_url": st.sampled_from(["http://localhost:8080/v1", "https://example.org"]),
     "model.context_length": st.integers(10_000, 10**7),
     "model.max_output_tokens": st.integers(1, 9_999),
