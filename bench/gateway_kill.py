@@ -57,7 +57,7 @@ class Plan:
     seconds: float = 120.0
     sessions: int = 8
     clients: int = 10
-    lease: float = 3.0
+    lease: float = 5.0  # the shortest that the settings allow
     between_kills: tuple[float, float] = (2.0, 5.0)
     seed: int = 20261115
 

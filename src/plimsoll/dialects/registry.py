@@ -85,7 +85,7 @@ def dialect_at(base_url: str) -> Dialect:
 @cache
 def key_headers() -> tuple[bytes, ...]:
     """Every header that carries a key in one of the dialects, in the order in which they are looked at."""
-    return tuple(dict.fromkeys(one.key_header.encode() for one in reversed(dialects())))
+    return tuple(reversed(dict.fromkeys(one.key_header.encode() for one in dialects())))
 
 
 def _forget_lists() -> None:

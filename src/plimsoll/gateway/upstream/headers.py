@@ -44,7 +44,8 @@ _NO_ACCOUNT = frozenset({b"idempotency-key"})
 
 def client_key(headers: Mapping[bytes, bytes]) -> str:
     """The key that a client sent, however it sent it; empty where it sent none."""
-    return next(filter(None, (_key_in(headers, dialect) for dialect in reversed(dialects()))), "")
+    found = {dialect.key_header.encode(): key for dialect in dialects() if (key := _key_in(headers, dialect))}
+    return next((found[name] for name in key_headers() if name in found), "")
 
 
 def _key_in(headers: Mapping[bytes, bytes], dialect: Dialect) -> str:
