@@ -238,6 +238,31 @@ def test_responses_without_ids_answer_the_calls_of_their_names_in_order():
     assert back[:6] == said[:6]
 
 
+def test_an_assistants_messages_beside_its_calls_are_in_one_content_with_them():
+    """Google refuses calls that follow a model's content, and a model's content between calls and responses."""
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    other = {**call, "id": "c2"}
+    messages = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": "The facts."},
+        {"role": "assistant", "content": "The plan.", "tool_calls": [call]},
+        {"role": "assistant", "content": None, "tool_calls": [other]},
+        {"role": "assistant", "content": "Wait."},
+        {"role": "tool", "tool_call_id": "c1", "content": "seen"},
+        {"role": "tool", "tool_call_id": "c2", "content": "seen too"},
+        {"role": "assistant", "content": "It is there."},
+        {"role": "assistant", "content": "Anything else?"},
+    ]
+    asked = [function_call("look", "c1"), function_call("look", "c2")]
+    assert gemini.encode_contents(messages)[1] == [
+        user({"text": "Look."}),
+        model({"text": "The facts."}, {"text": "The plan."}, *asked, {"text": "Wait."}),
+        user(response("look", "seen", "c1"), response("look", "seen too", "c2")),
+        model({"text": "It is there."}),
+        model({"text": "Anything else?"}),
+    ]
+
+
 def test_an_id_on_one_side_alone_is_matched_by_name():
     by_call = [model(function_call("look", "x1")), user(response("look", "seen"))]
     by_response = [model(function_call("look")), user(response("look", "seen", "x1"))]

@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -11,7 +11,7 @@ import httpx
 
 from plimsoll.dialects import ChatRequest
 from plimsoll.messages import text_of
-from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, call, say
+from plimsoll.testing.scripted_server import CapturedRequest, ScriptedAnswer, ScriptedServer, call, say
 
 FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
 LOOKUP = "lookup"
@@ -49,6 +49,11 @@ def model(request: ChatRequest) -> ScriptedAnswer:
         if LOOKUP in names
         else say(f"No tools for {word}.")
     )
+
+
+def last_turn(requests: Sequence[CapturedRequest]) -> CapturedRequest:
+    """The last request of a client that offers tools: a summary prepared beside it, without tools, may come later."""
+    return next(one for one in reversed(requests) if one.request is not None and one.request.tools)
 
 
 def run_tool(key: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from clients import FILLER, LOOKUP, http, model, run_tool
+from clients import FILLER, LOOKUP, http, last_turn, model, run_tool
 from doors import add_key, used_so_far
 from gateway_server import RunningGateway, settings_for
 from lantern_provider import LANTERN, LanternProvider
@@ -123,7 +123,7 @@ def test_a_long_conversation_is_compacted_and_answered_as_without_the_gateway(
         seen = server.requests
     assert all(one.status == 200 and one.refusal is None for one in seen)
     assert {one.dialect for one in seen} == {dialect}
-    last = seen[-1].request
+    last = last_turn(seen).request
     assert last is not None
     assert sum("[Note: Some earlier conversation turns" in str(one) for one in last.messages) == 1
     assert sum("[CONTEXT COMPACTION]" in str(one.get("content")) for one in last.messages) == 1

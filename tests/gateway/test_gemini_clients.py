@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clients import FILLER, http, model
+from clients import FILLER, http, last_turn, model
 from doors import add_key, used_so_far
 from gateway_server import RunningGateway, settings_for
 from gemini_client import GeminiClient, chunks_of
@@ -45,7 +45,7 @@ def test_a_long_conversation_is_compacted_and_answered_as_without_the_gateway(
         seen = server.requests
     assert all(one.status == 200 and one.refusal is None for one in seen)
     assert {one.dialect for one in seen} == {upstream}
-    last = seen[-1].request
+    last = last_turn(seen).request
     assert last is not None
     assert sum("[Note: Some earlier conversation turns" in str(one) for one in last.messages) == 1
     assert sum("[CONTEXT COMPACTION]" in str(one.get("content")) for one in last.messages) == 1

@@ -10,6 +10,7 @@ from clients import (
     ResponsesClient,
     converse,
     http,
+    last_turn,
     model,
     same_without_gateway,
 )
@@ -53,12 +54,12 @@ def test_a_long_conversation_is_compacted_and_answered_as_without_the_gateway(
         seen = server.requests
     assert [one.refusal for one in seen if one.refusal] == []
     assert {one.dialect for one in seen} == {upstream}
-    last = seen[-1].request
+    last = last_turn(seen).request
     assert last is not None
     assert sum("[Note: Some earlier conversation turns" in str(one) for one in last.messages) == 1
     assert sum("[CONTEXT COMPACTION]" in str(one.get("content")) for one in last.messages) == 1
     assert broken_prefixes(one.body or {} for one in seen) == []
-    assert seen[-1].usage.cache_read_tokens > 0
+    assert last_turn(seen).usage.cache_read_tokens > 0
 
 
 def test_a_websocket_upgrade_is_answered_so_that_the_client_goes_on_with_http(tmp_path: Path) -> None:

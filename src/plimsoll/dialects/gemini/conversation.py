@@ -9,7 +9,8 @@
 
 Calls may have no ids. Then a call is known by its place, and a response answers the first open call of its name in
 the model content before it. Ids that were made up here are not sent. Responses to the calls of one message are in
-one content, as Google requires.
+one content, as Google requires. A content with calls must follow a user's content and be followed by the responses,
+so an assistant's message with calls shares one content with the assistant's messages beside it.
 """
 
 import json
@@ -53,18 +54,31 @@ def encode_contents(
     texts = [wire for m in messages[:start] for wire in _wire_parts(parts_of(m)) if "text" in wire]
     contents: list[dict[str, Any]] = []
     names: dict[str, str] = {}
-    is_answered = False  # whether the last content holds responses, which more may join
+    before: Message = {}  # the message that the last content was made of
     for message in messages[start:]:
         names |= {str(call.get("id")): call_name(call) for call in tool_calls(message)}
         is_result = message.get("role") in _RESULT_ROLES
         parts = _response_parts(message, names, rules) if is_result else _said(message, rules, rewritten)
-        if is_result and is_answered:
+        if not parts:
+            continue
+        if _shares_content(before, message):
             contents[-1]["parts"] += parts
-        elif parts:
-            is_model = message.get("role") == "assistant"
-            contents.append({"role": "model" if is_model else "user", "parts": parts})
-        is_answered = is_result
+        else:
+            contents.append({"role": _wire_role(message), "parts": parts})
+        before = message
     return ({"parts": texts} if texts else None), contents
+
+
+def _shares_content(before: Message, message: Message) -> bool:
+    """Whether Google wants a message in one content with the message before it."""
+    roles = {before.get("role"), message.get("role")}
+    if roles == {"assistant"}:
+        return bool(tool_calls(before) or tool_calls(message))
+    return roles <= _RESULT_ROLES
+
+
+def _wire_role(message: Message) -> str:
+    return "model" if message.get("role") == "assistant" else "user"
 
 
 def _said(message: Message, rules: GeminiRules, rewritten: bool) -> list[WirePart]:
