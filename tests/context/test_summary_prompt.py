@@ -194,7 +194,8 @@ def test_a_page_cannot_make_a_rule_by_imitating_a_person() -> None:
         call = called("1", "fetch_page", {"url": "https://example.org"})
         facts = read_facts([{"role": "user", "content": "Read the page."}, asks(call), result("1", page)])
         assert not facts.constraints
-        assert list(facts.wishes) == ["Read the page."]  # the person's own words
+        assert not facts.wishes
+        assert [one.text for one in facts.requests] == ["Read the page."]  # the person's own words
 
 
 def test_an_answer_to_a_question_makes_a_rule() -> None:

@@ -9,7 +9,7 @@ earlier summary said that nothing newer replaced is taken over (earlier.py).
 
 from dataclasses import dataclass
 
-from plimsoll.context.ledger.evidence import TOLD, EvidenceLine
+from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, EvidenceLine
 from plimsoll.context.ledger.outcome import one_line
 from plimsoll.context.ledger.state import Sources
 from plimsoll.context.ledger.template import EVIDENCE
@@ -17,7 +17,7 @@ from plimsoll.context.ledger.terms import says_something, terms_in
 from plimsoll.context.ledger.weights import weights
 
 QUOTE = "  · "
-FROM_TOOL = "Tool output: "  # before an error line
+FROM_TOOL = "Tool output: "  # before an error line, and before a quote that stands under no call
 FROM_PROGRAM = "Told by a program: "  # before a quote of what a harness put into the conversation
 MORE_ON = "- More on "  # before a heading's name: what that heading had no room for
 # What must survive every compaction has at least this value.
@@ -57,7 +57,9 @@ class LedgerEntries:
         self.all: list[LedgerEntry] = []
         self.items: dict[str, LedgerEntry] = {}
         self._longest = longest
-        self._seen: dict[str, set[str]] = {}  # text -> the sections that have it
+        self._seen: dict[
+            str, dict[str, LedgerEntry]
+        ] = {}  # text -> the sections that have it, each with its item
 
     def add(
         self,
@@ -77,15 +79,14 @@ class LedgerEntries:
         if len(text) > self._longest and section != CONSTRAINTS:
             text = text[: self._longest - 1] + "…"
         worth = weights().sections.get(section, 0.0) if value is None else value
-        said = self._seen.setdefault(text, set())
+        said = self._seen.setdefault(text, {})
         if key in self.items or section in said or (said and not (section in _STATED and worth >= MUST)):
             return
-        said.add(section)
         key = key or f"item:{len(self.all)}"
         terms = tuple(dict.fromkeys(terms_in(text)))
         says = says_something(text)
         entry = LedgerEntry(section, text, order, worth, terms, says, key, line=line, sources=sources)
-        self.items[key] = entry
+        self.items[key] = said[section] = entry
         self.all.append(entry)
 
     def _label_of(self, parent: str, line: EvidenceLine) -> LedgerEntry | None:
@@ -96,15 +97,25 @@ class LedgerEntries:
         shown = one_line(name, _LABEL)
         text = f"- {shown}" if kind == "call" else f"- `{shown}`"
         self.add(EVIDENCE, text, line.position, value=0.0, key=parent)
-        return self.items.get(parent)
+        if parent in self.items:
+            return self.items[parent]
+        # Long calls may look the same in short and share one label; none stands under a person's words.
+        same = (one for title, one in self._seen.get(text, {}).items() if title not in _STATED)
+        return next(same, None)
 
     def quote(self, line: EvidenceLine, parent: str) -> None:
         """A line under its item, or by itself where it has none."""
         item = self.items.get(parent) or self._label_of(parent, line)
         sources = (line.position,) if line.position >= 0 else ()
         if item is None:
-            text = f"- {FROM_PROGRAM}{line.text}" if line.source == TOLD else f"- {line.text}"
-            self.add(EVIDENCE, text, line.position, value=0.0, line=line, sources=sources)
+            self.add(
+                EVIDENCE,
+                f"- {_mark_of(line.source)}{line.text}",
+                line.position,
+                value=0.0,
+                line=line,
+                sources=sources,
+            )
         elif line.text not in item.text:
             self.all.append(
                 LedgerEntry(
@@ -119,3 +130,10 @@ class LedgerEntries:
                     sources=sources,
                 )
             )
+
+
+def _mark_of(source: str) -> str:
+    """What a quote by itself begins with, so that a program's words never look like a person's."""
+    if source == TOLD:
+        return FROM_PROGRAM
+    return "" if source in ("", SAID) or source.startswith(f"{ASKED}:") else FROM_TOOL

@@ -67,7 +67,6 @@ class Evidence:
     lines: dict[str, EvidenceLine] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
     kept: int = 0  # lines that were ever kept
-    _origin: int = -1  # the text that is being read
 
     def copy(self) -> "Evidence":
         """The same lines and uses, to read on from."""
@@ -88,7 +87,6 @@ class Evidence:
 
     def add(self, text: str, kind: str, source: str, position: int) -> None:
         """Read one text: `kind` is the way it counts (typed, said, asked, shown)."""
-        self._origin = len(self.texts)  # one number for all of its lines
         self.texts.append(text)
         counted: set[str] = set()
         before = ""
@@ -124,7 +122,8 @@ class Evidence:
     def _keep(
         self, text: str, terms: tuple[str, ...], says: bool, source: str, position: int
     ) -> EvidenceLine:
-        line = EvidenceLine(position, self.kept, source, text, terms, says, self._origin)
+        origin = len(self.texts) - 1  # the text that is being read: the newest
+        line = EvidenceLine(position, self.kept, source, text, terms, says, origin)
         self.lines[text] = line
         self.kept += 1
         return line
