@@ -83,9 +83,10 @@ def dialect_at(base_url: str) -> Dialect:
 
 
 @cache
-def key_headers() -> tuple[bytes, ...]:
-    """Every header that carries a key in one of the dialects, in the order in which they are looked at."""
-    return tuple(reversed(dict.fromkeys(one.key_header.encode() for one in dialects())))
+def key_headers() -> dict[bytes, str]:
+    """Every header that carries a key, in the order in which they are looked at, and what stands before the key."""
+    prefixes = {one.key_header.encode(): one.key_prefix.strip().lower() for one in dialects()}
+    return dict(reversed(prefixes.items()))
 
 
 def _forget_lists() -> None:

@@ -10,7 +10,7 @@ Between two dialects only the upstream's own headers are sent: the other provide
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
-from plimsoll.dialects import Dialect, dialects, key_headers
+from plimsoll.dialects import key_headers
 from plimsoll.gateway.asgi import CALLER_HEADER, Header
 from plimsoll.providers import Endpoint
 
@@ -44,16 +44,14 @@ _NO_ACCOUNT = frozenset({b"idempotency-key"})
 
 def client_key(headers: Mapping[bytes, bytes]) -> str:
     """The key that a client sent, however it sent it; empty where it sent none."""
-    found = {dialect.key_header.encode(): key for dialect in dialects() if (key := _key_in(headers, dialect))}
-    return next((found[name] for name in key_headers() if name in found), "")
-
-
-def _key_in(headers: Mapping[bytes, bytes], dialect: Dialect) -> str:
-    value = headers.get(dialect.key_header.encode(), b"").decode("latin-1").strip()
-    if not dialect.key_prefix:
-        return value
-    scheme, _, key = value.partition(" ")
-    return key.strip() if scheme.lower() == dialect.key_prefix.strip().lower() else ""
+    for name, prefix in key_headers().items():
+        value = headers.get(name, b"").decode("latin-1").strip()
+        if value and prefix:
+            scheme, _, key = value.partition(" ")
+            value = key.strip() if scheme.lower() == prefix else ""
+        if value:
+            return value
+    return ""
 
 
 def caller_of(headers: Mapping[bytes, bytes]) -> bytes:
