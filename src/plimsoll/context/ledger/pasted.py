@@ -13,6 +13,7 @@ against it. The words are data (`pasted.toml`).
 
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -38,6 +39,7 @@ _ENOUGH = 4
 _MANY_DEMANDS, _SOME_DEMANDS = 0.25, 0.12  # share of the sentences that set a limit
 _MANY_ASKS = 0.12
 _MUCH_FIRST_PERSON = 0.3
+_MANY_ORDERS = 0.3  # share of the lines that begin with an order
 _OPENING = 40  # characters of a paragraph in which a request to read begins
 _BLANK = re.compile(r"\n[ \t]*\n")
 _SENTENCE = re.compile(r"(?<=[.!?।])\s+|(?<=[。！？])\s*|\n+")
@@ -108,29 +110,45 @@ def _is_reading(paragraph: str) -> bool:
 
 
 def _score(body: str) -> int:
-    words = _words()
     lines = [line.strip() for line in body.splitlines() if line.strip()]
     sentences = [said for said in _SENTENCE.split(body) if _LETTERS.search(said)]
     if not lines or not sentences:
         return 0
-    lowered = [line.lower() for line in lines]
-    furniture = sum(
-        len(line) <= _LONGEST_FURNITURE and bool(words.furniture.fullmatch(line)) for line in lowered
-    )
+    is_letter = _is_letter(lines)
+    return _signs_of_a_document(lines, is_letter) - _signs_of_own_words(lines, sentences, is_letter)
+
+
+def _is_letter(lines: list[str]) -> bool:
+    """Whether the lines begin with a salutation and end with a closing."""
+    closing = (_words().closing.fullmatch(line.lower()) for line in lines[-4:])
+    return _words().salutation.fullmatch(lines[0].lower()) is not None and any(closing)
+
+
+def _signs_of_a_document(lines: list[str], is_letter: bool) -> int:
+    """Remains of a page or letter, running text, a title."""
+    short = [line.lower() for line in lines if len(line) <= _LONGEST_FURNITURE]
+    furniture = _matching(_words().furniture.fullmatch, short)
     running = sum(len(line) >= (_RUNNING if line.isascii() else _RUNNING_UNSPACED) for line in lines)
-    letter = bool(words.salutation.fullmatch(lowered[0])) and any(map(words.closing.fullmatch, lowered[-4:]))
-    demands = _share(sum(constraint_in(said) is not None for said in sentences), sentences)
-    asks = sum(words.asks.search(said.lower()) is not None for said in sentences)
-    own = _share(sum(words.first_person.search(said.lower()) is not None for said in sentences), sentences)
-    score = min(furniture, _MOST_FURNITURE) + (2 if letter else 0) + (1 if furniture or letter else 0)
-    score += min(running, 2) + (1 if _is_title(lines) else 0)
-    score -= 3 if demands >= _MANY_DEMANDS else 1 if demands >= _SOME_DEMANDS else 0
-    score -= 2 if asks >= 2 and _share(asks, sentences) >= _MANY_ASKS else 0
-    score -= 2 if own >= _MUCH_FIRST_PERSON and not letter else 0
-    score -= 3 if any(map(words.task_heading.fullmatch, lowered)) else 0
-    starts = _share(sum(words.imperative.match(line) is not None for line in lowered), lowered)
-    score -= 2 if starts >= 0.3 else 0
-    return score
+    remains = min(furniture, _MOST_FURNITURE) + 2 * is_letter + bool(furniture or is_letter)
+    return remains + min(running, 2) + _is_title(lines)
+
+
+def _signs_of_own_words(lines: list[str], sentences: list[str], is_letter: bool) -> int:
+    """Demands, requests, the first person and the headings and orders of a task."""
+    words, said, lowered = _words(), [one.lower() for one in sentences], [line.lower() for line in lines]
+    demands = _matching(constraint_in, sentences) / len(sentences)
+    asks = _matching(words.asks.search, said)
+    has_many_asks = asks >= 2 and asks / len(said) >= _MANY_ASKS
+    is_own = _matching(words.first_person.search, said) / len(said) >= _MUCH_FIRST_PERSON and not is_letter
+    has_task_heading = any(map(words.task_heading.fullmatch, lowered))
+    has_many_orders = _matching(words.imperative.match, lowered) / len(lowered) >= _MANY_ORDERS
+    against = 3 * (demands >= _MANY_DEMANDS) or int(demands >= _SOME_DEMANDS)
+    return against + 2 * has_many_asks + 2 * is_own + 3 * has_task_heading + 2 * has_many_orders
+
+
+def _matching(found: Callable[[str], object], texts: list[str]) -> int:
+    """How many texts have what is looked for."""
+    return sum(found(text) is not None for text in texts)
 
 
 def _is_title(lines: list[str]) -> bool:
@@ -143,10 +161,6 @@ def _letters(text: str) -> int:
     if len(text) >= SHORTEST or text.isascii():
         return len(text)
     return len(text) + 2 * len(_UNSPACED.findall(text))
-
-
-def _share(count: int, of: list[str]) -> float:
-    return count / len(of)
 
 
 @cache
