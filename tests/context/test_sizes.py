@@ -201,12 +201,8 @@ def _cut_early(original):
 
 
 def headings_take_what_they_like(monkeypatch):
-    original = writing._sorted_into
-    monkeypatch.setattr(
-        writing,
-        "_sorted_into",
-        lambda chosen, _, evidence, is_added: original(chosen, 1 << 40, evidence, is_added),
-    )
+    original = writing._held
+    monkeypatch.setattr(writing, "_held", lambda entries, _: original(entries, 1 << 40))
 
 
 def evidence_fills_the_threshold(monkeypatch):
