@@ -111,3 +111,22 @@ def test_a_summary_is_not_used_for_a_view_that_differs_in_what_it_stands_for():
 
     assert asyncio.run(run()).event.outcome == "compacted"
     assert writer.requests == 2
+
+
+def test_a_summary_is_not_used_after_the_reply_that_it_takes_into_account_was_taken_back():
+    writer = Writer(SUMMARY)
+    writer.cue.set()
+    first = conversation("Go on.")
+    taken_back = [*first[:-2], {"role": "user", "content": "Go on in another way."}]
+    differently_asked = [*first[:-1], {"role": "user", "content": "Go on in another way."}]
+
+    async def run():
+        branches = SharedPreparations()
+        await branch(writer, branches).compact(first, 6_500, "threshold")
+        asked = [writer.requests]
+        for view in (differently_asked, taken_back):
+            await branch(writer, branches).compact(view, 6_500, "threshold")
+            asked.append(writer.requests)
+        return asked
+
+    assert asyncio.run(run()) == [1, 1, 2]

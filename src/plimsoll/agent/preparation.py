@@ -4,9 +4,9 @@
     the view now    [ m1 … m39 ][ m40' m41 m42 ]   ──► [ head ][ summary ][ m31 … m39 ][ m40' m41 m42 ]
                                                        too large: compacted again without a model
 
-A summary belongs to the messages that it stands for: it is used whatever came or changed after them. Branches of one
-conversation share their summaries (`SharedPreparations`), so a prefix is summarised and paid for once. A refit by the
-built-in engines asks no model, so nobody waits for one.
+A summary belongs to the messages up to the newest reply at the time: it is used whatever came or changed after that.
+Branches of a conversation share their summaries (`SharedPreparations`), so a prefix is summarised and paid for once.
+A refit by the built-in engines asks no model, so nobody waits.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from plimsoll.agent.hooks import Guidance
 from plimsoll.agent.plugin_calls import call_in_thread
 from plimsoll.context import CompactionReport, ContextCompressor, ContextEngine
 from plimsoll.context.gate import refusal
-from plimsoll.messages import Message, Wire
+from plimsoll.messages import Message, Wire, answered_through
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 from plimsoll.providers.auxiliary.watch import SummaryWatch
 
@@ -43,15 +43,14 @@ class PreparedCompaction:
         return next((n for n, (old, new) in enumerate(pairs) if old is not new and old != new), most)
 
     def fits(self, view: Sequence[Message]) -> bool:
-        """Whether the view has all messages that the summary stands for, and the first that it keeps.
+        """Whether the view differs at most in what nobody had answered yet, and has the first message that is kept.
 
-        While the work goes on, that is expected of a view that differs in the newest request at most.
+        A summary also says how the messages ended that stay after it, so it is wrong for a view that left them out.
         """
         shared = self.shared(view)
         if shared == len(self.source):
             return True
-        kept_from = self.kept_from if self.is_ready else _newest_request(self.source) - 1
-        return shared > kept_from
+        return shared >= answered_through(self.source) and (not self.is_ready or shared > self.kept_from)
 
     @property
     def kept_from(self) -> int:
@@ -255,11 +254,3 @@ def _joined(
         tokens_before=counted.expected(view),
         tokens_after=counted.expected(after),
     )
-
-
-def _newest_request(source: Sequence[Message]) -> int:
-    """Where the messages begin that no reply has followed yet: clients change these before they send them again."""
-    first = len(source)
-    while first and source[first - 1].get("role") != "assistant":
-        first -= 1
-    return first

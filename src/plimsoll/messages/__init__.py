@@ -24,7 +24,7 @@ from plimsoll.messages.content import (
     with_block,
     with_text,
 )
-from plimsoll.messages.groups import align_backward, groups, safe_cuts
+from plimsoll.messages.groups import align_backward, answered_through, groups, safe_cuts
 from plimsoll.messages.handles import (
     HANDLE_DIGITS,
     handle_of,
@@ -57,6 +57,7 @@ __all__ = [
     "Wire",
     "align_backward",
     "answered_id",
+    "answered_through",
     "answers",
     "arguments_of",
     "arguments_text",

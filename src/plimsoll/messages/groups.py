@@ -34,6 +34,14 @@ def groups(messages: Sequence[Message]) -> list[range]:
     return [range(start, end) for start, end in pairwise(safe_cuts(messages))]
 
 
+def answered_through(messages: Sequence[Message]) -> int:
+    """How many messages there are up to the newest reply, included; clients may still change those after it."""
+    last = len(messages)
+    while last and messages[last - 1].get("role") != "assistant":
+        last -= 1
+    return last
+
+
 def align_backward(messages: Sequence[Message], position: int) -> int:
     """The cut at or before `position` that splits no unit: back past consecutive results to their parent.
 

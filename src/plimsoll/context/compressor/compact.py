@@ -154,7 +154,8 @@ def _job(
             *(place for place in _cleared_head(plan) if place < last),
         }
     )
-    after = [place for part in plan.staying()[1:] for place in part if place > last]
+    lasting = rules.lasting(plan.originals)
+    after = [place for part in plan.staying()[1:] for place in part if last < place < lasting]
     return SummaryJob(
         middle=behind.as_said(plan.originals[place] for place in leaves),
         middle_tokens=plan.middle_tokens,

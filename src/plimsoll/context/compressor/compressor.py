@@ -58,6 +58,8 @@ class ContextCompressor(ContextEngine):
         self.last_report: CompactionReport | None = None
         self.evidence = evidence
         self.able_to_recall = able_to_recall
+        # Set by hosts whose clients keep the conversation: they edit and repeat requests.
+        self.unanswered_may_change = False
         self._rearm: RearmState | None = None
         self.remembered = SummarySources(log)
         window = context_length if context_length is not None else self._window_of(model)
@@ -206,6 +208,7 @@ class ContextCompressor(ContextEngine):
             self.remembered,
             self.evidence,
             self.able_to_recall,
+            self.unanswered_may_change,
         )
 
     def _rules_for(

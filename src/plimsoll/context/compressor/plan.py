@@ -20,6 +20,7 @@ from plimsoll.errors import InvalidConversation
 from plimsoll.messages import (
     SYSTEM_ROLES,
     Message,
+    answered_through,
     answers,
     is_whole,
     original_handle,
@@ -44,6 +45,13 @@ class CompressorRules:
     remembered: SummarySources = field(default_factory=SummarySources)
     evidence: bool = True  # whether quotes follow the headings
     able_to_recall: bool = False  # whether the model has a tool for the handles of what was cleared
+    unanswered_may_change: bool = (
+        False  # whether what no reply has followed yet may be said differently next time
+    )
+
+    def lasting(self, messages: Sequence[Message]) -> int:
+        """How many messages at the beginning a summary may take into account."""
+        return answered_through(messages) if self.unanswered_may_change else len(messages)
 
     def readable(self, lighter: list[Message], given: Sequence[Message]) -> list[Message]:
         """The lighter list as the model can follow it; messages that were given stay as they are."""

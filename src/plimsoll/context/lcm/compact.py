@@ -145,7 +145,7 @@ def _text(
     told = "\n".join(full(root) for root in tree.roots if not root.degraded and full(root) in nodes)
     kept = kept_terms(plan.stays())
     ledger = SummaryRoom(min(left, plan.summary_tokens), left if rules.evidence else 0)
-    now = _state_after(plan, facts, positions)
+    now = _state_after(plan, facts, positions, rules)
     written = write_summary(facts, parse_sections(previous), ledger, focus, kept=kept, said=told, now=now)
     sections = written.sections
     headings, evidence = redact(render_sections(sections)), redact(render_evidence(sections))
@@ -155,10 +155,11 @@ def _text(
 
 
 def _state_after(
-    plan: CompactionPlan, facts: ConversationFacts, positions: Sequence[int]
+    plan: CompactionPlan, facts: ConversationFacts, positions: Sequence[int], rules: CompressorRules
 ) -> ConversationFacts:
     """The state at the end of the conversation: what left, and what stays behind it."""
-    places = [place for place in range(plan.bounds.tail_start, len(plan.originals)) if positions[place]]
+    end = rules.lasting(plan.originals)
+    places = [place for place in range(plan.bounds.tail_start, end) if positions[place]]
     messages = [plan.originals[place] for place in places]
     return read_facts(messages, "", facts, [positions[place] - 1 for place in places], quotes=False)
 

@@ -228,9 +228,7 @@ class ClientConversation:
             ends=self.ends[:wire],
             log=self.log[:shared],
             tokens=self.tokens[:shared],
-            compacted_view=self.compacted_view.shared_up_to(shared)
-            if self.compacted_view and self.compacted_view.through <= shared
-            else None,
+            compacted_view=self.compacted_view.shared_up_to(shared) if self.compacted_view else None,
             anchor=self.anchor,
             tools=self.tools,
             rendered_prefix=self.rendered_prefix.fork() if self.rendered_prefix else None,

@@ -43,6 +43,9 @@ class CompactedView:
     segments: tuple[Segment, ...]
     whole: frozenset[int] = frozenset()  # places of the log, of those covered, that are in it unchanged
     made_at: int = 0  # messages of the log when it was made; 0 where its log went on differently
+    answered: int = (
+        0  # messages of the log up to the newest reply at that time: what its summary takes into account
+    )
 
     @property
     def has_note(self) -> bool:
@@ -60,8 +63,13 @@ class CompactedView:
         is_whole = request is None or request >= self.through or request in self.whole
         return self.through <= asked and is_whole
 
-    def shared_up_to(self, last: int) -> "CompactedView":
-        """The same for a log of which only the first `last` messages are the ones that it was made for."""
+    def shared_up_to(self, last: int) -> "CompactedView | None":
+        """The same for a log of which only the first `last` messages are the ones that it was made for.
+
+        None where its summary takes later messages into account.
+        """
+        if last < max(self.through, self.answered):
+            return None
         return self if self.made_at <= last else replace(self, made_at=0)
 
     def messages_for(self, said: Sequence[dict[str, Any]], dialect: Dialect) -> list[dict[str, Any]]:
@@ -81,11 +89,12 @@ def make_compacted_view(
     dialect: Dialect,
     model: str,
     made_at: int = 0,
+    answered: int = 0,
 ) -> CompactedView:
     """The view of these items; `ends` are the canonical messages up to each wire message, `last` is their number.
 
     `lead` is how many messages at the start of the log are the system prompt, `made_at` how many messages after
-    them the log had when the view was made.
+    them the log had when the view was made, `answered` how many it had up to the newest reply.
     """
     spoken = [item for item in items if item.node or item.sequence > lead]
     segments = list(_segments(spoken, ends, lead, dialect, model))
@@ -107,6 +116,7 @@ def make_compacted_view(
         segments=tuple(segments),
         whole=frozenset(item.sequence - lead - 1 for item in kept if not item.node and not item.shortened),
         made_at=made_at,
+        answered=answered,
     )
 
 

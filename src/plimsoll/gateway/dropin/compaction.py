@@ -15,7 +15,7 @@ from functools import partial
 from plimsoll.agent import CompactionRules, Compactor, SummaryAccount, Workers, on_this_loop
 from plimsoll.archive import Owner, UsageRecord
 from plimsoll.caching import pricing_of
-from plimsoll.context import ContextEngine
+from plimsoll.context import ContextCompressor, ContextEngine
 from plimsoll.dialects import drop_bound_thinking
 from plimsoll.errors import PlimsollError
 from plimsoll.gateway.dropin.client_conversation import ClientConversation
@@ -126,6 +126,8 @@ class ConversationCompactor:
         if compactor is None:
             account = SummaryAccount(on_this_loop(partial(self._summarised, conversation)))
             engine = self._engine_for(facts.window, account)
+            if isinstance(engine, ContextCompressor):
+                engine.unanswered_may_change = True
             compactor = Compactor(
                 engine,
                 self._rules,

@@ -19,12 +19,12 @@ earlier messages without copying them.
 from collections.abc import Callable, Sequence
 from itertools import islice, takewhile
 
-from plimsoll.archive import Archive, CompactionEvent, Owner, UsageRecord, ViewItem, title_of
+from plimsoll.archive import Archive, CompactionEvent, Owner, UsageRecord, View, ViewItem, title_of
 from plimsoll.errors import Conflict, UnknownSession
 from plimsoll.gateway.dropin.client_conversation import ClientConversation
 from plimsoll.gateway.dropin.compacted_view import CompactedView, make_compacted_view
 from plimsoll.gateway.dropin.conversation_index import ConversationIndex, IndexEntry
-from plimsoll.messages import Message
+from plimsoll.messages import Message, answered_through
 from plimsoll.models import UsageAnchor
 from plimsoll.sessions import ArchiveJournal
 from plimsoll.sessions.pins import with_pins
@@ -268,7 +268,9 @@ class ConversationStore:
         )
         view = await archive.view(session)
         while view.number:
-            if view.through <= at:
+            if view.through <= at and not await self._takes_later_replies(
+                conversation.owner, session, view, at
+            ):
                 compacted_view = make_compacted_view(
                     _up_to(await archive.items(session, view), at),
                     conversation.ends,
@@ -278,11 +280,18 @@ class ConversationStore:
                     dialect=conversation.dialect,
                     model=model,
                     made_at=max(0, view.log_length - lead) if view.log_length <= at else 0,
+                    answered=answered_through(conversation.log[: max(0, min(view.log_length, at) - lead)]),
                 )
                 if compacted_view.serves(conversation.log):
                     return compacted_view
             view = await archive.view(session, view.previous or 0)
         return None
+
+    async def _takes_later_replies(self, owner: Owner, session: str, view: View, at: int) -> bool:
+        """Whether the summary of a view takes replies into account that came after message `at`."""
+        later = range(at + 1, view.log_length + 1)
+        stored = await self._archive_of(owner).messages(session, later[0], later[-1]) if later else ()
+        return any(one.message.get("role") == "assistant" for one in stored)
 
 
 class _Compaction:
