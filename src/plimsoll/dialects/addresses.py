@@ -1,7 +1,7 @@
 """Addresses of model APIs: paths on a base URL, and names inside a path."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from plimsoll.errors import UserError
@@ -12,6 +12,7 @@ def base_path(base_url: str) -> str:
     return urlsplit(base_url).path.rstrip("/")
 
 
+@lru_cache(maxsize=256)  # asked for each request; paths name models, so there may be many
 def with_path(base_url: str, path: str) -> str:
     """The address with another path."""
     parts = urlsplit(base_url)

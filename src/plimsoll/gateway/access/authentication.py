@@ -11,6 +11,7 @@ A key of the gateway is taken out here and never reaches an upstream. Endpoints 
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from plimsoll.archive.key_format import is_key
@@ -139,11 +140,17 @@ class Authentication:
                 raise _Refusal(403, "host", told)
 
     def _is_own(self, host: str) -> bool:
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        return name == self._host or is_loopback(name)
+        name = _host_name(host)
+        return bool(name) and (name == self._host or is_loopback(name))
+
+
+@lru_cache(maxsize=256)
+def _host_name(host: str) -> str:
+    """The name in a Host header, without its port; empty if there is none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def _values(scope: Scope, name: bytes) -> list[str]:

@@ -10,6 +10,7 @@ A gateway that began with keys never becomes open because the last one was revok
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from ipaddress import ip_address
 
 from plimsoll.archive.keys import KeyStore, KeyUsage
@@ -78,6 +79,7 @@ def needs_keys(host: str, rule: KeyRule, has_keys: bool) -> bool:
     return rule == "required" or (rule == "auto" and has_keys)
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches an address."""
     bare = host.strip("[]").lower()
