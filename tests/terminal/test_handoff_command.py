@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -76,7 +77,7 @@ def test_a_handoff_keeps_to_its_tokens_and_can_leave_quotes_out(run: Run) -> Non
 
 
 def test_the_newest_session_of_claude_code_is_found_and_side_chains_are_not(run: Run, tmp_path: Path) -> None:
-    folder = tmp_path / ".claude" / "projects" / "-work-app"
+    folder = tmp_path / ".claude" / "projects" / re.sub(r"[^a-zA-Z0-9]", "-", str(Path.cwd()))
     folder.mkdir(parents=True)
     for age, name in enumerate(("agent-1.jsonl", "newer.jsonl", "older.jsonl")):
         entry = {

@@ -25,6 +25,14 @@ GOLDEN = Path(__file__).parent / "golden"
         ("claude_code.jsonl", "claude-code", "list", 1),
         ("codex.jsonl", "codex", "list", 1),
         ("codex_old.jsonl", "codex", "list", 1),
+        ("gemini_cli.jsonl", "gemini-cli", "list", 1),
+        ("opencode.json", "opencode", "list", 1),
+        ("copilot.jsonl", "copilot", "list", 1),
+        ("atif.json", "atif", "list", 1),
+        ("openhands.jsonl", "openhands", "list", 1),
+        ("sharegpt.json", "sharegpt", "list", 2),
+        ("responses.json", "responses", "object", 1),
+        ("gemini.json", "gemini", "object", 1),
     ],
 )
 def test_every_format_is_told_by_its_content(

@@ -8,8 +8,6 @@ last one leaves no output behind. Results go to standard output, notices and the
 progress bar to standard error.
 """
 
-import json
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,33 +25,27 @@ from plimsoll.context.report import NO_MODEL_SUMMARY
 from plimsoll.models import DEFAULT_WINDOW, shipped_cards
 from plimsoll.plugins import COMPRESSOR
 from plimsoll.providers.auxiliary import Auxiliary
-from plimsoll.terminal.batch import BatchOutcome, BatchPlan, compact_all, facts_of
+from plimsoll.terminal.batch import BatchOutcome, BatchPlan, compact_all
+from plimsoll.terminal.compress_report import print_json, show
+from plimsoll.terminal.session_output import check_output, target_choice, write_converted
+from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of, read_source
 from plimsoll.terminal.suggestions import nearest_model
 from plimsoll.terminal.summary_model import open_summary_model
 from plimsoll.terminal.tables import (
-    before_after,
-    cleared_lines,
-    cleared_list,
-    many,
     plain,
-    shortened_lines,
-    summary_panel,
 )
 from plimsoll.terminal.token_option import tokens_option
 from plimsoll.transcripts import (
-    LOGS,
     Transcript,
+    converted,
+    for_target,
+    log_title,
     read_example,
-    read_stream,
-    read_transcripts,
     write_stream,
     write_transcripts,
 )
 
 EXAMPLE_WINDOW = 64_000
-STANDARD = "-"
-STANDARD_INPUT = "standard input"
-PIPED_WIDTH = 160  # a file has no edge to fit into
 
 
 def _complete_model(_ctx: click.Context, _option: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -66,7 +58,8 @@ def _complete_model(_ctx: click.Context, _option: click.Parameter, incomplete: s
 
 
 @click.command()
-@click.argument("paths", metavar="FILE...", nargs=-1, type=click.Path(path_type=str, allow_dash=True))
+@click.argument("paths", metavar="FILE|SESSION...", nargs=-1)
+@latest_option
 @click.option("--example", is_flag=True, help="Compact the bundled conversation.")
 @click.option(
     "--window",
@@ -83,30 +76,46 @@ def _complete_model(_ctx: click.Context, _option: click.Parameter, incomplete: s
 @click.option("--threshold", type=float, help="Share of the window at which to compact, 0 to 1.")
 @click.option("--focus", metavar="TOPIC", help="Topic that gets most of the summary.")
 @click.option("--no-model", is_flag=True, help="Write the summary without a model or network.")
-@click.option("-o", "--output", metavar="OUT", help="Output file; - is standard output.")
+@click.option(
+    "--to",
+    "target",
+    type=target_choice,
+    help="Write a session that this agent resumes, or messages for this API.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    help="Output file; - is standard output. With --to, also a folder of sessions.",
+)
 @click.option("--summary", "in_full", is_flag=True, help="Print the full summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each conversation.")
 def compress(
     paths: tuple[str, ...],
+    latest: str | None,
     example: bool,
     window: int | None,
     model: str | None,
     threshold: float | None,
     focus: str | None,
     no_model: bool,
+    target: str | None,
     output: str | None,
     in_full: bool,
     as_json: bool,
 ) -> None:
     """Compact conversations and show what was kept.
 
-    FILE is a conversation in OpenAI or Anthropic form (JSON or JSON lines), a Claude Code session, or a Codex
-    rollout; - reads standard input.
+    FILE is a conversation in OpenAI's, Anthropic's or Gemini's form (JSON or JSON lines), a session of Claude Code,
+    Codex, Gemini CLI, OpenCode or Copilot CLI, OpenHands events, an ATIF trajectory or ShareGPT; - reads standard
+    input. SESSION is the id of a session of an agent, or of a stored one. The original is never changed.
+
+    \b
+    plimsoll compress session.jsonl -o lighter.json
+    plimsoll compress --latest claude --to claude-code
+    plimsoll compress --latest codex --to claude-code
     """
-    if paths and example:
-        raise click.UsageError("Pass conversation files or --example, not both.")
-    if not paths and not example:
-        raise click.UsageError("Pass conversation files, or --example for the bundled conversation.")
+    paths = _chosen_paths(paths, latest, example)
     if as_json and output == STANDARD:
         raise click.UsageError(
             "--json and --output - both write to standard output; pass a file to --output."
@@ -115,23 +124,54 @@ def compress(
     # A model named here brings its own window, whatever the file says of another one.
     named_here = model is not None and window is None
     transcripts = _read(paths)
+    if target:
+        transcripts = [for_target(one, target) for one in transcripts]
+        check_output(target, output, transcripts)
     auxiliary, found = (None, []) if no_model else open_summary_model(loaded.settings, quiet=as_json)
     with auxiliary or nullcontext():
         plan, notices = _plan(loaded.settings, transcripts, focus, auxiliary, named_here)
         _tell([*loaded.notices, *notices, *found, *_notices_of(transcripts)])
         outcomes = _compact(plan, transcripts)
     lighter = [outcome.transcript for outcome in outcomes]
+    told = _write(lighter, transcripts, target, output)
+    if as_json:
+        print_json(outcomes, in_full)
+    else:
+        show(outcomes, output == STANDARD, in_full, example)
+    for line in told:
+        click.echo(line, err=as_json)
+    _tell(_as_openai(lighter) if output and not target else ())
+    _warn(outcomes, focus)
+    _tell(_model_failures(outcomes, auxiliary))
+
+
+def _chosen_paths(paths: tuple[str, ...], latest: str | None, example: bool) -> tuple[str, ...]:
+    """What to read; nothing for the bundled conversation."""
+    if sum((bool(paths), example, latest is not None)) > 1:
+        raise click.UsageError("Pass conversation files, --latest or --example, not several of them.")
+    if latest is not None:
+        return (newest_of(latest),)
+    if not paths and not example:
+        raise click.UsageError("Pass conversation files, or --example for the bundled conversation.")
+    return paths
+
+
+def _write(
+    lighter: Sequence[Transcript], originals: Sequence[Transcript], target: str | None, output: str | None
+) -> list[str]:
+    """Write the results where they are wanted; what a person wants to know about it."""
+    if target:
+        pairs = zip(lighter, originals, strict=True)
+        written = [
+            converted(one, target, is_changed=one.messages != original.messages) for one, original in pairs
+        ]
+        return write_converted(target, output, written)
     if output == STANDARD:
         write_stream(sys.stdout.buffer, lighter)
     elif output:
         write_transcripts(output, lighter)
-    if as_json:
-        _print_json(outcomes, in_full)
-    else:
-        _show(outcomes, output, in_full, example)
-    _tell(_as_openai(lighter) if output else ())
-    _warn(outcomes, focus)
-    _tell(_model_failures(outcomes, auxiliary))
+        return [f"Written to {output}"]
+    return []
 
 
 def _settings(
@@ -218,10 +258,7 @@ def _read(paths: Sequence[str]) -> list[Transcript]:
         for path in paths:
             if status:
                 status.update(Text(f"reading {plain(Path(path).name)} …"))
-            if path == STANDARD:
-                found += read_stream(sys.stdin.buffer, STANDARD_INPUT)
-            else:
-                found += read_transcripts(path)
+            found += read_source(path)
     return found
 
 
@@ -240,110 +277,17 @@ def _compact(plan: BatchPlan, transcripts: Sequence[Transcript]) -> list[BatchOu
         return list(progress.track(compact_all(plan, transcripts), total=len(transcripts)))
 
 
-def _print_json(outcomes: Sequence[BatchOutcome], in_full: bool) -> None:
-    for outcome in outcomes:
-        texts = {"summary": outcome.summary, "evidence": outcome.evidence} if in_full else {}
-        click.echo(json.dumps(facts_of(outcome) | texts))
-
-
-def _original(transcript: Transcript, example: bool) -> str:
-    """Where `plimsoll recall` finds what was cleared: the conversation as it was, which is not the output."""
-    if example:
-        return "--example"
-    return "FILE" if transcript.source == STANDARD_INPUT else shlex.quote(transcript.source)
-
-
-def _show(outcomes: Sequence[BatchOutcome], output: str | None, in_full: bool, example: bool) -> None:
-    """The human's view; where nobody watches, the figures alone."""
-    console = Console(stderr=output == STANDARD, highlight=False)
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
-    window = _window(outcomes)
-    if len(outcomes) != 1:
-        rows = [(_name(one.transcript), one, _word(one)) for one in outcomes]
-        console.print(many(rows, console.width))
-        console.print(Text(window, "dim"))
-    else:
-        (only,) = outcomes
-        console.print(Text.assemble((plain(_name(only.transcript)), "bold"), (f"  {window}", "dim")))
-        console.print()
-        console.print(before_after(only))
-        if console.is_terminal:
-            _details(console, only, in_full, example)
-        console.print()
-        console.print(_verdict(only))
-    for one in outcomes if in_full else ():
-        heading = "" if len(outcomes) == 1 else f"# {_name(one.transcript)}\n\n"
-        console.print()
-        console.print(
-            Text(plain(f"{heading}{one.whole_summary or 'No summary was needed.'}")), soft_wrap=True
-        )
-        if one.pruned:
-            listed = cleared_lines(one.pruned, _original(one.transcript, example))
-            console.print(Text(f"\n{listed}"), soft_wrap=True)
-    if output and output != STANDARD:
-        console.print(Text(f"Written to {output}"), soft_wrap=True)
-
-
-def _window(outcomes: Sequence[BatchOutcome]) -> str:
-    """The window that held, and whether anything was due."""
-    sizes = sorted({(one.window, one.due_at) for one in outcomes})
-    said = f"window {sizes[0][0]:,} tokens, compaction due at {sizes[0][1]:,}"
-    if len(sizes) > 1:
-        said = f"windows of {sizes[0][0]:,} to {sizes[-1][0]:,} tokens, as the files name their models"
-    early = [one for one in outcomes if one.tokens_before < one.due_at]
-    asked = any(one.outcome == "compacted" for one in early)
-    if not early:
-        return said
-    count = "" if len(outcomes) == 1 else f"{len(early)} "
-    return f"{said}: {count}not due{'; compacted on request' if asked else ''}"
-
-
-def _details(console: Console, outcome: BatchOutcome, in_full: bool, example: bool) -> None:
-    if outcome.pruned and not in_full:
-        console.print()
-        console.print(cleared_list(outcome.pruned, original=_original(outcome.transcript, example)))
-    if outcome.shortened:
-        console.print()
-        console.print(Text(shortened_lines(outcome.shortened), "dim"))
-    if outcome.summary and not in_full:
-        console.print()
-        console.print(summary_panel(outcome.whole_summary, outcome.summary_source))
-
-
-def _verdict(outcome: BatchOutcome) -> Text:
-    wire = outcome.transcript.dialect.title
-    valid = f"valid for {wire}" if outcome.valid else f"breaks {len(outcome.violations)} rules of {wire}"
-    took = f"{outcome.seconds:.2f} s"
-    if outcome.outcome == "unchanged":
-        return Text(f"Unchanged: {outcome.reason}; {valid}, {took}", "yellow")
-    if outcome.outcome == "repaired":
-        return Text(f"Repaired: {outcome.reason}; {valid}, {took}", "yellow")
-    return Text(f"Compacted: {valid}, {took}", "green" if outcome.valid else "red")
-
-
-def _word(outcome: BatchOutcome) -> str:
-    if not outcome.valid:
-        return "invalid"
-    return "valid" if outcome.outcome == "compacted" else outcome.outcome
-
-
-def _name(transcript: Transcript) -> str:
-    """The shortest name by which the person knows the conversation."""
-    name = Path(transcript.source).name
-    return name if transcript.line is None else f"{name}:{transcript.line}"
-
-
 def _notices_of(transcripts: Iterable[Transcript]) -> list[str]:
     return [f"{one.place}: {notice}" for one in transcripts for notice in one.notices]
 
 
 def _as_openai(transcripts: Sequence[Transcript]) -> list[str]:
     """Which conversations left their format: a log can be read, and not be continued by its agent."""
-    formats = Counter(one.format for one in transcripts if one.format in LOGS)
+    titles = Counter(title for one in transcripts if (title := log_title(one.format)))
     return [
-        f"written as OpenAI messages, not as {LOGS[name]}{f' ({count} of them)' if count > 1 else ''}."
-        for name, count in formats.items()
+        f"written as OpenAI messages, not as {title}{f' ({count} of them)' if count > 1 else ''}. "
+        "Use --to for a session that an agent resumes."
+        for title, count in titles.items()
     ]
 
 

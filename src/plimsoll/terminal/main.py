@@ -3,6 +3,7 @@
     plimsoll ─┬─ chat         plimsoll/terminal/chat/
               ├─ sessions     plimsoll/terminal/sessions/
               ├─ compress     plimsoll/terminal/compress.py
+              ├─ convert      plimsoll/terminal/convert.py
               ├─ handoff      plimsoll/terminal/handoff.py
               ├─ recall       plimsoll/terminal/recall.py
               ├─ cost         plimsoll/terminal/cost.py
@@ -52,6 +53,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "compress": (
         "plimsoll.terminal.compress:compress",
         "Compact a conversation and show what was kept.",
+    ),
+    "convert": (
+        "plimsoll.terminal.convert:convert",
+        "Write a session so that another agent continues it.",
     ),
     "handoff": (
         "plimsoll.terminal.handoff:handoff",

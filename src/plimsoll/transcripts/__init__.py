@@ -1,25 +1,47 @@
-"""Conversation files: reads the formats of agents and APIs, and writes them back in the same format."""
+"""Conversation files: reads the formats of agents and APIs, and writes conversations and sessions."""
 
+from plimsoll.transcripts.agent_folders import AGENTS, FOLDERS, newest_session
+from plimsoll.transcripts.conversion import (
+    AGENT_TARGETS,
+    TARGETS,
+    WrittenSession,
+    converted,
+    folder_of,
+    for_target,
+    session_bytes,
+    write_session,
+)
 from plimsoll.transcripts.example import EXAMPLE, read_example
-from plimsoll.transcripts.newest import AGENTS, newest_session
+from plimsoll.transcripts.formats.format import SessionStamp
+from plimsoll.transcripts.formats.registry import log_title
 from plimsoll.transcripts.reader import iter_transcripts, read_stream, read_transcripts
-from plimsoll.transcripts.transcript import LOGS, Format, Shape, Transcript, counted
-from plimsoll.transcripts.writer import serialised, write_stream, write_transcripts
+from plimsoll.transcripts.transcript import Shape, Transcript, counted
+from plimsoll.transcripts.writer import serialised, write_file, write_stream, write_transcripts
 
 __all__ = [
     "AGENTS",
+    "AGENT_TARGETS",
     "EXAMPLE",
-    "LOGS",
-    "Format",
+    "FOLDERS",
+    "TARGETS",
+    "SessionStamp",
     "Shape",
     "Transcript",
+    "WrittenSession",
+    "converted",
     "counted",
+    "folder_of",
+    "for_target",
     "iter_transcripts",
+    "log_title",
     "newest_session",
     "read_example",
     "read_stream",
     "read_transcripts",
     "serialised",
+    "session_bytes",
+    "write_file",
+    "write_session",
     "write_stream",
     "write_transcripts",
 ]

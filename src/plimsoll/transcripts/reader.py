@@ -6,22 +6,21 @@
 returns transcripts or raises a `TranscriptError`; nothing is guessed.
 """
 
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from plimsoll.errors import TranscriptError
-from plimsoll.transcripts.chat import conversation, one_message_per_line
-from plimsoll.transcripts.claude_code import read_session
-from plimsoll.transcripts.codex import read_rollout
-from plimsoll.transcripts.detect import Kind, kind_of
+from plimsoll.transcripts.formats.registry import format_of
 from plimsoll.transcripts.lines import LineReader, parse, records
 from plimsoll.transcripts.transcript import ACCEPTED, Transcript
 
-_WHOLE_FILE = {"message": one_message_per_line, "claude-code": read_session, "codex": read_rollout}
+# OpenHands keeps one file for each event.
+_EVENT_FILES = "events/event-*.json"
 
 
 def read_transcripts(path: str | os.PathLike[str]) -> list[Transcript]:
@@ -34,8 +33,12 @@ def iter_transcripts(path: str | os.PathLike[str]) -> Iterator[Transcript]:
     source = os.fspath(path)
     if "\0" in source:
         raise TranscriptError(f"{source!r} is not a file name.")
-    with _readable(source), Path(source).open("rb") as handle:
-        yield from read_stream(handle, source)
+    with _readable(source):
+        if events := b"\n".join(_event_files(Path(source))):
+            yield from read_stream(io.BytesIO(events), source)
+            return
+        with Path(source).open("rb") as handle:
+            yield from read_stream(handle, source)
 
 
 def read_stream(handle: IO[bytes], source: str) -> Iterator[Transcript]:
@@ -52,25 +55,16 @@ def read_stream(handle: IO[bytes], source: str) -> Iterator[Transcript]:
         # Not one value per line, so one document over several lines, if anything.
         where, first = source, parse(reader.rest(text), source, line, ACCEPTED)
     del text
-    kind = kind_of(first)
-    if kind is None:
+    format = format_of(first)
+    if format is None:
         raise TranscriptError(f"{where} is not a conversation or part of one. {ACCEPTED}")
-    yield from _of_kind(kind, line, first, reader)
+    yield from format.read(chain([(line, first)], records(reader)), source)
 
 
-def _of_kind(kind: Kind, line: int, first: Any, reader: LineReader) -> Iterator[Transcript]:
-    following = records(reader)
-    if kind != "conversation":
-        yield _WHOLE_FILE[kind](chain([(line, first)], following), reader.source)
-        return
-    second = next(following, None)
-    if second is None:
-        yield conversation(first, reader.source, None)
-        return
-    yield conversation(first, reader.source, line)
-    del first
-    for number, record in chain([second], following):
-        yield conversation(record, reader.source, number)
+def _event_files(folder: Path) -> Iterator[bytes]:
+    """The files of a folder as the lines of one."""
+    for path in sorted(folder.glob(_EVENT_FILES)):
+        yield b" ".join(path.read_bytes().splitlines())
 
 
 @contextmanager
@@ -81,7 +75,7 @@ def _readable(source: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise TranscriptError(f"{source} does not exist.") from error
     except IsADirectoryError as error:
-        raise TranscriptError(f"{source} is a directory; pass the conversation files in it.") from error
+        raise TranscriptError(f"{source} is a directory; pass a conversation file.") from error
     except PermissionError as error:
         raise TranscriptError(f"{source} cannot be read: permission denied.") from error
     except OSError as error:

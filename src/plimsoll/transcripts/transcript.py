@@ -8,23 +8,19 @@ Nothing here opens a file. The messages of a transcript are never changed in
 place; a compacted one is `dataclasses.replace(transcript, messages=…)`.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from plimsoll.dialects import Dialect, dialects
 from plimsoll.messages import Message
 
-Format = Literal["openai", "anthropic", "claude-code", "codex"]
 Shape = Literal["list", "object", "lines"]  # a bare list, an object with `messages`, one message per line
 
 ACCEPTED = (
     'Accepted: OpenAI messages (a list, an object with "messages", or either as JSON lines), '
-    "Anthropic messages, a Claude Code session, a Codex rollout."
+    "Anthropic messages, OpenAI Responses and Gemini requests, sessions of Claude Code, Codex, Gemini CLI, OpenCode "
+    "and Copilot CLI, OpenHands events, ATIF trajectories, ShareGPT."
 )
-
-# What writes its own log is read and not written: its conversation goes out as OpenAI messages.
-LOGS: Mapping[Format, str] = {"claude-code": "a Claude Code session", "codex": "a Codex rollout"}
 
 
 def counted(number: int, noun: str, nouns: str) -> str:
@@ -38,19 +34,21 @@ class Transcript:
 
     messages: list[Message]
     source: str
-    format: Format = "openai"
+    format: str = "openai"  # the name of its format, see `formats.registry`
     line: int | None = None  # set where the file holds one conversation per line
     id: str | None = None
     shape: Shape = "list"
     wrapper: dict[str, Any] = field(default_factory=dict)  # the object's keys in order, `messages` emptied
     notices: tuple[str, ...] = ()
     model: str | None = None  # that the file names, the last one where there are several
+    project: str | None = None  # the directory that an agent worked in
+    written_as: str = ""  # the dialect that it will be written in, where that is another one
 
     @property
     def dialect(self) -> Dialect:
         """The dialect in which it is written; logs go out in the usual one."""
         known = {dialect.name: dialect for dialect in dialects()}
-        return known.get(self.format, dialects()[0])
+        return known.get(self.written_as or self.format, dialects()[0])
 
     @property
     def place(self) -> str:

@@ -2,7 +2,7 @@
 
     list → list · object → the same object, messages replaced · one per line → one per line
     Anthropic → Anthropic · several → JSON lines
-    Claude Code, Codex → a list of OpenAI messages, or one on each line of a file that is named *.jsonl
+    the log of an agent → a list of OpenAI messages, or one on each line of a file that is named *.jsonl
 
 The file appears whole or not at all: it is written beside its place and then
 renamed into it. Where that fails, what stood there before still stands.
@@ -20,22 +20,28 @@ from pathlib import Path
 from typing import IO, Any
 
 from plimsoll.errors import UserError, advice_on
-from plimsoll.transcripts.transcript import LOGS, Transcript
+from plimsoll.transcripts.formats.registry import log_title
+from plimsoll.transcripts.transcript import Transcript
 
 
 def write_transcripts(path: str | os.PathLike[str], transcripts: Sequence[Transcript]) -> None:
     """Write all conversations to one file, atomically."""
+    if Path(path).suffix.lower() == ".jsonl":
+        transcripts = [replace(one, shape="lines") if log_title(one.format) else one for one in transcripts]
+    write_file(path, serialised(transcripts))
+
+
+def write_file(path: str | os.PathLike[str], pieces: Iterable[bytes], mode: int | None = None) -> None:
+    """Write these bytes to a file, atomically; a new file gets the usual permissions, or those of `mode`."""
     target = Path(path)
-    if target.suffix.lower() == ".jsonl":
-        transcripts = [replace(one, shape="lines") if one.format in LOGS else one for one in transcripts]
     try:
         target = Path(os.path.realpath(target))
         if target.exists() and not target.is_file() and not target.is_dir():
             # A device or pipe cannot be renamed over, and must not be.
             with target.open("wb") as handle:
-                write_stream(handle, transcripts)
+                handle.writelines(pieces)
             return
-        _replace(target, transcripts)
+        _replace(target, pieces, mode)
     except OSError as error:
         raise UserError(
             f"{os.fspath(path)} cannot be written: {error.strerror or error}. "
@@ -53,28 +59,28 @@ def serialised(transcripts: Sequence[Transcript]) -> Iterator[bytes]:
     """The bytes of the file, piece by piece."""
     if len(transcripts) != 1:
         for transcript in transcripts:
-            yield _line(_named(transcript))
+            yield json_line(_named(transcript))
         return
     (only,) = transcripts
     value = _shaped(only)
     if only.shape == "lines":
-        yield from map(_line, _messages_of(value))
+        yield from map(json_line, _messages_of(value))
     elif only.line is not None:
-        yield _line(value)
+        yield json_line(value)
     else:
         yield _encoded(json.dumps(value, ensure_ascii=False, indent=2) + "\n", value, indent=2)
 
 
-def _replace(target: Path, transcripts: Sequence[Transcript]) -> None:
+def _replace(target: Path, pieces: Iterable[bytes], mode: int | None) -> None:
     if target.is_dir():
         raise IsADirectoryError(None, "it is a directory")
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as handle:
-            write_stream(handle, transcripts)
+            handle.writelines(pieces)
             handle.flush()
             os.fsync(handle.fileno())
-        Path(name).chmod(_mode_for(target))
+        Path(name).chmod(_mode_for(target) if mode is None else mode)
         Path(name).replace(target)
     except BaseException:
         with suppress(OSError):
@@ -111,7 +117,8 @@ def _messages_of(value: Any) -> Iterable[Any]:
     return list(value)
 
 
-def _line(value: Any) -> bytes:
+def json_line(value: Any) -> bytes:
+    """One line of a file of JSON lines."""
     return _encoded(json.dumps(value, ensure_ascii=False) + "\n", value, indent=None)
 
 

@@ -20,7 +20,9 @@ from plimsoll.dialects.responses.compaction_items import as_message, asks_for_co
 from plimsoll.dialects.responses.items import grouped, items_of, message_of
 from plimsoll.dialects.responses.reply import decode_reply, encode_reply, envelope
 from plimsoll.dialects.responses.request import (
+    ADDED_TOOLS,
     decode_request,
+    encode_messages,
     encode_request,
     lead_of,
     split,
@@ -220,6 +222,16 @@ class ResponsesDialect(Dialect):
     def field_name(self, field: str, request: ChatRequest) -> str:
         return "reasoning.effort" if field == "thinking" else field
 
+    def document(self, messages: Sequence[Message], wrapper: Body, is_object: bool) -> Any:
+        instructions, items = encode_messages(messages)
+        if instructions is None and not is_object:
+            return items
+        given = wrapper.get("input")
+        added = [one for one in given if _adds_tools(one)] if isinstance(given, list) else []
+        rest = {key: value for key, value in wrapper.items() if key not in ("messages", "instructions")}
+        lead = {} if instructions is None else {"instructions": instructions}
+        return {**lead, **rest, "input": [*added, *items]}
+
     # Models and errors: those of OpenAI
 
     def models_body(self, names: Sequence[str]) -> Body:
@@ -246,3 +258,7 @@ _CHAT = OpenAiDialect()
 
 def _has_note(body: Body, lead: Sequence[WireMessage]) -> bool:
     return any(map(has_note, lead_of(body, lead)))
+
+
+def _adds_tools(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("type") == ADDED_TOOLS

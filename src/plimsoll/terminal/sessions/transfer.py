@@ -14,7 +14,6 @@ from plimsoll.messages import Message
 from plimsoll.terminal.sessions.conversation import markdown
 from plimsoll.terminal.sessions.store_access import StoreAccess
 from plimsoll.transcripts import (
-    Format,
     Transcript,
     read_stream,
     read_transcripts,
@@ -24,7 +23,7 @@ from plimsoll.transcripts import (
 
 STANDARD = "-"
 PAGE = 500  # messages that are read from the archive at a time
-FORMATS: tuple[Format, ...] = ("openai", "anthropic")
+FORMATS = ("openai", "anthropic")
 
 
 def read(paths: Iterable[str]) -> list[Transcript]:

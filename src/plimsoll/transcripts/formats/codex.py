@@ -11,17 +11,84 @@ their turns are present.
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from plimsoll.errors import TranscriptError
+from plimsoll.dialects import RESPONSES
 from plimsoll.messages import Message, call_ids, text_of
-from plimsoll.transcripts.chat import from_log, log_records
+from plimsoll.transcripts.formats.chat import blocks_of
+from plimsoll.transcripts.formats.format import Record, SessionStamp, WritableFormat
+from plimsoll.transcripts.formats.log import from_log, log_records
 from plimsoll.transcripts.transcript import Transcript, counted
 
+_RESPONSES_PARTS = frozenset({"input_text", "output_text", "input_image"})
+_RESPONSES_ITEMS = frozenset(
+    {"reasoning", "function_call", "function_call_output", "local_shell_call", "custom_tool_call"}
+    | {"custom_tool_call_output", "web_search_call", "ghost_snapshot"}
+)
+_VERSION = "0.166.0"  # of Codex, with which resuming is tested
 _PART_KINDS = {"input_text": "text", "output_text": "text", "text": "text", "summary_text": "text"}
 _INJECTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md", "<INSTRUCTIONS>")
 _SEARCHED = "[The provider ran this search; its result is not in the log]"
+
+
+class CodexFormat(WritableFormat):
+    """Session logs of Codex, which it calls rollouts."""
+
+    name = "codex"
+    title = "a Codex session"
+    program = "Codex"
+    dialect = RESPONSES
+    keeps_system_prompt = True
+
+    def recognises(self, record: Any) -> bool:
+        if not isinstance(record, dict):
+            return False
+        kind = record.get("type")
+        if (
+            str(kind) in _RESPONSES_ITEMS
+            or isinstance(record.get("payload"), dict)
+            or "record_type" in record
+        ):
+            return True
+        if kind == "message":
+            return any(str(block.get("type")) in _RESPONSES_PARTS for block in blocks_of(record))
+        return kind is None and "role" not in record and "id" in record and "timestamp" in record
+
+    def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
+        log = _RolloutLog()
+        for line, record in log_records(records, source, self):
+            _take(log, record, line)
+        yield from_log(log.messages, source, self, log.session, log.model, log.notices(), log.project)
+
+    def lines(self, messages: Sequence[Message], stamp: SessionStamp) -> Iterator[dict[str, Any]]:
+        prompts = [message for message in messages[:1] if message.get("role") == "system"]
+        meta = {
+            "id": stamp.id,
+            "timestamp": stamp.time,
+            "cwd": stamp.project,
+            "originator": "plimsoll",
+            "cli_version": _VERSION,
+            "source": "cli",
+            **({"base_instructions": {"text": text_of(prompts[0])}} if prompts else {}),
+        }
+        yield {"timestamp": stamp.time, "type": "session_meta", "payload": meta}
+        for message in messages[len(prompts) :]:
+            for wire in self.dialect.written([message], stamp.model):
+                for item in wire.get("items", [wire]):
+                    yield {"timestamp": stamp.time, "type": "response_item", "payload": item}
+            if (event := _event(message)) is not None:
+                yield {"timestamp": stamp.time, "type": "event_msg", "payload": event}
+
+
+def _event(message: Message) -> dict[str, Any] | None:
+    """What Codex shows of a message when a session is resumed. A session without any is not listed."""
+    text = text_of(message)
+    if _is_request(message):
+        return {"type": "user_message", "message": text, "images": []}
+    if message["role"] == "assistant" and text:
+        return {"type": "agent_message", "message": text}
+    return None
 
 
 class _RolloutLog:
@@ -31,12 +98,14 @@ class _RolloutLog:
         self.messages: list[Message] = []
         self.session: str | None = None
         self.model: str | None = None
+        self.project: str | None = None
         self.passed_over: Counter[str] = Counter()
         self.rolled_back = 0
 
     def meta(self, payload: dict[str, Any]) -> None:
         if self.session is None and isinstance(payload.get("id"), str):
             self.session = payload["id"]
+            self.project = payload["cwd"] if isinstance(payload.get("cwd"), str) else None
             base = payload.get("base_instructions")
             texts = [base.get("text") if isinstance(base, dict) else base, payload.get("instructions")]
             said = "\n\n".join(text for text in texts if isinstance(text, str) and text)
@@ -115,16 +184,6 @@ class _RolloutLog:
                 f"{counted(self.rolled_back, 'message', 'messages')} skipped: rolled back by the user"
             )
         return said
-
-
-def read_rollout(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript:
-    """The conversation of one rollout file."""
-    log = _RolloutLog()
-    for line, record in log_records(numbered, source, "codex"):
-        _take(log, record, line)
-    if not any(message["role"] != "system" for message in log.messages):
-        raise TranscriptError(f"{source} is a Codex rollout without messages.")
-    return from_log(log.messages, source, "codex", log.session, log.model, log.notices())
 
 
 def _take(log: _RolloutLog, record: dict[str, Any], line: int) -> None:

@@ -10,18 +10,75 @@ right (an orphaned result, say) is let through.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from plimsoll.dialects import decode_anthropic_conversation
 from plimsoll.errors import InvalidConversation, TranscriptError
-from plimsoll.messages import Message, Violation, is_whole, repair, validate
-from plimsoll.transcripts.detect import is_anthropic
-from plimsoll.transcripts.transcript import LOGS, Format, Transcript
+from plimsoll.messages import Message
+from plimsoll.transcripts.formats.format import Record, TranscriptFormat, one_or_lines
+from plimsoll.transcripts.formats.log import checked, named
+from plimsoll.transcripts.transcript import Transcript
 
-# Shapes that nothing downstream can read; every other violation is repairable.
-_UNREADABLE = frozenset({"not_a_message", "unknown_role", "bad_content", "bad_part", "bad_tool_calls"})
+_ANTHROPIC_BLOCKS = frozenset(
+    {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document"}
+)
+# Roles and keys that Anthropic's messages do not have; one of them settles the question.
+_OPENAI_ROLES = frozenset({"tool", "function"})
+_OPENAI_KEYS = ("tool_calls", "tool_call_id", "function_call")
 _ID_KEYS = ("id", "session_id", "sessionId", "conversation_id")
+
+
+class ConversationFormat(TranscriptFormat):
+    """Whole conversations: one in the file, or one on each line."""
+
+    name = "openai"
+    title = "OpenAI or Anthropic messages"
+    is_log = False
+
+    def recognises(self, record: Any) -> bool:
+        return isinstance(record, list) or (
+            isinstance(record, dict) and isinstance(record.get("messages"), list)
+        )
+
+    def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
+        for line, value in one_or_lines(records):
+            yield conversation(value, source, line)
+
+
+class MessageLinesFormat(TranscriptFormat):
+    """One conversation, with a message on each line."""
+
+    name = "openai-lines"
+    title = "messages, one on each line"
+    is_log = False
+
+    def recognises(self, record: Any) -> bool:
+        return isinstance(record, dict) and "role" in record
+
+    def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
+        yield one_message_per_line(records, source)
+
+
+def is_anthropic(messages: Sequence[Any], wrapper: dict[str, Any]) -> bool:
+    """Whether a conversation is Anthropic's: its content blocks say so, or a `system` beside the messages."""
+    readable = [message for message in messages if isinstance(message, dict)]
+    if any(str(m.get("role")) in _OPENAI_ROLES or any(m.get(key) for key in _OPENAI_KEYS) for m in readable):
+        return False
+    if any(_is_anthropic_block(block) for message in readable for block in blocks_of(message)):
+        return True
+    inline = any(str(message.get("role")) in ("system", "developer") for message in readable)
+    return wrapper.get("system") is not None and not inline
+
+
+def _is_anthropic_block(block: dict[str, Any]) -> bool:
+    return str(block.get("type")) in _ANTHROPIC_BLOCKS or (block.get("type") == "image" and "source" in block)
+
+
+def blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The objects in a message's content."""
+    content = message.get("content")
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
 def conversation(value: Any, source: str, line: int | None) -> Transcript:
@@ -29,7 +86,7 @@ def conversation(value: Any, source: str, line: int | None) -> Transcript:
     where = source if line is None else f"{source}: line {line}"
     messages = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(messages, list):
-        found = f"an object with the keys {_some(value)}" if isinstance(value, dict) else _name(value)
+        found = f"an object with the keys {_some(value)}" if isinstance(value, dict) else named(value)
         raise TranscriptError(f"{where} is not a conversation like the lines before it: found {found}.")
     if not messages:
         raise TranscriptError(f"{where} is a conversation without messages.")
@@ -55,7 +112,7 @@ def one_message_per_line(numbered: Iterable[tuple[int, Any]], source: str) -> Tr
         if not isinstance(record, dict) or not isinstance(record.get("role"), str):
             raise TranscriptError(
                 f"{source}: line {line} is not a message: the lines before it are messages with a role, "
-                f"this is {_name(record)} without one."
+                f"this is {named(record)} without one."
             )
         messages.append(record)
     anthropic = is_anthropic(messages, {})
@@ -68,71 +125,13 @@ def one_message_per_line(numbered: Iterable[tuple[int, Any]], source: str) -> Tr
     )
 
 
-def checked(messages: list[Any], where: str) -> list[Message]:
-    """The messages as they are; an error where one is of a shape that no provider has."""
-    for number, message in enumerate(messages, start=1):
-        if isinstance(message, dict) and not isinstance(message.get("role"), str):
-            raise TranscriptError(f"{where}: message {number} has no role.")
-    for violation in validate(messages):
-        if violation.code in _UNREADABLE:
-            problem = _in_words(violation, messages[violation.index])
-            raise TranscriptError(f"{where}: message {violation.index + 1} cannot be read: {problem}.")
-    return messages
-
-
-def log_records(
-    numbered: Iterable[tuple[int, Any]], source: str, format: Format
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The records of an agent's log with their line numbers; an error where a line is no object."""
-    for line, record in numbered:
-        if not isinstance(record, dict):
-            raise TranscriptError(
-                f"{source}: line {line} is not an object; every line of {LOGS[format]} must be an object."
-            )
-        yield line, record
-
-
-def from_log(
-    messages: list[Message],
-    source: str,
-    format: Format,
-    session: str | None,
-    model: str | None,
-    notices: list[str],
-) -> Transcript:
-    """The conversation of an agent's log, put in order where the log was interrupted."""
-    if not is_whole(messages):
-        messages = repair(messages)
-        notices = [
-            *notices,
-            "tool calls and results put back in order: the log was interrupted or interleaved",
-        ]
-    return Transcript(
-        messages=checked(messages, source),
-        source=source,
-        format=format,
-        id=session,
-        model=model,
-        notices=tuple(notices),
-    )
-
-
-def _in_words(violation: Violation, message: Any) -> str:
-    """What is wrong with a message, in the words of JSON and not of the language that reads it."""
-    if violation.code == "not_a_message":
-        return f"expected an object, found {_name(message)}"
-    if violation.code == "bad_content":
-        return f"content is {_name(message.get('content'))}, not text or a list of parts"
-    return violation.detail
-
-
 def _from_anthropic(system: Any, messages: list[Any], where: str) -> list[Message]:
     for number, message in enumerate(messages, start=1):
         problem = anthropic_problem(message)
         if problem:
             raise TranscriptError(f"{where}: message {number} cannot be read: {problem}.")
     if system is not None and not isinstance(system, str) and not _are_blocks(system):
-        raise TranscriptError(f"{where}: `system` is {_name(system)}, not text or blocks.")
+        raise TranscriptError(f"{where}: `system` is {named(system)}, not text or blocks.")
     try:
         return decode_anthropic_conversation(system, messages)
     except InvalidConversation as error:
@@ -142,13 +141,13 @@ def _from_anthropic(system: Any, messages: list[Any], where: str) -> list[Messag
 def anthropic_problem(message: Any) -> str | None:
     """What keeps a message from being one of Anthropic's, in words; None where nothing does."""
     if not isinstance(message, dict):
-        return f"expected an object, found {_name(message)}"
+        return f"expected an object, found {named(message)}"
     if message.get("role") not in ("user", "assistant", "system"):
         role = json.dumps(message.get("role"), ensure_ascii=False)[:60]
         return f"role {role} is not one of user, assistant, system"
     content = message.get("content")
     if not isinstance(content, str) and not _are_blocks(content):
-        return f"content is {_name(content)}, not text or a list of blocks"
+        return f"content is {named(content)}, not text or a list of blocks"
     return None
 
 
@@ -163,11 +162,6 @@ def _id_of(wrapper: dict[str, Any]) -> str | None:
         if isinstance(wrapper.get(key), str | int) and not isinstance(wrapper[key], bool):
             return str(wrapper[key])
     return None
-
-
-def _name(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
 
 
 def _some(value: dict[str, Any]) -> str:

@@ -10,20 +10,92 @@ One reply is spread over several lines with one `message.id`; they are merged.
 The log keeps what was compacted away, so summaries by Claude Code are left out
 where the turns that they stand for are there. Side chains (the conversations of
 sub-agents) are left out, unless the file holds nothing else.
+
+A session that is written has one line for each message, each below the one before it.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.dialects import decode_anthropic_conversation
+from plimsoll.dialects import ANTHROPIC, decode_anthropic_conversation
 from plimsoll.errors import TranscriptError
-from plimsoll.messages import Message
-from plimsoll.transcripts.chat import anthropic_problem, from_log, log_records
+from plimsoll.messages import Message, tool_calls
+from plimsoll.transcripts.formats.chat import anthropic_problem
+from plimsoll.transcripts.formats.format import Record, SessionStamp, WritableFormat
+from plimsoll.transcripts.formats.log import from_log, log_records
 from plimsoll.transcripts.transcript import Transcript, counted
 
 _SYNTHETIC = "<synthetic>"  # the model of a reply that the harness wrote itself
+# What a reply is said to come from where the conversation was held with a model that is not Claude. Claude Code
+# needs a name; which model answers next is its user's choice.
+_ANY_MODEL = "claude-sonnet-4-5"
+_VERSION = "2.1.325"  # of Claude Code, with which resuming is tested
+
+
+class ClaudeCodeFormat(WritableFormat):
+    """Session logs of Claude Code."""
+
+    name = "claude-code"
+    title = "a Claude Code session"
+    program = "Claude Code"
+    dialect = ANTHROPIC
+
+    def recognises(self, record: Any) -> bool:
+        return isinstance(record, dict) and isinstance(record.get("type"), str)
+
+    def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
+        log = _SessionLog(source)
+        for line, record in log_records(records, source, self):
+            log.take(record, line)
+        entries = log.main or log.side
+        active = _active(entries, log) if entries else []
+        notices = _notices(log, left=len(entries) - len(active))
+        yield from_log(_decoded(active), source, self, log.session, log.model, notices, log.project)
+
+    def lines(self, messages: Sequence[Message], stamp: SessionStamp) -> Iterator[dict[str, Any]]:
+        model = stamp.model if stamp.model.startswith("claude") else _ANY_MODEL
+        above: str | None = None
+        for message in messages:
+            for wire in self.dialect.written([message], model):
+                uuid = stamp.uuid(above)
+                line = _line(wire, stamp, uuid, above)
+                if wire["role"] == "assistant":
+                    line["message"] = _reply(wire, model, uuid, bool(tool_calls(message)))
+                elif message.get("name") == "meta":
+                    line["isMeta"] = True
+                yield line
+                above = uuid
+
+
+def _line(wire: dict[str, Any], stamp: SessionStamp, uuid: str, above: str | None) -> dict[str, Any]:
+    return {
+        "parentUuid": above,
+        "isSidechain": False,
+        "userType": "external",
+        "cwd": stamp.project,
+        "sessionId": stamp.id,
+        "version": _VERSION,
+        "gitBranch": "",
+        "type": wire["role"],
+        "message": wire,
+        "uuid": uuid,
+        "timestamp": stamp.time,
+    }
+
+
+def _reply(wire: dict[str, Any], model: str, uuid: str, has_calls: bool) -> dict[str, Any]:
+    """A message of the assistant as the API returns it."""
+    return {
+        "id": f"msg_{uuid.replace('-', '')}",
+        "type": "message",
+        **wire,
+        "model": model,
+        "stop_reason": "tool_use" if has_calls else "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 0, "output_tokens": 0},
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +127,7 @@ class _SessionLog:
         self.source = source
         self.session: str | None = None
         self.model: str | None = None
+        self.project: str | None = None
         self.main: list[_SessionEntry] = []
         self.side: list[_SessionEntry] = []
         self.parents: dict[str, str | None] = {}
@@ -67,6 +140,7 @@ class _SessionLog:
             self.parents[uuid] = _text(record.get("parentUuid") or record.get("logicalParentUuid"))
             self.lines[uuid] = line
         self.session = self.session or _text(record.get("sessionId"))
+        self.project = self.project or _text(record.get("cwd"))
         message = record.get("message")
         if record.get("type") not in ("user", "assistant") or not isinstance(message, dict):
             return
@@ -83,19 +157,6 @@ class _SessionLog:
             self.summaries += 1
         elif message["content"]:
             entries.append(_SessionEntry(line, uuid, message, record.get("isMeta") is True))
-
-
-def read_session(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript:
-    """The conversation of one session file: its main chain, on the branch that ends the file."""
-    log = _SessionLog(source)
-    for line, record in log_records(numbered, source, "claude-code"):
-        log.take(record, line)
-    entries = log.main or log.side
-    if not entries:
-        raise TranscriptError(f"{source} is a Claude Code session without messages.")
-    active = _active(entries, log)
-    notices = _notices(log, left=len(entries) - len(active))
-    return from_log(_decoded(active), source, "claude-code", log.session, log.model, notices)
 
 
 def _text(value: Any) -> str | None:

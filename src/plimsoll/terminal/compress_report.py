@@ -1,0 +1,118 @@
+"""What `plimsoll compress` shows: a table for a person, or JSON lines."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from plimsoll.terminal.batch import BatchOutcome, facts_of
+from plimsoll.terminal.session_source import STANDARD_INPUT
+from plimsoll.terminal.tables import (
+    before_after,
+    cleared_lines,
+    cleared_list,
+    many,
+    plain,
+    shortened_lines,
+    summary_panel,
+)
+from plimsoll.transcripts import Transcript
+
+PIPED_WIDTH = 160  # a file has no edge to fit into
+
+
+def print_json(outcomes: Sequence[BatchOutcome], in_full: bool) -> None:
+    """One line for each conversation, for programs."""
+    for outcome in outcomes:
+        texts = {"summary": outcome.summary, "evidence": outcome.evidence} if in_full else {}
+        click.echo(json.dumps(facts_of(outcome) | texts))
+
+
+def _original(transcript: Transcript, example: bool) -> str:
+    """Where `plimsoll recall` finds what was cleared: the conversation as it was, which is not the output."""
+    if example:
+        return "--example"
+    return "FILE" if transcript.source == STANDARD_INPUT else shlex.quote(transcript.source)
+
+
+def show(outcomes: Sequence[BatchOutcome], on_stderr: bool, in_full: bool, example: bool) -> None:
+    """The human's view; where nobody watches, the figures alone."""
+    console = Console(stderr=on_stderr, highlight=False)
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    window = _window(outcomes)
+    if len(outcomes) != 1:
+        rows = [(_name(one.transcript), one, _word(one)) for one in outcomes]
+        console.print(many(rows, console.width))
+        console.print(Text(window, "dim"))
+    else:
+        (only,) = outcomes
+        console.print(Text.assemble((plain(_name(only.transcript)), "bold"), (f"  {window}", "dim")))
+        console.print()
+        console.print(before_after(only))
+        if console.is_terminal:
+            _details(console, only, in_full, example)
+        console.print()
+        console.print(_verdict(only))
+    for one in outcomes if in_full else ():
+        heading = "" if len(outcomes) == 1 else f"# {_name(one.transcript)}\n\n"
+        console.print()
+        console.print(
+            Text(plain(f"{heading}{one.whole_summary or 'No summary was needed.'}")), soft_wrap=True
+        )
+        if one.pruned:
+            listed = cleared_lines(one.pruned, _original(one.transcript, example))
+            console.print(Text(f"\n{listed}"), soft_wrap=True)
+
+
+def _window(outcomes: Sequence[BatchOutcome]) -> str:
+    """The window that held, and whether anything was due."""
+    sizes = sorted({(one.window, one.due_at) for one in outcomes})
+    said = f"window {sizes[0][0]:,} tokens, compaction due at {sizes[0][1]:,}"
+    if len(sizes) > 1:
+        said = f"windows of {sizes[0][0]:,} to {sizes[-1][0]:,} tokens, as the files name their models"
+    early = [one for one in outcomes if one.tokens_before < one.due_at]
+    asked = any(one.outcome == "compacted" for one in early)
+    if not early:
+        return said
+    count = "" if len(outcomes) == 1 else f"{len(early)} "
+    return f"{said}: {count}not due{'; compacted on request' if asked else ''}"
+
+
+def _details(console: Console, outcome: BatchOutcome, in_full: bool, example: bool) -> None:
+    if outcome.pruned and not in_full:
+        console.print()
+        console.print(cleared_list(outcome.pruned, original=_original(outcome.transcript, example)))
+    if outcome.shortened:
+        console.print()
+        console.print(Text(shortened_lines(outcome.shortened), "dim"))
+    if outcome.summary and not in_full:
+        console.print()
+        console.print(summary_panel(outcome.whole_summary, outcome.summary_source))
+
+
+def _verdict(outcome: BatchOutcome) -> Text:
+    wire = outcome.transcript.dialect.title
+    valid = f"valid for {wire}" if outcome.valid else f"breaks {len(outcome.violations)} rules of {wire}"
+    took = f"{outcome.seconds:.2f} s"
+    if outcome.outcome == "unchanged":
+        return Text(f"Unchanged: {outcome.reason}; {valid}, {took}", "yellow")
+    if outcome.outcome == "repaired":
+        return Text(f"Repaired: {outcome.reason}; {valid}, {took}", "yellow")
+    return Text(f"Compacted: {valid}, {took}", "green" if outcome.valid else "red")
+
+
+def _word(outcome: BatchOutcome) -> str:
+    if not outcome.valid:
+        return "invalid"
+    return "valid" if outcome.outcome == "compacted" else outcome.outcome
+
+
+def _name(transcript: Transcript) -> str:
+    """The shortest name by which the person knows the conversation."""
+    name = Path(transcript.source).name
+    return name if transcript.line is None else f"{name}:{transcript.line}"

@@ -1,0 +1,93 @@
+"""The conversation that a command works on: a file, a stored session, or an agent's newest session.
+
+    FILE | - | SESSION | --latest claude     ──►  transcripts
+
+A SESSION is the id of a session in the archive, or a unique beginning of it, or the id of a session of an agent.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from plimsoll.errors import UnknownSession, UserError
+from plimsoll.terminal.sessions import transfer
+from plimsoll.terminal.sessions.store_access import has_archive, open_store
+from plimsoll.terminal.tables import plain
+from plimsoll.transcripts import AGENTS, FOLDERS, Transcript, newest_session, read_stream, read_transcripts
+
+STANDARD = "-"
+STANDARD_INPUT = "standard input"
+_AGENT_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def latest_option(command: Command) -> Command:
+    """The option that names an agent instead of a file."""
+    option = click.option(
+        "--latest",
+        type=click.Choice(AGENTS),
+        help="The newest session that this agent has of the current directory.",
+    )
+    return option(command)
+
+
+def newest_of(agent: str) -> str:
+    """The newest session of an agent in the current directory; a note says which."""
+    path = newest_session(agent, os.environ, Path.home(), str(Path.cwd()))
+    click.echo(f"note: reading {path}", err=True)
+    return str(path)
+
+
+def read_source(source: str) -> list[Transcript]:
+    """The conversations of a file, of standard input, or of a session."""
+    if source == STANDARD:
+        return list(read_stream(sys.stdin.buffer, STANDARD_INPUT))
+    if "\0" not in source and not Path(source).exists():
+        found = _agent_session(source) if _AGENT_ID.fullmatch(source) else None
+        if found is not None:
+            return read_transcripts(found)
+        return [_stored(source)]
+    return read_transcripts(source)
+
+
+def _agent_session(session: str) -> Path | None:
+    for folder in FOLDERS:
+        for path in folder.here(os.environ, Path.home()).all_sessions():
+            if session in path.name:
+                return path
+    return None
+
+
+def _stored(name: str) -> Transcript:
+    """The session of the archive that has this name."""
+    unknown = f"There is no file {plain(name)!r}, and no stored session begins with it."
+    if not has_archive():
+        raise UserError(f"{unknown} Check the path; nothing is stored yet.")
+    with open_store() as access:
+        try:
+            session = access.run(access.store.session(name))
+        except UnknownSession as error:
+            raise UserError(f"{unknown} `plimsoll sessions list` lists what is stored. {error}") from error
+        return Transcript(list(transfer.said(access, session)), session.id, id=session.id)
+
+
+def only_one(transcripts: Sequence[Transcript], line: int | None) -> Transcript:
+    """The one conversation that is meant; `line` chooses it in a file of several."""
+    if line is not None:
+        found = next((one for one in transcripts if one.line == line), None)
+        if found is None:
+            last = max((one.line or 1 for one in transcripts), default=0)
+            raise UserError(
+                f"--line {line}: {transcripts[0].source} has no conversation there; the last is in line {last}."
+            )
+        return found
+    if len(transcripts) > 1:
+        raise UserError(
+            f"{transcripts[0].source} holds {len(transcripts)} conversations. Choose one with --line N."
+        )
+    return transcripts[0]

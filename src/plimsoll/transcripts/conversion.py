@@ -1,0 +1,94 @@
+"""Writes a conversation as a session that an agent resumes, or as the messages of an API.
+
+    transcript ─► for_target ─► (compaction) ─► session ─► a new file in the agent's folder, or where you say
+
+The original is never changed: a session that is written is a new one, with an id of its own.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from plimsoll.dialects.openai.messages import encode_messages
+from plimsoll.errors import TranscriptError
+from plimsoll.messages import Message
+from plimsoll.models import estimate_messages_tokens_rough
+from plimsoll.transcripts.agent_folders import FOLDERS, AgentFolder
+from plimsoll.transcripts.formats.format import SessionStamp, WritableFormat
+from plimsoll.transcripts.formats.registry import writable_format
+from plimsoll.transcripts.portable import made_valid, split_system_prompt, without_private_fields
+from plimsoll.transcripts.transcript import Transcript
+from plimsoll.transcripts.writer import json_line, write_file
+
+# What people call a target, and the format in which it is written.
+AGENT_TARGETS = {"claude-code": "claude-code", "codex": "codex", "gemini": "gemini-cli"}
+MESSAGE_TARGETS = ("openai", "anthropic")
+TARGETS = (*AGENT_TARGETS, *MESSAGE_TARGETS)
+_PRIVATE_MODE = 0o600  # of a session in an agent's folder
+
+
+def for_target(transcript: Transcript, target: str) -> Transcript:
+    """The conversation as the target takes it, before a compaction: without the system prompt of another agent."""
+    format = _format(target)
+    if format is None:
+        return replace(transcript, written_as=target)
+    system, said = split_system_prompt(transcript.messages)
+    if not system or (format.keeps_system_prompt and transcript.format == format.name):
+        return replace(transcript, written_as=format.dialect.name)
+    tokens = estimate_messages_tokens_rough(system)
+    notice = f"the system prompt (about {tokens:,} tokens) is left out: {format.program} adds its own"
+    if not said:
+        raise TranscriptError(f"{transcript.place} holds nothing but a system prompt.")
+    return replace(
+        transcript, messages=said, written_as=format.dialect.name, notices=(*transcript.notices, notice)
+    )
+
+
+def converted(transcript: Transcript, target: str, *, is_changed: bool) -> Transcript:
+    """The conversation that is written. `is_changed`: it was compacted since it was read."""
+    format = _format(target)
+    name = format.name if format else target
+    messages: Sequence[Message] = transcript.messages
+    if is_changed or transcript.format != name:
+        messages = without_private_fields(messages)
+    messages = made_valid(messages)
+    if format is None:
+        written = encode_messages(messages, markers=False) if name == "openai" else messages
+        return replace(transcript, messages=written, format=name, shape="list", wrapper={}, line=None)
+    return replace(transcript, messages=messages)
+
+
+def session_bytes(transcript: Transcript, target: str, stamp: SessionStamp) -> Iterator[bytes]:
+    """The file of a session, line by line."""
+    format = _format(target)
+    if format is None:
+        raise ValueError(f"{target!r} is not an agent")
+    return map(json_line, format.lines(transcript.messages, replace(stamp, model=transcript.model or "")))
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSession:
+    """A new session, and how to resume it."""
+
+    path: Path
+    command: str
+    project: str
+
+
+def write_session(
+    transcript: Transcript, target: str, stamp: SessionStamp, folder: AgentFolder
+) -> WrittenSession:
+    """Write a session where the agent finds it."""
+    folder.prepare(stamp)
+    path = folder.place(stamp)
+    write_file(path, session_bytes(transcript, target, stamp), _PRIVATE_MODE)
+    return WrittenSession(path, folder.command(stamp.id), stamp.project)
+
+
+def folder_of(target: str) -> type[AgentFolder]:
+    """The kind of folder that an agent's sessions are in."""
+    return next(one for one in FOLDERS if one.format == AGENT_TARGETS[target])
+
+
+def _format(target: str) -> WritableFormat | None:
+    return writable_format(AGENT_TARGETS[target]) if target in AGENT_TARGETS else None

@@ -1,0 +1,84 @@
+"""What a format of conversation files offers.
+
+    TranscriptFormat    recognises(first record) · read(records) ─► transcripts
+    WritableFormat      … and lines(messages, stamp) ─► the lines of a new session that the agent resumes
+
+A record is one line of a file of JSON lines, or the whole document. Formats read and write values; opening files,
+and knowing in which folder an agent looks for them, is the business of other modules.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+from uuid import UUID, uuid5
+
+from plimsoll.dialects import Dialect
+from plimsoll.messages import Message
+from plimsoll.transcripts.transcript import Transcript
+
+Record = tuple[int, Any]  # a value of the file, with its line
+
+
+def one_or_lines(records: Iterable[Record]) -> Iterator[tuple[int | None, Any]]:
+    """The values of a file, each with its line; a value that is alone in the file has none."""
+    following = iter(records)
+    first = next(following)
+    second = next(following, None)
+    if second is None:
+        yield None, first[1]
+        return
+    yield first
+    del first
+    yield second
+    yield from following
+
+
+class TranscriptFormat(ABC):
+    """One format of conversation files."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]  # in sentences: "a Codex session"
+    is_log: ClassVar[bool] = True  # written by an agent or a tool, and not the form of an API
+
+    @abstractmethod
+    def recognises(self, record: Any) -> bool:
+        """Whether a file with this first record has the format."""
+
+    @abstractmethod
+    def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
+        """The conversations in the records, the first one included."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStamp:
+    """What a new session has besides its messages."""
+
+    id: str  # a UUID
+    now: datetime
+    project: str  # the directory that the session belongs to
+    model: str = ""  # that the conversation was held with; empty where nobody knows
+
+    @property
+    def time(self) -> str:
+        """The time as agents write it."""
+        return (
+            self.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{self.now.microsecond // 1000:03d}Z"
+        )
+
+    def uuid(self, name: object) -> str:
+        """An id inside of the session, the same each time."""
+        return str(uuid5(UUID(self.id), str(name)))
+
+
+class WritableFormat(TranscriptFormat):
+    """A format in which Plimsoll writes sessions that the agent resumes."""
+
+    program: ClassVar[str]  # "Claude Code"
+    dialect: ClassVar[Dialect]  # in which the agent talks to its provider
+    keeps_system_prompt: ClassVar[bool] = False  # whether a session has one; agents mostly add their own
+
+    @abstractmethod
+    def lines(self, messages: Sequence[Message], stamp: SessionStamp) -> Iterator[dict[str, Any]]:
+        """The lines of a session with these messages."""

@@ -1,0 +1,128 @@
+"""OpenCode sessions, as `opencode export` prints them.
+
+    {"info": {"id": "ses_…", "directory", …}, "messages": [{"info": {"role", "modelID", …}, "parts": [{"type", …}]}]}
+
+A tool part holds the call and its result. Steps, snapshots and the like are skipped. Reasoning is left out.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from plimsoll.messages import Message, Part
+from plimsoll.transcripts.formats.format import Record, TranscriptFormat
+from plimsoll.transcripts.formats.log import (
+    assistant,
+    documents,
+    from_log,
+    objects_in,
+    shown,
+    text_in,
+    tool_call,
+)
+from plimsoll.transcripts.transcript import Transcript
+
+_UNFINISHED = "[The tool did not finish]"
+
+
+class OpenCodeFormat(TranscriptFormat):
+    """Exported sessions of OpenCode."""
+
+    name = "opencode"
+    title = "an OpenCode session"
+
+    def recognises(self, record: Any) -> bool:
+        if not isinstance(record, dict) or not isinstance(record.get("info"), dict):
+            return False
+        messages = record.get("messages")
+        return isinstance(messages, list) and all(
+            isinstance(one, dict) and "parts" in one and "info" in one for one in messages[:3]
+        )
+
+    def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
+        for line, record in documents(records, source, self):
+            info, messages = record.get("info") or {}, objects_in(record.get("messages"))
+            models = [text_in(_info(one).get("modelID")) for one in messages]
+            yield from_log(
+                [said for one in messages for said in _messages(one)],
+                source,
+                self,
+                text_in(info.get("id")) or None,
+                next((model for model in reversed(models) if model), None),
+                project=text_in(info.get("directory")) or None,
+                line=line,
+            )
+
+
+def _info(message: dict[str, Any]) -> dict[str, Any]:
+    info = message.get("info")
+    return info if isinstance(info, dict) else {}
+
+
+def _messages(message: dict[str, Any]) -> Iterator[Message]:
+    parts = objects_in(message.get("parts"))
+    if _info(message).get("role") != "assistant":
+        yield from _user_messages(parts)
+        return
+    # One message of OpenCode spans several answers of the model: text after a tool belongs to the next one.
+    texts: list[str] = []
+    tools: list[dict[str, Any]] = []
+    for part in parts:
+        if part.get("type") == "text" and text_in(part.get("text")):
+            if tools:
+                yield from _answer(texts, tools)
+                texts, tools = [], []
+            texts.append(part["text"])
+        elif part.get("type") == "step-start" and tools:
+            yield from _answer(texts, tools)
+            texts, tools = [], []
+        elif part.get("type") == "tool":
+            tools.append(part)
+    if texts or tools:
+        yield from _answer(texts, tools)
+
+
+def _user_messages(parts: list[dict[str, Any]]) -> Iterator[Message]:
+    """What the person said, and what OpenCode added in their name."""
+    said: list[Part] = []
+    for part in parts:
+        if part.get("type") == "text" and text_in(part.get("text")):
+            if part.get("synthetic") is True:
+                yield {"role": "user", "name": "meta", "content": part["text"]}
+            else:
+                said.append({"type": "text", "text": part["text"]})
+        elif part.get("type") == "file" and text_in(part.get("url")).startswith("data:image/"):
+            said.append({"type": "image_url", "image_url": {"url": part["url"]}})
+    if len(said) == 1 and said[0]["type"] == "text":
+        yield {"role": "user", "content": said[0]["text"]}
+    elif said:
+        yield {"role": "user", "content": said}
+
+
+def _answer(texts: list[str], tools: list[dict[str, Any]]) -> Iterator[Message]:
+    results: list[Message] = []
+    calls = []
+    for part in tools:
+        state = part.get("state")
+        state = state if isinstance(state, dict) else {}
+        call_id, name = (
+            text_in(part.get("callID")) or text_in(part.get("id")),
+            text_in(part.get("tool")) or "tool",
+        )
+        calls.append(tool_call(call_id, name, state.get("input")))
+        is_error = state.get("status") == "error"
+        output = shown(state.get("error") if is_error else state.get("output"))
+        result: Message = {"role": "tool", "tool_call_id": call_id, "name": name}
+        finished = is_error or "output" in state
+        result["content"] = _result_content(output if finished else _UNFINISHED, state.get("attachments"))
+        results.append({**result, "is_error": True} if is_error else result)
+    yield assistant("\n\n".join(texts), calls)
+    yield from results
+
+
+def _result_content(output: str, attachments: Any) -> str | list[Part]:
+    images: list[Part] = [
+        {"type": "image_url", "image_url": {"url": one["url"]}}
+        for one in objects_in(attachments)
+        if text_in(one.get("url")).startswith("data:image/")
+    ]
+    return [{"type": "text", "text": output}, *images] if images else output

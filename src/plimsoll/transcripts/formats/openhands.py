@@ -1,0 +1,130 @@
+"""OpenHands conversations: a folder `events/` with one file for each event, or the events in one file.
+
+    {"kind": "SystemPromptEvent", "system_prompt": {"text"}}
+    {"kind": "MessageEvent",      "source": "user" | "agent", "llm_message": {"role", "content": [parts]}}
+    {"kind": "ActionEvent",       "thought": [parts], "tool_call": {"id", "name", "arguments"}, "llm_response_id"}
+    {"kind": "ObservationEvent",  "tool_call_id", "tool_name", "observation": {"content": [parts], "is_error"}}
+    {"kind": "AgentErrorEvent",   "tool_call_id", "error"}
+    {"kind": "Condensation", …}   the events that it forgot are still there, so it is skipped
+
+Actions with one `llm_response_id` are the parallel calls of one answer.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from plimsoll.messages import Message, Part
+from plimsoll.transcripts.formats.format import Record, TranscriptFormat
+from plimsoll.transcripts.formats.log import (
+    assistant,
+    from_log,
+    log_records,
+    objects_in,
+    shown,
+    text_in,
+    tool_call,
+)
+from plimsoll.transcripts.transcript import Transcript, counted
+
+_RESULTS = frozenset({"ObservationEvent", "AgentErrorEvent", "UserRejectObservation"})
+
+
+class OpenHandsFormat(TranscriptFormat):
+    """Events of OpenHands' agent SDK."""
+
+    name = "openhands"
+    title = "an OpenHands conversation"
+
+    def recognises(self, record: Any) -> bool:
+        first = record[0] if isinstance(record, list) and record else record
+        return isinstance(first, dict) and isinstance(first.get("kind"), str) and "source" in first
+
+    def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
+        log = _ConversationLog()
+        flat = chain.from_iterable(
+            ((line, event) for event in record) if isinstance(record, list) else [(line, record)]
+            for line, record in records
+        )
+        for _, event in log_records(flat, source, self):
+            log.take(event)
+        said = [
+            f"{counted(log.condensed, 'summary', 'summaries')} by OpenHands skipped: the original turns are read"
+        ]
+        yield from_log(log.messages, source, self, notices=said if log.condensed else ())
+
+
+class _ConversationLog:
+    """The conversation so far."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.condensed = 0
+        self._response: str | None = None  # the answer that the last message is
+        self._answer = -1  # where it stands
+
+    def take(self, event: dict[str, Any]) -> None:
+        kind = event["kind"] if isinstance(event.get("kind"), str) else ""
+        if kind == "ActionEvent":
+            self._action(event)
+        elif kind in _RESULTS:
+            self.messages.append(_result(event))
+        elif kind == "SystemPromptEvent":
+            prompt = event.get("system_prompt")
+            text = text_in(prompt.get("text")) if isinstance(prompt, dict) else text_in(prompt)
+            if text:
+                self.messages.append({"role": "system", "content": text})
+        elif kind == "MessageEvent" and isinstance(said := event.get("llm_message"), dict):
+            content = _content(said.get("content"))
+            if content and said.get("role") in ("user", "assistant", "system"):
+                self.messages.append({"role": said["role"], "content": content})
+        elif kind == "Condensation":
+            self.condensed += 1
+
+    def _action(self, event: dict[str, Any]) -> None:
+        asked = event.get("tool_call")
+        asked = asked if isinstance(asked, dict) else {}
+        call = tool_call(
+            text_in(event.get("tool_call_id")) or text_in(asked.get("id")),
+            text_in(event.get("tool_name")) or text_in(asked.get("name")) or "tool",
+            asked.get("arguments", event.get("action")),
+        )
+        response = text_in(event.get("llm_response_id")) or None
+        if response is not None and response == self._response:
+            last = self.messages[self._answer]
+            self.messages[self._answer] = {**last, "tool_calls": [*last["tool_calls"], call]}
+            return
+        thought = _content(event.get("thought"))
+        self._response, self._answer = response, len(self.messages)
+        self.messages.append(assistant(thought if isinstance(thought, str) else "", [call]))
+
+
+def _result(event: dict[str, Any]) -> Message:
+    seen = event.get("observation")
+    seen = seen if isinstance(seen, dict) else {}
+    content = _content(seen.get("content")) or shown(event.get("error") or event.get("rejection_reason"))
+    message: Message = {
+        "role": "tool",
+        "tool_call_id": text_in(event.get("tool_call_id")),
+        "content": content,
+    }
+    if name := text_in(event.get("tool_name")):
+        message["name"] = name
+    failed = seen.get("is_error") is True or event["kind"] != "ObservationEvent"
+    return {**message, "is_error": True} if failed else message
+
+
+def _content(content: Any) -> str | list[Part]:
+    """A text, or parts where there are images."""
+    if isinstance(content, str):
+        return content
+    parts: list[Part] = []
+    for part in objects_in(content):
+        if text := text_in(part.get("text")):
+            parts.append({"type": "text", "text": text})
+        urls = part.get("image_urls")
+        for url in urls if isinstance(urls, list) else ():
+            parts.append({"type": "image_url", "image_url": {"url": str(url)}})
+    if all(part["type"] == "text" for part in parts):
+        return "\n".join(part["text"] for part in parts)
+    return parts

@@ -1,0 +1,52 @@
+"""Every format that is read. The first one that recognises a file's first record reads the file.
+
+To add a format, write a file with a `TranscriptFormat` and add it to `FORMATS`.
+"""
+
+from typing import Any
+
+from plimsoll.transcripts.formats.atif import AtifFormat
+from plimsoll.transcripts.formats.chat import ConversationFormat, MessageLinesFormat
+from plimsoll.transcripts.formats.claude_code import ClaudeCodeFormat
+from plimsoll.transcripts.formats.codex import CodexFormat
+from plimsoll.transcripts.formats.copilot import CopilotFormat
+from plimsoll.transcripts.formats.format import TranscriptFormat, WritableFormat
+from plimsoll.transcripts.formats.gemini_cli import GeminiCliFormat
+from plimsoll.transcripts.formats.opencode import OpenCodeFormat
+from plimsoll.transcripts.formats.openhands import OpenHandsFormat
+from plimsoll.transcripts.formats.request_bodies import GeminiBodyFormat, ResponsesBodyFormat
+from plimsoll.transcripts.formats.sharegpt import ShareGptFormat
+
+# Those with marks that nothing else has come first: many of these files have a list called `messages` too.
+FORMATS: tuple[TranscriptFormat, ...] = (
+    AtifFormat(),
+    ShareGptFormat(),
+    OpenCodeFormat(),
+    GeminiCliFormat(),
+    OpenHandsFormat(),
+    CopilotFormat(),
+    ResponsesBodyFormat(),
+    GeminiBodyFormat(),
+    ConversationFormat(),
+    CodexFormat(),
+    MessageLinesFormat(),
+    ClaudeCodeFormat(),
+)
+_BY_NAME = {one.name: one for one in FORMATS}
+
+
+def format_of(record: Any) -> TranscriptFormat | None:
+    """The format of a file with this first record; None if Plimsoll does not support it."""
+    return next((one for one in FORMATS if one.recognises(record)), None)
+
+
+def log_title(name: str) -> str | None:
+    """What a log of this format is called; None for the formats of APIs."""
+    found = _BY_NAME.get(name)
+    return found.title if found is not None and found.is_log else None
+
+
+def writable_format(name: str) -> WritableFormat | None:
+    """The format of this name, if sessions are written in it."""
+    found = _BY_NAME.get(name)
+    return found if isinstance(found, WritableFormat) else None

@@ -1,0 +1,95 @@
+"""A conversation that another agent can continue.
+
+    system prompt of the agent      left out: the next agent has its own
+    thinking, signatures, item ids  left out: only the provider that issued them accepts them
+    calls and results               in pairs, with ids and names that every provider accepts
+    empty messages                  left out
+
+A conversation that stays with its agent, and that nothing has changed, keeps all of it.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from plimsoll.dialects.blocks.tool_ids import CallIds
+from plimsoll.messages import SYSTEM_ROLES, Message, Part, call_name, parts_of, repair, tool_calls
+
+_PRIVATE = frozenset(
+    {"thinking_blocks", "block_order", "reasoning_content", "reasoning", "reasoning_details"}
+    | {"responses", "gemini", "anthropic", "cache_control", "extra_content"}
+)
+_ILLEGAL_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
+LONGEST_NAME = 64  # of a tool, for OpenAI; others take more
+OPENING = "[The conversation begins with the assistant's message.]"
+
+
+def split_system_prompt(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
+    """The system messages at the start, and the rest."""
+    start = next((n for n, m in enumerate(messages) if m.get("role") not in SYSTEM_ROLES), len(messages))
+    return list(messages[:start]), list(messages[start:])
+
+
+def without_private_fields(messages: Sequence[Message]) -> list[Message]:
+    """The messages without what only one provider understands."""
+    return [_public(message) for message in messages]
+
+
+def made_valid(messages: Sequence[Message]) -> list[Message]:
+    """The messages in pairs, with legal ids and names, without empty ones, beginning with the user."""
+    system, said = split_system_prompt(messages)
+    said = [message for message in said if _says_something(message)]
+    whole = _with_legal_calls(repair(said))
+    if whole and whole[0].get("role") == "assistant":
+        whole = [{"role": "user", "content": OPENING}, *whole]
+    return [*system, *whole]
+
+
+def legal_name(name: str) -> str:
+    """The name of a tool in the letters that every provider accepts."""
+    return _ILLEGAL_IN_NAMES.sub("_", name)[:LONGEST_NAME] or "tool"
+
+
+def _public(message: Message) -> Message:
+    message = {key: value for key, value in message.items() if key not in _PRIVATE}
+    if isinstance(message.get("content"), list):
+        message["content"] = [_public_part(part) for part in parts_of(message)]
+    if calls := tool_calls(message):
+        message["tool_calls"] = [
+            {key: value for key, value in call.items() if key not in _PRIVATE} for call in calls
+        ]
+    return message
+
+
+def _public_part(part: Part) -> Part:
+    if part.get("type") == "gemini":  # a part that no other provider has, such as code that Google ran
+        return {"type": "text", "text": json.dumps(part.get("gemini"), ensure_ascii=False)}
+    return {key: value for key, value in part.items() if key not in _PRIVATE}
+
+
+def _says_something(message: Message) -> bool:
+    content: Any = message.get("content")
+    if message.get("role") == "tool" or tool_calls(message) or message.get("refusal"):
+        return True
+    return bool(content.strip()) if isinstance(content, str) else bool(content)
+
+
+def _with_legal_calls(messages: Sequence[Message]) -> list[Message]:
+    """Every call under an id that no other call has, and every result under the id of its call."""
+    ids = CallIds()
+    legal: list[Message] = []
+    for message in messages:
+        if message.get("role") == "tool":
+            answered = ids.for_result(str(message.get("tool_call_id") or ""))
+            named = {"name": legal_name(str(message["name"]))} if message.get("name") else {}
+            message = {**message, "tool_call_id": answered, **named}
+        elif calls := tool_calls(message):
+            message = {**message, "tool_calls": [_legal_call(call, ids) for call in calls]}
+        legal.append(message)
+    return legal
+
+
+def _legal_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
+    function = {**call.get("function", {}), "name": legal_name(call_name(call))}
+    return {**call, "id": ids.for_call(str(call.get("id") or "")), "function": function}
