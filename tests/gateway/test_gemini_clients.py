@@ -1,7 +1,6 @@
 """Clients of Google's dialect at the gateway: compaction, keys, counts, models, errors."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from clients import FILLER, http, last_turn, model
@@ -10,7 +9,7 @@ from gateway_server import RunningGateway, settings_for
 from gemini_client import GeminiClient, chunks_of
 
 from plimsoll.testing.prefix import broken_prefixes
-from plimsoll.testing.scripted_server import CapturedRequest, ScriptedServer, call, fault, say, think
+from plimsoll.testing.scripted_server import ScriptedServer, call, fault, say, think
 
 UPSTREAMS = ("gemini", "openai", "anthropic")
 WINDOW, TURNS = 8_000, 14
@@ -18,12 +17,6 @@ WINDOW, TURNS = 8_000, 14
 
 def converse(client: GeminiClient, turns: int = TURNS) -> list[str]:
     return [client.say(f"ship{n}: where does it lie? {FILLER * 3}") for n in range(turns)]
-
-
-def as_messages(request: CapturedRequest) -> dict[str, Any]:
-    """A body with the usual names for what a cache sees of it."""
-    names = {"contents": "messages", "systemInstruction": "system"}
-    return {names.get(name, name): value for name, value in (request.body or {}).items()}
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -49,7 +42,7 @@ def test_a_long_conversation_is_compacted_and_answered_as_without_the_gateway(
     assert last is not None
     assert sum("[Note: Some earlier conversation turns" in str(one) for one in last.messages) == 1
     assert sum("[CONTEXT COMPACTION]" in str(one.get("content")) for one in last.messages) == 1
-    assert broken_prefixes(map(as_messages, seen)) == []
+    assert broken_prefixes(one.body or {} for one in seen) == []
 
 
 def test_the_prefix_is_read_from_the_cache_again_within_two_turns_of_a_compaction(tmp_path: Path) -> None:

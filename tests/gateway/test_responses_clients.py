@@ -18,7 +18,7 @@ from gateway_server import RunningGateway, settings_for
 
 from plimsoll.dialects import ChatRequest
 from plimsoll.testing.prefix import broken_prefixes
-from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, think
+from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, fault, think
 
 WINDOW, TURNS = 8_000, 16
 CLIENTS: dict[str, Any] = {"openai": OpenAIClient, "anthropic": AnthropicClient, "responses": ResponsesClient}
@@ -163,3 +163,34 @@ def test_a_response_that_the_client_does_not_store_is_not_kept(tmp_path: Path) -
         client.say("ship1: where does it lie?")
         client.history = [{"role": "user", "content": "And now?"}]
         assert client.post().status_code == 400
+
+
+OVERFLOW = "Your input exceeds the context window of this model. Please adjust your input and try again."
+
+
+@pytest.mark.parametrize("client", ["responses", "anthropic"])
+@pytest.mark.rewrites_history("an overflow is compacted away")
+def test_an_overflow_that_openai_reports_inside_a_stream_is_compacted_away_or_told_to_the_client(
+    client: str, tmp_path: Path
+) -> None:
+    # Two events are whole: created and in_progress.
+    inside = {"after": 2, "type": "context_length_exceeded", "message": OVERFLOW}
+    with (
+        ScriptedServer(model, model="gpt-4.1") as server,
+        RunningGateway(settings_for(server, "responses"), tmp_path) as gateway,
+    ):
+        asking = CLIENTS[client](gateway.url, stream=True, model="gpt-4.1")
+        converse(asking, 8)
+        before = len(server.requests)
+        server.inject(fault("stream_error", **inside))
+        assert "ship9" in asking.say("ship9: where does it lie?")
+        refused, *others = server.requests[before:]
+        again = next(one for one in others if "ship9" in str(one.body) and one.body.get("tools"))
+        assert "[CONTEXT COMPACTION]" not in str(refused.body)
+        assert "[CONTEXT COMPACTION]" in str(again.body)
+        server.inject(fault("stream_error", times=None, **inside))
+        with pytest.raises(AssertionError):
+            asking.say("And now?")
+    told = asking.last
+    assert told.status_code == (200 if client == "responses" else 400)
+    assert ("context_length_exceeded" if client == "responses" else "context window") in told.text

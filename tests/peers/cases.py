@@ -27,6 +27,7 @@ class Case:
     uses_tools: bool = True
     command: str | None = None  # the client's own program; clients without one are libraries
     direct_model: str | None = None  # asked without the gateway, where the API has no such model
+    recipe: str = ""  # its heading in docs/recipes.md
     strategy: str = "auto"  # prompt_caching.strategy; `planned` marks Claude behind an unknown server
 
     @property
@@ -56,10 +57,16 @@ class Case:
 CASES = [
     Case("openai", "openai_sdk.py", "openai", "openai", "gpt-4.1"),
     Case("openai", "openai_sdk.py", "openai", "anthropic", "gpt-4.1"),
+    Case("openai", "openai_responses.py", "responses", "responses", "gpt-5"),
+    Case(
+        "openai", "openai_responses.py", "responses", "anthropic", "claude-sonnet-4-5", direct_model="gpt-5"
+    ),
     Case("anthropic", "anthropic_sdk.py", "anthropic", "anthropic", "claude-sonnet-4-5"),
     Case("anthropic", "anthropic_sdk.py", "anthropic", "openai", "gpt-4.1", direct_model="claude-sonnet-4-5"),
     Case("anthropic", "anthropic_sdk.py", "anthropic", "openai", "claude-sonnet-4-5", strategy="planned"),
-    Case("langchain-chat", "langchain_chat.py", "openai", "anthropic", "gpt-4.1"),
+    Case("google-genai", "google_genai_sdk.py", "gemini", "gemini", "gemini-2.5-pro"),
+    Case("google-genai", "google_genai_sdk.py", "gemini", "openai", "gpt-4.1", direct_model="gemini-2.5-pro"),
+    Case("langchain-chat", "langchain_chat.py", "openai", "anthropic", "gpt-4.1", recipe="LangChain"),
     Case(
         "langchain-chat",
         "langchain_chat.py",
@@ -67,6 +74,7 @@ CASES = [
         "openai",
         "gpt-4.1",
         direct_model="claude-sonnet-4-5",
+        recipe="LangChain",
     ),
     Case("pydantic-ai-slim", "pydantic_ai_agent.py", "openai", "openai", "gpt-4.1"),
     Case(
@@ -77,14 +85,33 @@ CASES = [
         "gpt-4.1",
         direct_model="claude-sonnet-4-5",
     ),
+    Case("pydantic-ai-slim", "pydantic_ai_agent.py", "responses", "responses", "gpt-5"),
     Case("openai-agents", "openai_agents.py", "openai", "openai", "gpt-4.1"),
+    Case("openai-agents", "openai_agents.py", "responses", "responses", "gpt-5"),
     Case("litellm-sdk", "litellm_sdk.py", "openai", "anthropic", "gpt-4.1"),
     Case("litellm-sdk", "litellm_sdk.py", "anthropic", "anthropic", "claude-sonnet-4-5"),
     Case("smolagents", "smolagents_agent.py", "openai", "openai", "gpt-4.1"),
-    Case("vercel-ai", "vercel_ai.mjs", "openai", "openai", "gpt-4.1"),
-    Case("vercel-ai", "vercel_ai.mjs", "anthropic", "anthropic", "claude-sonnet-4-5"),
-    Case("llm", "llm_chat.py", "openai", "openai", "gpt-4.1", command="llm"),
-    Case("aider", "aider_chat.py", "openai", "openai", "gpt-4.1", uses_tools=False, command="aider"),
+    Case("vercel-ai", "vercel_ai.mjs", "openai", "openai", "gpt-4.1", recipe="Vercel AI SDK"),
+    Case(
+        "vercel-ai",
+        "vercel_ai.mjs",
+        "anthropic",
+        "anthropic",
+        "claude-sonnet-4-5",
+        recipe="Vercel AI SDK",
+    ),
+    Case("vercel-ai", "vercel_ai.mjs", "responses", "responses", "gpt-5", recipe="Vercel AI SDK"),
+    Case("llm", "llm_chat.py", "openai", "openai", "gpt-4.1", command="llm", recipe="llm"),
+    Case(
+        "aider",
+        "aider_chat.py",
+        "openai",
+        "openai",
+        "gpt-4.1",
+        uses_tools=False,
+        command="aider",
+        recipe="aider",
+    ),
     Case(
         "aider",
         "aider_chat.py",
@@ -93,8 +120,18 @@ CASES = [
         "claude-sonnet-4-5",
         uses_tools=False,
         command="aider",
+        recipe="aider",
     ),
-    Case("opencode", "opencode_server.py", "openai", "openai", "gpt-4.1", 40_000, command="opencode"),
+    Case(
+        "opencode",
+        "opencode_server.py",
+        "openai",
+        "openai",
+        "gpt-4.1",
+        40_000,
+        command="opencode",
+        recipe="OpenCode",
+    ),
     Case(
         "opencode",
         "opencode_server.py",
@@ -103,9 +140,17 @@ CASES = [
         "claude-sonnet-4-5",
         40_000,
         command="opencode",
+        recipe="OpenCode",
     ),
     Case(
-        "claude-code", "claude_code.py", "anthropic", "anthropic", "claude-opus-5", 80_000, command="claude"
+        "claude-code",
+        "claude_code.py",
+        "anthropic",
+        "anthropic",
+        "claude-opus-5",
+        80_000,
+        command="claude",
+        recipe="Claude Code",
     ),
     Case(
         "claude-code",
@@ -116,6 +161,7 @@ CASES = [
         80_000,
         command="claude",
         direct_model="claude-opus-5",
+        recipe="Claude Code",
     ),
     Case(
         "claude-code",
@@ -126,5 +172,26 @@ CASES = [
         80_000,
         command="claude",
         direct_model="claude-opus-5",
+        recipe="Claude Code",
+    ),
+    Case(
+        "codex",
+        "codex_exec.py",
+        "responses",
+        "responses",
+        "gpt-5.5",
+        40_000,
+        command="codex",
+        recipe="Codex CLI",
+    ),
+    Case(
+        "gemini-cli",
+        "gemini_cli.py",
+        "gemini",
+        "gemini",
+        "gemini-2.5-pro",
+        40_000,
+        command="gemini",
+        recipe="Gemini CLI",
     ),
 ]

@@ -15,6 +15,8 @@ from plimsoll.testing.scripted_server import CapturedRequest
 MARKER = "cache_control"
 # Providers cache nothing shorter than 1,024 tokens and may round down to a multiple of 128.
 WORTH_CACHING = 2_048
+# What a client writes about a command that it ran and that differs from run to run: of Codex, of Gemini CLI.
+VOLATILE = re.compile(r"Chunk ID: \w+|Wall time: [\d.]+ seconds|Process Group PGID: \d+")
 WARM = 0.8  # of the request before; OpenAI's wire carries no marker on a tool result
 
 
@@ -29,7 +31,7 @@ def asked(case: Case, requests: Sequence[CapturedRequest]) -> list[list[tuple[st
         r"<system-reminder>.*?</system-reminder>" if case.direct_model else r"(?!)", re.DOTALL
     )
     return [
-        [(role, hidden.sub("", text)) for role, text in newest_part(seen.request.messages)]
+        [(role, VOLATILE.sub("", hidden.sub("", text))) for role, text in newest_part(seen.request.messages)]
         for seen in requests
         if seen.request
     ]

@@ -27,22 +27,35 @@ LOOPBACK_ONLY = {
     "no_proxy": "127.0.0.1,localhost",
 }
 
+KEYS = {f"{name}_API_KEY": "any" for name in ("OPENAI", "ANTHROPIC", "GEMINI")}
+# Behind the root of a provider, by dialect; the address tells the gateway which dialect the provider speaks.
+API_PATHS = {"openai": "/v1", "responses": "/v1/responses", "anthropic": "", "gemini": "/v1beta"}
+
 
 class ClientFailed(AssertionError):
     """A client ended badly or too late; says what it printed."""
 
 
 def run_client(
-    command: Sequence[str], task: Mapping[str, Any], folder: Path, environment: Mapping[str, str]
+    command: Sequence[str],
+    task: Mapping[str, Any],
+    folder: Path,
+    environment: Mapping[str, str],
+    files: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Run one driver in a folder and a HOME of its own; the answers that the client got."""
+    """Run one driver in a folder and a HOME of its own with these files; the answers that the client got."""
     home = folder / "home"
     home.mkdir(parents=True)
+    for path, text in (files or {}).items():
+        file = home / path.removeprefix("~/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
     environ = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "TERM": "dumb",
+        **KEYS,
         **LOOPBACK_ONLY,
     }
     process = subprocess.Popen(
@@ -89,29 +102,41 @@ class GatewayProcess:
         return sum(int(float(value)) for labels, value in lines if 'outcome="compacted"' in labels)
 
 
-@contextmanager
-def running_gateway(
-    upstream: ScriptedServer, dialect: str, home: Path, settings: Mapping[str, str]
-) -> Iterator[GatewayProcess]:
-    """The command in a process of its own; `settings` are variables without their `PLIMSOLL_`."""
-    home.mkdir()
+def free_port() -> int:
+    """A port of loopback on which nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as held:
-        port = int(held.getsockname()[1])
-    environ = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    environ |= {
-        "PLIMSOLL_HOME": str(home),
-        "PLIMSOLL_MODEL__PROVIDER": "anthropic" if dialect == "anthropic" else "scripted",
-        "PLIMSOLL_MODEL__BASE_URL": upstream.anthropic_url if dialect == "anthropic" else upstream.openai_url,
+        return int(held.getsockname()[1])
+
+
+def upstream_settings(upstream: ScriptedServer, dialect: str) -> dict[str, str]:
+    """The settings of a gateway in front of this server."""
+    return {
+        "MODEL__PROVIDER": "anthropic" if dialect == "anthropic" else "scripted",
+        "MODEL__BASE_URL": upstream.url + API_PATHS[dialect],
     }
+
+
+@contextmanager
+def running_gateway(home: Path, settings: Mapping[str, str]) -> Iterator[GatewayProcess]:
+    """The command in a process of its own; `settings` are variables without their `PLIMSOLL_`."""
+    home.mkdir(exist_ok=True)
+    port = free_port()
+    environ = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    environ |= {"PLIMSOLL_HOME": str(home)}
     environ |= {f"PLIMSOLL_{name}": value for name, value in settings.items()}
     log = home / "gateway.log"
-    with log.open("w") as file:
-        process = subprocess.Popen(
-            [PROGRAM, "gateway", "--port", str(port)], env=environ, stdout=file, stderr=file, cwd=home
-        )
-    try:
-        _wait_for(process, f"http://127.0.0.1:{port}/healthz", log)
+    with running([PROGRAM, "gateway", "--port", str(port)], environ, log, f"http://127.0.0.1:{port}/healthz"):
         yield GatewayProcess(f"http://127.0.0.1:{port}", log)
+
+
+@contextmanager
+def running(command: Sequence[str], environ: Mapping[str, str], log: Path, health: str) -> Iterator[None]:
+    """A server in a process of its own, from its first answer on; it writes its log beside its files."""
+    with log.open("w") as file:
+        process = subprocess.Popen(command, env=environ, stdout=file, stderr=file, cwd=log.parent)
+    try:
+        _wait_for(process, health, log)
+        yield
     finally:
         process.send_signal(signal.SIGTERM)
         try:
@@ -133,5 +158,5 @@ def _wait_for(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
                 process.wait(0.1)
             except subprocess.TimeoutExpired:
                 continue
-            raise AssertionError(f"the gateway ended with {process.returncode}: {log.read_text('utf-8')}")
-    raise AssertionError(f"the gateway does not listen: {log.read_text('utf-8')}")
+            raise AssertionError(f"the server ended with {process.returncode}: {log.read_text('utf-8')}")
+    raise AssertionError(f"the server does not listen: {log.read_text('utf-8')}")

@@ -19,7 +19,14 @@ from plimsoll.testing.scripted_server import ScriptedAnswer, say
 TURNS = 40
 FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
 QUESTIONS = [f"ship{number}: where does it lie? {FILLER * 3}".strip() for number in range(TURNS)]
-_SHELLS = ("Bash", "bash")
+_DESCRIBED = {"description": "Look up a ship"}
+# The shells of the clients: what each calls its command, and what else it wants.
+_SHELLS: dict[str, tuple[str, dict[str, str]]] = {
+    "Bash": ("command", _DESCRIBED),
+    "bash": ("command", _DESCRIBED),
+    "exec_command": ("cmd", {}),
+    "run_shell_command": ("command", _DESCRIBED),
+}
 
 
 def newest_part(messages: Sequence[Message]) -> list[tuple[str, str]]:
@@ -52,5 +59,6 @@ def answer(request: ChatRequest) -> ScriptedAnswer | Reply:
     if shell := next((name for name in _SHELLS if name in names), None):
         number = int(ship.removeprefix("ship"))
         command = f"echo {ship} lies at pier {number + 3}.; seq {number}000 {number}900"
-        return called(ship, shell, f"Let me see {ship}.", command=command, description="Look up a ship")
+        name, others = _SHELLS[shell]
+        return called(ship, shell, f"Let me see {ship}.", **{name: command}, **others)
     return say(f"{ship} lies somewhere. {FILLER * 12}".strip())

@@ -1,7 +1,7 @@
 """Real clients through a real gateway: the same answers as without it, in a window that is too small for them."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,8 @@ from observed import (
     system_texts,
 )
 from peer_results import Result
-from processes import run_client, running_gateway
+from processes import run_client, running_gateway, upstream_settings
+from recipes import Recipe, read_recipes
 from script import QUESTIONS, answer
 
 from plimsoll.testing.scripted_server import CapturedRequest, ScriptedServer, say
@@ -26,8 +27,13 @@ from plimsoll.testing.scripted_server import CapturedRequest, ScriptedServer, sa
 SUMMARY = "The user asks where ships lie. Each ship was looked up in the register and reported."
 
 
-def settings_of(case: Case, summaries: ScriptedServer) -> dict[str, str]:
+def settings_of(case: Case, server: ScriptedServer, summaries: ScriptedServer) -> dict[str, str]:
     """A small window; summaries come from a server of their own, so the other sees only what the client asked."""
+    return {**upstream_settings(server, case.upstream), **compaction_settings(case, summaries)}
+
+
+def compaction_settings(case: Case, summaries: ScriptedServer) -> dict[str, str]:
+    """The same without the upstream."""
     return {
         "MODEL__CONTEXT_LENGTH": str(case.window),
         "COMPRESSION__PROTECT_LAST_N": "4",
@@ -38,18 +44,21 @@ def settings_of(case: Case, summaries: ScriptedServer) -> dict[str, str]:
     }
 
 
-def talk(case: Case, url: str, folder: Path, model: str) -> list[str]:
+def talk(case: Case, url: str, folder: Path, model: str, questions: Sequence[str] = QUESTIONS) -> list[str]:
     """One conversation of this client with a server, in a folder that is new and has the same name each time."""
     shutil.rmtree(folder, ignore_errors=True)
+    recipe = read_recipes(url)[case.recipe] if case.recipe else Recipe()
     task = {
         "url": url,
         "api": case.api,
         "model": model,
         "program": case.program,
         "folder": str(folder),
-        "questions": QUESTIONS,
+        "questions": list(questions),
+        **recipe.as_json(),
     }
-    return run_client(case.driver_command, task, folder, {"PEER_FOLDER": str(case.peer.folder)})
+    environment = {"PEER_FOLDER": str(case.peer.folder), **recipe.environment}
+    return run_client(case.driver_command, task, folder, environment, recipe.files)
 
 
 class Direct:
@@ -110,9 +119,7 @@ def test_a_client_gets_the_same_answers_twice_through_a_window_that_it_does_not_
     with (
         ScriptedServer(lambda _: say(SUMMARY)) as summaries,
         ScriptedServer(answer, model=case.model, window=case.window) as server,
-        running_gateway(
-            server, case.upstream, tmp_path / "plimsoll", settings_of(case, summaries)
-        ) as gateway,
+        running_gateway(tmp_path / "plimsoll", settings_of(case, server, summaries)) as gateway,
     ):
         answers = talk(case, gateway.url, folder, case.model)
         so_far = len(server.requests)

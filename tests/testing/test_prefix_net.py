@@ -52,3 +52,14 @@ def test_a_shorter_request_is_a_compaction_and_starts_anew():
 def test_another_opening_is_another_conversation():
     other = grown(messages=[{"role": "user", "content": "something else"}], system="other")
     assert broken_prefixes([FIRST, other]) == []
+
+
+def test_the_names_of_every_dialect_are_known():
+    first = {
+        "systemInstruction": {"parts": [{"text": "be brief"}]},
+        "contents": [{"parts": [{"text": "hi"}]}],
+    }
+    longer = {**first, "contents": [*first["contents"], {"parts": [{"text": "hello"}]}]}
+    assert broken_prefixes([first, longer]) == []
+    changed = {**longer, "systemInstruction": {"parts": [{"text": "be long"}]}}
+    assert [found.part for found in broken_prefixes([first, changed])] == ["system"]

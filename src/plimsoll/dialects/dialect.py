@@ -71,6 +71,9 @@ class Dialect(ABC):
         False  # whether a conversation in a file may have other fields beside the messages
     )
     has_end_mark: ClassVar[bool] = False  # whether events may follow the one that completes a reply
+    opening_events: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # after which a stream may still report an overflow
     takes_comments: ClassVar[bool] = True  # whether its clients skip comments in a stream
 
     def __repr__(self) -> str:
@@ -362,6 +365,14 @@ class Dialect(ABC):
     @abstractmethod
     def failure_event(self, status: int, message: str) -> SseEvent:
         """The event that ends a stream with an error."""
+
+    def overflow_event(self, message: str) -> SseEvent | None:
+        """The stream that tells a client that its prompt is too long; None: clients read that from the status."""
+        return None
+
+    def error_in(self, event: Body) -> Body | None:
+        """The error body for an event that ends a stream; None for any other event."""
+        return None
 
     def is_error(self, body: Body) -> bool:
         """Whether a reply with a good status is an error."""

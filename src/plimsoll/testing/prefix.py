@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# The fields of a body by dialect: chat completions and Anthropic, Responses.
-_MESSAGES = ("messages", "input")
-_SYSTEM = ("system", "instructions")
+# The fields of a body by dialect: chat completions and Anthropic, Responses, Gemini.
+_MESSAGES = ("messages", "input", "contents")
+_SYSTEM = ("system", "instructions", "systemInstruction")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,19 +24,13 @@ OPTIONS = [
 
 task = read_task()
 history = task.folder / "history.md"
-environ = {
-    **os.environ,
-    "OPENAI_API_KEY": "any",
-    "OPENAI_API_BASE": task.openai_url,
-    "ANTHROPIC_API_KEY": "any",
-    "ANTHROPIC_API_BASE": task.url,
-    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-}
+environ = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+[command] = [command for command in task.commands if task.api in command[-1]]
 done = subprocess.run(
     [
         task.program,
+        *command[1:],
         *OPTIONS,
-        f"--model={task.api}/{task.model}",
         f"--weak-model={task.api}/{task.model}",
         f"--max-chat-history-tokens={HISTORY_TOKENS}",
         f"--chat-history-file={history}",

@@ -20,8 +20,17 @@ STREAMS = ["--input-format", "stream-json", "--output-format", "stream-json", "-
 
 def answers_of_one_process(task: Task, questions: list[str], is_first: bool) -> list[str]:
     """Ask one question after the other; the next one follows the result of the last."""
-    environ = {**os.environ, **QUIET, "ANTHROPIC_API_KEY": "any", "ANTHROPIC_BASE_URL": task.url}
-    command = [task.program, "-p", *STREAMS, "--model", task.model, "--allowedTools", "Bash"]
+    environ = {**os.environ, **QUIET}
+    command = [
+        task.program,
+        *task.commands[0][1:],
+        "-p",
+        *STREAMS,
+        "--model",
+        task.model,
+        "--allowedTools",
+        "Bash",
+    ]
     answers = []
     with subprocess.Popen(
         command if is_first else [*command, "--continue"],

@@ -6,14 +6,12 @@ from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 from task import SCHEMA, SYSTEM, lookup, read_task, write_answers
 
 task = read_task()
-if task.api == "openai":
-    from langchain_openai import ChatOpenAI
-
-    chat: Any = ChatOpenAI(base_url=task.openai_url, api_key="any", model=task.model, max_retries=0)
-else:
-    from langchain_anthropic import ChatAnthropic
-
-    chat = ChatAnthropic(base_url=task.url, api_key="any", model=task.model, max_tokens=300, max_retries=0)
+names: dict[str, Any] = {}
+for code in task.code:
+    exec(code, names)
+chat = names[task.api]
+field = "model_name" if task.api == "openai" else "model"
+chat = chat.model_copy(update={field: task.model, "max_retries": 0})
 function = {"name": "lookup", "description": "Look up a ship.", "parameters": SCHEMA}
 bound = chat.bind_tools([{"type": "function", "function": function}])
 history: list[Any] = [SystemMessage(SYSTEM)]

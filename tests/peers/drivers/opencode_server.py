@@ -17,27 +17,16 @@ QUIET = {
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
 }
+PROVIDERS = {"openai": "plimsoll", "anthropic": "plimsoll-anthropic"}  # of the recipe
 
 
 def settings_of(task: Task) -> dict[str, object]:
-    """The provider to use; opencode's own compaction is off."""
-    package, url = (
-        ("@ai-sdk/openai-compatible", task.openai_url)
-        if task.api == "openai"
-        else ("@ai-sdk/anthropic", f"{task.url}/v1")
-    )
-    model = {"name": task.model, "tool_call": True, "limit": {"context": 900_000, "output": 8_000}}
-    provider = {
-        "npm": package,
-        "name": "Register",
-        "options": {"baseURL": url, "apiKey": "any"},
-        "models": {task.model: model},
-    }
+    """Beside the recipe: which of its providers to use; opencode's own compaction is off."""
+    provider = PROVIDERS[task.api]
     return {
-        "provider": {"register": provider},
-        "enabled_providers": ["register"],
-        "model": f"register/{task.model}",
-        "small_model": f"register/{task.model}",
+        "enabled_providers": [provider],
+        "model": f"{provider}/{task.model}",
+        "small_model": f"{provider}/{task.model}",
         "compaction": {"auto": False, "prune": False},
         "permission": {"bash": "allow"},
         "share": "disabled",
@@ -72,7 +61,7 @@ def post(url: str, body: dict[str, Any]) -> dict[str, Any]:
 
 def ask(task: Task, url: str, session: str, question: str) -> str:
     """One turn; the text of its last message."""
-    model = {"providerID": "register", "modelID": task.model}
+    model = {"providerID": PROVIDERS[task.api], "modelID": task.model}
     body = {"model": model, "parts": [{"type": "text", "text": question}]}
     message = post(f"{url}/session/{session}/message", body)
     if message["info"].get("error"):

@@ -1,6 +1,7 @@
 """What a driver gets and gives: a task as JSON on standard input, the answers as the last line of its output.
 
-    {"url": …, "api": "openai" | "anthropic", "model": …, "program": …, "folder": …, "questions": […]}
+    {"url": …, "api": "openai" | "anthropic" | "responses" | "gemini", "model": …, "program": …, "folder": …,
+     "questions": […], "commands": [[…]], "code": […]}
 
 Drivers run in the environments of the clients, so this module imports only the standard library.
 """
@@ -26,6 +27,8 @@ class Task:
     program: str  # the client's own command, where it has one
     folder: Path  # the working directory; HOME lies in it
     questions: list[str]
+    commands: list[list[str]]  # of the client's recipe
+    code: list[str]  # of the client's recipe
 
     @property
     def openai_url(self) -> str:

@@ -1,5 +1,5 @@
-// The Vercel AI SDK, for either API: generateText with a tool, whole history kept by hand.
-import { readFileSync } from "node:fs";
+// The Vercel AI SDK, for each API: generateText with a tool, whole history kept by hand.
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
@@ -10,10 +10,11 @@ const load = (name) => import(pathToFileURL(require.resolve(name)).href);
 const { generateText, tool, stepCountIs } = await load("ai");
 const { z } = await load("zod");
 
-const provider =
-  task.api === "openai"
-    ? (await load("@ai-sdk/openai")).createOpenAI({ baseURL: `${task.url}/v1`, apiKey: "any" }).chat
-    : (await load("@ai-sdk/anthropic")).createAnthropic({ baseURL: `${task.url}/v1`, apiKey: "any" });
+// The recipe is a module of a project that has the packages.
+symlinkSync(`${process.env.PEER_FOLDER}/node_modules`, `${task.folder}/node_modules`);
+writeFileSync(`${task.folder}/recipe.mjs`, task.code[0]);
+const { anthropic, openai } = await import(pathToFileURL(`${task.folder}/recipe.mjs`).href);
+const provider = { responses: openai, openai: openai.chat, anthropic }[task.api];
 const filler = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. ";
 const lookup = tool({
   description: "Look up a ship.",

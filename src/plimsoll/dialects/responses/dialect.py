@@ -70,6 +70,7 @@ class ResponsesDialect(Dialect):
     takes_effort = True
     text_fields = ("text", "delta", "arguments", "input", "refusal")
     open_documents = True
+    opening_events = frozenset({"response.created", "response.queued", "response.in_progress"})
 
     def url(self, base_url: str, model: str, is_stream: bool) -> str:
         return with_path(base_url, (base_path(base_url).removesuffix(_PATH) or "/v1") + _PATH)
@@ -247,10 +248,17 @@ class ResponsesDialect(Dialect):
         return _CHAT.error_body(status, message, kind, code)
 
     def failure_event(self, status: int, message: str) -> SseEvent:
-        code = _CODES.get(status, "server_error" if status >= 500 else "invalid_prompt")
-        failed = envelope("", "", {}, 0, [], None, None, status="failed", error=error_object(code, message))
-        data = {"type": "response.failed", "sequence_number": 0, "response": failed}
-        return json_event(data, "response.failed")
+        return _failed(_CODES.get(status, "server_error" if status >= 500 else "invalid_prompt"), message)
+
+    def error_in(self, event: Body) -> Body | None:
+        response = event.get("response")
+        if event.get("type") != "response.failed" or not isinstance(response, dict):
+            return None
+        return {"error": response.get("error")}
+
+    def overflow_event(self, message: str) -> SseEvent:
+        # OpenAI says it in the stream, and Codex compacts only if it hears it there.
+        return _failed("context_length_exceeded", message)
 
 
 _CHAT = OpenAiDialect()
@@ -262,3 +270,10 @@ def _has_note(body: Body, lead: Sequence[WireMessage]) -> bool:
 
 def _adds_tools(item: Any) -> bool:
     return isinstance(item, dict) and item.get("type") == ADDED_TOOLS
+
+
+def _failed(code: str, message: str) -> SseEvent:
+    response = envelope("", "", {}, 0, [], None, None, status="failed", error=error_object(code, message))
+    return json_event(
+        {"type": "response.failed", "sequence_number": 0, "response": response}, "response.failed"
+    )

@@ -40,6 +40,7 @@ from plimsoll.gateway.dropin.client_compaction import ClientCompaction
 from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.compaction import ConversationCompactor
 from plimsoll.gateway.dropin.conversation_store import ConversationStore
+from plimsoll.gateway.dropin.early_failure import overflow_in
 from plimsoll.gateway.dropin.metering import Meter, need_of
 from plimsoll.gateway.dropin.recognition import Recognizer
 from plimsoll.gateway.dropin.recovery import Recovery
@@ -51,7 +52,7 @@ from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.masking import masking
-from plimsoll.gateway.http.responses import send_error, send_whole
+from plimsoll.gateway.http.responses import EVENTS, send_error, send_whole
 from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.gateway.telemetry.request_facts import current_key, note_refusal, note_upstream, note_usage
 from plimsoll.gateway.upstream.headers import client_key, returned_headers, sent_headers
@@ -210,6 +211,7 @@ class RequestHandler:
             meter.sent()
             try:
                 answer = await self.pool.ask(call, first_byte)
+                overflow = await self._overflow(out, answer)
             except ProviderTimeout:
                 meter.abandoned()
                 raise
@@ -219,7 +221,7 @@ class RequestHandler:
             if answer.status < 300:
                 return answer, None
             meter.refused()
-            body = await answer.whole(_ERROR_BYTES)
+            body = overflow or await answer.whole(_ERROR_BYTES)
             if attempt == _MOST_ATTEMPTS or answer.status not in _OVERFLOWS:
                 break
             if self.writer.stop_asking_for_usage(out, body):
@@ -228,12 +230,22 @@ class RequestHandler:
                 break
         return answer, body
 
+    async def _overflow(self, out: UpstreamRequest, answer: Answer) -> bytes | None:
+        """The body of an overflow that is reported in a stream; the answer then has the status of one."""
+        if answer.status >= 300 or not out.client_request.is_stream:
+            return None
+        return await overflow_in(answer, out.target.dialect)
+
     async def _refuse(self, send: Send, out: UpstreamRequest, answer: Answer, body: bytes) -> None:
         """An upstream's refusal: its own words in its own dialect, the same said in the other."""
         dialect, headers = out.client_request.dialect, returned_headers(answer.headers)
-        status = answer.status
+        status, error = answer.status, self._classified(out, answer, body)
+        if isinstance(error, ContextOverflow) and out.client_request.is_stream:
+            event = dialect.overflow_event(_said(error))
+            if event is not None:
+                await send_whole(send, 200, [EVENTS, *opening_headers(out)], event.encode())
+                return
         if out.is_translated:
-            error = self._classified(out, answer, body)
             keep = {name: value for name, value in headers if name in (b"retry-after", b"request-id")}
             if error.retry_after is not None:  # some providers state it in the body
                 keep.setdefault(b"retry-after", str(ceil(error.retry_after)).encode())

@@ -10,7 +10,7 @@ Every failure is a `ProviderError`.
 import asyncio
 import ssl
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import urlsplit
@@ -80,9 +80,16 @@ class Answer:
         self.headers = connection.headers
         self._pool, self._connection, self._timeouts = pool, connection, timeouts
         self._is_closed = False
+        self._put_back = deque[bytes]()
+
+    def put_back(self, pieces: Iterable[bytes]) -> None:
+        """Pieces that were taken to look at them; they are the next ones again."""
+        self._put_back.extend(pieces)
 
     async def piece(self) -> bytes:
         """What has come; empty at the end."""
+        if self._put_back:
+            return self._put_back.popleft()
         if self._is_closed:
             return b""
         seconds = self._timeouts.between_chunks
