@@ -147,11 +147,11 @@ def refusing(has_number):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("has_number", [True, False])
-def test_four_hundred_turns_go_on_with_overflows_in_place_of_a_threshold(tmp_path, has_number):
-    turns = 400
+def test_two_hundred_turns_go_on_with_overflows_in_place_of_a_threshold(tmp_path, has_number):
+    turns = 200
     with ScriptedServer(refusing(has_number), model="claude-sonnet-5", window=200_000) as server:
         # The threshold is the whole window that the card states, so that nothing is due before an overflow.
-        options = {"window": 200_000, "threshold": 1.0, "sentences": 60}
+        options = {"window": 200_000, "threshold": 1.0, "sentences": 120}
         events, stored, view, _ = asyncio.run(talk(server, tmp_path, turns, **options))
         seen = server.requests
     done = compactions(events)

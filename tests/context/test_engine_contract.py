@@ -42,7 +42,7 @@ def with_model(case: ContractCase) -> ContextCompressor:
 @pytest.mark.slow
 @pytest.mark.parametrize("factory", [plain, with_model])
 def test_the_compressor_keeps_the_contract(factory):
-    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=90, deadline=None, suppress_health_check=list(HealthCheck))
     @given(cases())
     def holds(case):
         run = run_case(factory, case)
@@ -56,7 +56,7 @@ def test_most_generated_cases_really_compact():
     seen = []
 
     # The share varies with the seed, so the seed is fixed.
-    @settings(max_examples=150, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=80, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(cases())
     def count(case):
         result = plain(case).compress(case.messages)

@@ -20,7 +20,7 @@ writing = import_module("plimsoll.context.ledger.write")
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(sized_cases())
 def test_every_size_holds_whatever_is_fixed_and_whoever_writes_the_summary(case):
     run = case.run()
@@ -28,7 +28,7 @@ def test_every_size_holds_whatever_is_fixed_and_whoever_writes_the_summary(case)
         check(run)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(sized_cases(0.5, 0.9))
 def test_overhead_above_the_threshold_moves_the_trigger_halfway_to_the_window(case):
     run = case.run()
