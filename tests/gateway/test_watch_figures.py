@@ -1,6 +1,8 @@
 """What an operator sees of a gateway: health, and figures for Prometheus, of one process and of several."""
 
+import asyncio
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from doors import add_key, answering, ask, gateway_program
 from gateway_server import RunningGateway, settings_for
 from postgres_server import server as postgres
 
+from plimsoll.gateway.telemetry.health import Readiness
 from plimsoll.testing.scripted_server import ScriptedServer
 
 
@@ -101,6 +104,31 @@ def test_metrics_false_shows_nothing(tmp_path: Path) -> None:
     with answering() as server, RunningGateway(settings_for(server, **settings), tmp_path) as gateway:
         assert ask(gateway.url).status_code == 200
         assert http().get(gateway.url + "/metrics").status_code == 404
+
+
+def test_readiness_does_not_wait_for_a_look_that_cannot_be_ended_and_begins_no_second_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("plimsoll.gateway.telemetry.health.KEPT_SECONDS", 0.0)
+    monkeypatch.setattr("plimsoll.gateway.telemetry.health.LOOK_SECONDS", 0.01)
+
+    async def run() -> None:
+        answers, begun = asyncio.Event(), 0
+
+        async def look() -> None:
+            nonlocal begun
+            begun += 1
+            while not answers.is_set():
+                with suppress(asyncio.CancelledError):
+                    await answers.wait()
+
+        readiness = Readiness({"archive": look})
+        assert [await readiness.found() for _ in "ab"] == [{"archive": "unreachable"}] * 2
+        assert begun == 1
+        answers.set()
+        assert await readiness.found() == {"archive": "ok"}
+
+    asyncio.run(run())
 
 
 def test_ready_means_that_the_archive_answers_and_an_upstream_is_known(

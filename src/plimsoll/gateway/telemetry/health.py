@@ -10,7 +10,7 @@ Both are open to everybody, so they say nothing that is not for everybody, and l
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
@@ -33,20 +33,35 @@ class Readiness:
     clock: Callable[[], float] = time.monotonic
     _found: dict[str, str] | None = None
     _at: float = 0.0
+    _ending: "dict[str, asyncio.Task[str]]" = field(default_factory=dict)  # looks that took too long
 
     async def found(self) -> dict[str, str]:
         """Each thing with `ok` or `unreachable`."""
         if self._found is None or self.clock() - self._at >= KEPT_SECONDS:
-            told = await asyncio.gather(*map(_told, self.looks.values()))
+            told = await asyncio.gather(*map(self._told, self.looks))
             self._found, self._at = dict(zip(self.looks, told, strict=True)), self.clock()
         return self._found
 
+    async def _told(self, name: str) -> str:
+        """A database driver may take long to give up a query, which nobody waits for; one at a time does so."""
+        if name in self._ending:
+            await asyncio.wait({self._ending[name]}, timeout=LOOK_SECONDS)
+        if name in self._ending:
+            return "unreachable"
+        look = asyncio.create_task(_looked(self.looks[name]))
+        done, _ = await asyncio.wait({look}, timeout=LOOK_SECONDS)
+        if not done:
+            self._ending[name] = look
+            look.add_done_callback(lambda _: self._ending.pop(name))
+            look.cancel()
+            return "unreachable"
+        return look.result()
 
-async def _told(look: Look) -> str:
+
+async def _looked(look: Look) -> str:
     try:
-        async with asyncio.timeout(LOOK_SECONDS):
-            await look()
-    except (PlimsollError, TimeoutError, OSError):
+        await look()
+    except (PlimsollError, OSError):
         return "unreachable"
     return "ok"
 
