@@ -43,7 +43,7 @@ INNER_ROWS = {
         {"__main__"},
     ],
     "context": [
-        {"engine", "budget", "calibration", "rearm", "summarizer", "settings", "ledger"},
+        {"engine", "budget", "calibration", "rearm", "summarizer", "settings", "ledger", "media_budget"},
         {"markers", "report"},
         {"gate"},
         {"compressor"},

@@ -94,6 +94,16 @@ def test_model_cards_override_the_shipped_facts(home):
     )
 
 
+def test_model_cards_media_removes_old_images(home, tmp_path):
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 400}}
+    asked = [{"role": "user", "content": [image]}, {"role": "assistant", "content": "Seen."}] * 4
+    (tmp_path / "images.json").write_text(json.dumps(asked), "utf-8")
+    arguments = ["compress", str(tmp_path / "images.json"), "--no-model", "--model", "gpt-5", "-o", "-"]
+    plain = run(home, arguments).stdout
+    limited = run(home, arguments, "model:\n  cards:\n    gpt-5: {media: {images: 2}}\n").stdout
+    assert (plain.count("base64,"), limited.count("base64,")) == (4, 1)
+
+
 def test_prompt_caching_cache_ttl_changes_the_bill(home, tmp_path):
     bills = [cost(home, tmp_path, f'prompt_caching:\n  cache_ttl: "{ttl}"\n') for ttl in ("5m", "1h")]
     assert bills[0] != bills[1]

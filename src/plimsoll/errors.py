@@ -15,7 +15,7 @@
     ├── ProviderError            a request to a model failed; has provider, model, status
     │   ├── ContextOverflow      the request exceeds the window; has the provider's numbers
     │   ├── OutputCapExceeded    the request asks for more output than the model allows; not an overflow
-    │   ├── PayloadTooLarge      the request has too many bytes
+    │   ├── PayloadTooLarge      too many bytes, or images that are not accepted
     │   ├── BadRequest           rejected for another reason; a retry does not help
     │   ├── AuthenticationFailed the key is invalid or lacks permission
     │   ├── QuotaExhausted       the account has no credit left; waiting does not help
@@ -155,7 +155,9 @@ class OutputCapExceeded(ProviderError):
 
 
 class PayloadTooLarge(ProviderError):
-    """The request has too many bytes."""
+    """The request has too many bytes, or images that the provider does not accept."""
+
+    images: int | None = None  # the most images in a request, where the provider states it
 
 
 class BadRequest(ProviderError):

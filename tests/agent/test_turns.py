@@ -117,8 +117,10 @@ def test_too_many_bytes_make_the_oldest_images_go(tmp_path):
     with ScriptedServer(lambda request: say("Seen."), model="claude-sonnet-5", max_bytes=1_000_000) as server:
         events, stored = run(talk(server))
         newest = server.requests[-1].request.messages
-    assert [event.trigger for event in compactions(events)].count("too many bytes") >= 1
-    assert any("image_url left out" in text_of(message) for message in newest)
+    assert [event.trigger for event in compactions(events)].count("media limits") >= 1
+    assert any(
+        "[image removed: image/png, 300 KB; full content under handle h:" in text_of(m) for m in newest
+    )
     assert sum("data:image" in str(s.message) for s in stored) == 4
 
 

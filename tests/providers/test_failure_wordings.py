@@ -43,7 +43,7 @@ def test_a_refusal_is_read_as_what_it_is_with_its_numbers(row: dict[str, Any]):
     found = classify(row["status"], body(row["error"]), {}, "openai", model="m")
     assert type(found) is getattr(errors, row["is"])
     assert found.status == row["status"]
-    for number in ("limit", "requested", "output"):
+    for number in ("limit", "requested", "output", "images"):
         assert getattr(found, number, None) == row.get(number)
 
 

@@ -18,10 +18,10 @@ from plimsoll.agent.cancellation import run_to_completion
 from plimsoll.agent.compaction import Attempt, Compactor
 from plimsoll.agent.compaction_record import record_of
 from plimsoll.agent.events import Compacted, Notice, ToolCalled, ToolReturned, UsageReported
-from plimsoll.agent.images import without_oldest_images
 from plimsoll.agent.journal import Journal
 from plimsoll.agent.large_results import results_of
 from plimsoll.agent.limits import TurnLimits
+from plimsoll.agent.media import media_removed, within_media_limits, without_rejected_media
 from plimsoll.agent.model_connection import Emit, ModelConnection
 from plimsoll.agent.progress import progress_to
 from plimsoll.agent.trigger import NOTHING
@@ -209,6 +209,7 @@ class Agent:
                 emit(Notice(stopped))
                 return await self._add([{"role": "assistant", "content": f"[{stopped}]"}])
             await self._lighten(self.connection.tokens(self.view), emit)
+            await self._remove_media(within_media_limits(self.view, self.connection), emit)
             asked = self.connection.clock()
             reply = await self._ask(turn, emit)
             self.compactor.asked(self.connection.tokens(self.view), asked)
@@ -236,6 +237,7 @@ class Agent:
 
     async def _ask(self, turn: Turn, emit: Emit) -> Reply:
         """One reply, past every refusal that can be cured."""
+        rejected: PayloadTooLarge | None = None
         for _ in range(_MOST_CURES):
             try:
                 return await self._request(turn, emit)
@@ -244,7 +246,11 @@ class Agent:
             except OutputCapExceeded as error:
                 self._lower_answer(error.limit, error)
             except PayloadTooLarge as error:
-                await self._drop_images(error, emit)
+                self._require_compaction(error)
+                is_repeated, rejected = rejected is not None, error
+                lighter = without_rejected_media(self.view, self.connection, error, is_repeated)
+                if not await self._remove_media(lighter, emit):
+                    raise
         raise UserError(
             "The request is still too large for the model. Use a model with a larger window or start a new session."
         )
@@ -268,14 +274,18 @@ class Agent:
         if fits and not self.compactor.is_due(self.connection.tokens(self.view)):
             self._lower_answer(error.room, error)
             return
+        self._require_compaction(error)
+        event = await self.compact(emit, "overflow")
+        if event.outcome != "compacted":
+            raise error
+
+    def _require_compaction(self, error: ProviderError) -> None:
+        """Without automatic compaction, a request that is too large is the person's to shorten."""
         if not self.compactor.rules.enabled:
             raise UserError(
                 f"{error} Automatic compaction is off (compression.enabled: false). Compact manually "
                 "(/compress), or set compression.enabled to true."
             ) from error
-        event = await self.compact(emit, "overflow")
-        if event.outcome != "compacted":
-            raise error
 
     async def _learn_window(self, error: ContextOverflow, emit: Emit) -> None:
         """Where the provider names no number, its window is smaller than what it refused."""
@@ -293,20 +303,15 @@ class Agent:
             raise error
         self.connection.max_tokens = lower
 
-    async def _drop_images(self, error: PayloadTooLarge, emit: Emit) -> None:
-        lighter = without_oldest_images(self.view)
-        if lighter is None:
-            raise error
-        event = CompactionEvent(
-            trigger="too many bytes",
-            engine="images",
-            messages_before=len(self.view),
-            messages_after=len(lighter),
-            tokens_before=self.connection.tokens(self.view),
-            tokens_after=self.connection.tokens(lighter),
-        )
+    async def _remove_media(self, lighter: list[Message] | None, emit: Emit) -> bool:
+        """Take over a view with fewer images and documents, where there is one and compaction is on."""
+        if lighter is None or not self.compactor.rules.enabled:
+            return False
+        lighter = self._finished(lighter)
+        event = media_removed(self.view, lighter, self.connection.tokens)
         emit(Compacted(await self.journal.compacted(self.view, lighter, event)))
         self.view = lighter
+        return True
 
     async def _run_tools(
         self, calls: Sequence[dict[str, object]], emit: Emit, approve: Approve | None

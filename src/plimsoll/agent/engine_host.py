@@ -25,6 +25,7 @@ from plimsoll.agent.workers import CannotStart, Workers
 from plimsoll.context import Budget, CompactionReport, ContextCompressor, ContextEngine
 from plimsoll.messages import Message, Wire, match_messages
 from plimsoll.models import estimate_message_tokens
+from plimsoll.models.media_limits import MediaLimits
 from plimsoll.providers.auxiliary.watch import CURRENT, SummaryWatch
 
 T = TypeVar("T")
@@ -97,6 +98,7 @@ class EngineHost:
             lean=aims.lean,
             evidence=getattr(engine, "evidence", True) is not False,
             able_to_recall=getattr(engine, "able_to_recall", True) is not False,
+            media=MediaLimits(),
         )
 
     def previewing(self) -> Iterator[ContextCompressor]:

@@ -20,6 +20,7 @@ from plimsoll.archive import CompactionEvent
 from plimsoll.context import ContextCompressor
 from plimsoll.context.budget import Budget, FixedPart, Sizes
 from plimsoll.context.calibration import calibrate
+from plimsoll.context.media_budget import TRIGGER as MEDIA
 from plimsoll.context.rearm import RearmState
 from plimsoll.messages import Message
 from plimsoll.models import estimate_messages_tokens_rough as weigh
@@ -82,7 +83,7 @@ class Trigger:
         if last and last.outcome != "compacted" and not last.reason.startswith(NOTHING):
             # What a person has taken back is not done again at the next chance.
             self._wait(last.tokens_before if last.outcome == "refused" else tokens, last.time)
-        if last and last.outcome == "compacted" and last.trigger != CLEARING:
+        if last and last.outcome == "compacted" and last.trigger not in (CLEARING, MEDIA):
             self.reached = last.tokens_after
             if isinstance(self._host.engine, ContextCompressor):
                 self._host.engine.resume(last.tokens_after, self.fixed)

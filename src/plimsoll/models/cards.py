@@ -8,6 +8,8 @@ default card with `known` set to False; callers then show `unknown_model_notice`
 
 from dataclasses import dataclass, field
 
+from plimsoll.models.media_limits import MediaLimits
+
 DEFAULT_WINDOW = 200_000
 _NAME_SHOWN = 80
 
@@ -54,6 +56,7 @@ class ModelCard:
     # The largest accepted prompt, if a provider caps it below the window: 85 % of GPT-5's
     # 400 000 would already be refused, because it takes 272 000 of input.
     input_cap: int | None = None
+    media: MediaLimits = field(default_factory=MediaLimits)  # bytes, images and pages in one request
     states_output_cap: bool = True  # otherwise `output_cap` is a guess, and nothing is cut down to it
 
     @property

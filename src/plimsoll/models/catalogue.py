@@ -16,12 +16,13 @@ from typing import Any
 from plimsoll.errors import SettingError
 from plimsoll.models.betas import with_betas
 from plimsoll.models.cards import CacheRules, ModelCard, Prices
+from plimsoll.models.media_limits import MEDIA_COUNTS, MediaLimits
 from plimsoll.models.names import LONG_CONTEXT, Pieces, best_match, pieces_of, spellings
 
 LONG_CONTEXT_WINDOW = 1_000_000
 _COUNTS = frozenset({"window", "output_cap", "input_cap", "long_prompt"})
 _PRICE_LISTS = frozenset({"prices", "long_prices"})
-_OVERRIDABLE = _COUNTS | _PRICE_LISTS | {"cache_minimum", "preserved_thinking", "efforts"}
+_OVERRIDABLE = _COUNTS | _PRICE_LISTS | {"cache_minimum", "preserved_thinking", "efforts", "media"}
 _PRICE_NAMES = tuple(field.name for field in fields(Prices))
 
 
@@ -33,7 +34,7 @@ def card_for(
     `betas` are the prefixes that `limiting_betas` found in a header.
 
     The facts are `window`, `output_cap`, `input_cap`, `prices` (for long prompts too), `long_prompt`, `long_prices`,
-    `cache_minimum`, `preserved_thinking` and `efforts`; what is not given stays as shipped.
+    `cache_minimum`, `preserved_thinking`, `efforts` and `media`; what is not given stays as shipped.
     """
     card = with_betas(_shipped(name), betas)
     if not overrides:
@@ -67,7 +68,8 @@ def _cards_by_spelling() -> dict[Pieces, ModelCard]:
     found: dict[Pieces, ModelCard] = {}
     for family, section in tomllib.loads(text).items():
         for name, facts in section.pop("cards").items():
-            card = _card(name, family, {**section, **facts})
+            media = {**section.get("media", {}), **facts.get("media", {})}
+            card = _card(name, family, {**section, **facts, "media": media})
             for spelling in (name, *facts.get("also", ())):
                 for pieces in spellings(spelling):
                     found.setdefault(pieces, card)
@@ -89,6 +91,7 @@ def _card(name: str, family: str, facts: dict[str, Any]) -> ModelCard:
         input_cap=facts.get("input_cap"),
         efforts=tuple(facts.get("efforts", ())),
         sampling=facts.get("sampling", True),
+        media=MediaLimits(**facts["media"]),
     )
 
 
@@ -129,6 +132,8 @@ def _checked(card: ModelCard, fact: str, value: Any, where: str) -> dict[str, An
         return {fact: _prices(where, getattr(card, fact) or card.prices, value)}
     if fact == "cache_minimum":
         return {"cache": replace(card.cache, minimum=_count(where, value, at_least=0))}
+    if fact == "media":
+        return {fact: _media(where, card.media, value)}
     if fact == "efforts":
         return {fact: _words(where, value)}
     if not isinstance(value, bool):
@@ -140,6 +145,15 @@ def _count(where: str, value: Any, at_least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
         raise SettingError(f"{where} must be a whole number of tokens, at least {at_least}, not {value!r}.")
     return value
+
+
+def _media(where: str, old: MediaLimits, value: Any) -> MediaLimits:
+    if not isinstance(value, Mapping) or not set(value) <= set(MEDIA_COUNTS):
+        raise SettingError(f"{where} must map some of {', '.join(MEDIA_COUNTS)} to a number.")
+    for name, limit in value.items():
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+            raise SettingError(f"{name!r} of {where} must be a whole number, at least 1, not {limit!r}.")
+    return old.changed(value)
 
 
 def _words(where: str, value: Any) -> tuple[str, ...]:

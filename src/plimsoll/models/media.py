@@ -80,7 +80,7 @@ def image_tokens(part: Mapping[str, Any]) -> int:
         reference = _first(reference, ("url", "data"))
     if detail == "low":
         return IMAGE_LOW_DETAIL
-    size = _pixel_size(reference) if isinstance(reference, str) else None
+    size = pixel_size(reference) if isinstance(reference, str) else None
     if size is None:
         return IMAGE_UNKNOWN
     width, height = size
@@ -111,13 +111,31 @@ def file_tokens(part: Mapping[str, Any]) -> int | None:
     if not data:
         return FILE_UNKNOWN
     length = _decoded_length(data)
-    if (_mime(holder) or _data_url_mime(data)).startswith("text/"):
+    if (_mime(holder) or data_url_mime(data)).startswith("text/"):
         return max(1, length // TEXT_BYTES_PER_TOKEN)
     return FILE_PER_PAGE * min(FILE_MOST_PAGES, 1 + length // FILE_BYTES_PER_PAGE)
 
 
 def _carries(part: Mapping[str, Any], keys: tuple[str, ...]) -> bool:
     return any(key in part for key in keys)
+
+
+def payload_of(part: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The data or the address of an image, sound or file, and the object that holds it."""
+    keys = dict.fromkeys((*_IMAGE_PAYLOADS, *_AUDIO_PAYLOADS, *_FILE_PAYLOADS))
+    inner = _first(part, tuple(keys))
+    holder = inner if isinstance(inner, Mapping) else part
+    found = (
+        inner
+        if isinstance(inner, str)
+        else _first(holder, ("data", "file_data", "url", "file_url", "file_id"))
+    )
+    return (found if isinstance(found, str) else ""), holder
+
+
+def mime_of(part: Mapping[str, Any]) -> str:
+    """The stated media type of a part; empty where there is none."""
+    return _mime(part)
 
 
 def _first(part: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
@@ -138,11 +156,11 @@ def _decoded_length(data: str) -> int:
     return len(data) * 3 // 4
 
 
-def _data_url_mime(data: str) -> str:
+def data_url_mime(data: str) -> str:
     return data[5:64].lower() if data[:5].lower() == "data:" else ""
 
 
-def _pixel_size(reference: str) -> tuple[int, int] | None:
+def pixel_size(reference: str) -> tuple[int, int] | None:
     """Width and height from the first bytes of a data URL or of bare base64; None for a link or the unreadable."""
     start = 0
     if reference[:5].lower() == "data:":

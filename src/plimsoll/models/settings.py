@@ -95,6 +95,26 @@ class PriceOverrides(Section):
     )
 
 
+class MediaOverrides(Section):
+    """What one request may hold besides tokens, where it differs from the shipped card."""
+
+    request_bytes: int | None = Field(
+        default=None,
+        ge=1,
+        description="Maximum bytes of a request. Old images and documents are removed before it is reached.",
+    )
+    images: int | None = Field(default=None, ge=1, description="Maximum number of images in a request.")
+    pages: int | None = Field(default=None, ge=1, description="Maximum number of PDF pages in a request.")
+    image_bytes: int | None = Field(
+        default=None, ge=1, description="Maximum bytes of one image in base64; older ones are removed."
+    )
+    image_edge: int | None = Field(
+        default=None,
+        ge=1,
+        description="Maximum width and height of an image in pixels; older ones are removed.",
+    )
+
+
 class CardOverrides(Section):
     """Facts about one model that override the shipped card; null keeps the shipped value."""
 
@@ -104,6 +124,7 @@ class CardOverrides(Section):
     cache_minimum: int | None = Field(
         default=None, ge=0, description="Prefixes shorter than this many tokens are never cached."
     )
+    media: MediaOverrides = Field(default_factory=MediaOverrides)
     efforts: Sequence[str] | None = Field(
         default=None,
         description="Values of OpenAI's reasoning_effort that the model accepts. Empty: it accepts none.",

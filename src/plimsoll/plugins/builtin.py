@@ -8,6 +8,7 @@ from plimsoll.context import ContextCompressor
 from plimsoll.context.compressor.stored_log import StoredLog
 from plimsoll.context.lcm import ArchiveNodeStore, InMemoryNodeStore, LcmEngine, NodeStore
 from plimsoll.context.ledger import LoggedSource
+from plimsoll.models.media_limits import MediaLimits
 from plimsoll.plugins.offers import COMPRESSOR, EngineContext, EngineOffer
 
 SOURCE = "built in"
@@ -47,6 +48,7 @@ def make_compressor(context: EngineContext) -> ContextCompressor:
         evidence=compression.evidence,
         log=_log_of(context),
         able_to_recall=True,
+        media=MediaLimits(),  # the host removes images, by the card of the model that it asks
     )
 
 

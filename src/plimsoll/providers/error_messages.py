@@ -83,7 +83,8 @@ _KINDS: dict[str, tuple[type[ProviderError], Callable[[Said], str]]] = {
     "payload": (
         PayloadTooLarge,
         lambda said: (
-            f"The request has too many bytes for {said.subject}{said.quoted}; remove images or large results."
+            f"The request has too many bytes or images for {said.subject}{said.quoted}; "
+            "remove images or large results."
         ),
     ),
     "refused": (BadRequest, lambda said: f"{said.who} rejected the request{said.quoted}."),
@@ -130,7 +131,7 @@ def error_for(
     requested: int | None = None,
     output: int | None = None,
 ) -> ProviderError:
-    """The error of a kind, with its sentence; the numbers are for an overflow and an output cap."""
+    """The error of a kind, with its sentence; the numbers are for an overflow, an output cap and images."""
     error_type, sentence = _KINDS[kind]
     if kind == "overflow":
         text = _overflow(said, limit, requested, output)
@@ -152,6 +153,8 @@ def error_for(
         error.limit, error.requested, error.output = limit, requested, output
     elif isinstance(error, OutputCapExceeded):
         error.limit = limit
+    elif isinstance(error, PayloadTooLarge):
+        error.images = limit
     return error
 
 

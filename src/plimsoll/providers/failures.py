@@ -119,7 +119,9 @@ def classify(
         words=one_line(masked(_message(found) or text, secrets)),
         retry_after=_wait(headers or {}, now, numbers.pop("wait", None)),
     )
-    return error_for(kind, said, **(_counts(numbers) if kind in ("overflow", "output_cap") else {}))
+    return error_for(
+        kind, said, **(_counts(numbers) if kind in ("overflow", "output_cap", "payload") else {})
+    )
 
 
 def _match(status: int | None, words: str) -> tuple[str, dict[str, Any]]:

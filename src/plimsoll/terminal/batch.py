@@ -26,6 +26,7 @@ from plimsoll.context.report import ShortenedMessage
 from plimsoll.errors import UserError
 from plimsoll.messages import STUB_RESULT, Message, is_whole, text_of, validate
 from plimsoll.models import estimate_messages_tokens_rough
+from plimsoll.models.media_limits import MediaLimits
 from plimsoll.transcripts import Transcript, counted
 
 # Starting a worker costs about as long as compacting this many conversations.
@@ -51,6 +52,7 @@ class BatchPlan:
     summarizer: SummaryWriter | None = None
     at_once: int = 1  # summaries that the summarizer writes side by side
     recorded: Mapping[str, int] = field(default_factory=dict)  # windows of models that only the files name
+    media: Mapping[str, MediaLimits] = field(default_factory=dict)  # by model
 
     def window_for(self, transcript: Transcript) -> int:
         """The window of the model that this conversation was held with, where nobody named another."""
@@ -119,6 +121,7 @@ def compact_one(job: BatchJob) -> BatchOutcome:
         summarizer=plan.summarizer,
         target_tokens=plan.target_tokens,
         evidence=plan.evidence,
+        media=plan.media.get(plan.model or transcript.model or ""),
     )
     started = time.perf_counter()
     try:

@@ -220,6 +220,9 @@ def _plan(
         summarizer=auxiliary,
         at_once=auxiliary.at_once if auxiliary else 1,
         recorded=recorded,
+        media={
+            one: settings.model.model_copy(update={"name": one}).card().media for one in (name, *recorded)
+        },
     )
     return plan, notices
 

@@ -11,14 +11,17 @@ from plimsoll.context.compressor.boundaries import PROTECT_FIRST_N, head_limit
 from plimsoll.context.compressor.clear_results import cleared, clearing_of
 from plimsoll.context.compressor.compact import compact
 from plimsoll.context.compressor.plan import CompressorRules, fixed_part, planned
+from plimsoll.context.compressor.reports import without_media
 from plimsoll.context.engine import ContextEngine
 from plimsoll.context.ledger import LoggedSource, SummarySources
+from plimsoll.context.media_budget import exceeds, within_limits
 from plimsoll.context.rearm import RearmState
 from plimsoll.context.report import CompactionReport
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import SettingError
 from plimsoll.messages import Message
 from plimsoll.models import DEFAULT_WINDOW, card_for, estimate_message_tokens, estimate_messages_tokens_rough
+from plimsoll.models.media_limits import MediaLimits
 
 # The line of session hygiene: a result above it would be compacted again before the next turn.
 _CROWDED = 0.85
@@ -32,7 +35,8 @@ class ContextCompressor(ContextEngine):
     should weigh; by default a third of what the fixed part of the prompt leaves of the threshold, and with
     `lean` about 10 000. Without `evidence`, no quotes follow the summary. `log` says what a summary stands for that
     another engine wrote in this conversation. Only where the model is `able_to_recall`, stubs name the handle of what
-    they replace; `last_report` lists the handles in any case.
+    they replace; `last_report` lists the handles in any case. `media` limits the bytes, images and pages of a
+    request; without it, the model's card does.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class ContextCompressor(ContextEngine):
         log: Callable[[str], LoggedSource | None] | None = None,
         evidence: bool = True,
         able_to_recall: bool = False,
+        media: MediaLimits | None = None,
     ) -> None:
         if protect_last_n < 1:
             raise SettingError(f"protect_last_n must be at least 1, not {protect_last_n!r}")
@@ -60,6 +65,7 @@ class ContextCompressor(ContextEngine):
         self.able_to_recall = able_to_recall
         # Set by hosts whose clients keep the conversation: they edit and repeat requests.
         self.unanswered_may_change = False
+        self.media = media if media is not None else card_for(model).media if model else MediaLimits()
         self._rearm: RearmState | None = None
         self.remembered = SummarySources(log)
         window = context_length if context_length is not None else self._window_of(model)
@@ -96,7 +102,7 @@ class ContextCompressor(ContextEngine):
         return tokens >= self.due_tokens
 
     def should_compress_preflight(self, messages: list[Message]) -> bool:
-        return self.should_compress(estimate_messages_tokens_rough(messages))
+        return self.should_compress(estimate_messages_tokens_rough(messages)) or exceeds(messages, self.media)
 
     def has_content_to_compress(
         self,
@@ -105,7 +111,10 @@ class ContextCompressor(ContextEngine):
         overhead_tokens: int | None = None,
     ) -> bool:
         rules = self._rules_for(messages, current_tokens)
-        return planned(messages, rules, current_tokens, overhead_tokens).can_shrink
+        return (
+            planned(messages, rules, current_tokens, overhead_tokens).can_shrink
+            or within_limits(messages, self.media) is not None
+        )
 
     def compress(
         self,
@@ -139,7 +148,9 @@ class ContextCompressor(ContextEngine):
         Without `ask` no model is asked. Without `keep` nothing is stored or remembered, as a preview needs it.
         """
         rules = self._rules_for(messages, current_tokens, ask, keep)
-        return compact(messages, rules, current_tokens, focus_topic, overhead_tokens)
+        result, report = compact(messages, rules, current_tokens, focus_topic, overhead_tokens)
+        lighter = within_limits(result, self.media, names_handles=self.able_to_recall)
+        return (result, report) if lighter is None else (lighter, without_media(report, result, lighter))
 
     def adopt(self, report: CompactionReport) -> None:
         """The list of this report is what the model sees from now on."""

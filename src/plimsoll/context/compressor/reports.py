@@ -1,6 +1,7 @@
 """The report of a compaction, the same for both engines."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from plimsoll.context.compressor.plan import CompactionPlan
@@ -9,6 +10,7 @@ from plimsoll.context.report import NO_MODEL_SUMMARY, ClearedResult, CompactionR
 from plimsoll.messages import Message
 from plimsoll.models import estimate_messages_tokens_rough
 
+MEDIA_REMOVED = "old images and documents removed, to stay within the provider's limits"
 NOTHING_BETWEEN = "nothing lies between the first exchange and the recent messages"
 
 
@@ -18,6 +20,20 @@ def unchanged(count: int, plan: CompactionPlan, reason: str) -> CompactionReport
     rearm = plan.sizes.rearm_tokens(tokens, gained=False, tail_is_protected=False)
     return CompactionReport(
         "unchanged", reason, count, count, tokens, tokens, fixed=plan.sizes.fixed, rearm_tokens=rearm
+    )
+
+
+def without_media(
+    report: CompactionReport, result: Sequence[Message], lighter: Sequence[Message]
+) -> CompactionReport:
+    """The report on a result from which old images and documents were removed as well."""
+    saved = estimate_messages_tokens_rough(result) - estimate_messages_tokens_rough(lighter)
+    return replace(
+        report,
+        outcome="compacted",
+        reason=report.reason if report.outcome == "compacted" else MEDIA_REMOVED,
+        tokens_after=max(0, report.tokens_after - saved),
+        steps=(*report.steps, MEDIA_REMOVED),
     )
 
 

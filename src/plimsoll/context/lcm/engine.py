@@ -23,6 +23,7 @@ from plimsoll.context.markers import newest_own_request
 from plimsoll.context.report import CompactionReport
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.messages import Message
+from plimsoll.models.media_limits import MediaLimits
 
 
 class LcmEngine(ContextCompressor):
@@ -50,6 +51,7 @@ class LcmEngine(ContextCompressor):
             summarizer,
             evidence=evidence,
             able_to_recall=True,
+            media=MediaLimits(),  # its host removes images: they stay in the tree
         )
         self.store: NodeStore = store or InMemoryNodeStore()
         self.clock = clock

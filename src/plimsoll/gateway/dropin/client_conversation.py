@@ -26,6 +26,7 @@ from plimsoll.gateway.dropin.compacted_view import CompactedView, unanswered_fro
 from plimsoll.gateway.dropin.rendering import RenderedPrefix, rendered_prefix_of
 from plimsoll.messages import Message
 from plimsoll.models import UsageAnchor, estimate_message_tokens
+from plimsoll.models.media_limits import MediaLimits
 from plimsoll.sessions import ArchiveJournal
 
 
@@ -43,6 +44,7 @@ class ClientConversation:
     compacted_view: CompactedView | None = None
     anchor: UsageAnchor = field(default_factory=UsageAnchor)
     tools: int = 0  # estimated tokens of the tool schemas that come with it
+    media_limits: MediaLimits = field(default_factory=MediaLimits)  # that its upstream stated or showed
     memory: CacheMemory | None = None
     rendered_prefix: RenderedPrefix | None = None  # of its requests, as the last one was rendered
     compactor: Compactor | None = None
@@ -130,6 +132,10 @@ class ClientConversation:
         """These, once."""
         past, self.past = self.past, ()
         return past
+
+    def learn_media_limits(self, request_bytes: int | None, images: int | None) -> None:
+        """The upstream rejected a request with so many bytes, or stated how many images it accepts."""
+        self.media_limits = self.media_limits.lowered(request_bytes=request_bytes, images=images)
 
     def observe(self, reported: int, estimated: int) -> None:
         """The upstream counted so many tokens where the estimate was this."""
@@ -231,6 +237,7 @@ class ClientConversation:
             compacted_view=self.compacted_view.shared_up_to(shared) if self.compacted_view else None,
             anchor=self.anchor,
             tools=self.tools,
+            media_limits=self.media_limits,
             rendered_prefix=self.rendered_prefix.fork() if self.rendered_prefix else None,
             journal=journal,
             parent=parent,

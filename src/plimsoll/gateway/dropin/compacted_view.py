@@ -23,6 +23,7 @@ from typing import Any
 
 from plimsoll.archive import ViewItem
 from plimsoll.context.markers import as_stored, has_note
+from plimsoll.context.media_budget import without_media_handles
 from plimsoll.dialects import Dialect
 from plimsoll.messages import Message, without_handle
 
@@ -150,7 +151,7 @@ def _readable(item: ViewItem) -> Message:
     """A message in the words that its reader can follow."""
     if item.node:
         return without_handle(item.message, is_own=True)
-    return without_handle(item.message) if item.shortened else item.message
+    return without_media_handles(without_handle(item.message)) if item.shortened else item.message
 
 
 def _whole(items: Sequence[ViewItem], place: int, ends: Sequence[int], lead: int) -> tuple[int, int]:

@@ -13,15 +13,17 @@ from collections.abc import Callable
 from functools import partial
 
 from plimsoll.agent import CompactionRules, Compactor, SummaryAccount, Workers, on_this_loop
-from plimsoll.archive import Owner, UsageRecord
+from plimsoll.archive import CompactionEvent, Owner, UsageRecord
 from plimsoll.caching import pricing_of
 from plimsoll.context import ContextCompressor, ContextEngine
+from plimsoll.context.media_budget import ENGINE as MEDIA
 from plimsoll.dialects import drop_bound_thinking
 from plimsoll.errors import PlimsollError
 from plimsoll.gateway.dropin.client_conversation import ClientConversation
 from plimsoll.gateway.dropin.conversation_store import ConversationStore
 from plimsoll.gateway.dropin.windows import ModelFacts
 from plimsoll.gateway.telemetry.request_facts import note_compaction
+from plimsoll.messages import Message
 from plimsoll.models import card_for
 
 log = logging.getLogger(__name__)
@@ -106,15 +108,42 @@ class ConversationCompactor:
                 return False
             # What the client has sent meanwhile follows what was compacted.
             compacted = [*attempt.messages, *conversation.view()[len(view) :]]
-            if facts.card.preserved_thinking:
-                # The provider refuses thinking that followed other messages when it was written.
-                compacted = drop_bound_thinking(compacted, 0)
-            await self._store.commit(conversation, compacted, attempt.event, model)
+            await self._commit(conversation, compacted, attempt.event, facts, model)
             await self._store.summarised(conversation)
         except PlimsollError as error:
             log.warning("a conversation was not compacted: %s", error)
             return False
         return True
+
+    async def replace_media(
+        self,
+        conversation: ClientConversation,
+        lighter: list[Message],
+        event: CompactionEvent,
+        facts: ModelFacts,
+        model: str,
+    ) -> bool:
+        """Show the model this view, from which images and documents were removed; whether it could be stored."""
+        note_compaction(event, ())
+        try:
+            await self._commit(conversation, lighter, event, facts, model)
+        except PlimsollError as error:
+            log.warning("images were not removed from a conversation: %s", error)
+            return False
+        return True
+
+    async def _commit(
+        self,
+        conversation: ClientConversation,
+        compacted: list[Message],
+        event: CompactionEvent,
+        facts: ModelFacts,
+        model: str,
+    ) -> None:
+        if facts.card.preserved_thinking:
+            # The provider refuses thinking that followed other messages when it was written.
+            compacted = drop_bound_thinking(compacted, 0)
+        await self._store.commit(conversation, compacted, event, model)
 
     def prepare(self, conversation: ClientConversation, tokens: int, facts: ModelFacts) -> None:
         """Prepare the next view, if it will be due soon."""
@@ -146,7 +175,9 @@ class ConversationCompactor:
         if past:
             # What was tried in vain, or undone by a person, is not done again at once.
             compactor.remember(past, tokens)
-            if past[-1].outcome == "compacted":  # by another process, or before a restart
+            if (
+                past[-1].outcome == "compacted" and past[-1].engine != MEDIA
+            ):  # by another process, or before a restart
                 compactor.cost_history = compactor.cost_history.compacted()
         return compactor
 

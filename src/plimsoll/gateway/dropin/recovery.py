@@ -3,12 +3,14 @@
 the answer may not be that long    a lower limit on the answer, for every later request too
 prompt and answer do not fit       a lower limit, for this request; the window that was stated holds from now on
 the prompt does not fit            a compaction, once
+too many bytes or images           the oldest images and documents are removed, once
 """
 
 from dataclasses import replace
 
-from plimsoll.errors import ContextOverflow, OutputCapExceeded, ProviderError
+from plimsoll.errors import ContextOverflow, OutputCapExceeded, PayloadTooLarge, ProviderError
 from plimsoll.gateway.dropin.compaction import ConversationCompactor
+from plimsoll.gateway.dropin.media import MediaRemover
 from plimsoll.gateway.dropin.output_limits import UNCOUNTED_MARGIN, PromptSize
 from plimsoll.gateway.dropin.recognition import Recognizer
 from plimsoll.gateway.dropin.request_writer import RequestWriter
@@ -28,8 +30,9 @@ class Recovery:
         compactor: ConversationCompactor,
         writer: RequestWriter,
         windows: Windows,
+        media: MediaRemover,
     ) -> None:
-        self._recognizer, self._compactor = recognizer, compactor
+        self._recognizer, self._compactor, self._media = recognizer, compactor, media
         self._writer, self._windows = writer, windows
 
     async def recover(self, out: UpstreamRequest, error: ProviderError) -> bool:
@@ -41,6 +44,8 @@ class Recovery:
             return False
         if isinstance(error, OutputCapExceeded):
             return self._shorten_to(out, error.limit)
+        if isinstance(error, PayloadTooLarge):
+            return await self._remove_media(out, error)
         if not isinstance(error, ContextOverflow):
             return False
         if error.limit and error.room:
@@ -74,6 +79,22 @@ class Recovery:
                 return False
             out.weigh(conversation)
         out.is_relieved, out.counted = True, 0
+        await self._writer.write(out)
+        return True
+
+    async def _remove_media(self, out: UpstreamRequest, error: PayloadTooLarge) -> bool:
+        """Remove old images and documents, and rewrite the request."""
+        if out.has_less_media or not self._compactor.is_enabled:
+            return False
+        async with self._recognizer.recognised(out) as conversation:
+            if conversation is None:
+                return False
+            await self._recognizer.recall(conversation, out.model)
+            self._windows.learn_media(out.endpoint, out.model)
+            if not await self._media.recover(out, conversation, error):
+                return False
+            out.weigh(conversation)
+        out.has_less_media, out.counted = True, 0
         await self._writer.write(out)
         return True
 

@@ -41,6 +41,7 @@ from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.compaction import ConversationCompactor
 from plimsoll.gateway.dropin.conversation_store import ConversationStore
 from plimsoll.gateway.dropin.early_failure import overflow_in
+from plimsoll.gateway.dropin.media import MediaRemover, may_exceed_limits
 from plimsoll.gateway.dropin.metering import Meter, need_of
 from plimsoll.gateway.dropin.recognition import Recognizer
 from plimsoll.gateway.dropin.recovery import Recovery
@@ -64,7 +65,7 @@ from plimsoll.secrets import masked
 log = logging.getLogger(__name__)
 _QUERY = "!$%&'()*+,-./:;=?@_~"  # what a query may have as it is (RFC 3986)
 _ERROR_BYTES = 1_000_000
-_MOST_ATTEMPTS = 4  # one each for a shorter answer, a compaction, and not asking for usage
+_MOST_ATTEMPTS = 5  # one each for a shorter answer, a compaction, fewer images, and not asking for usage
 Reserve = Callable[[str | None, KeyUsage], AbstractAsyncContextManager[None]]
 _OVERFLOWS = frozenset({400, 413, 422})  # statuses under which an upstream may say that a prompt is too long
 
@@ -88,7 +89,8 @@ class RequestHandler:
         self._options, self.targets, self.pool = options, targets, pool
         self.recognizer, self.writer, self.windows = recognizer, writer, windows
         self._compactor, self._store, self._reserve = compactor, store, reserve
-        self._recovery = Recovery(recognizer, compactor, writer, windows)
+        self._media = MediaRemover(compactor)
+        self._recovery = Recovery(recognizer, compactor, writer, windows, self._media)
         self._client_compaction = ClientCompaction(recognizer, compactor, time.time)
         self.replies = replies
         self._beside: set[asyncio.Task[None]] = set()
@@ -123,16 +125,32 @@ class RequestHandler:
         """The upstream of a client."""
         return await self.targets.for_client(request.dialect, bool(client_key(request.named)))
 
+    @property
+    def whole_reply_seconds(self) -> float:
+        """How long an upstream may take to begin a reply that is not streamed."""
+        return self._options.timeouts.whole_reply
+
     def call(
-        self, request: ClientRequest, target: Target, url: str, body: bytes, method: str = "POST"
+        self,
+        request: ClientRequest,
+        target: Target,
+        url: str,
+        body: bytes,
+        method: str = "POST",
+        content_type: bytes | None = b"application/json",
+        *,
+        same: bool | None = None,
     ) -> Call:
-        """A request to an upstream, with the client's headers and whichever key holds."""
-        same = request.dialect is target.dialect
+        """A request to an upstream, with the client's headers and whichever key holds.
+
+        `same`: the upstream takes the client's headers; by default where both speak one dialect.
+        """
+        same = request.dialect is target.dialect if same is None else same
         query = f"?{quote(request.query, safe=_QUERY)}" if request.query and same and "?" not in url else ""
         return Call(
             method=method,
             url=url + query,
-            headers=sent_headers(target.endpoint, request.headers, same),
+            headers=sent_headers(target.endpoint, request.headers, same, content_type),
             body=body,
             provider=target.endpoint.provider,
             model=request.model,
@@ -181,10 +199,12 @@ class RequestHandler:
     async def _recognise_and_compact(self, out: UpstreamRequest) -> None:
         """Find the conversation of a request, and compact it where that is due.
 
-        A token is at least one byte: a shorter request cannot reach any threshold and is not looked at.
+        A token is at least one byte: a shorter request cannot reach any threshold and is not looked at, unless it
+        has many bytes or images for its upstream.
         """
         request = out.client_request
-        if request.is_switched_off or len(request.raw) < out.facts.look_line:
+        is_short = len(request.raw) < out.facts.look_line
+        if request.is_switched_off or (is_short and not may_exceed_limits(request.raw, out.facts)):
             return
         async with self.recognizer.recognised(out) as conversation:
             if conversation is None:
@@ -197,6 +217,7 @@ class RequestHandler:
                 await self._compactor.compact_if_due(
                     conversation, tokens, out.facts, out.frame.tokens, out.model
                 )
+                await self._media.fit(out, conversation)
             out.weigh(conversation)
 
     async def _send(self, out: UpstreamRequest, meter: Meter) -> tuple[Answer, bytes | None]:

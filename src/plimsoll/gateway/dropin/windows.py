@@ -34,6 +34,7 @@ class ModelFacts:
     # Under `policy: cost`, tokens that a compaction leaves; None: the threshold decides.
     target: int | None = None
     output_cap: int | None = None  # the most tokens of an answer; None if it is unknown
+    rejects_media: bool = False  # the upstream has lately rejected images, or bytes
 
     @property
     def window(self) -> int:
@@ -98,6 +99,10 @@ class Windows:
             if is_credible:
                 self._keep(endpoint, model, facts)
         return facts
+
+    def learn_media(self, endpoint: Endpoint, model: str) -> None:
+        """The upstream rejected a request for its images or bytes: short requests with images are looked at too."""
+        self._keep(endpoint, model, replace(self.facts(endpoint, model), rejects_media=True))
 
     def ratio(self, owner: Owner, endpoint: Endpoint, model: str) -> float:
         """How many tokens the provider counts for one of our estimate, by the owner's last reply from this model."""

@@ -62,8 +62,13 @@ def caller_of(headers: Mapping[bytes, bytes]) -> bytes:
     return blake2b(told, digest_size=16).digest()
 
 
-def sent_headers(endpoint: Endpoint, client: Iterable[Header], same_dialect: bool) -> tuple[Header, ...]:
-    """The headers of the request to an upstream."""
+def sent_headers(
+    endpoint: Endpoint,
+    client: Iterable[Header],
+    same_dialect: bool,
+    content_type: bytes | None = b"application/json",
+) -> tuple[Header, ...]:
+    """The headers of the request to an upstream; without a content type where there is no body."""
     named = dict(client)
     headers: dict[bytes, bytes] = {
         name.lower().encode(): value.encode() for name, value in endpoint.request_headers().items()
@@ -84,7 +89,9 @@ def sent_headers(endpoint: Endpoint, client: Iterable[Header], same_dialect: boo
     if endpoint.key is None:
         headers |= _client_keys(endpoint, named, same_dialect)
     headers[b"accept-encoding"] = b"identity"
-    headers[b"content-type"] = b"application/json"
+    headers.pop(b"content-type", None)
+    if content_type is not None:
+        headers[b"content-type"] = content_type
     return tuple(headers.items())
 
 

@@ -18,10 +18,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from plimsoll.caching import SummaryChoice, choose_summary
+from plimsoll.context.media_budget import exceeds
 from plimsoll.dialects import ChatRequest, Usage
 from plimsoll.errors import (
     AuthenticationFailed,
     ContextOverflow,
+    PayloadTooLarge,
     ProviderError,
     QuotaExhausted,
     SummaryFailed,
@@ -128,6 +130,8 @@ class Auxiliary:
         tokens = last.tokens(view)
         if tokens is None or tokens + 2 * max_tokens > main.window:
             return None
+        if exceeds(view, main.candidate.card.media):
+            return None  # its images would be rejected; an excerpt has none
         choice = choose_summary(
             main.candidate.card,
             self.models[0].candidate.card,
@@ -208,6 +212,9 @@ class OneSummary:
                 error.pending.cancel()
             except ContextOverflow as error:
                 model.learn(error, estimate_tokens(prompt), prompt)
+                raise SummaryFailed(str(error)) from error
+            except PayloadTooLarge as error:
+                model.shrink()
                 raise SummaryFailed(str(error)) from error
             except (ProviderError, UserError, SummaryFailed) as error:
                 failure = self._service.failed(model, error)

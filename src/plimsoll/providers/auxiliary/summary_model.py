@@ -36,6 +36,7 @@ from plimsoll.providers.stated_limits import LEARNED_SECONDS, is_plausible, stat
 Arrived: TypeAlias = Callable[[int], None]
 Record: TypeAlias = Callable[[ModelCard, Usage], None]  # called with the usage of each request, and its model
 TEMPERATURE = 0.2
+_BYTES_PER_TOKEN = 8  # at most, of ordinary text in JSON: English has 4 to 5, Chinese 3, with escapes
 _SPECIAL = ("temperature", "reasoning_effort", "reasoning effort", "grammar")
 
 
@@ -63,8 +64,14 @@ class SummaryModel:
 
     @property
     def window(self) -> int:
-        """The tokens that this model takes, as far as is known."""
-        return self._learned if self._clock() < self._learned_until else self.candidate.window
+        """The tokens that this model takes in one request, as far as is known; its provider may limit the bytes."""
+        known = self._learned if self._clock() < self._learned_until else self.candidate.window
+        most_bytes = self.candidate.card.media.request_bytes
+        return known if most_bytes is None else min(known, most_bytes // _BYTES_PER_TOKEN)
+
+    def shrink(self) -> None:
+        """A request had too many bytes: half of the window from now on."""
+        self._learned, self._learned_until = self.window // 2, self._clock() + LEARNED_SECONDS
 
     def learn(self, error: ContextOverflow, prompt_tokens: int, prompt: str) -> None:
         """A request of this many tokens, by our count, was too large: remember the provider's numbers.

@@ -74,6 +74,9 @@ class AnthropicProvider(ScriptedProvider):
             "purchase credits."
         )
 
+    def too_many_images(self, count: int, limit: int) -> Refusal:
+        return bad(f"too many images and documents: {count} + 0 > {limit}")
+
     def unknown_model(self, name: str) -> Refusal:
         return Refusal(404, "not_found_error", f"model: {name}")
 

@@ -72,6 +72,10 @@ class GeminiProvider(ScriptedProvider):
         told = "You exceeded your current quota, please check your plan and billing details."
         return Refusal(429, "RESOURCE_EXHAUSTED", told)
 
+    def too_many_images(self, count: int, limit: int) -> Refusal:
+        told = f"The request contains too many images: {count} images were provided, but the model supports {limit}."
+        return Refusal(400, "INVALID_ARGUMENT", told)
+
     def unknown_model(self, name: str) -> Refusal:
         return Refusal(
             404,

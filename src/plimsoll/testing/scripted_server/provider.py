@@ -16,7 +16,7 @@ from plimsoll.dialects import ChatRequest, Dialect, Reply, SseEvent
 from plimsoll.testing.scripted_server.faults import STATUS_OF, Fault
 from plimsoll.testing.scripted_server.replies import steps_of
 from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
-from plimsoll.testing.scripted_server.rules.refusal import Refusal
+from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 
 _GARBAGE = b'data: {"this is": not JSON\n\n'
 
@@ -75,6 +75,10 @@ class ScriptedProvider(ABC):
     def too_large(self, size: int, limit: int) -> Refusal:
         """A body of more bytes than the provider takes."""
         return self.usual_refusal(413)
+
+    def too_many_images(self, count: int, limit: int) -> Refusal:
+        """More images than the provider takes in one request."""
+        return bad(f"Image count {count} exceeds limit {limit} per request.")
 
     def refusal_of(self, fault: Fault) -> Refusal:
         """What a fault with a status says, in its own words where it has some."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from plimsoll.dialects import ChatRequest
 from plimsoll.errors import InvalidConversation
+from plimsoll.messages import IMAGE_TYPES, media_of
 from plimsoll.models import estimate_tools_tokens
 from plimsoll.testing.scripted_server.answers import AnswerPart, ScriptedAnswer, call, say
 from plimsoll.testing.scripted_server.billing import BillingSimulator, Cards, prompt_of
@@ -65,6 +66,7 @@ class ScriptedRequestHandler:
     api_key: str | None
     strict_models: bool
     max_bytes: int
+    max_images: int | None
     in_thread: Callable[[Computed, ChatRequest], Awaitable[Item]]
     till: BillingSimulator = field(default_factory=BillingSimulator)
     memory: IssuedThinking = field(default_factory=IssuedThinking)
@@ -140,6 +142,10 @@ class ScriptedRequestHandler:
             estimate_tools_tokens(list(request.tools)),
             counts_only,
         )
+        media = (part for message in request.messages for part in media_of(message))
+        images = sum(part["type"] in IMAGE_TYPES for part in media)
+        if self.max_images is not None and images > self.max_images:
+            return exchange.provider.too_many_images(images, self.max_images)
         return next(exchange.provider.refusals(checked), None) or checked
 
     async def _answer(self, exchange: ScriptedExchange, checked: CheckedRequest) -> None:

@@ -45,6 +45,7 @@ class ScriptedServer:
         models: tuple[str, ...] = (),
         strict_models: bool = False,
         max_bytes: int = 32_000_000,
+        max_images: int | None = None,
         clock: Clock | None = None,
         keep_requests: bool = True,
         providers: Sequence[ScriptedProvider] = (),
@@ -52,7 +53,8 @@ class ScriptedServer:
         """`model` is listed first of `models` and lends its card to names that no card knows.
 
         Without `keep_requests`, `requests` and `lookups` stay empty: for runs of many hours. `providers` are served
-        besides the dialects of OpenAI, Anthropic and Google.
+        besides the dialects of OpenAI, Anthropic and Google. A request of more than `max_bytes`, or with more than
+        `max_images`, is refused.
         """
         built_in = (OpenAiProvider(), AnthropicProvider(), GeminiProvider(), ResponsesProvider())
         self._providers: dict[str, ScriptedProvider] = {
@@ -68,6 +70,7 @@ class ScriptedServer:
             api_key=api_key,
             strict_models=strict_models,
             max_bytes=max_bytes,
+            max_images=max_images,
             in_thread=self._in_thread,
         )
         self._changed = threading.Condition()

@@ -1,0 +1,81 @@
+"""Keeps the images and documents of a client's requests within the limits of its upstream.
+
+    before a request   the limits of the model's card, and those that the upstream showed in this conversation
+    after a rejection  what the upstream stated, or half of the bytes; once for a request
+
+A removal is a view like that of a compaction: it is stored, and later requests begin with it.
+"""
+
+import asyncio
+
+from plimsoll.agent.media import BYTES_PER_TOKEN, media_removed
+from plimsoll.context.media_budget import TOO_LARGE, after_rejection, within_limits
+from plimsoll.errors import PayloadTooLarge
+from plimsoll.gateway.dropin.client_conversation import ClientConversation
+from plimsoll.gateway.dropin.compaction import ConversationCompactor
+from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
+from plimsoll.gateway.dropin.windows import ModelFacts
+from plimsoll.gateway.http.body import LARGE_BYTES
+from plimsoll.messages import Message, media_of
+from plimsoll.models import estimate_messages_tokens_rough
+
+_LEAST_BYTES = 100  # of an image in a request: its type, the keys around it, and some data
+_NEAR = 0.8  # of the bytes: a request may grow when it is translated
+_WORD = b"image"  # in every image on every wire: its type, or its media type
+
+
+def may_exceed_limits(raw: bytes, facts: ModelFacts) -> bool:
+    """Whether a body may have more bytes or images than a provider accepts; decodes nothing."""
+    most, most_bytes = facts.card.media.images, facts.card.media.request_bytes
+    if facts.rejects_media:
+        return _WORD in raw
+    if most_bytes is not None and len(raw) > most_bytes * _NEAR:
+        return True
+    return most is not None and len(raw) > most * _LEAST_BYTES and raw.count(_WORD) > most
+
+
+class MediaRemover:
+    """Removes images and documents from what the model sees."""
+
+    def __init__(self, compactor: ConversationCompactor) -> None:
+        self._compactor = compactor
+
+    async def fit(self, out: UpstreamRequest, conversation: ClientConversation) -> None:
+        """Remove the oldest before a request that would exceed the limits."""
+        view = conversation.view()
+        if not self._compactor.is_enabled or not any(map(media_of, view)):
+            return
+        known = conversation.media_limits
+        limits = out.facts.card.media.lowered(request_bytes=known.request_bytes, images=known.images)
+        overhead = out.frame.tokens * BYTES_PER_TOKEN
+        if len(out.client_request.raw) < LARGE_BYTES:
+            lighter = within_limits(view, limits, overhead)
+        else:
+            lighter = await asyncio.to_thread(within_limits, view, limits, overhead)
+        if lighter is not None:
+            await self._show(out, conversation, view, lighter)
+
+    async def recover(
+        self, out: UpstreamRequest, conversation: ClientConversation, error: PayloadTooLarge
+    ) -> bool:
+        """Remove what an upstream has rejected; whether anything could be removed."""
+        view = conversation.view()
+        conversation.learn_media_limits(len(out.body) if error.status == TOO_LARGE else None, error.images)
+        lighter = await asyncio.to_thread(after_rejection, view, images=error.images)
+        return lighter is not None and await self._show(out, conversation, view, lighter)
+
+    async def _show(
+        self,
+        out: UpstreamRequest,
+        conversation: ClientConversation,
+        view: list[Message],
+        lighter: list[Message],
+    ) -> bool:
+        def tokens(messages: list[Message]) -> int:
+            return conversation.anchor.predict(out.frame.tools + estimate_messages_tokens_rough(messages))
+
+        event = media_removed(view, lighter, tokens)
+        newer = conversation.view()[len(view) :]  # what the client has sent meanwhile
+        return await self._compactor.replace_media(
+            conversation, [*lighter, *newer], event, out.facts, out.model
+        )
