@@ -1,7 +1,7 @@
 """An upstream that answers whatever a test wants, and notes what it was sent byte for byte."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -9,15 +9,18 @@ from typing import Any
 
 from plimsoll.config import Settings
 
+_CHUNKED = {"transfer-encoding": "chunked"}
+
 
 @dataclass(frozen=True)
 class Reply:
-    """What the upstream answers; `headers` come on top of the content type."""
+    """What the upstream answers; `headers` come on top of the content type, `pieces` are sent as chunks."""
 
     status: int = 200
     body: bytes = b"{}"
     content_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
+    pieces: Iterable[bytes] | None = None
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Sent:
     path: str
     headers: Mapping[str, str]
     body: bytes
+    method: str = ""
 
 
 class HostileUpstream:
@@ -42,17 +46,23 @@ class HostileUpstream:
             def do_POST(self) -> None:
                 length = int(self.headers.get("content-length") or 0)
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                sent = Sent(self.path, headers, self.rfile.read(length))
+                sent = Sent(self.path, headers, self.rfile.read(length), self.command)
                 outer.requests.append(sent)
                 reply = answer(sent)
                 self.send_response(reply.status)
                 told = {"content-type": reply.content_type, **reply.headers}
-                for name, value in {**told, "content-length": str(len(reply.body))}.items():
+                length = {"content-length": str(len(reply.body))}
+                for name, value in {**told, **(length if reply.pieces is None else _CHUNKED)}.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(reply.body)
+                if reply.pieces is None:
+                    self.wfile.write(reply.body)
+                    return
+                for piece in reply.pieces:
+                    self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                self.wfile.write(b"0\r\n\r\n")
 
-            do_GET = do_POST
+            do_GET = do_DELETE = do_POST
 
             def log_message(self, *_: Any) -> None:
                 return

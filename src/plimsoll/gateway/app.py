@@ -3,6 +3,7 @@
     /v1/chat/completions        OpenAI's dialect    ─┐
     /v1/messages                Anthropic's dialect ─┼─► dropin ─► upstream
     /v1/messages/count_tokens · /v1/models          ─┘
+    /v1/embeddings, /v1/files, …                    ──► upstream, unchanged (dialects/forwarded.toml)
     /sessions · /search · /openapi.json             ──► sessions ─► the agent
     rooms and chats of people                       ──► messaging ─► sessions
 
@@ -48,6 +49,7 @@ from plimsoll.gateway.dropin.compaction import ConversationCompactor
 from plimsoll.gateway.dropin.conversation_index import FILE_NAME, ConversationIndex
 from plimsoll.gateway.dropin.conversation_store import ConversationStore
 from plimsoll.gateway.dropin.endpoint import DropInEndpoint
+from plimsoll.gateway.dropin.forwarding import forward_routes
 from plimsoll.gateway.dropin.known_conversations import KnownConversations
 from plimsoll.gateway.dropin.lookups import Models, count_tokens
 from plimsoll.gateway.dropin.metering import MARGIN, most_spent
@@ -290,6 +292,7 @@ def build_app(
             for shared in dict.fromkeys(path for dialect in dialects() for path in dialect.models_paths)
             for path in (shared, shared + "/{name:path}")
         ),
+        *forward_routes(lambda: within.open_handler, limits, within.key_policy.reserve),
         *session_routes(lambda: within.open_session_service, limits),
         *telemetry_routes(
             Readiness({"archive": within.archive_answers, "upstream": within.upstream_is_known}),

@@ -53,7 +53,7 @@ class GeminiDialect(Dialect):
     title = "Google"
     provider = "gemini"
     api_mode = "gemini"
-    path_prefixes = ("/v1beta/",)
+    path_prefixes = ("/v1beta/", "/upload/v1beta/")
     answer_paths = tuple(
         f"{version}/models/{{model:path}}{method}"
         for version in _VERSIONS

@@ -1,7 +1,7 @@
 """The drop-in endpoints as ASGI applications: limits in; a client that disconnects cancels its request."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from plimsoll.config.gateway import GatewaySection
 from plimsoll.dialects import Dialect
@@ -10,11 +10,12 @@ from plimsoll.gateway.dropin.body_reader import BodyReader
 from plimsoll.gateway.dropin.chain import root_for
 from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.http.array_stream import as_json_array
-from plimsoll.gateway.http.body import Refused, left, read_body
+from plimsoll.gateway.http.body import Refused, read_body
+from plimsoll.gateway.http.disconnects import until_left
 from plimsoll.gateway.http.responses import send_error
 from plimsoll.gateway.telemetry.request_facts import note_refusal
 
-Serve = Callable[[ClientRequest, Send], Awaitable[None]]
+Serve = Callable[[ClientRequest, Send], Coroutine[Any, Any, None]]
 
 
 class DropInEndpoint:
@@ -48,30 +49,9 @@ class DropInEndpoint:
             if self._finishes:  # what is sent to a client that is gone goes nowhere
                 await self._serve(request, send)
             else:
-                await self._until_left(request, receive, send)
+                await until_left(self._serve(request, send), receive)
         except Refused as error:
             note_refusal(error.kind)
             await send_error(send, self._dialect, error.status, error.message, kind=error.kind)
         except ClientLeft:
             return
-
-    async def _until_left(self, request: ClientRequest, receive: Receive, send: Send) -> None:
-        """Serve until the answer is whole or the client is gone, whichever comes first."""
-        serving = asyncio.current_task()
-        assert serving is not None
-        leaving = asyncio.create_task(left(receive))
-
-        def gone(task: "asyncio.Task[None]") -> None:
-            if not task.cancelled():
-                serving.cancel()
-
-        leaving.add_done_callback(gone)
-        try:
-            await self._serve(request, send)
-        except asyncio.CancelledError:
-            if not leaving.done() or leaving.cancelled():
-                raise  # the gateway itself ends
-            serving.uncancel()
-        finally:
-            leaving.remove_done_callback(gone)
-            leaving.cancel()

@@ -32,6 +32,36 @@ def masking(send: Send, secrets: Sequence[str]) -> Send:
     return sending
 
 
+class StreamMask:
+    """Masks keys in bytes that come in pieces, also where a piece ends inside of a key."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self._keys = [secret.encode() for secret in secrets if secret]
+        self._held = b""
+
+    def feed(self, piece: bytes) -> bytes:
+        """What can be passed on; the start of what may be a key waits for the next piece."""
+        if not self._keys:
+            return piece
+        data = self._held + piece
+        for key in self._keys:
+            data = data.replace(key, _masked(len(key)))
+        ready = len(data) - max(_open_end(data, key) for key in self._keys)
+        self._held = data[ready:]
+        return without(data[:ready], self._keys)
+
+    def rest(self) -> bytes:
+        """What has waited, at the end."""
+        rest, self._held = self._held, b""
+        return without(rest, self._keys)
+
+
+def _open_end(data: bytes, key: bytes) -> int:
+    """How many bytes at the end may be the start of a key, or of a part of it that is masked."""
+    longest = range(min(len(key) - 1, len(data)), 0, -1)
+    return next((length for length in longest if data[-length:] in key), 0)
+
+
 def without(data: bytes, keys: Sequence[bytes]) -> bytes:
     """The bytes with each key, and each long start or end of one, masked at the same length."""
     for key in keys:

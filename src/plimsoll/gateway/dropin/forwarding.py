@@ -1,0 +1,212 @@
+"""Forwards a client's other requests to its upstream: embeddings, audio, images, files, batches.
+
+    client ─► listed in `dialects/forwarded.toml`? ─► limits ─► upstream ─► piece by piece ─► client
+
+Bodies and replies pass unchanged, whatever they hold; only the headers that concern keys, accounts and connections
+are handled as for any request. The address is written from the list, never copied from the client's path.
+
+Files and batches belong to the account of the key that is sent upstream. Callers with keys of the gateway may use
+them only with a key of their own: with the gateway's, each of them could read what the others have stored.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+from starlette.routing import Route
+
+from plimsoll.agent.compaction_record import record_of
+from plimsoll.config.gateway import GatewaySection
+from plimsoll.dialects import Dialect, Usage, dialect_of, dialects
+from plimsoll.dialects.forwarded import ForwardedPath, forwarded_paths, forwarded_url
+from plimsoll.errors import ProviderError, UsageLimitReached, UserError
+from plimsoll.gateway.access.usage_limits import refusal_of
+from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
+from plimsoll.gateway.dropin.client_request import ClientRequest
+from plimsoll.gateway.dropin.metering import MARGIN, most_spent
+from plimsoll.gateway.dropin.request_handler import RequestHandler, Reserve, status_of
+from plimsoll.gateway.http import jsontext
+from plimsoll.gateway.http.body import LARGE_BYTES, Refused, parse_body, read_body
+from plimsoll.gateway.http.disconnects import until_left
+from plimsoll.gateway.http.masking import StreamMask, masking
+from plimsoll.gateway.http.responses import send_error
+from plimsoll.gateway.telemetry.request_facts import current_key, note_refusal, note_upstream, note_usage
+from plimsoll.gateway.upstream.headers import client_key, returned_headers
+from plimsoll.gateway.upstream.pool import Answer
+from plimsoll.gateway.upstream.target import Target
+from plimsoll.models import card_for
+
+_BYTES_PER_TOKEN = 4  # of JSON, where no usage is reported
+_SOUND_BYTES_PER_TOKEN = 500  # 16 000 bytes and 32 tokens a second (models/media.py)
+_MOST_READ = 1_000_000  # bytes of a reply in which usage is looked for
+_JSON = b"application/json"
+
+
+def forward_routes(
+    handler: Callable[[], RequestHandler], limits: GatewaySection, reserve: Reserve
+) -> list[Route]:
+    """A route for each listed path; dialects may share one."""
+    endpoint = ForwardEndpoint(handler, limits, reserve)
+    methods: dict[str, set[str]] = {}
+    for dialect in dialects():
+        for one in forwarded_paths(dialect.name):
+            methods.setdefault(one.path, set()).update(one.methods)
+    return [Route(path, endpoint, methods=sorted(listed)) for path, listed in methods.items()]
+
+
+class ForwardEndpoint:
+    """All forwarded paths as one ASGI application."""
+
+    def __init__(
+        self, handler: Callable[[], RequestHandler], limits: GatewaySection, reserve: Reserve
+    ) -> None:
+        self._handler, self._limits, self._reserve = handler, limits, reserve
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = tuple(scope["headers"])
+        dialect, method = dialect_of(scope["path"], headers), scope["method"]
+        try:
+            path, values = _listed(dialect, method, scope["path"])
+            raw = await read_body(receive, dict(headers).get(b"content-length"), self._limits)
+            request = ClientRequest(
+                dialect,
+                raw,
+                await self._body(raw, dict(headers)),
+                headers,
+                caller_in(scope).archive_owner,
+                scope.get("query_string", b""),
+                scope["path"],
+            )
+            forwarded = _Forwarded(request, method, path, path.written(values), values.get("model", ""))
+            await until_left(self._serve(forwarded, send), receive)
+        except Refused as error:
+            note_refusal(error.kind)
+            await send_error(send, dialect, error.status, error.message, kind=error.kind)
+        except UserError as error:
+            await send_error(send, dialect, 400, str(error))
+        except ClientLeft:
+            return
+
+    async def _body(self, raw: bytes, named: dict[bytes, bytes]) -> dict[str, object]:
+        """A JSON body within the limits; empty for any other."""
+        if named.get(b"content-encoding", b"identity").lower() != b"identity":
+            raise Refused(415, "invalid_request_error", "Send the body without a content-encoding.")
+        if not raw or not named.get(b"content-type", _JSON).lower().startswith(_JSON):
+            return {}
+        if len(raw) < LARGE_BYTES:
+            return parse_body(raw, self._limits)
+        return await asyncio.to_thread(parse_body, raw, self._limits)
+
+    async def _serve(self, asked: "_Forwarded", send: Send) -> None:
+        request, handler = asked.request, self._handler()
+        try:
+            target = await handler.target(request)
+            _require_reachable(asked, target)
+            send = masking(send, target.secrets)
+            async with self._room(asked):
+                await self._forward(asked, target, send)
+        except ProviderError as error:
+            await send_error(send, request.dialect, error.status or status_of(error), str(error))
+        except UsageLimitReached as error:
+            note_refusal(error.limit)
+            code, headers = refusal_of(error)
+            await send_error(send, request.dialect, 429, str(error), code=code, headers=headers)
+        except UserError as error:
+            await send_error(send, request.dialect, 503, str(error))
+
+    def _room(self, asked: "_Forwarded") -> AbstractAsyncContextManager[None]:
+        """Reserve the request in the limits of its caller."""
+        owner = current_key()
+        if owner is None:
+            return nullcontext()
+        return self._reserve(owner, most_spent(card_for(asked.model), round(MARGIN * asked.tokens) + 1, 0))
+
+    async def _forward(self, asked: "_Forwarded", target: Target, send: Send) -> None:
+        request, handler = asked.request, self._handler()
+        url = forwarded_url(target.dialect, target.endpoint.base_url, asked.path)
+        content_type = request.named.get(b"content-type") if request.raw else None
+        call = handler.call(request, target, url, request.raw, asked.method, content_type, same=True)
+        note_upstream(time.perf_counter(), call.provider, asked.model, call.place.host, target.dialect.name)
+        answer = await handler.pool.ask(call, handler.whole_reply_seconds)
+        usage: Usage | None = None
+        try:
+            usage = await _relay(send, answer, request.dialect, target.secrets)
+        finally:
+            answer.close()
+            if answer.status < 300 and (usage or asked.tokens):
+                used = usage or Usage(prompt_tokens=asked.tokens, completion_tokens=0)
+                note_usage(record_of(card_for(asked.model), used, model=asked.model))
+
+
+class _Forwarded:
+    """A request that is forwarded: `path` as it is written for the upstream."""
+
+    def __init__(
+        self, request: ClientRequest, method: str, listed: ForwardedPath, path: str, model: str
+    ) -> None:
+        self.request, self.method, self.listed, self.path = request, method, listed, path
+        named = request.body.get("model")
+        self.model = model or (named if isinstance(named, str) else "")
+
+    @property
+    def tokens(self) -> int:
+        """About, of what is sent."""
+        size = len(self.request.raw)
+        return size // (_BYTES_PER_TOKEN if self.request.body else _SOUND_BYTES_PER_TOKEN)
+
+
+def _listed(dialect: Dialect, method: str, path: str) -> tuple[ForwardedPath, dict[str, str]]:
+    """The listed path that a client means, and the values in it."""
+    for one in forwarded_paths(dialect.name):
+        if method in one.methods and (values := one.values(path)) is not None:
+            return one, values
+    raise Refused(404, "not_found_error", f"{dialect.title} clients cannot use {method} {path[:200]} here.")
+
+
+def _require_reachable(asked: _Forwarded, target: Target) -> None:
+    """Refuse what the upstream does not have, and what would reach other callers' objects."""
+    if all(one.path != asked.listed.path for one in forwarded_paths(target.dialect.name)):
+        raise Refused(
+            404,
+            "not_found_error",
+            f"The upstream speaks {target.dialect.title}'s format and has no {asked.listed.path}.",
+        )
+    is_own = target.endpoint.key is None and bool(client_key(asked.request.named))
+    if asked.listed.stored and current_key() is not None and not is_own:
+        raise Refused(
+            403,
+            "permission_error",
+            "Files and batches belong to the account of the upstream's key, which the callers of this gateway share. "
+            "Send your own key of the provider, and the gateway's as x-plimsoll-key. The gateway passes yours on if "
+            "it has none itself.",
+        )
+
+
+async def _relay(send: Send, answer: Answer, dialect: Dialect, secrets: Sequence[str]) -> Usage | None:
+    """Pass a reply on, piece by piece; the usage that it reports."""
+    headers = returned_headers(answer.headers)
+    named = dict(answer.headers)
+    # What is masked keeps its length.
+    headers += [(name, named[name]) for name in (b"content-length",) if name in named]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    mask, read = StreamMask(secrets), bytearray()
+    is_json = named.get(b"content-type", b"").lower().startswith(_JSON)
+    try:
+        while piece := await answer.piece():
+            if is_json and len(read) <= _MOST_READ:
+                read += piece
+            if ready := mask.feed(piece):
+                await send({"type": "http.response.body", "body": ready, "more_body": True})
+    except ProviderError:
+        return None  # the reply has begun; without its end, the client sees that it broke off
+    await send({"type": "http.response.body", "body": mask.rest()})
+    return _usage_in(bytes(read), dialect) if len(read) <= _MOST_READ else None
+
+
+def _usage_in(body: bytes, dialect: Dialect) -> Usage | None:
+    try:
+        reply = jsontext.read(body) if body else None
+    except (ValueError, RecursionError):
+        return None
+    return dialect.usage(reply.get(dialect.usage_field)) if isinstance(reply, dict) else None

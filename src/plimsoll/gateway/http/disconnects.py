@@ -1,0 +1,30 @@
+"""A client that disconnects cancels its request."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from plimsoll.gateway.asgi import Receive
+from plimsoll.gateway.http.body import left
+
+
+async def until_left(serving: Coroutine[Any, Any, None], receive: Receive) -> None:
+    """Serve until the answer is whole or the client is gone, whichever comes first."""
+    task = asyncio.current_task()
+    assert task is not None
+    leaving = asyncio.create_task(left(receive))
+
+    def gone(left_task: "asyncio.Task[None]") -> None:
+        if not left_task.cancelled():
+            task.cancel()
+
+    leaving.add_done_callback(gone)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        if not leaving.done() or leaving.cancelled():
+            raise  # the gateway itself ends
+        task.uncancel()
+    finally:
+        leaving.remove_done_callback(gone)
+        leaving.cancel()
