@@ -3,6 +3,7 @@
 python bench/gateway.py            everything (several minutes)
 python bench/gateway.py --quick    less of it
 python bench/gateway.py --alone    without the peer, which is slow to start
+python bench/gateway.py --dialects only the comparison of all dialects' endpoints (--quick: under a minute)
 python bench/run.py gateway --save before -- --alone      saved, for --against before
 
 Compared in one run on one machine, because machines differ: the same load straight to the upstream, and
@@ -21,10 +22,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import uvloop
 
+from dialect_load import NEW, OLD, addresses, dialect_request
 from figures import report
 from load import KEY, PAUSE, PIECES, Measured, load, streams
 
@@ -33,8 +36,10 @@ PEER = HERE.parent / ".local" / "peers" / "litellm-proxy" / "bin" / "litellm"
 INSTALL = "`python tests/peers/install.py litellm-proxy`"
 STREAMS, CONNECTIONS, WORKERS = 200, 50, 2
 MEDIAN_BAR, P99_BAR, RATE_BAR, GROWTH_BAR = 5.0, 20.0, 5.0, 1.10
+DIALECT_BAR = 1.3  # newer dialects against the slower of the older ones
 # Milliseconds by which medians and p99 of the same code differ from run to run on a machine with other work.
 MEDIAN_RESOLUTION, P99_RESOLUTION = 0.3, 5.0
+PORT = "PORT"  # where a command gets the port
 _PATIENCE = 120.0  # seconds for a server to listen
 
 
@@ -200,13 +205,83 @@ def memory(name: str, process: subprocess.Popen[bytes], port: int, requests: int
     return held
 
 
+def every_dialect(command: list[str], home: str, quick: bool) -> bool:
+    """The endpoints of all dialects, each on an upstream of its own dialect; whether the newer ones are as fast."""
+    upstream, gateway = free_port(), free_port()
+    served = [str(gateway) if one == PORT else one for one in command]
+    unset = dict.fromkeys(("PLIMSOLL_MODEL__BASE_URL", "PLIMSOLL_MODEL__PROVIDER"), "")
+    environment = {**unset, "PLIMSOLL_HOME": home, **addresses(upstream)}
+    held = True
+    with (
+        running([sys.executable, str(HERE / "dialect_load.py"), str(upstream)], upstream),
+        running(served, gateway, **environment),
+    ):
+        for name, size, stream in (
+            ("whole", 1_500, False),
+            ("streamed", 1_500, True),
+            ("100 KB of history", 100_000, False),
+        ):
+            print(f"\n  {name:<28} {'added, ms':>10} {'a second':>10}")
+            held &= within_bars(name, measured_dialects(upstream, gateway, size, stream, quick))
+    return held
+
+
+def measured_dialects(
+    upstream: int, gateway: int, size: int, stream: bool, quick: bool
+) -> dict[str, tuple[float, float]]:
+    """Added milliseconds at the median, and requests a second, of each dialect; measured by turns."""
+    times: dict[tuple[str, int], list[float]] = {}
+    rates: dict[str, list[float]] = {}
+    each, turns = (25, 4) if quick else (100, 8)
+    for turn in range(turns + 1):
+        for name in (*OLD, *NEW):
+            make = partial(dialect_request, name, stream)
+            for port in (upstream, gateway):
+                one = uvloop.run(load(port, 1, each, start=turn * each, size=size, make=make))
+                assert not one.failed, f"{name}: {one.failed} of {each} failed"
+                if turn:  # the first is for warming up
+                    times.setdefault((name, port), []).append(percentile(one.first, 0.5))
+            many = uvloop.run(load(gateway, CONNECTIONS, max(2, each // 10), size=size, make=make))
+            if turn:
+                rates.setdefault(name, []).append(many.rate)
+    return {
+        name: (
+            statistics.median(times[name, gateway]) - statistics.median(times[name, upstream]),
+            statistics.median(rates[name]),
+        )
+        for name in rates
+    }
+
+
+def within_bars(name: str, found: dict[str, tuple[float, float]]) -> bool:
+    """A line for each dialect; whether the newer ones are within the bar."""
+    slowest, lowest = max(found[old][0] for old in OLD), min(found[old][1] for old in OLD)
+    held = True
+    for dialect, (added_ms, rate) in found.items():
+        is_held = dialect in OLD or (added_ms <= slowest * DIALECT_BAR and rate >= lowest / DIALECT_BAR)
+        held &= is_held
+        verdict = "" if dialect in OLD else f"within {DIALECT_BAR:g}x  ok" if is_held else "MISSED"
+        print(f"  {dialect:<28} {added_ms:>10.2f} {rate:>10.0f}   {verdict}", flush=True)
+        report("gateway", f"{dialect}, {name}, median, added", added_ms, "ms", resolution=MEDIAN_RESOLUTION)
+        report("gateway", f"{dialect}, {name}, requests a second", rate, "a second", "higher")
+    return held
+
+
 def main() -> int:
     """Measure; 1 where a bar is missed or the peer is not there."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--alone", action="store_true", help="leave the peer out")
+    parser.add_argument(
+        "--dialects", action="store_true", help="compare the dialects' endpoints, and nothing else"
+    )
     options = parser.parse_args()
     quick: bool = options.quick
+    command = [sys.executable, "-m", "plimsoll.gateway", "--port", PORT, "--workers", str(WORKERS)]
+    with tempfile.TemporaryDirectory() as apart:
+        dialects_held = every_dialect(command, apart, quick)
+    if options.dialects:
+        return 0 if dialects_held else 1
     with ExitStack() as stack:
         home = stack.enter_context(tempfile.TemporaryDirectory())
         upstream, gateway = free_port(), free_port()
@@ -216,17 +291,9 @@ def main() -> int:
             "PLIMSOLL_MODEL__BASE_URL": f"http://127.0.0.1:{upstream}/v1",
             "PLIMSOLL_MODEL__PROVIDER": "bench",
         }
-        command = [
-            sys.executable,
-            "-m",
-            "plimsoll.gateway",
-            "--port",
-            str(gateway),
-            "--workers",
-            str(WORKERS),
-        ]
+        command[command.index(PORT)] = str(gateway)
         ours = stack.enter_context(running(command, gateway, **settings))
-        held = added(upstream, gateway, ours, quick)
+        held = added(upstream, gateway, ours, quick) and dialects_held
         print("\n  requests per second, 50 kept connections")
         throughput("straight to the upstream", upstream, 3 if quick else 6)
         rate = throughput("gateway, two processes", gateway, 5 if quick else 15, ours)

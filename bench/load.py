@@ -17,6 +17,7 @@ import re
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -70,7 +71,7 @@ class Upstream(asyncio.Protocol):
     """Answers every request with the same words."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = self._line = b""  # what has come, and the first line of the request
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -84,6 +85,7 @@ class Upstream(asyncio.Protocol):
             if len(self._rest) < end + 4 + length:
                 return
             body, self._rest = self._rest[end + 4 : end + 4 + length], self._rest[end + 4 + length :]
+            self._line = head.split(b"\r\n", 1)[0]
             self._answer(body)
 
     def _answer(self, body: bytes) -> None:
@@ -175,7 +177,7 @@ def request(port: int, number: int, *, stream: bool = False, size: int = 1_500) 
 
 
 async def client(port: int, requests: list[bytes], into: Measured) -> None:
-    """One connection, one whole answer after the other."""
+    """One connection, one answer after the other, whole or as a stream."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**20)
     for one in requests:
         began = time.perf_counter()
@@ -185,19 +187,30 @@ async def client(port: int, requests: list[bytes], into: Measured) -> None:
         if b" 200 " not in head.split(b"\r\n", 1)[0]:
             into.failed += 1
         place = low.find(b"content-length:")
-        await reader.readexactly(int(low[place + 15 :].split(b"\r\n", 1)[0]))
+        if place >= 0:
+            await reader.readexactly(int(low[place + 15 :].split(b"\r\n", 1)[0]))
+        else:
+            await reader.readuntil(b"\r\n0\r\n\r\n")
         into.first.append(time.perf_counter() - began)
         into.whole.append(time.perf_counter() - began)
     writer.close()
 
 
-async def load(port: int, connections: int, each: int, *, start: int = 0, size: int = 1_500) -> Measured:
-    """So many connections at once, so many requests on each."""
+async def load(
+    port: int,
+    connections: int,
+    each: int,
+    *,
+    start: int = 0,
+    size: int = 1_500,
+    make: Callable[..., bytes] = request,
+) -> Measured:
+    """So many connections at once, so many requests on each; `make` writes a request."""
     into = Measured()
     began = time.perf_counter()
     await asyncio.gather(
         *(
-            client(port, [request(port, start + c * each + n, size=size) for n in range(each)], into)
+            client(port, [make(port, start + c * each + n, size=size) for n in range(each)], into)
             for c in range(connections)
         )
     )
