@@ -251,7 +251,9 @@ async def join_conversation(
     resolved = resolve_plugins(
         settings.context.engine,
         plugin_locations(settings, shared.environ, home, shared.place),
-        EngineContext(settings, card.prompt_limit, home, card.name, writer, archive, found.id),
+        EngineContext(
+            settings, card.prompt_limit, home, card.name, writer, archive, found.id, not shared.talks_only
+        ),
     )
     await archive.update_session(found.id, model=card.name, engine=resolved.engine.name)
     box = ToolBox(tuple(tool for tool in _standard_tools(shared) if shared.offers(tool.name)))

@@ -11,6 +11,8 @@ from equipped import Plain, equipped, tool
 from plimsoll.agent import Compacted, CompactionRules, Notice, ToolReturned
 from plimsoll.agent.engine_host import EngineHost
 from plimsoll.agent.plugin_calls import DeadlineExceeded, accepted_arguments, call_in_thread
+from plimsoll.context import ContextCompressor
+from plimsoll.context.lcm import LcmEngine
 from plimsoll.messages import text_of, validate
 from plimsoll.testing.scripted_server import ScriptedServer, call, say
 
@@ -65,6 +67,20 @@ def test_a_model_without_tools_gets_none_of_the_engines(tmp_path):
     with ScriptedServer([say("Hello.")], model="claude-sonnet-5") as server:
         talk(server, tmp_path, WithTool(), offers_recall=False)
         assert "tools" not in server.requests[0].body
+
+
+@pytest.mark.rewrites_history("the window is so small that the first message is shortened")
+@pytest.mark.parametrize("engine", [ContextCompressor, LcmEngine])
+def test_a_model_without_tools_is_shown_no_handle_and_no_tool_of_the_engine(tmp_path, engine):
+    options = {"able_to_recall": True} if engine is ContextCompressor else {"offers_tools": False}
+    made = engine(context_length=4_000, protect_last_n=2, **options)
+    said = {"role": "user", "content": "Read this. " + "word " * 900}
+    with ScriptedServer(lambda request: say("ok"), model="claude-sonnet-5") as server:
+        events, view, _ = talk(server, tmp_path, made, turns=6, said=said, offers_recall=False)
+        sent = [str(request.body) for request in server.requests]
+    assert compactions(events)
+    assert "under handle h:" in str(view)  # the archive finds the original by it
+    assert not [body for body in sent if "h:" in body or "lcm_" in body]
 
 
 def test_the_agents_tool_keeps_its_name_and_that_is_said(tmp_path):

@@ -1,12 +1,17 @@
 """Conversations that make other compressors stop, loop or fail."""
 
+import re
+
 import pytest
 from hard_cases import FIRST, HARD, SYSTEM, call, compacted, result, talk
 
 from plimsoll import ContextCompressor, estimate_messages_tokens_rough, validate
+from plimsoll.agent.images import without_oldest_images
 from plimsoll.context.compressor import PLACEHOLDER, is_summary, prune_old_tool_results
+from plimsoll.context.compressor.shorten import shorten
+from plimsoll.context.compressor.shrink_results import _used_part
 from plimsoll.errors import InvalidConversation
-from plimsoll.messages import handle_of
+from plimsoll.messages import ToolAnswer, handle_of, without_handle
 
 
 @pytest.mark.parametrize(("messages", "window"), HARD.values(), ids=HARD.keys())
@@ -263,3 +268,28 @@ def test_a_count_by_the_provider_above_the_estimate_makes_the_result_smaller():
         messages, current_tokens=int(1.8 * estimate_messages_tokens_rough(messages))
     )
     assert estimate_messages_tokens_rough(heavier) < estimate_messages_tokens_rough(plain)
+
+
+@pytest.mark.parametrize("content", ["word " * 4_000, [{"type": "text", "text": "word " * 4_000}]])
+def test_a_message_that_is_shortened_again_names_its_handle_once_at_its_end(content):
+    message = {"role": "user", "content": content}
+    again = shorten(shorten(message, 400), 60)
+    assert re.findall(r"h:[0-9a-f]{4,10}", str(again)) == [handle_of(message)]
+    assert "h:" not in str(without_handle(again))
+
+
+def test_a_result_that_is_shortened_again_to_what_was_used_names_its_handle_once():
+    long = result(1, "\n".join(f"line {n} of the log" for n in range(900)))
+    once = shorten(long, 300)
+    answer = ToolAnswer(0, 1, call(1)["tool_calls"][0])
+    again = _used_part([call(1), once], answer, 60)
+    assert re.findall(r"h:[0-9a-f]{4,10}", str(again)) == [handle_of(long)]
+
+
+def test_a_line_for_an_image_names_no_handle_to_a_reader_without_a_tool_wherever_it_stands():
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    message = {"role": "user", "content": [image, {"type": "text", "text": "What is this?"}]}
+    named = without_oldest_images([message, {"role": "assistant", "content": "A cat."}], 1.0)
+    assert "under handle h:" in str(named)
+    shown = without_handle(named[0])
+    assert [part["text"] for part in shown["content"]] == ["[image_url left out]", "What is this?"]

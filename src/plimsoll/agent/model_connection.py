@@ -17,8 +17,9 @@ from typing import Any
 
 from plimsoll.agent.events import Event, ReasoningReceived, TextReceived
 from plimsoll.caching import BlockChain, CacheMemory, CachingPolicy, mark
+from plimsoll.context.markers import OwnSummary
 from plimsoll.dialects import ChatRequest, ReasoningDelta, Reply, TextDelta, Usage
-from plimsoll.messages import Message
+from plimsoll.messages import Message, without_handle
 from plimsoll.models import (
     ModelCard,
     UsageAnchor,
@@ -52,6 +53,7 @@ class ModelConnection:
     # What of the last reply has arrived, until it stands in the history: what a person saw is not lost.
     unfinished: Message | None = None
     reserve: Reserve | None = None  # where usage is limited
+    reads_handles: bool = True  # whether the model has a tool that reads back what a handle names
     # What a request has used whose reply broke off, or whose provider did not say: estimated.
     estimated: Usage | None = None
     # What attempts at the last request used that broke off before a word of them was shown.
@@ -76,8 +78,9 @@ class ModelConnection:
     async def ask(self, view: list[Message], emit: Emit, deadline: float | None = None) -> Reply:
         """Send the view and give its reply; pieces are emitted as they arrive."""
         self._chain = self._chain or BlockChain(self.tools)
+        shown = view if self.reads_handles else [_without_handles(message) for message in view]
         marked = mark(
-            view, self.policy, self._chain, self._memory, now=self.clock(), minimum=self.card.cache.minimum
+            shown, self.policy, self._chain, self._memory, now=self.clock(), minimum=self.card.cache.minimum
         )
         request = ChatRequest(
             model=self.client.endpoint.model or self.card.name,  # as the provider spells it
@@ -150,3 +153,8 @@ class ModelConnection:
 
     def _estimate(self, view: list[Message]) -> int:
         return estimate_messages_tokens_rough(view) + estimate_tools_tokens(self.tools)
+
+
+def _without_handles(message: Message) -> Message:
+    """A message for a model that cannot read handles back."""
+    return without_handle(message, is_own=isinstance(message, OwnSummary))

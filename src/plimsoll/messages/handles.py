@@ -8,6 +8,7 @@ import copy
 import hashlib
 import json
 import re
+from typing import Any
 
 from plimsoll.messages.content import Message, text_of
 
@@ -49,13 +50,20 @@ def without_named_handles(text: str) -> str:
 def without_handle(message: Message, *, is_own: bool = False) -> Message:
     """A shortened message for a reader that has no tool to fetch the whole: it does not name the handle.
 
-    A message of our own, such as a summary, names none anywhere; in any other one only the line at the end is ours.
+    A message of our own, such as a summary, names none anywhere; in any other one only the line at the end of a
+    text is ours.
     """
     pattern, content = _QUOTED if is_own else _PROMISE, message.get("content")
     plain = copy.copy(message)  # of the same type: our summary stays known as ours
     if isinstance(content, str):
         plain["content"] = pattern.sub("", content)
-    elif isinstance(content, list) and content and isinstance(content[-1].get("text"), str):
-        last = {**content[-1], "text": pattern.sub("", content[-1]["text"])}
-        plain["content"] = [*content[:-1], last]
+    elif isinstance(content, list):
+        plain["content"] = [_part_without(pattern, part) for part in content]
     return plain
+
+
+def _part_without(pattern: re.Pattern[str], part: Any) -> Any:
+    """A part of a message without the handles that it names: a part that was removed leaves a line of its own."""
+    if not isinstance(part, dict) or not isinstance(part.get("text"), str):
+        return part
+    return {**part, "text": pattern.sub("", part["text"])}

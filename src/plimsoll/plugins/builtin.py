@@ -47,6 +47,8 @@ def make_compressor(context: EngineContext) -> ContextCompressor:
         lean=compression.policy == "cost",
         evidence=compression.evidence,
         log=_log_of(context),
+        # Stored views always name handles: by them the archive finds the original. `ModelConnection` and the gateway
+        # leave them out for a model that cannot use them.
         able_to_recall=True,
         media=MediaLimits(),  # the host removes images, by the card of the model that it asks
     )
@@ -74,4 +76,5 @@ def make_lcm(context: EngineContext) -> LcmEngine:
         evidence=compression.evidence,
         store=store,
         clock=time.monotonic,
+        offers_tools=context.offers_tools,
     )

@@ -36,6 +36,7 @@ class EngineContext:
     summarizer: SummaryWriter | None = None
     archive: Archive | None = None
     session_id: str = ""
+    offers_tools: bool = True  # whether the model can call tools
 
 
 EngineFactory = Callable[[EngineContext], ContextEngine]

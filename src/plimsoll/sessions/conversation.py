@@ -104,7 +104,9 @@ class Conversation:
         await conversation._begin_engine()
         if parts.offers_recall:
             await conversation._offer_tools()
-        agent.connection = replace(connection, tools=tuple(agent.toolbox.schemas()))
+        agent.connection = replace(
+            connection, tools=tuple(agent.toolbox.schemas()), reads_handles=parts.offers_recall
+        )
         await conversation._reload()
         tokens = agent.connection.tokens(agent.view)
         agent.weigh_fixed()

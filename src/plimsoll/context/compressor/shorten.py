@@ -13,6 +13,7 @@ from plimsoll.messages import (
     media_of,
     original_handle,
     text_of,
+    without_handle,
 )
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 
@@ -31,7 +32,8 @@ def shorten(message: Message, limit: int) -> Message:
         shorter["tool_calls"] = [
             _shorter_call(call, share) if isinstance(call, dict) else call for call in calls
         ]
-    text = text_of(message)
+    # The line of an earlier compaction is replaced. An excerpt of it would name a handle that no reader can use.
+    text = text_of(without_handle(message))
     if estimate_tokens(text) > share or media_of(message):
         named = "".join(f"\n[{part.get('type')} left out]" for part in media_of(message))
         handle = f"\n[full text under handle {original_handle(message)}]"

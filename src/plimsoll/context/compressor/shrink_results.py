@@ -31,6 +31,7 @@ from plimsoll.messages import (
     original_handle,
     text_of,
     with_text,
+    without_handle,
 )
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 
@@ -97,15 +98,16 @@ def _used_part(messages: list[Message], answer: ToolAnswer, limit: int) -> Messa
     """The beginning, the end, errors, and the lines with terms that the agent used afterwards."""
     message = messages[answer.result_at]
     later = kept_terms(m for m in messages[answer.result_at + 1 :] if m.get("role") == "assistant")
-    lines = text_of(message).splitlines()
+    text = text_of(without_handle(message))  # the new last line replaces that of an earlier compaction
+    lines = text.splitlines()
     wanted = edges(lines, _EDGE_LINES)
-    bad = set(error_lines(text_of(message)))
+    bad = set(error_lines(text))
     wanted += (n for n, line in enumerate(lines) if line.strip() in bad)
     wanted += (n for n, line in enumerate(lines) if not later.isdisjoint(terms_in(line)))
     parts = fitting_lines(lines, wanted, limit, estimate_tokens)
     if not parts:  # one giant line
-        parts = [fit_text(text_of(message), limit)]
-    size = f"{len(text_of(message)):,} characters"
+        parts = [fit_text(text, limit)]
+    size = f"{len(text):,} characters"
     tail = (
         f"[shortened from {size} to what later turns used; full text under handle {original_handle(message)}]"
     )

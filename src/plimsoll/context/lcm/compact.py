@@ -138,7 +138,8 @@ def _text(
 ) -> _Text:
     """Nodes and ledger within the room that is left."""
     room = max(0, min(plan.ledger_tokens, plan.limit - plan.size(weight_of(" "))))
-    nodes = rendered_nodes([root for root in tree.roots if _is_gone(tree.span(root), stays)], room)
+    gone = [root for root in tree.roots if _is_gone(tree.span(root), stays)]
+    nodes = rendered_nodes(gone, room, names_tools=rules.able_to_recall)
     left = room - estimate_tokens(nodes) - 2
     facts, previous = _ledger(plan, tree, store, rules, stays, positions)
     # A topic is only a pointer; what a model wrote about something need not be said again.

@@ -10,6 +10,7 @@ can be made anew at any time. It never tells the model how full the window is.
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from plimsoll.context.compressor import ContextCompressor
@@ -40,8 +41,12 @@ class LcmEngine(ContextCompressor):
         evidence: bool = True,
         store: NodeStore | None = None,
         clock: Callable[[], float] = lambda: 0.0,
+        offers_tools: bool = True,
     ) -> None:
-        """`clock` gives seconds; with it, no summary is begun that the host would not wait for."""
+        """`clock` gives seconds; with it, no summary is begun that the host would not wait for.
+
+        `offers_tools`: the model can call tools. Summaries mention the engine's tools only then.
+        """
         super().__init__(
             model,
             context_length,
@@ -54,7 +59,7 @@ class LcmEngine(ContextCompressor):
             media=MediaLimits(),  # its host removes images: they stay in the tree
         )
         self.store: NodeStore = store or InMemoryNodeStore()
-        self.clock = clock
+        self.clock, self.offers_tools = clock, offers_tools
         self.late_texts: LateTexts = {}
 
     @property
@@ -72,13 +77,14 @@ class LcmEngine(ContextCompressor):
         keep: bool = True,
     ) -> tuple[list[Message], CompactionReport]:
         rules = self._rules_for(messages, current_tokens, ask, keep)
+        rules = replace(rules, able_to_recall=self.offers_tools)
         late_texts = self.late_texts if keep else {}
         writer = NodeWriter(rules.summarizer, focus_topic, self.clock, late_texts=late_texts)
         store = self.store if keep else self.store.scratch()
         return compact_into_tree(messages, store, writer, rules, current_tokens, overhead_tokens)
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
-        return copy.deepcopy(list(schemas()))
+        return copy.deepcopy(list(schemas())) if self.offers_tools else []
 
     def handle_tool_call(self, name: str, args: dict[str, Any], **kwargs: Any) -> str:
         context = LcmToolContext(

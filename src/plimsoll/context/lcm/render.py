@@ -23,14 +23,18 @@ LIST_SHARE = 0.30  # of the room, for ids, spans and topics
 _TOPICS = 80  # characters
 
 
-def rendered_nodes(roots: Sequence[Node], room: int) -> str:
-    """The roots in at most their share of `room` tokens; empty where not even their ids fit."""
+def rendered_nodes(roots: Sequence[Node], room: int, *, names_tools: bool = True) -> str:
+    """The roots in at most their share of `room` tokens; empty where not even their ids fit.
+
+    `names_tools`: the reader has the tools that read nodes.
+    """
     if not roots:
         return ""
     for form in (brief, header, bare):
         lines = [form(node) for node in roots]
         if _weight(lines) <= room * LIST_SHARE:
-            return "\n\n".join([INTRODUCTION, "\n".join(_with_texts(roots, lines, form, room))])
+            listed = "\n".join(_with_texts(roots, lines, form, room))
+            return f"{INTRODUCTION}\n\n{listed}" if names_tools else listed
     ids = "Nodes: " + ", ".join(f"{node.id} ({span_text(node)})" for node in roots)
     return ids if estimate_tokens(ids) <= room * LIST_SHARE else ""
 
