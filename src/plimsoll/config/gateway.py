@@ -147,6 +147,25 @@ class _GatewayOptions(Section):
             "The least recently used ones are dropped first; a later request reads them from the archive again."
         ),
     )
+    recall: bool = Field(
+        default=False,
+        description=(
+            "Add the tool plimsoll_recall to the requests of drop-in clients, so that their models can search and "
+            "read back what a compaction removed. The gateway answers its calls; clients do not see them. A "
+            "conversation keeps the value with which it began."
+        ),
+    )
+    recall_rounds: int = Field(
+        default=4,
+        ge=1,
+        le=32,
+        description="Maximum requests to the upstream that calls of plimsoll_recall add to one answer.",
+    )
+    recall_tokens: int = Field(
+        default=8_000,
+        ge=100,
+        description="Maximum tokens of content that plimsoll_recall returns in one answer, about.",
+    )
     element_limit: int = Field(
         default=100_000,
         ge=100,

@@ -216,6 +216,15 @@ class Dialect(ABC):
         """Tools of the wire in canonical form."""
         return list(tools)
 
+    def with_tool(self, body: Body, tool: Tool) -> Body | None:
+        """The body with a canonical tool behind its own tools; None where it cannot carry one."""
+        alone = ChatRequest("", ({"role": "user", "content": "."},), tools=(tool,))
+        return {**body, "tools": [*(body.get("tools") or ()), *self.encode_request(alone)["tools"]]}
+
+    def without_tool(self, reply: Body, name: str) -> Body:
+        """A reply, or an event of one, that does not list this tool among those of the request."""
+        return reply
+
     def limits(self, body: Body) -> dict[str, int]:
         """The limits on the answer's tokens that a body states, by their names."""
         return {name: count for name in self.limit_fields if (count := whole_number(body.get(name)))}

@@ -53,6 +53,9 @@ from plimsoll.gateway.dropin.forwarding import forward_routes
 from plimsoll.gateway.dropin.known_conversations import KnownConversations
 from plimsoll.gateway.dropin.lookups import Models, count_tokens
 from plimsoll.gateway.dropin.metering import MARGIN, most_spent
+from plimsoll.gateway.dropin.recall_relay import RecallParts
+from plimsoll.gateway.dropin.recall_store import RecallStore
+from plimsoll.gateway.dropin.recall_tool import RecallTool
 from plimsoll.gateway.dropin.recognition import Recognizer
 from plimsoll.gateway.dropin.reply_store import ReplyStore
 from plimsoll.gateway.dropin.request_handler import RequestHandler
@@ -135,9 +138,10 @@ class Gateway:
         self.store = store
         await self.key_policy.open(store.keys)
         stack.push_async_callback(self.key_policy.close)
+        index = await ConversationIndex.open(home / FILE_NAME)
         conversation_store = ConversationStore(
             store.for_owner,
-            await ConversationIndex.open(home / FILE_NAME),
+            index,
             f"gateway-{os.getpid()}-{secrets.token_hex(4)}",
         )
         stack.push_async_callback(conversation_store.close)
@@ -173,6 +177,7 @@ class Gateway:
             windows,
             self.key_policy.reserve,
             ReplyStore(store.replies),
+            await self._recall(store, index),
         )
         stack.push_async_callback(self._end, compactor, auxiliary)
         await self._open_sessions(stack, store, workers)
@@ -207,6 +212,14 @@ class Gateway:
         workers = Workers(most, modules=[body_reader.MODULE])
         stack.push_async_callback(asyncio.to_thread, workers.close)
         return workers
+
+    async def _recall(self, store: ArchiveStore, index: ConversationIndex) -> RecallParts:
+        section = self.settings.gateway
+        recall_store = RecallStore(index, store.replies, section.recall)
+        await recall_store.open()
+        return RecallParts(
+            recall_store, RecallTool(store.for_owner), section.recall_rounds, section.recall_tokens
+        )
 
     def _compactor(
         self,

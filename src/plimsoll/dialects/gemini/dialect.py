@@ -139,6 +139,13 @@ class GeminiDialect(Dialect):
         tools = _asked(body).get("tools")
         return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
 
+    def with_tool(self, body: Body, tool: Tool) -> Body | None:
+        if field(body, "cachedContent"):
+            return None  # its tools are in the cache, and none may come with the request
+        asked = _asked(body)
+        changed = super().with_tool(asked, tool)
+        return changed if asked is body else {**body, spelt(body, _COUNTED): changed}
+
     def canonical_tools(self, tools: Sequence[Tool]) -> list[Tool]:
         return list(decode_tools(list(tools)))
 

@@ -26,7 +26,7 @@ from plimsoll.dialects.openai.stream_decoder import OpenAiStreamDecoder
 from plimsoll.dialects.openai.stream_encoder import OpenAiStreamEncoder
 from plimsoll.dialects.openai.stream_usage import can_ask_for_usage, with_usage_asked, without_usage
 from plimsoll.dialects.reply import Reply
-from plimsoll.dialects.request import ChatRequest
+from plimsoll.dialects.request import ChatRequest, Tool
 from plimsoll.dialects.sse import SseEvent, json_event
 from plimsoll.dialects.translation import for_openai, has_legacy_functions
 from plimsoll.dialects.usage import Usage, usage_from_openai
@@ -99,6 +99,10 @@ class OpenAiDialect(Dialect):
             body["messages"], policy, chain, marking.memory, now=marking.now, minimum=marking.minimum
         )
         return MarkedBody({**body, "messages": marked.messages}, marked.memory)
+
+    def with_tool(self, body: Body, tool: Tool) -> Body | None:
+        # Servers refuse tools beside the functions of the first tool protocol.
+        return None if has_legacy_functions(body) else super().with_tool(body, tool)
 
     def keep_rolling(self, body: Body, ttl: str) -> Body:
         return keep_rolling(body, ttl)

@@ -143,6 +143,18 @@ class ResponsesDialect(Dialect):
     def canonical_tools(self, tools: Sequence[Tool]) -> list[Tool]:
         return list(decode_tools(tools))
 
+    def without_tool(self, reply: Body, name: str) -> Body:
+        inner = reply.get("response")
+        if isinstance(inner, dict):
+            return {**reply, "response": self.without_tool(inner, name)}
+        tools = reply.get("tools")
+        if not isinstance(tools, list):
+            return reply
+        return {
+            **reply,
+            "tools": [one for one in tools if not isinstance(one, dict) or one.get("name") != name],
+        }
+
     def edits_history(self, body: Body) -> bool:
         return bool(body.get("context_management")) or body.get("truncation") == "auto"
 

@@ -54,6 +54,7 @@ class ClientConversation:
     parent: tuple[str, int] | None = None  # the stored session and message at which it left it
     past: Sequence[CompactionEvent] = ()  # compactions in the archive that the compactor does not know yet
     looked_up: bool = False  # whether the archive was asked about it
+    recalls: bool = False  # whether its model has the recall tool
     counted: int = 0  # messages of the log whose requests `policy: cost` has reckoned with
     weight: int = 0  # bytes that it keeps in memory, about
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -96,9 +97,9 @@ class ClientConversation:
         """The stored log begins with this system prompt."""
         self.lead = tuple(lead)
 
-    def set_tools(self, tokens: int) -> None:
-        """The newest request brought tool schemas of so many tokens."""
-        self.tools = tokens
+    def set_tools(self, tokens: int, recalls: bool = False) -> None:
+        """The newest request brought tool schemas of so many tokens; `recalls`: the recall tool is one of them."""
+        self.tools, self.recalls = tokens, recalls
 
     def show(self, view: CompactedView | None) -> None:
         """From now on the model sees this view; None: the log."""
@@ -238,6 +239,7 @@ class ClientConversation:
             anchor=self.anchor,
             tools=self.tools,
             media_limits=self.media_limits,
+            recalls=self.recalls,
             rendered_prefix=self.rendered_prefix.fork() if self.rendered_prefix else None,
             journal=journal,
             parent=parent,

@@ -57,6 +57,9 @@ class ClientRequest:
     analysis: Analysis | None = None  # of a large body
     continues: str = ""  # the reply whose conversation was written into the body
     earlier: int = 0  # messages that this added
+    # Where the gateway added the recall tool: the request as it came, and the hash of its messages.
+    original: "ClientRequest | None" = None
+    recall_key: bytes = b""
 
     @cached_property
     def named(self) -> dict[bytes, bytes]:
@@ -67,6 +70,11 @@ class ClientRequest:
     def model(self) -> str:
         """The model that the client names; empty where it names none."""
         return self.dialect.model_of(self.body, self.path)
+
+    @property
+    def recalls(self) -> bool:
+        """Whether the gateway added the recall tool."""
+        return self.original is not None
 
     @property
     def answer_tokens(self) -> int:

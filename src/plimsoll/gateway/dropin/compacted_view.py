@@ -9,7 +9,8 @@ client that goes back to an earlier message would otherwise be answered about th
     view       0 · 1 · {summary of 2–5} │        6 7 8
     request    0   1   2  3  4  5                         its newest message is inside the summary: another view
 
-The client's model has no tool to fetch what was shortened, so what is sent names no handles; the stored view does.
+The stored view names handles. What is sent names them, and the recall tool, only where the client's model has that
+tool (`gateway.recall`).
 
 A message that the view holds unchanged is sent as the client has it, byte for byte, whatever fields it has;
 only what the compaction wrote is written here. So the upstream sees the same beginning each time although
@@ -25,7 +26,8 @@ from plimsoll.archive import ViewItem
 from plimsoll.context.markers import as_stored, has_note
 from plimsoll.context.media_budget import without_media_handles
 from plimsoll.dialects import Dialect
-from plimsoll.messages import Message, without_handle
+from plimsoll.gateway.dropin.recall_definition import SUMMARY_LINE
+from plimsoll.messages import Message, text_of, with_text, without_handle
 
 Segment = int | dict[str, Any]
 
@@ -91,14 +93,16 @@ def make_compacted_view(
     model: str,
     made_at: int = 0,
     answered: int = 0,
+    recalls: bool = False,
 ) -> CompactedView:
     """The view of these items; `ends` are the canonical messages up to each wire message, `last` is their number.
 
     `lead` is how many messages at the start of the log are the system prompt, `made_at` how many messages after
-    them the log had when the view was made, `answered` how many it had up to the newest reply.
+    them the log had when the view was made, `answered` how many it had up to the newest reply. `recalls`: its reader
+    has the recall tool.
     """
     spoken = [item for item in items if item.node or item.sequence > lead]
-    segments = list(_segments(spoken, ends, lead, dialect, model))
+    segments = list(_segments(spoken, ends, lead, dialect, model, recalls))
     wire = bisect_right(ends, last)
     # What follows unchanged at the end belongs to the view by itself, so that a fork there keeps it.
     while segments and segments[-1] == wire - 1:
@@ -110,7 +114,7 @@ def make_compacted_view(
         number=number,
         lead=tuple(item.message for item in items if not item.node and item.sequence <= lead),
         messages=tuple(as_stored(kept)),
-        sent=tuple(map(_readable, kept)),
+        sent=tuple(_readable(item, recalls) for item in kept),
         tokens=sum(item.tokens for item in kept),
         through=through,
         wire=wire,
@@ -130,14 +134,14 @@ def unanswered_from(log: Sequence[Message], end: int) -> int:
 
 
 def _segments(
-    items: Sequence[ViewItem], ends: Sequence[int], lead: int, dialect: Dialect, model: str
+    items: Sequence[ViewItem], ends: Sequence[int], lead: int, dialect: Dialect, model: str, recalls: bool
 ) -> Iterator[Segment]:
     own: list[Message] = []
     place = 0
     while place < len(items):
         wire, count = _whole(items, place, ends, lead)
         if count == 0:
-            own.append(_readable(items[place]))
+            own.append(_readable(items[place], recalls))
             place += 1
             continue
         yield from dialect.written(own, model)
@@ -147,11 +151,17 @@ def _segments(
     yield from dialect.written(own, model)
 
 
-def _readable(item: ViewItem) -> Message:
+def _readable(item: ViewItem, recalls: bool) -> Message:
     """A message in the words that its reader can follow."""
+    if recalls:
+        return _with_line(item.message) if item.node else item.message
     if item.node:
         return without_handle(item.message, is_own=True)
     return without_media_handles(without_handle(item.message)) if item.shortened else item.message
+
+
+def _with_line(summary: Message) -> Message:
+    return with_text(summary, f"{text_of(summary)}\n\n{SUMMARY_LINE}")
 
 
 def _whole(items: Sequence[ViewItem], place: int, ends: Sequence[int], lead: int) -> tuple[int, int]:

@@ -3,7 +3,8 @@
     hash of the client's list ─► session, how many of the client's messages, the last reported prompt tokens
 
 Only conversations that were compacted are here; any other needs nothing that its client does not send
-again. Losing the file loses no conversation: the next compaction begins a new session.
+again. Losing the file loses no conversation: the next compaction begins a new session. A second table lists the
+requests that were sent with the recall tool, and how many exchanges with it each of them has.
 """
 
 import asyncio
@@ -27,6 +28,10 @@ CREATE TABLE IF NOT EXISTS chains (
     reported INTEGER NOT NULL, estimated INTEGER NOT NULL, ratio REAL NOT NULL, number INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS chains_by_number ON chains (number);
+CREATE TABLE IF NOT EXISTS recalls (
+    hash BLOB PRIMARY KEY, exchanges INTEGER NOT NULL, number INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS recalls_by_number ON recalls (number);
 """
 Result = TypeVar("Result")
 
@@ -75,6 +80,22 @@ class ConversationIndex:
     async def put(self, known: IndexEntry) -> None:
         """Store the state of a conversation; the oldest entries are removed when there are too many."""
         await self._run(lambda: self._put(known))
+
+    async def recalls(self, chain: Sequence[bytes]) -> dict[bytes, int]:
+        """Of these hashes, those of requests with the recall tool, each with the number of its exchanges."""
+        return await self._run(lambda: self._recalls(chain))
+
+    async def has_recalls(self) -> bool:
+        """Whether any request had the recall tool."""
+        return await self._run(lambda: self._open_db.execute("SELECT 1 FROM recalls").fetchone() is not None)
+
+    async def put_recall(self, hash: bytes, exchanges: int = 0) -> None:
+        """A request was sent with the recall tool, and has so many exchanges with it now."""
+        await self._run(lambda: self._put_recall(hash, exchanges))
+
+    async def drop_recall(self, hash: bytes) -> None:
+        """A conversation begins with this request, without the recall tool."""
+        await self._run(lambda: self._open_db.execute("DELETE FROM recalls WHERE hash = ?", (hash,)))
 
     async def _run(self, work: Callable[[], Result]) -> Result:
         def told() -> Result:
@@ -128,3 +149,17 @@ class ConversationIndex:
             ),
         )  # fmt: skip
         self._open_db.execute("DELETE FROM chains WHERE number <= ?", (number - MOST_ROWS,))
+
+    def _recalls(self, chain: Sequence[bytes]) -> dict[bytes, int]:
+        found: dict[bytes, int] = {}
+        for start in range(0, len(chain), _AT_ONCE):
+            asked = list(chain[start : start + _AT_ONCE])
+            marks = ",".join("?" * len(asked))
+            sql = f"SELECT hash, exchanges FROM recalls WHERE hash IN ({marks})"
+            found |= dict(self._open_db.execute(sql, asked).fetchall())
+        return found
+
+    def _put_recall(self, hash: bytes, exchanges: int) -> None:
+        (number,) = self._open_db.execute("SELECT coalesce(max(number), 0) + 1 FROM recalls").fetchone()
+        self._open_db.execute("INSERT OR REPLACE INTO recalls VALUES (?, ?, ?)", (hash, exchanges, number))
+        self._open_db.execute("DELETE FROM recalls WHERE number <= ?", (number - MOST_ROWS,))

@@ -281,6 +281,7 @@ class ConversationStore:
                     model=model,
                     made_at=max(0, view.log_length - lead) if view.log_length <= at else 0,
                     answered=answered_through(conversation.log[: max(0, min(view.log_length, at) - lead)]),
+                    recalls=conversation.recalls,
                 )
                 if compacted_view.serves(conversation.log):
                     return compacted_view

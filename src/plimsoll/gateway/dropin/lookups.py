@@ -65,7 +65,7 @@ class Models:
 async def count_tokens(handler: RequestHandler, request: ClientRequest, send: Send) -> None:
     """How many tokens the request would have upstream."""
     try:
-        request = await handler.replies.expanded(request)
+        request = await handler.recall.store.prepared(await handler.replies.expanded(request))
         target = await handler.target(request)
         send = masking(send, target.secrets)
         out = handler.outgoing(request, target)

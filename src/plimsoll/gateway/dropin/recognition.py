@@ -40,7 +40,7 @@ class Recognizer:
         """
         request = out.client_request
         try:
-            chain, said = _chain(request), request.said
+            chain, said = chain_for(request), request.said
         except InvalidConversation:
             yield None
             return
@@ -69,7 +69,7 @@ class Recognizer:
 
     def peek(self, out: UpstreamRequest) -> None:
         """The conversation of a request that is only counted; nothing is remembered."""
-        request, chain = out.client_request, _chain(out.client_request)
+        request, chain = out.client_request, chain_for(out.client_request)
         found = self._known.find(chain)
         conversation = (
             found[0].fork(found[1])
@@ -89,7 +89,7 @@ class Recognizer:
 
     def _attach(self, out: UpstreamRequest, conversation: ClientConversation) -> None:
         out.conversation, out.frame = conversation, self._frame(out.client_request)
-        conversation.set_tools(out.frame.tools)
+        conversation.set_tools(out.frame.tools, out.client_request.recalls)
 
     def _frame(self, request: ClientRequest) -> Frame:
         """The weight of system prompt and tools, which stay the same from request to request."""
@@ -104,7 +104,7 @@ class Recognizer:
         return frame
 
 
-def _chain(request: ClientRequest) -> list[bytes]:
+def chain_for(request: ClientRequest) -> list[bytes]:
     """The hashes of a request's messages. Raises `InvalidConversation` where they are none."""
     if request.analysis is None:
         return chain_of(root_for(request.named, request.dialect), map(request.dialect.unmarked, request.said))

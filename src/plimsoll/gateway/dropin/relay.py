@@ -60,7 +60,7 @@ async def relay(
     if out.is_translated:
         pass_on = _translated_stream if out.client_request.is_stream else _translated_whole
         await pass_on(send, out, answer, most, meter, keep)
-    elif _is_stream(answer.headers):
+    elif is_stream(answer.headers):
         await _stream(
             send, out, answer, meter, ReplyReader(out.client_request.dialect, keep) if keep else None
         )
@@ -125,7 +125,7 @@ async def _translated_whole(
     if keep is not None:
         await keep(reply)
     written = out.client_request.dialect.encode_reply(reply, out.client_request.body, int(time.time()))
-    headers = [JSON, *_request_ids(answer.headers), *whole_headers(out, reply.usage)]
+    headers = [JSON, *request_ids(answer.headers), *whole_headers(out, reply.usage)]
     await send_whole(send, answer.status, headers, jsontext.write(written))
 
 
@@ -135,7 +135,7 @@ async def _translated_stream(
     decoder = out.target.dialect.decoder()
     wants_usage = out.canonical is not None and out.canonical.include_usage
     encoder = out.client_request.dialect.encoder(out.client_request.body, int(time.time()), wants_usage)
-    headers = [EVENTS, *_request_ids(answer.headers), *opening_headers(out)]
+    headers = [EVENTS, *request_ids(answer.headers), *opening_headers(out)]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
 
     async def pass_on(deltas: Sequence[Delta]) -> None:
@@ -150,7 +150,7 @@ async def _translated_stream(
             await send({"type": "http.response.body", "body": said, "more_body": True})
 
     try:
-        if _is_stream(answer.headers):
+        if is_stream(answer.headers):
             parser = SseParser()
             while piece := await answer.piece():
                 for event in parser.feed(piece):
@@ -194,10 +194,11 @@ def _whole_events(piece: bytes, keys: Sequence[bytes] = ()) -> tuple[bytes, byte
     return piece[:cut], piece[cut:]
 
 
-def _is_stream(headers: Sequence[Header]) -> bool:
+def is_stream(headers: Sequence[Header]) -> bool:
+    """Whether a reply is a stream of events."""
     return any(name == b"content-type" and b"event-stream" in value.lower() for name, value in headers)
 
 
-def _request_ids(headers: Sequence[Header]) -> list[Header]:
+def request_ids(headers: Sequence[Header]) -> list[Header]:
     """What helps a person to find the request at its provider."""
     return [(name, value) for name, value in headers if name in (b"request-id", b"x-request-id")]

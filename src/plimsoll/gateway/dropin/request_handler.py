@@ -8,7 +8,7 @@ recognise   recognition.py       which conversation it belongs to
 compact     compaction.py        the view that the model sees, where it is due
 write       request_writer.py    the bytes to send
 send        this file            one request upstream, rewritten where the upstream refuses its size (recovery.py)
-relay       relay.py             the reply to the client
+relay       relay.py             the reply to the client; where its model has the recall tool: recall_relay.py
 """
 
 import asyncio
@@ -43,9 +43,10 @@ from plimsoll.gateway.dropin.conversation_store import ConversationStore
 from plimsoll.gateway.dropin.early_failure import overflow_in
 from plimsoll.gateway.dropin.media import MediaRemover, may_exceed_limits
 from plimsoll.gateway.dropin.metering import Meter, need_of
+from plimsoll.gateway.dropin.recall_relay import RecallParts, RecallRelay
 from plimsoll.gateway.dropin.recognition import Recognizer
 from plimsoll.gateway.dropin.recovery import Recovery
-from plimsoll.gateway.dropin.relay import relay
+from plimsoll.gateway.dropin.relay import Keep, relay
 from plimsoll.gateway.dropin.reply_store import ReplyStore
 from plimsoll.gateway.dropin.request_writer import RequestWriter
 from plimsoll.gateway.dropin.response_headers import opening_headers
@@ -85,6 +86,7 @@ class RequestHandler:
         windows: Windows,
         reserve: Reserve,
         replies: ReplyStore,
+        recall: RecallParts,
     ) -> None:
         self._options, self.targets, self.pool = options, targets, pool
         self.recognizer, self.writer, self.windows = recognizer, writer, windows
@@ -92,20 +94,20 @@ class RequestHandler:
         self._media = MediaRemover(compactor)
         self._recovery = Recovery(recognizer, compactor, writer, windows, self._media)
         self._client_compaction = ClientCompaction(recognizer, compactor, time.time)
-        self.replies = replies
+        self.replies, self.recall = replies, recall
         self._beside: set[asyncio.Task[None]] = set()
 
     async def serve(self, request: ClientRequest, send: Send) -> None:
         """Answer one request for an answer."""
         try:
-            request = await self.replies.expanded(request)
+            request = await self.recall.store.prepared(await self.replies.expanded(request))
             target = await self.target(request)
             send = masking(send, target.secrets)
-            async with self._room(request, target):
-                if request.dialect.asks_for_compaction(request.body, request.path):
+            if request.dialect.asks_for_compaction(request.body, request.path):
+                async with self._room(request, target):
                     await self._client_compaction.answer(self.outgoing(request, target), send)
-                else:
-                    await self._serve(request, target, send)
+            else:
+                await self._serve(request, target, send)
         except ProviderError as error:
             await send_error(send, request.dialect, error.status or status_of(error), str(error))
         except UsageLimitReached as error:
@@ -173,7 +175,31 @@ class RequestHandler:
         return self._reserve(owner, need_of(request, facts, ratio, self._compactor.has_writer))
 
     async def _serve(self, request: ClientRequest, target: Target, send: Send) -> None:
-        out = self.outgoing(request, target)
+        """Answer a request in as many rounds as its model calls the recall tool."""
+        rounds = None
+        if request.recalls:
+            rounds = RecallRelay(request, send, self.recall, self._keep(request), self._options.reply_bytes)
+        following: ClientRequest | None = request
+        while following is not None:
+            try:
+                async with self._room(following, target):
+                    following = await self._serve_round(following, target, send, rounds)
+            except (ProviderError, UsageLimitReached, UserError) as error:
+                if rounds is None or not rounds.has_begun:
+                    raise
+                await rounds.fail(error)
+                return
+
+    def _keep(self, request: ClientRequest) -> Keep | None:
+        """Where the caller may continue the reply by its id."""
+        asked = request.original or request
+        return partial(self.replies.keep, asked) if asked.dialect.keeps_replies else None
+
+    async def _serve_round(
+        self, request: ClientRequest, target: Target, send: Send, rounds: RecallRelay | None
+    ) -> ClientRequest | None:
+        """Send a request upstream and relay the reply; the request of the next round, if there is one."""
+        out, following = self.outgoing(request, target), None
         await self._recognise_and_compact(out)
         await self.writer.write(out)
         meter = Meter(out, current_key() is not None)
@@ -181,10 +207,14 @@ class RequestHandler:
             answer, refused = await self._send(out, meter)
             try:
                 if refused is not None:
+                    if rounds is not None and rounds.has_begun:
+                        raise self._classified(out, answer, refused)
                     await self._refuse(send, out, answer, refused)
-                    return
-                keep = partial(self.replies.keep, request) if request.dialect.keeps_replies else None
-                await relay(send, out, answer, self._options.reply_bytes, meter, keep)
+                    return None
+                if rounds is not None:
+                    following = await rounds.relay(out, answer, meter)
+                else:
+                    await relay(send, out, answer, self._options.reply_bytes, meter, self._keep(request))
             finally:
                 answer.close()
         except asyncio.CancelledError:
@@ -195,6 +225,7 @@ class RequestHandler:
             if used is not None:
                 note_usage(used)
         self._after(out, meter.reported, used)
+        return following
 
     async def _recognise_and_compact(self, out: UpstreamRequest) -> None:
         """Find the conversation of a request, and compact it where that is due.

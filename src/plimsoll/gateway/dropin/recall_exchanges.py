@@ -1,0 +1,110 @@
+"""Exchanges with the recall tool that a client does not know, put back where they happened. Pure.
+
+    client's list    1  2            answer  3
+    upstream         1  2  call result  answer  3        byte for byte the same in every later request
+
+    client's list    1  2  [own call]           own result
+    upstream         1  2  [call, own call]  result, own result
+
+An exchange belongs to the answer that ended it. It is put back only before that answer: a client that regenerates or
+edits the answer continues without it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from plimsoll.dialects import Dialect
+from plimsoll.gateway.dropin.recall_definition import is_recall, without_recall_calls
+from plimsoll.messages import Message, call_name, text_of, tool_calls
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenExchange:
+    """What happened between a request of the client and the answer that it got."""
+
+    rounds: Sequence[Sequence[Message]]  # each: the model's message, and the results of its calls
+    last: Message  # the model's last message, with all its calls
+    results: Sequence[Message] = ()  # of calls of the tool in it, beside calls of the client's own tools
+    shown: Sequence[str] = ()  # by what the client's copy of the answer is known
+    is_narrated: bool = False  # whether the client saw more than the last message
+
+    def as_record(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+
+def fingerprint(message: Message) -> list[str]:
+    """By what an answer is known: its text without spaces, and the names of its calls."""
+    return ["".join(text_of(message).split()), *(call_name(call) for call in tool_calls(message))]
+
+
+def with_exchanges(
+    dialect: Dialect,
+    said: Sequence[dict[str, Any]],
+    chain: Sequence[bytes],
+    known: Mapping[bytes, Sequence[HiddenExchange]],
+    model: str,
+) -> list[dict[str, Any]]:
+    """The client's messages with the exchanges in their places; `chain` has the hash of each message."""
+    whole: list[dict[str, Any]] = []
+    place = 0
+    while place < len(said):
+        exchanges = known.get(chain[place - 1], ()) if place else ()
+        answer = dialect.canonical(said, place) if exchanges else []
+        found = next((one for one in exchanges if _is_of(one, answer, dialect, said, place)), None)
+        if found is None:
+            whole.append(said[place])
+            place += 1
+            continue
+        for messages in found.rounds:
+            whole += dialect.written(messages, model)
+        if found.results:
+            merged = _with_ids_of(found.last, answer[0])
+            whole += dialect.written([merged, *found.results, *dialect.canonical(said, place + 1)], model)
+            place += 2
+        else:
+            whole += dialect.written([found.last], model) if found.is_narrated else [said[place]]
+            place += 1
+    return whole
+
+
+def _is_of(
+    exchange: HiddenExchange,
+    answer: Sequence[Message],
+    dialect: Dialect,
+    said: Sequence[dict[str, Any]],
+    place: int,
+) -> bool:
+    """Whether a message of the client's list is the answer that ended this exchange."""
+    if len(answer) != 1 or answer[0].get("role") != "assistant":
+        return False
+    if fingerprint(answer[0]) != list(exchange.shown):
+        return False
+    if not exchange.results:
+        return True
+    following = dialect.canonical(said, place + 1) if place + 1 < len(said) else []
+    return bool(following) and following[0].get("role") == "tool"
+
+
+def _with_ids_of(last: Message, answer: Message) -> Message:
+    """The model's message with the ids that the client knows its calls by: a dialect may have changed them."""
+    own = iter(tool_calls(answer))
+    calls = [
+        call if is_recall(call) else {**call, "id": next(own, call).get("id")} for call in tool_calls(last)
+    ]
+    return {**last, "tool_calls": calls}
+
+
+def exchange_of(
+    rounds: Sequence[Sequence[Message]], last: Message, results: Sequence[Message], shown: Message
+) -> HiddenExchange:
+    """The exchange of an answer of which the client saw `shown`."""
+    seen = fingerprint(shown)
+    is_narrated = seen != fingerprint(without_recall_calls(last)) or _has_thoughts(rounds)
+    return HiddenExchange(rounds, last, results, seen, is_narrated)
+
+
+def _has_thoughts(rounds: Sequence[Sequence[Message]]) -> bool:
+    """Whether a hidden message has reasoning, which a stream has shown to the client before the call came."""
+    return any(key not in ("role", "content", "tool_calls") for messages in rounds for key in messages[0])
