@@ -1,7 +1,8 @@
 """The wiring: settings in, working parts out."""
 
-from plimsoll.assembly import build_compressor, explain, open_auxiliary, resolve_summaries
+from plimsoll.assembly import build_compressor, open_auxiliary, resolve_summaries
 from plimsoll.config import load_settings
+from plimsoll.terminal.explanation import explain
 
 KEY = "sk-ant-the-key-of-this-test-0123"
 ENVIRON = {"ANTHROPIC_API_KEY": KEY}

@@ -24,7 +24,6 @@ from plimsoll.archive import Archive
 from plimsoll.caching import CachingPolicy, caching_policy, request_extras
 from plimsoll.config import Settings
 from plimsoll.context import ContextCompressor, SummaryWriter
-from plimsoll.errors import UserError
 from plimsoll.models import ModelCard, limiting_betas, unknown_model_notice
 from plimsoll.models.providers import window_at
 from plimsoll.plugins import (
@@ -35,7 +34,7 @@ from plimsoll.plugins import (
     make_compressor,
     resolve_plugins,
 )
-from plimsoll.providers import Client, Endpoint, Resolution, connect, resolve
+from plimsoll.providers import Client, Endpoint, Resolution, connect
 from plimsoll.providers.auxiliary import Auxiliary, AuxiliaryResolution, resolve_auxiliary
 from plimsoll.providers.local import embedded_model, model_path
 from plimsoll.providers.local.model import DEFAULT_CONTEXT
@@ -46,12 +45,11 @@ from plimsoll.tools.mcp import NEEDS_PACKAGE, McpServers
 
 RECALL = "recall"  # the tool that every conversation adds itself
 MCP, PLUGINS = "mcp", "plugins"  # sources of tools besides the standard ones
-_MAIN = ("model.name", "model.provider", "model.base_url")
-_AUXILIARY = tuple(f"auxiliary.compression.{name}" for name in ("model", "provider", "base_url"))
 
 
 def resolve_summaries(settings: Settings, environ: Mapping[str, str], home: Path) -> AuxiliaryResolution:
     """Who writes summaries under these settings, and why."""
+    settings = settings.for_model(settings.model.name)
     return asyncio.run(resolve_auxiliary(settings.auxiliary.compression, settings.model, environ, home=home))
 
 
@@ -64,13 +62,19 @@ def open_auxiliary(settings: Settings, resolution: AuxiliaryResolution, home: Pa
 
 
 def build_compressor(
-    settings: Settings, summarizer: SummaryWriter | None = None, *, window: int | None = None
+    settings: Settings, summarizer: SummaryWriter | None = None, *, window: int | None = None, model: str = ""
 ) -> ContextCompressor:
-    """The built-in engine as configured; `window` outranks the settings."""
+    """The built-in engine as configured for a model; `window` outranks the settings."""
+    name = model or settings.model.name or ""
+    settings = settings.for_model(name)
     size = window or settings.model.prompt_limit()
-    return make_compressor(
-        EngineContext(settings, size, model=settings.model.name or "", summarizer=summarizer)
-    )
+    return make_compressor(EngineContext(settings, size, model=name, summarizer=summarizer))
+
+
+def rules_of(settings: Settings) -> CompactionRules:
+    """When conversations are compacted."""
+    compression = settings.compression
+    return CompactionRules(compression.enabled, compression.background, policy=compression.policy)
 
 
 def plugin_locations(
@@ -98,9 +102,8 @@ def failed_plugins(
 
 def _tried(settings: Settings, environ: Mapping[str, str], home: Path, project: Path) -> ResolvedPlugins:
     locations = plugin_locations(settings, environ, home, project)
-    return resolve_plugins(
-        settings.context.engine, locations, EngineContext(settings, settings.model.prompt_limit(), home)
-    )
+    context = EngineContext(settings, settings.model.prompt_limit(), home)
+    return resolve_plugins(settings.context.engine, locations, context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,15 +192,15 @@ async def open_shared(
     """
     if settings.tools.terminal.sandbox and (tools is None or "terminal" in tools):
         require_bubblewrap()
+    settings = settings.for_model(resolution.endpoint.model)
     card = card_of(settings, resolution.endpoint, home)
     summaries = await resolve_auxiliary(settings.auxiliary.compression, settings.model, environ, home=home)
     client = await connect(resolution.endpoint, home=home, context_length=card.window)
     talks_only = is_embedded(resolution.endpoint, home)
     has_servers = not talks_only and (tools is None or MCP in tools)
     servers = McpServers(settings.mcp_servers if has_servers else {}, environ)
-    shared = SharedResources(
-        settings, environ, home, place, resolution, summaries, client, servers, tools=tools
-    )
+    parts = (settings, environ, home, place, resolution, summaries, client, servers)
+    shared = SharedResources(*parts, tools=tools)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(shared.close)
         shared = replace(shared, server_tools=tuple(await servers.tools()))
@@ -219,9 +222,8 @@ async def open_conversation(
 ) -> OpenConversation:
     """The session of this id, or a new one, with the model that was resolved, sharing nothing.
 
-    `place` is the directory where tools work, `holder` names this process in turns and leases and is never used
-    twice. A session that has begun keeps its system prompt. The session is its archive's owner's, and so is
-    everything that the engine, the tools and the plugins of the conversation can read.
+    `place` is the directory where tools work, `holder` names this process and is never used twice. A session that has
+    begun keeps its system prompt. Engine, tools and plugins can read what the archive's owner owns, and no more.
     """
     shared = await open_shared(settings, environ, home, resolution=resolution, place=place)
     async with AsyncExitStack() as stack:
@@ -264,9 +266,7 @@ async def join_conversation(
     parts = ConversationParts(
         connection=connection,
         engine=resolved.engine,
-        rules=CompactionRules(
-            settings.compression.enabled, settings.compression.background, policy=settings.compression.policy
-        ),
+        rules=rules_of(settings),
         toolbox=box,
         tool_context=ToolContext(
             Workspace(shared.place, environment=dict(shared.environ)), settings.tools.output_limit
@@ -340,6 +340,7 @@ def _model_connection(
 
 def card_of(settings: Settings, endpoint: Endpoint, home: Path) -> ModelCard:
     """The card of the model at an endpoint, with the window that it has there under these settings."""
+    settings = settings.for_model(endpoint.model)
     stated = settings.model.context_length
     name = embedded_model().name if is_embedded(endpoint, home) else endpoint.model
     betas = limiting_betas(endpoint.header("anthropic-beta"))
@@ -379,21 +380,3 @@ def _server_notices(problems: Mapping[str, str]) -> Iterator[str]:
             f"{why.rstrip('.')}. The chat continues without the tools of {name}; "
             f"correct {key} in config.yaml, or disable it with `{off}`."
         )
-
-
-def explain(key: str, settings: Settings, environ: Mapping[str, str], home: Path) -> tuple[str, ...]:
-    """What a setting that names a model comes to now, and why; empty for any other setting."""
-    if key in _AUXILIARY:
-        resolution = resolve_summaries(settings, environ, home)
-        return (
-            f"{resolution.headline}.",
-            *(step.sentence for step in resolution.explanation if not step.taken),
-        )
-    if key not in _MAIN:
-        return ()
-    try:
-        found = asyncio.run(resolve(settings.model, environ, home=home))
-    except UserError as error:
-        return (str(error),)
-    sentences = found.sentences()
-    return (sentences[-1], *sentences[:-1])

@@ -43,9 +43,9 @@ from plimsoll.dialects import (
     Usage,
 )
 from plimsoll.dialects.addresses import base_path, path_segment, with_path
-from plimsoll.dialects.dialect import listed_messages
 from plimsoll.dialects.interfaces import Body, ReplyDecoder, ReplyEncoder, WireMessage
 from plimsoll.dialects.mapping import Findings
+from plimsoll.dialects.message_lists import listed_messages
 from plimsoll.dialects.sse import json_event
 from plimsoll.errors import InvalidConversation, MalformedReply
 from plimsoll.messages import SYSTEM_ROLES, Message, text_of

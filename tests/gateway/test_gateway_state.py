@@ -167,3 +167,23 @@ def test_switched_off_a_request_goes_up_as_it_came(tmp_path: Path) -> None:
         assert response.headers["x-plimsoll-view"] == "log"
     assert server.requests[0].raw == raw
     assert "x-plimsoll" not in server.requests[0].headers
+
+
+@pytest.mark.rewrites_history("the second model's threshold is lower, so the conversation is compacted")
+def test_a_models_own_threshold_decides_when_its_conversations_are_compacted(tmp_path: Path) -> None:
+    views = {"claude-opus-4-1": "log", "claude-sonnet-4-5": "compacted"}
+    settings = {"models": {"claude-opus-*": {"threshold": 0.95}}, "model": {"context_length": 16_000}}
+    talk = [{"role": "user", "content": "Begin."}, {"role": "assistant", "content": "Ok."}]
+    for n in range(12):
+        said = f"{n} " + "word " * 800
+        talk += [{"role": "user", "content": said}, {"role": "assistant", "content": "Ok."}]
+    talk.append({"role": "user", "content": "Go on."})
+    headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
+    with (
+        ScriptedServer(model) as server,
+        RunningGateway(settings_for(server, "anthropic", **settings), tmp_path) as gateway,
+    ):
+        for name, view in views.items():
+            body = {"model": name, "max_tokens": 50, "messages": talk}
+            answer = http().post(f"{gateway.url}/v1/messages", json=body, headers=headers)
+            assert (answer.status_code, answer.headers["x-plimsoll-view"]) == (200, view)

@@ -38,12 +38,26 @@ plimsoll config explain compression.threshold     show the range, default and so
 plimsoll config set compression.threshold 0.4     change one key; comments are kept
 ```
 
+**Settings for some models.** `models` overrides threshold, window, target and summary model for the models whose
+names match a pattern, in chats, `plimsoll compress` and the gateway:
+
+```yaml
+models:
+  "gpt-*": {threshold: 0.7, summary_model: gpt-4.1-mini}
+  gpt-5: {window: 200000}          # and the threshold of gpt-*
+```
+
+`*` stands for any characters, `?` for one; case and a router's prefix such as `openai/` do not matter. Each value
+comes from the most specific pattern that states it: a name without wildcards, then the pattern with the most other
+characters, then the one that is written first. These values override the general settings of the file and the
+environment; flags override them. `plimsoll config explain compression.threshold` lists them.
+
 **Secrets are not settings.** API keys come from the provider's environment variable (for example
 `ANTHROPIC_API_KEY`) and are rejected in the file. `env` and `headers` of an MCP server refer to environment variables
 as `${NAME}`; `plimsoll config` and error messages show their names but never their values.
 """
 
-_EXAMPLE_NAMES = {"<model>": "claude-sonnet-4.5", "<server>": "docs"}
+_EXAMPLE_NAMES = {"<model>": "claude-sonnet-4.5", "<server>": "docs", "<pattern>": "gpt-*"}
 
 _OLDER = """\
 ## Older spellings

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from plimsoll.config.document import Document, read_document
 from plimsoll.config.layers import from_environment, from_file, from_flags, misspelled_variables, unknown_key
 from plimsoll.config.legacy import renamed, settle
+from plimsoll.config.per_model import GENERAL
 from plimsoll.config.scalars import display_value, error_value
 from plimsoll.config.schema import Setting, Settings, path_of, setting_at
 from plimsoll.config.values import DEFAULT, ConfigProblem, GivenValue, KeyPath, ValueSource, setting_error
@@ -157,8 +158,22 @@ def examine(document: Document, environ: Mapping[str, str], flags: Mapping[str, 
     problems += disagreements
     if settings is None or problems:
         return ConfigReport(document.path, tuple(problems), tuple(notices), None)
+    settings = _with_flags_first(settings, by_key)
     loaded = LoadedSettings(settings, document.path, tuple(notices), by_key)
     return ConfigReport(document.path, (), tuple(notices), loaded)
+
+
+def _with_flags_first(settings: Settings, by_key: Mapping[str, tuple[GivenValue, ...]]) -> Settings:
+    """The settings without values for some models that a flag outranks."""
+    flagged = {
+        field: None
+        for field, path in GENERAL.items()
+        if (given := by_key.get(".".join(path))) and given[0].source.kind == "flag"
+    }
+    if not flagged or not settings.models:
+        return settings
+    models = {pattern: one.model_copy(update=flagged) for pattern, one in settings.models.items()}
+    return settings.model_copy(update={"models": models})
 
 
 def _complaint(one: GivenValue) -> ConfigProblem | None:

@@ -10,6 +10,7 @@
               ├─ plugins         context/settings.py
               ├─ tools           tools/settings.py
               ├─ gateway         config/gateway.py
+              ├─ models          context/settings.py, config/per_model.py
               └─ mcp_servers     tools/settings.py
 
 Error messages, completion and the documentation are generated from `all_keys()`, so a new
@@ -30,11 +31,13 @@ from plimsoll.agent.settings import AgentSettings
 from plimsoll.archive.settings import ArchiveSettings
 from plimsoll.caching.settings import PromptCachingSettings
 from plimsoll.config.gateway import GatewaySection
+from plimsoll.config.per_model import GENERAL, overrides_for, replaced
 from plimsoll.config.values import KeyPath
 from plimsoll.context.settings import (
     AuxiliarySettings,
     CompressionSettings,
     ContextSettings,
+    ModelOverrides,
     PluginSettings,
 )
 from plimsoll.models.settings import ModelSettings
@@ -57,11 +60,23 @@ class Settings(Section):
     plugins: PluginSettings = Field(default_factory=PluginSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
     gateway: GatewaySection = Field(default_factory=GatewaySection)
+    models: Mapping[str, ModelOverrides] = Field(
+        default_factory=dict,
+        description="Settings for some models only, by name or pattern such as gpt-*.",
+        json_schema_extra={"names": "pattern"},
+    )
     mcp_servers: Mapping[str, McpServerSettings] = Field(
         default_factory=dict,
         description="MCP servers, by a name of your choice.",
         json_schema_extra={"names": "server"},
     )
+
+    def for_model(self, name: str | None) -> "Settings":
+        """The settings that hold for a model: those of the most specific patterns, then the general ones."""
+        found: Settings = self
+        for field, value in overrides_for(self.models, name or "").items():
+            found = replaced(found, GENERAL[field], value)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,30 @@ class CompressionSettings(Section):
     )
 
 
+class ModelOverrides(Section):
+    """What holds for the models that match a pattern; null keeps the general setting."""
+
+    threshold: float | None = Field(
+        default=None, ge=0, le=1, description="`compression.threshold` for these models."
+    )
+    window: int | None = Field(
+        default=None,
+        ge=1024,
+        description="Context window of these models in tokens, like `model.context_length`.",
+    )
+    target_ratio: float | None = Field(
+        default=None, ge=0.10, le=0.80, description="`compression.target_ratio` for these models."
+    )
+    target_tokens: int | None = Field(
+        default=None, ge=1, description="`compression.target_tokens` for these models."
+    )
+    summary_model: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The model that summarises conversations with these models, like `auxiliary.compression.model`.",
+    )
+
+
 class AuxiliaryCompressionSettings(Section):
     """The summary model."""
 

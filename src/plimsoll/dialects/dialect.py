@@ -31,7 +31,6 @@ from plimsoll.dialects.reply import Reply
 from plimsoll.dialects.request import ChatRequest, Tool
 from plimsoll.dialects.sse import SseEvent
 from plimsoll.dialects.usage import Usage
-from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message
 from plimsoll.messages.validate import Wire
 from plimsoll.models import ModelCard
@@ -390,20 +389,3 @@ class Dialect(ABC):
     def error_fields(self, body: Any) -> Any:
         """A provider's error with the usual names: `error`, `type`, `code`, `message`."""
         return body
-
-
-def listed_messages(body: Body, field: str = "messages") -> list[Any]:
-    """The list in a field of the body. Raises `InvalidConversation` where it is none."""
-    messages = body.get(field)
-    if not isinstance(messages, list):
-        raise InvalidConversation(f"{field} must be a list, not {type(messages).__name__}")
-    return messages
-
-
-def checked_messages(body: Body, start: int = 0) -> list[WireMessage]:
-    """The messages of a body from `start` on. Raises `InvalidConversation` where one is none."""
-    messages = listed_messages(body)[start:]
-    for index, message in enumerate(messages):
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise InvalidConversation(f"message {index}: every message is an object with a role")
-    return messages

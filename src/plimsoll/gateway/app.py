@@ -28,12 +28,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from plimsoll.agent import CompactionRules, SummaryAccount, Workers
+from plimsoll.agent import SummaryAccount, Workers
 from plimsoll.agent.worker import SWITCH_SECONDS
 from plimsoll.archive import ArchiveStore, Owner, UsageRecord, key_of
 from plimsoll.archive.keys import KeyUsage
 from plimsoll.archive.open_archive import open_archive
-from plimsoll.assembly import build_compressor, card_of, open_auxiliary
+from plimsoll.assembly import build_compressor, card_of, rules_of
 from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.context import ContextEngine
 from plimsoll.dialects import dialect_of, dialects
@@ -60,6 +60,7 @@ from plimsoll.gateway.dropin.recognition import Recognizer
 from plimsoll.gateway.dropin.reply_store import ReplyStore
 from plimsoll.gateway.dropin.request_handler import RequestHandler
 from plimsoll.gateway.dropin.request_writer import RequestWriter
+from plimsoll.gateway.dropin.summary_models import SummaryModels
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.messaging.accounts import Messaging, open_messaging
@@ -73,7 +74,6 @@ from plimsoll.gateway.telemetry.setup import start_telemetry
 from plimsoll.gateway.upstream.pool import Pool
 from plimsoll.gateway.upstream.target import Targets
 from plimsoll.models import ModelCard
-from plimsoll.providers.auxiliary import Auxiliary, resolve_auxiliary
 
 
 class Gateway:
@@ -145,20 +145,18 @@ class Gateway:
             f"gateway-{os.getpid()}-{secrets.token_hex(4)}",
         )
         stack.push_async_callback(conversation_store.close)
-        summaries = await resolve_auxiliary(
-            settings.auxiliary.compression, settings.model, self.environ, home=home
-        )
-        auxiliary = open_auxiliary(settings, summaries, home)
+        summaries = await SummaryModels.open(settings, self.environ, home)
         workers = self._workers(stack)
         self.reader = BodyReader(workers)
         stack.callback(self.reader.close)
         windows = Windows(
             settings,
             lambda endpoint: card_of(settings, endpoint, home),
-            lambda window: build_compressor(settings, window=window).budget.sizes().target_tokens,
+            lambda window, model: (
+                build_compressor(settings, window=window, model=model).budget.sizes().target_tokens
+            ),
         )
-        summary_model = summaries.candidates[0].endpoint.model if summaries.candidates else ""
-        compactor = self._compactor(conversation_store, auxiliary, summary_model, workers)
+        compactor = self._compactor(conversation_store, summaries, workers)
         options = self.options
         self.conversations = KnownConversations(
             options.conversations, settings.gateway.conversation_memory, _let_go
@@ -179,7 +177,7 @@ class Gateway:
             ReplyStore(store.replies),
             await self._recall(store, index),
         )
-        stack.push_async_callback(self._end, compactor, auxiliary)
+        stack.push_async_callback(self._end, compactor, summaries)
         await self._open_sessions(stack, store, workers)
 
     async def _open_sessions(
@@ -222,21 +220,22 @@ class Gateway:
         )
 
     def _compactor(
-        self,
-        conversation_store: ConversationStore,
-        auxiliary: Auxiliary | None,
-        writer: str,
-        workers: Workers | None,
+        self, conversation_store: ConversationStore, summaries: SummaryModels, workers: Workers | None
     ) -> ConversationCompactor:
-        settings, compression = self.settings, self.settings.compression
+        settings = self.settings
 
-        def engine_for(window: int, account: SummaryAccount) -> ContextEngine:
-            charged = auxiliary.charging(account.add) if auxiliary else None
-            return build_compressor(settings, charged, window=window)
+        def engine_for(window: int, account: SummaryAccount, model: str = "") -> ContextEngine:
+            writer = summaries.writer_for(model, account.add)
+            return build_compressor(settings, writer, window=window, model=model)
 
-        rules = CompactionRules(compression.enabled, compression.background, policy=compression.policy)
         return ConversationCompactor(
-            conversation_store, engine_for, self._charge, rules, self._clock, writer, workers
+            conversation_store,
+            engine_for,
+            self._charge,
+            rules_of(settings),
+            self._clock,
+            summaries.name_for,
+            workers,
         )
 
     def _room_for(self, card: ModelCard, prompt: int, output: int) -> AbstractAsyncContextManager[None]:
@@ -261,7 +260,7 @@ class Gateway:
         """Raises where nobody can be asked; asks nobody."""
         await self.open_handler.targets.known()
 
-    async def _end(self, compactor: ConversationCompactor, auxiliary: Auxiliary | None) -> None:
+    async def _end(self, compactor: ConversationCompactor, summaries: SummaryModels) -> None:
         """Finish what runs beside the requests, and give up what is being prepared."""
         assert self.handler is not None
         assert self.conversations is not None
@@ -269,8 +268,7 @@ class Gateway:
         for conversation in self.conversations.all():
             if conversation.compactor is not None:
                 await conversation.compactor.close()
-        if auxiliary is not None:
-            await asyncio.to_thread(auxiliary.close)
+        await summaries.close()
         await compactor.close()  # last: requests that were given up are charged too
 
 

@@ -51,12 +51,13 @@ class BatchPlan:
     focus: str | None = None
     summarizer: SummaryWriter | None = None
     at_once: int = 1  # summaries that the summarizer writes side by side
-    recorded: Mapping[str, int] = field(default_factory=dict)  # windows of models that only the files name
-    media: Mapping[str, MediaLimits] = field(default_factory=dict)  # by model
+    media: MediaLimits | None = None  # of the model
+    # Where nobody named a model: the plans of the models that the files name.
+    recorded: Mapping[str, "BatchPlan"] = field(default_factory=dict)
 
-    def window_for(self, transcript: Transcript) -> int:
-        """The window of the model that this conversation was held with, where nobody named another."""
-        return self.recorded.get(transcript.model or "", self.window)
+    def for_transcript(self, transcript: Transcript) -> "BatchPlan":
+        """The plan of the model that this conversation was held with, where nobody named another."""
+        return self.recorded.get(transcript.model or "", self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +111,9 @@ class BatchOutcome:
 
 def compact_one(job: BatchJob) -> BatchOutcome:
     """One conversation compacted; an error of the engine says in which."""
-    plan, transcript = job.plan, job.transcript
-    original, window = transcript.messages, plan.window_for(transcript)
+    transcript = job.transcript
+    plan, original = job.plan.for_transcript(transcript), transcript.messages
+    window = plan.window
     engine = ContextCompressor(
         model=plan.model or transcript.model or "",
         context_length=window,
@@ -121,7 +123,7 @@ def compact_one(job: BatchJob) -> BatchOutcome:
         summarizer=plan.summarizer,
         target_tokens=plan.target_tokens,
         evidence=plan.evidence,
-        media=plan.media.get(plan.model or transcript.model or ""),
+        media=plan.media,
     )
     started = time.perf_counter()
     try:

@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from plimsoll.config import LoadedSettings, Settings, load_settings
+from plimsoll.config.per_model import overrides_for
 from plimsoll.context.report import NO_MODEL_SUMMARY
 from plimsoll.models import DEFAULT_WINDOW, shipped_cards
 from plimsoll.plugins import COMPRESSOR
@@ -127,9 +129,10 @@ def compress(
     if target:
         transcripts = [for_target(one, target) for one in transcripts]
         check_output(target, output, transcripts)
-    auxiliary, found = (None, []) if no_model else open_summary_model(loaded.settings, quiet=as_json)
+    settings = loaded.settings.for_model(loaded.settings.model.name)
+    auxiliary, found = (None, []) if no_model else open_summary_model(settings, quiet=as_json)
     with auxiliary or nullcontext():
-        plan, notices = _plan(loaded.settings, transcripts, focus, auxiliary, named_here)
+        plan, notices = _plan(settings, transcripts, focus, auxiliary, named_here)
         _tell([*loaded.notices, *notices, *found, *_notices_of(transcripts)])
         outcomes = _compact(plan, transcripts)
     lighter = [outcome.transcript for outcome in outcomes]
@@ -196,7 +199,8 @@ def _plan(
     """How to compact, and what a person should know about it."""
     name = settings.model.name or ""
     card = settings.model.card()
-    given = None if named_here else settings.model.context_length
+    own = overrides_for(settings.models, name).get("window")
+    given = own if named_here else settings.model.context_length
     notices = []
     engine = settings.context.engine
     if engine != COMPRESSOR:
@@ -206,8 +210,6 @@ def _plan(
         )
     if name and given is None and not card.known:
         notices.append(_unknown_model(name, card.window))
-    recorded, said = ({}, []) if name or given else _recorded(settings, transcripts)
-    notices += said
     plan = BatchPlan(
         model=name,
         window=given or card.prompt_limit,
@@ -219,22 +221,35 @@ def _plan(
         focus=focus,
         summarizer=auxiliary,
         at_once=auxiliary.at_once if auxiliary else 1,
-        recorded=recorded,
-        media={
-            one: settings.model.model_copy(update={"name": one}).card().media for one in (name, *recorded)
-        },
+        media=card.media,
     )
-    return plan, notices
+    if name or given:
+        return plan, notices
+    recorded, said = _recorded(settings, plan, transcripts)
+    return replace(plan, recorded=recorded), [*notices, *said]
 
 
-def _recorded(settings: Settings, transcripts: Sequence[Transcript]) -> tuple[dict[str, int], list[str]]:
-    """The windows of the models that the files name, and where one had to be assumed."""
-    names = sorted({one.model for one in transcripts if one.model})
-    cards = {name: settings.model.model_copy(update={"name": name}).card() for name in names}
-    notices = [_unknown_model(name, card.window) for name, card in cards.items() if not card.known]
+def _recorded(
+    settings: Settings, plan: BatchPlan, transcripts: Sequence[Transcript]
+) -> tuple[dict[str, BatchPlan], list[str]]:
+    """The plans for the models that the files name, and where a window had to be assumed."""
+    plans, notices = {}, []
+    for name in sorted({one.model for one in transcripts if one.model}):
+        own = settings.for_model(name)
+        model = own.model.model_copy(update={"name": name})
+        if model.context_length is None and not model.card().known:
+            notices.append(_unknown_model(name, model.card().window))
+        plans[name] = replace(
+            plan,
+            window=model.prompt_limit(),
+            threshold=own.compression.threshold,
+            target_ratio=own.compression.target_ratio,
+            target_tokens=own.compression.target_tokens,
+            media=model.card().media,
+        )
     if any(not one.model for one in transcripts):
         notices.append(f"no model named, {DEFAULT_WINDOW:,} tokens assumed. Set --model or --window.")
-    return {name: card.prompt_limit for name, card in cards.items()}, notices
+    return plans, notices
 
 
 def _unknown_model(name: str, window: int) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from plimsoll.assembly import explain as explain_resolution
 from plimsoll.assembly import plugin_problems
 from plimsoll.config import (
     FILE_NAME,
@@ -33,6 +32,8 @@ from plimsoll.config import (
     setting_at,
     without_secrets,
 )
+from plimsoll.terminal.explanation import explain as explain_resolution
+from plimsoll.terminal.explanation import values_per_model
 from plimsoll.terminal.tables import plain
 
 
@@ -97,6 +98,8 @@ def explain(key: str) -> None:
     click.echo(f"  {setting.description}")
     for name, text in _facts(loaded, setting, today):
         click.echo(f"  {name + ':':<{width}}{text}")
+    for own, text in values_per_model(loaded, today):
+        click.echo(f"  {own} = {text}")
     for position, line in enumerate(explain_resolution(today, loaded.settings, os.environ, plimsoll_home())):
         click.echo(f"  {'' if position else 'now:':<{width}}{plain(line)}")
 

@@ -17,7 +17,7 @@ from plimsoll.dialects.anthropic.stream_decoder import AnthropicStreamDecoder
 from plimsoll.dialects.anthropic.stream_encoder import AnthropicStreamEncoder
 from plimsoll.dialects.anthropic.tools import decode_tools
 from plimsoll.dialects.cache_markers import MARKER_BYTES, keep_rolling, unmarked
-from plimsoll.dialects.dialect import Dialect, checked_messages
+from plimsoll.dialects.dialect import Dialect
 from plimsoll.dialects.interfaces import (
     Body,
     CacheMarking,
@@ -28,6 +28,7 @@ from plimsoll.dialects.interfaces import (
     WireMessage,
 )
 from plimsoll.dialects.mapping import Findings, examine
+from plimsoll.dialects.message_lists import checked_messages
 from plimsoll.dialects.reply import Reply
 from plimsoll.dialects.request import ChatRequest, Tool
 from plimsoll.dialects.sse import SseEvent, json_event

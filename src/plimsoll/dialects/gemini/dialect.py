@@ -11,7 +11,7 @@ from typing import Any
 from plimsoll.context.markers import NOTE, has_note
 from plimsoll.dialects.addresses import base_path, path_segment, with_path
 from plimsoll.dialects.answer_limits import fitted_budget, whole_number
-from plimsoll.dialects.dialect import Dialect, listed_messages
+from plimsoll.dialects.dialect import Dialect
 from plimsoll.dialects.gemini.conversation import encode_contents, messages_at, system_message
 from plimsoll.dialects.gemini.errors import encode_error, error_fields, status_word
 from plimsoll.dialects.gemini.reply import decode_reply, encode_reply
@@ -23,6 +23,7 @@ from plimsoll.dialects.gemini.stream_encoder import GeminiStreamEncoder
 from plimsoll.dialects.gemini.tools import decode_tools
 from plimsoll.dialects.interfaces import Body, ReplyDecoder, ReplyEncoder, WireMessage
 from plimsoll.dialects.mapping import Findings, examine
+from plimsoll.dialects.message_lists import listed_messages
 from plimsoll.dialects.reply import Reply
 from plimsoll.dialects.request import ChatRequest, Tool
 from plimsoll.dialects.sse import SseEvent, json_event

@@ -7,7 +7,7 @@ from plimsoll.caching import BlockChain, mark
 from plimsoll.context.compressor.assemble import with_note
 from plimsoll.dialects.addresses import base_path, with_path
 from plimsoll.dialects.cache_markers import MARKER_BYTES, keep_rolling, unmarked
-from plimsoll.dialects.dialect import Dialect, checked_messages, listed_messages
+from plimsoll.dialects.dialect import Dialect
 from plimsoll.dialects.efforts import effort_of
 from plimsoll.dialects.interfaces import (
     Body,
@@ -19,6 +19,7 @@ from plimsoll.dialects.interfaces import (
     WireMessage,
 )
 from plimsoll.dialects.mapping import Findings, examine
+from plimsoll.dialects.message_lists import checked_messages, listed_messages
 from plimsoll.dialects.openai.reply import decode_reply, encode_error, encode_reply
 from plimsoll.dialects.openai.request import decode_request, encode_request
 from plimsoll.dialects.openai.rules import rules_of

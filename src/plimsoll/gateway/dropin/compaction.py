@@ -32,34 +32,33 @@ log = logging.getLogger(__name__)
 class ConversationCompactor:
     """Compacts conversations.
 
-    `engine_for` returns an engine for a window; its summaries are reported to the account. `charge` charges what a
-    summary used to the owner of its conversation.
+    `engine_for` returns an engine for a window and a model; its summaries are reported to the account.
+    `summary_model_for` names the model that writes summaries of conversations with a model, or is empty. `charge`
+    charges what a summary used to the owner of its conversation.
     """
 
     def __init__(
         self,
         store: ConversationStore,
-        engine_for: Callable[[int, SummaryAccount], ContextEngine],
+        engine_for: Callable[..., ContextEngine],
         charge: Callable[[Owner, UsageRecord], None],
         rules: CompactionRules,
         clock: Callable[[], float],
-        summary_model: str = "",
+        summary_model_for: Callable[[str], str],
         workers: Workers | None = None,
     ) -> None:
         self._store, self._engine_for, self._rules = store, engine_for, rules
         self._charge, self._storing = charge, set[asyncio.Task[None]]()
-        self._clock, self._summary_model, self._workers = clock, summary_model, workers
-        self._writer = card_for(summary_model) if summary_model else None
+        self._clock, self._summary_model_for, self._workers = clock, summary_model_for, workers
 
     @property
     def is_enabled(self) -> bool:
         """Whether conversations are compacted automatically."""
         return self._rules.enabled
 
-    @property
-    def has_writer(self) -> bool:
-        """Whether a model writes summaries."""
-        return self.is_enabled and self._writer is not None
+    def has_writer(self, model: str) -> bool:
+        """Whether a model writes summaries of conversations with this model."""
+        return self.is_enabled and bool(self._summary_model_for(model))
 
     async def compact_if_due(
         self, conversation: ClientConversation, tokens: int, facts: ModelFacts, frame: int, model: str
@@ -151,17 +150,19 @@ class ConversationCompactor:
             self._compactor(conversation, facts, tokens).prepare(conversation.view(), tokens)
 
     def _compactor(self, conversation: ClientConversation, facts: ModelFacts, tokens: int) -> Compactor:
-        compactor = conversation.compactor
+        compactor, model = conversation.compactor, facts.card.name
+        if compactor is not None and compactor.engine.threshold_percent != facts.threshold:
+            compactor = None  # another model, with settings of its own
         if compactor is None:
             account = SummaryAccount(on_this_loop(partial(self._summarised, conversation)))
-            engine = self._engine_for(facts.window, account)
+            engine = self._engine_for(facts.window, account, model=model)
             if isinstance(engine, ContextCompressor):
                 engine.unanswered_may_change = True
             compactor = Compactor(
                 engine,
                 self._rules,
                 self._clock,
-                self._summary_model,
+                self._summary_model_for(model),
                 account=account,
                 branches=conversation.branches,
             )
@@ -206,7 +207,8 @@ class ConversationCompactor:
             return
         known = compactor.pricing
         if known is None or known.card is not facts.card:
-            compactor.pricing = pricing_of(facts.card, facts.policy, self._writer)
+            writer = self._summary_model_for(facts.card.name)
+            compactor.pricing = pricing_of(facts.card, facts.policy, card_for(writer) if writer else None)
             if known is not None and known.card.name != facts.card.name:
                 compactor.cost_history = compactor.cost_history.moved()
 

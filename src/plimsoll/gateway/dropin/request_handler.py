@@ -172,7 +172,7 @@ class RequestHandler:
         endpoint = target.endpoint_for(request.dialect, request.betas)
         facts = self.windows.facts(endpoint, model)
         ratio = self.windows.ratio(request.owner, endpoint, model)
-        return self._reserve(owner, need_of(request, facts, ratio, self._compactor.has_writer))
+        return self._reserve(owner, need_of(request, facts, ratio, self._compactor.has_writer(model)))
 
     async def _serve(self, request: ClientRequest, target: Target, send: Send) -> None:
         """Answer a request in as many rounds as its model calls the recall tool."""

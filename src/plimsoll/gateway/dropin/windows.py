@@ -51,14 +51,14 @@ class ModelFacts:
 class Windows:
     """The facts of every model that was asked for, and what was learned about it.
 
-    `card_of` gives the card, `target_of` what a compaction leaves in a window of so many tokens.
+    `card_of` gives the card, `target_of` what a compaction leaves in a window of so many tokens of a model.
     """
 
     def __init__(
         self,
         settings: Settings,
         card_of: Callable[[Endpoint], ModelCard],
-        target_of: Callable[[int], int],
+        target_of: Callable[[int, str], int],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._card_of, self._target_of = settings, card_of, target_of
@@ -130,8 +130,8 @@ class Windows:
             cache_ttl=caching.cache_ttl,
             strategy=caching.strategy,
         )
-        card, compression = self._card_of(endpoint), self._settings.compression
-        target = self._target_of(card.prompt_limit) if compression.policy == "cost" else None
+        card, compression = self._card_of(endpoint), self._settings.for_model(endpoint.model).compression
+        target = self._target_of(card.prompt_limit, endpoint.model) if compression.policy == "cost" else None
         caps = [cap for cap in (card.known_output_cap, self._settings.model.max_output_tokens) if cap]
         return ModelFacts(card, policy, compression.threshold, target, min(caps, default=None))
 
