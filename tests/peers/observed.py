@@ -16,7 +16,10 @@ MARKER = "cache_control"
 # Providers cache nothing shorter than 1,024 tokens and may round down to a multiple of 128.
 WORTH_CACHING = 2_048
 # What a client writes about a command that it ran and that differs from run to run: of Codex, of Gemini CLI.
-VOLATILE = re.compile(r"Chunk ID: \w+|Wall time: [\d.]+ seconds|Process Group PGID: \d+")
+# Gemini CLI lists what still runs when a command ends as a background process.
+VOLATILE = re.compile(
+    r"Chunk ID: \w+|Wall time: [\d.]+ seconds|(Background PIDs: [\d, ]+\n)?Process Group PGID: \d+"
+)
 WARM = 0.8  # of the request before; OpenAI's wire carries no marker on a tool result
 
 

@@ -148,7 +148,7 @@ def running(command: Sequence[str], environ: Mapping[str, str], log: Path, healt
 
 def _wait_for(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
     with httpx.Client(transport=httpx.HTTPTransport(retries=0), timeout=60) as client:
-        for _ in range(1_200):
+        for _ in range(6_000):  # ten minutes; only one that hangs takes so long
             try:
                 client.get(url)
                 return

@@ -6,6 +6,8 @@ rejects.
 """
 
 import json
+import os
+import signal
 import subprocess
 from types import TracebackType
 from typing import Any
@@ -46,6 +48,7 @@ class Acp:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
         self._asked = 0
         self.said = ""
@@ -56,7 +59,7 @@ class Acp:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.terminate()
+        os.killpg(self._process.pid, signal.SIGKILL)  # the CLI runs in a child of what was started
         self._process.wait()
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
@@ -92,6 +95,10 @@ class Acp:
 task = read_task()
 project = task.folder / "project"  # the CLI tells the model which files are there
 project.mkdir()
+# On a terminal of its own, the CLI may miss the end of a command's output.
+settings = task.folder / "system-settings.json"
+settings.write_text(json.dumps({"tools": {"shell": {"enableInteractiveShell": False}}}), "utf-8")
+os.environ["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] = str(settings)
 answers = [ask_once(task, task.questions[0])]
 with Acp(task) as acp:
     acp.call("initialize", protocolVersion=1, clientCapabilities={})
