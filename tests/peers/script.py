@@ -19,6 +19,8 @@ from plimsoll.testing.scripted_server import ScriptedAnswer, say
 TURNS = 40
 FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
 QUESTIONS = [f"ship{number}: where does it lie? {FILLER * 3}".strip() for number in range(TURNS)]
+# Gemini CLI 0.61 may lose what a command writes just before it ends.
+_ENDINGS = {"run_shell_command": "; sleep 0.5"}
 _DESCRIBED = {"description": "Look up a ship"}
 # The shells of the clients: what each calls its command, and what else it wants.
 _SHELLS: dict[str, tuple[str, dict[str, str]]] = {
@@ -58,7 +60,9 @@ def answer(request: ChatRequest) -> ScriptedAnswer | Reply:
         return called(ship, "lookup", f"Let me see {ship}.", key=ship)
     if shell := next((name for name in _SHELLS if name in names), None):
         number = int(ship.removeprefix("ship"))
-        command = f"echo {ship} lies at pier {number + 3}.; seq {number}000 {number}900"
+        command = (
+            f"echo {ship} lies at pier {number + 3}.; seq {number}000 {number}900{_ENDINGS.get(shell, '')}"
+        )
         name, others = _SHELLS[shell]
         return called(ship, shell, f"Let me see {ship}.", **{name: command}, **others)
     return say(f"{ship} lies somewhere. {FILLER * 12}".strip())
