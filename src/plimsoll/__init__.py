@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from plimsoll.messages import Message, Violation, repair, validate
     from plimsoll.models import estimate_messages_tokens_rough
     from plimsoll.plugins import register_context_engine
+    from plimsoll.request_compaction import compact
 
 _HOME_OF = {
     "ContextCompressor": "plimsoll.context",
@@ -23,6 +24,7 @@ _HOME_OF = {
     "Summarizer": "plimsoll.context",
     "Violation": "plimsoll.messages",
     "apply_anthropic_cache_control": "plimsoll.caching",
+    "compact": "plimsoll.request_compaction",
     "estimate_messages_tokens_rough": "plimsoll.models",
     "register_context_engine": "plimsoll.plugins",
     "repair": "plimsoll.messages",
@@ -37,6 +39,7 @@ __all__ = [
     "Violation",
     "__version__",
     "apply_anthropic_cache_control",
+    "compact",
     "estimate_messages_tokens_rough",
     "register_context_engine",
     "repair",

@@ -60,6 +60,7 @@ from plimsoll.gateway.dropin.recognition import Recognizer
 from plimsoll.gateway.dropin.reply_store import ReplyStore
 from plimsoll.gateway.dropin.request_handler import RequestHandler
 from plimsoll.gateway.dropin.request_writer import RequestWriter
+from plimsoll.gateway.dropin.stateless_compaction import COMPACT_PATH, CompactEndpoint, StatelessCompactor
 from plimsoll.gateway.dropin.summary_models import SummaryModels
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.http import jsontext
@@ -95,6 +96,7 @@ class Gateway:
         )
         self.telemetry = start_telemetry(settings.gateway, self._spend, [settings.model.name or ""])
         self.handler: RequestHandler | None = None
+        self.stateless: StatelessCompactor | None = None
         self.session_service: SessionService | None = None
         self.messaging: Messaging | None = None
         self.conversations: KnownConversations | None = None
@@ -124,6 +126,12 @@ class Gateway:
         """The request handler; there is one while the application runs."""
         assert self.handler is not None, "the application has not started"
         return self.handler
+
+    @property
+    def open_stateless(self) -> StatelessCompactor:
+        """Compacts requests without keeping them; there while the application runs."""
+        assert self.stateless is not None, "the application has not started"
+        return self.stateless
 
     @property
     def open_session_service(self) -> SessionService:
@@ -176,6 +184,9 @@ class Gateway:
             self.key_policy.reserve,
             ReplyStore(store.replies),
             await self._recall(store, index),
+        )
+        self.stateless = StatelessCompactor(
+            settings, summaries, workers, self._clock, self.key_policy.reserve, self._charge
         )
         stack.push_async_callback(self._end, compactor, summaries)
         await self._open_sessions(stack, store, workers)
@@ -304,6 +315,7 @@ def build_app(
             for path in (shared, shared + "/{name:path}")
         ),
         *forward_routes(lambda: within.open_handler, limits, within.key_policy.reserve),
+        Route(COMPACT_PATH, CompactEndpoint(lambda: within.open_stateless, settings), methods=["POST"]),
         *session_routes(lambda: within.open_session_service, limits),
         *telemetry_routes(
             Readiness({"archive": within.archive_answers, "upstream": within.upstream_is_known}),

@@ -18,7 +18,7 @@ the client's list grows, and the client keeps the whole.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,10 +26,9 @@ from plimsoll.archive import ViewItem
 from plimsoll.context.markers import as_stored, has_note
 from plimsoll.context.media_budget import without_media_handles
 from plimsoll.dialects import Dialect
+from plimsoll.dialects.rewriting import KeptMessage, Segment, wire_segments
 from plimsoll.gateway.dropin.recall_definition import SUMMARY_LINE
 from plimsoll.messages import Message, text_of, with_text, without_handle
-
-Segment = int | dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +45,8 @@ class CompactedView:
     segments: tuple[Segment, ...]
     whole: frozenset[int] = frozenset()  # places of the log, of those covered, that are in it unchanged
     made_at: int = 0  # messages of the log when it was made; 0 where its log went on differently
-    answered: int = (
-        0  # messages of the log up to the newest reply at that time: what its summary takes into account
-    )
+    # Messages of the log up to the newest reply at that time: what its summary takes into account.
+    answered: int = 0
 
     @property
     def has_note(self) -> bool:
@@ -102,7 +100,8 @@ def make_compacted_view(
     has the recall tool.
     """
     spoken = [item for item in items if item.node or item.sequence > lead]
-    segments = list(_segments(spoken, ends, lead, dialect, model, recalls))
+    places = [KeptMessage(_readable(item, recalls), _place(item, lead)) for item in spoken]
+    segments = list(wire_segments(places, ends, dialect, model))
     wire = bisect_right(ends, last)
     # What follows unchanged at the end belongs to the view by itself, so that a fork there keeps it.
     while segments and segments[-1] == wire - 1:
@@ -119,7 +118,7 @@ def make_compacted_view(
         through=through,
         wire=wire,
         segments=tuple(segments),
-        whole=frozenset(item.sequence - lead - 1 for item in kept if not item.node and not item.shortened),
+        whole=frozenset(place for item in kept if (place := _place(item, lead)) is not None),
         made_at=made_at,
         answered=answered,
     )
@@ -133,22 +132,9 @@ def unanswered_from(log: Sequence[Message], end: int) -> int:
     return first if first < end else max(0, end - 1)
 
 
-def _segments(
-    items: Sequence[ViewItem], ends: Sequence[int], lead: int, dialect: Dialect, model: str, recalls: bool
-) -> Iterator[Segment]:
-    own: list[Message] = []
-    place = 0
-    while place < len(items):
-        wire, count = _whole(items, place, ends, lead)
-        if count == 0:
-            own.append(_readable(items[place], recalls))
-            place += 1
-            continue
-        yield from dialect.written(own, model)
-        own = []
-        yield wire
-        place += count
-    yield from dialect.written(own, model)
+def _place(item: ViewItem, lead: int) -> int | None:
+    """Where the log after its system prompt has the message of an item unchanged."""
+    return None if item.node or item.shortened else item.sequence - lead - 1
 
 
 def _readable(item: ViewItem, recalls: bool) -> Message:
@@ -162,18 +148,3 @@ def _readable(item: ViewItem, recalls: bool) -> Message:
 
 def _with_line(summary: Message) -> Message:
     return with_text(summary, f"{text_of(summary)}\n\n{SUMMARY_LINE}")
-
-
-def _whole(items: Sequence[ViewItem], place: int, ends: Sequence[int], lead: int) -> tuple[int, int]:
-    """The wire message that is unchanged at this place, and how many items it takes; 0 if there is none."""
-    first = items[place].sequence - lead - 1
-    wire = bisect_right(ends, first)
-    start = ends[wire - 1] if wire else 0
-    if items[place].node or wire >= len(ends) or first != start:
-        return 0, 0
-    group = items[place : place + ends[wire] - start]
-    unchanged = all(
-        not item.node and not item.shortened and item.sequence - lead - 1 == start + nth
-        for nth, item in enumerate(group)
-    )
-    return (wire, len(group)) if unchanged and len(group) == ends[wire] - start else (0, 0)

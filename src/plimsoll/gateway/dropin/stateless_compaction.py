@@ -1,0 +1,159 @@
+"""POST /v1/compact: compacts one request of any dialect and keeps nothing.
+
+    {"dialect": "anthropic", "request": {"model": …, "system": …, "messages": […], "tools": […]}}
+    {"request": {…, "messages": [compacted]}, "report": {"outcome": "compacted", …}}
+
+For programs in languages without a Plimsoll library. They send the compacted request to their provider themselves,
+and go on from its messages.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from plimsoll.agent import CompactionRules, Compactor, SummaryAccount, Workers, on_this_loop
+from plimsoll.archive import Owner, UsageRecord
+from plimsoll.assembly import build_compressor
+from plimsoll.config import Settings
+from plimsoll.context import CompactionReport
+from plimsoll.context.ledger import as_json
+from plimsoll.dialects import dialect_of
+from plimsoll.errors import PlimsollError, UsageLimitReached
+from plimsoll.gateway.access.usage_limits import refusal_of
+from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
+from plimsoll.gateway.dropin.metering import most_spent
+from plimsoll.gateway.dropin.request_handler import Reserve
+from plimsoll.gateway.dropin.summary_models import SummaryModels
+from plimsoll.gateway.http import jsontext
+from plimsoll.gateway.http.body import Refused, parse_body, read_body
+from plimsoll.gateway.http.responses import JSON, send_error, send_whole
+from plimsoll.gateway.telemetry.request_facts import current_key, note_compaction, note_refusal
+from plimsoll.models import card_for
+from plimsoll.request_compaction import WireRequest, unchanged, wire_dialect
+
+COMPACT_PATH = "/v1/compact"
+
+
+class CompactionOptions(BaseModel):
+    """The body of a request; what is not given comes from the gateway's settings."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    request: dict[str, Any]
+    dialect: str = "openai"
+    window: int | None = Field(default=None, ge=1)
+    current_tokens: int | None = Field(default=None, ge=1)
+    target_tokens: int | None = Field(default=None, ge=1)
+    protect_last_n: int | None = Field(default=None, ge=1)
+    focus: str | None = None
+    only_if_due: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StatelessCompactor:
+    """Compacts requests; what summaries use is charged to whoever asks."""
+
+    settings: Settings
+    summaries: SummaryModels
+    workers: Workers | None
+    clock: Callable[[], float]
+    reserve: Reserve
+    charge: Callable[[Owner, UsageRecord], None]
+
+    async def compact(self, options: CompactionOptions, owner: Owner) -> dict[str, Any]:
+        """The answer to a request."""
+        given = WireRequest(wire_dialect(options.dialect), options.request)
+        tokens = given.tokens if options.current_tokens is None else options.current_tokens
+        compactor = self._compactor(options, given, owner)
+        engine = compactor.engine
+        if options.only_if_due and not engine.should_compress(tokens):
+            why = f"{tokens:,} tokens are below the threshold of {engine.threshold_tokens:,}"
+            return _answer(options.request, unchanged(given, tokens, why))
+        compactor.trigger.weigh_fixed(given.messages, given.tools_tokens)
+        writer = card_for(compactor.model)
+        need = most_spent(writer, min(tokens, writer.window) if compactor.model else 0, 0)
+        async with self.reserve(current_key(), need):
+            attempt = await compactor.compact(given.messages, tokens, "manual", options.focus)
+        note_compaction(attempt.event, attempt.spent)
+        report: CompactionReport | None = getattr(compactor.engine, "last_report", None)
+        if attempt.messages is None or report is None:
+            return _answer(options.request, unchanged(given, tokens, attempt.event.reason))
+        return _answer(given.with_messages(attempt.messages), report)
+
+    def _compactor(self, options: CompactionOptions, given: WireRequest, owner: Owner) -> Compactor:
+        account = SummaryAccount(on_this_loop(partial(self.charge, owner)))
+        model = given.model or self.settings.model.name or ""
+        asked = {"target_tokens": options.target_tokens, "protect_last_n": options.protect_last_n}
+        compression = self.settings.compression.model_copy(
+            update={name: value for name, value in asked.items() if value is not None}
+        )
+        settings = self.settings.model_copy(update={"compression": compression})
+        writer = self.summaries.writer_for(model, account.add)
+        compactor = Compactor(
+            build_compressor(settings, writer, window=options.window, model=model),
+            CompactionRules(background=False),
+            self.clock,
+            self.summaries.name_for(model),
+            account=account,
+        )
+        compactor.host.workers = self.workers
+        return compactor
+
+
+class CompactEndpoint:
+    """The path as an ASGI application."""
+
+    def __init__(self, compactor: Callable[[], StatelessCompactor], settings: Settings) -> None:
+        self._compactor, self._limits = compactor, settings.gateway
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = tuple(scope["headers"])
+        dialect = dialect_of(scope["path"], headers)
+        try:
+            raw = await read_body(receive, dict(headers).get(b"content-length"), self._limits)
+            options = _options(parse_body(raw, self._limits))
+            answer = await self._compactor().compact(options, caller_in(scope).archive_owner)
+            await send_whole(send, 200, [JSON], jsontext.write(answer))
+        except Refused as error:
+            note_refusal(error.kind)
+            await send_error(send, dialect, error.status, error.message, kind=error.kind)
+        except UsageLimitReached as error:
+            note_refusal(error.limit)
+            code, more = refusal_of(error)
+            await send_error(send, dialect, 429, str(error), code=code, headers=more)
+        except PlimsollError as error:
+            await send_error(send, dialect, 400, str(error))
+        except ClientLeft:
+            return
+
+
+def _options(body: dict[str, Any]) -> CompactionOptions:
+    try:
+        return CompactionOptions.model_validate(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the body"
+        told = f"{where}: {first['msg']}. See docs/gateway.md for the fields of {COMPACT_PATH}."
+        raise Refused(400, "invalid_request_error", told) from None
+
+
+def _answer(request: dict[str, Any], report: CompactionReport) -> dict[str, Any]:
+    return {
+        "request": request,
+        "report": {
+            "outcome": report.outcome,
+            "reason": report.reason,
+            "messages_before": report.messages_before,
+            "messages_after": report.messages_after,
+            "tokens_before": report.tokens_before,
+            "tokens_after": report.tokens_after,
+            "summary_source": report.summary_source,
+            "summary": report.whole_summary,
+            "sources": as_json(report.lines),
+            "steps": list(report.steps),
+            "model_failures": list(report.model_failures),
+        },
+    }

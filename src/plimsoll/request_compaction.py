@@ -1,0 +1,141 @@
+"""Compacts one request without keeping anything: any dialect in, the same dialect out.
+
+    {"model": …, "messages": [1 2 3 4 5 6], "tools": […]}
+    {"model": …, "messages": [1 {summary} 5 6], "tools": […]}    and a report
+
+Messages that stay come back as they were given, fields that Plimsoll does not know included. The caller keeps the
+result as its new history, so that the provider's cache goes on matching.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.context import CompactionReport, ContextCompressor, SummaryWriter
+from plimsoll.context.compressor.assemble import with_note
+from plimsoll.context.markers import NOTE, has_note
+from plimsoll.dialects import Dialect, dialect_named, dialects, drop_bound_thinking
+from plimsoll.dialects.rewriting import KeptMessage, wire_segments
+from plimsoll.errors import SettingError
+from plimsoll.messages import SYSTEM_ROLES, Message, match_messages, text_of
+from plimsoll.models import card_for, estimate_messages_tokens_rough, estimate_tools_tokens
+
+
+class WireRequest:
+    """A request in a client's dialect, and its conversation in canonical form. Raises `InvalidConversation`."""
+
+    def __init__(self, dialect: Dialect, body: Mapping[str, Any]) -> None:
+        self.dialect, self.body = dialect, dict(body)
+        self.lead = _with_note_first(dialect.lead(self.body))
+        self._said = dialect.messages(self.body)
+        parts = [dialect.canonical(self._said, place) for place in range(len(self._said))]
+        self.log: list[Message] = [message for part in parts for message in part]
+        self._ends: list[int] = []
+        for part in parts:
+            self._ends.append(len(part) + (self._ends[-1] if self._ends else 0))
+        self.tools_tokens = estimate_tools_tokens(dialect.canonical_tools(dialect.tools(self.body)))
+
+    @property
+    def model(self) -> str:
+        """The model that it names; empty where it names none."""
+        return self.dialect.model_of(self.body, "")
+
+    @property
+    def messages(self) -> list[Message]:
+        """The whole conversation, system prompt first."""
+        return [*self.lead, *self.log]
+
+    @property
+    def tokens(self) -> int:
+        """The estimate of everything in it."""
+        return estimate_messages_tokens_rough(self.messages) + self.tools_tokens
+
+    def with_messages(self, compacted: Sequence[Message]) -> dict[str, Any]:
+        """The same request with a compacted conversation."""
+        if card_for(self.model).preserved_thinking:
+            # The provider refuses thinking that followed other messages when it was written.
+            compacted = drop_bound_thinking(compacted, 0)
+        lead = [one for one in compacted[: len(self.lead)] if one.get("role") in SYSTEM_ROLES]
+        after = compacted[len(lead) :]
+        places = match_messages(self.log, after)
+        kept = [
+            KeptMessage(one, place if place is not None and self.log[place] == one else None)
+            for one, place in zip(after, places, strict=True)
+        ]
+        segments = list(wire_segments(kept, self._ends, self.dialect, self.model))
+        said = [self._said[one] if isinstance(one, int) else one for one in segments]
+        settled = self.dialect.settled(said, len(said))
+        return self.dialect.with_messages(self.body, settled, has_note=any(map(has_note, lead)))
+
+
+@dataclass(frozen=True, slots=True)
+class CompactedRequest:
+    """The request as it should be sent from now on, and what was done."""
+
+    request: dict[str, Any]
+    messages: Any  # of the request, on its wire
+    report: CompactionReport
+
+
+def compact(
+    messages: Sequence[Mapping[str, Any]] | Mapping[str, Any],
+    *,
+    dialect: str = "openai",
+    model: str = "",
+    window: int | None = None,
+    threshold: float = 0.5,
+    target_tokens: int | None = None,
+    protect_last_n: int = 20,
+    current_tokens: int | None = None,
+    focus: str | None = None,
+    only_if_due: bool = False,
+    summarizer: SummaryWriter | None = None,
+) -> CompactedRequest:
+    """Compact messages, or a whole request with its system prompt and tools, in the named dialect.
+
+    `window` outranks the window of the model. `current_tokens` is what the provider counted for the request, where
+    that is known. With `only_if_due`, a conversation below the threshold comes back unchanged. Without a
+    `summarizer`, code writes the summary.
+    """
+    spoken = wire_dialect(dialect)
+    body = dict(messages) if isinstance(messages, Mapping) else {spoken.messages_field: list(messages)}
+    given = WireRequest(spoken, body)
+    engine = ContextCompressor(
+        model or given.model,
+        window,
+        threshold,
+        protect_last_n=protect_last_n,
+        target_tokens=target_tokens,
+        summarizer=summarizer,
+    )
+    tokens = given.tokens if current_tokens is None else current_tokens
+    if only_if_due and not engine.should_compress(tokens):
+        why = f"{tokens:,} tokens are below the threshold of {engine.threshold_tokens:,}"
+        return CompactedRequest(body, body[spoken.messages_field], unchanged(given, tokens, why))
+    compacted = engine.compress(given.messages, tokens, focus, given.tools_tokens)
+    report = engine.last_report
+    assert report is not None  # every call leaves one
+    if report.outcome == "compacted":
+        body = given.with_messages(compacted)
+    return CompactedRequest(body, body[spoken.messages_field], report)
+
+
+def unchanged(given: WireRequest, tokens: int, why: str) -> CompactionReport:
+    """The report of a request that stays as it is."""
+    count = len(given.messages)
+    return CompactionReport("unchanged", why, count, count, tokens, tokens)
+
+
+def _with_note_first(lead: Sequence[Message]) -> tuple[Message, ...]:
+    """The system prompt with our note in its first message: some wires carry it in a message of its own."""
+    if len(lead) < 2 or text_of(lead[-1]).strip() != NOTE:
+        return tuple(lead)
+    return (with_note(lead[0]), *lead[1:-1])
+
+
+def wire_dialect(name: str) -> Dialect:
+    """The dialect of this name; raises `SettingError` where there is none."""
+    known = [one.name for one in dialects()]
+    if name not in known:
+        raise SettingError(f"dialect must be one of {', '.join(known)}, not {name[:80]!r}.")
+    return dialect_named(name)
