@@ -4,6 +4,7 @@
               ├─ sessions     plimsoll/terminal/sessions/
               ├─ compress     plimsoll/terminal/compress.py
               ├─ convert      plimsoll/terminal/convert.py
+              ├─ repair       plimsoll/terminal/repair.py
               ├─ handoff      plimsoll/terminal/handoff.py
               ├─ recall       plimsoll/terminal/recall.py
               ├─ cost         plimsoll/terminal/cost.py
@@ -57,6 +58,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "convert": (
         "plimsoll.terminal.convert:convert",
         "Write a session so that another agent continues it.",
+    ),
+    "repair": (
+        "plimsoll.terminal.repair:repair",
+        "Say why a provider refuses a conversation, and repair it.",
     ),
     "handoff": (
         "plimsoll.terminal.handoff:handoff",

@@ -1,6 +1,7 @@
 """Conversation files: reads the formats of agents and APIs, and writes conversations and sessions."""
 
 from plimsoll.transcripts.agent_folders import AGENTS, FOLDERS, newest_session
+from plimsoll.transcripts.bodies import RequestBody, format_dialect, read_body
 from plimsoll.transcripts.conversion import (
     AGENT_TARGETS,
     TARGETS,
@@ -24,6 +25,7 @@ __all__ = [
     "EXAMPLE",
     "FOLDERS",
     "TARGETS",
+    "RequestBody",
     "SessionStamp",
     "Shape",
     "Transcript",
@@ -32,9 +34,11 @@ __all__ = [
     "counted",
     "folder_of",
     "for_target",
+    "format_dialect",
     "iter_transcripts",
     "log_title",
     "newest_session",
+    "read_body",
     "read_example",
     "read_stream",
     "read_transcripts",

@@ -8,6 +8,7 @@ from typing import Any
 from plimsoll.dialects.blocks.assistant import THINKING_TYPES
 from plimsoll.testing.scripted_server.rules.anthropic_markers import blocks_of
 from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
+from plimsoll.testing.scripted_server.rules.images import anthropic_images
 from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
@@ -29,6 +30,7 @@ def history_refusals(checked: CheckedRequest) -> Iterator[Refusal]:
     yield from _calls(messages)
     yield from _pairs(messages)
     yield from _thinking(messages, checked)
+    yield from anthropic_images(messages)
 
 
 def _roles(messages: list[dict[str, Any]], checked: CheckedRequest) -> Iterator[Refusal]:

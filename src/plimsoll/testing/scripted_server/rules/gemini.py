@@ -1,11 +1,13 @@
 """What Google refuses, in its own words where they are publicly known."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from plimsoll.dialects.gemini.rules import rules_for
 from plimsoll.dialects.gemini.spelling import camel_cased
 from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
+from plimsoll.testing.scripted_server.rules.images import gemini_images
 from plimsoll.testing.scripted_server.rules.refusal import Refusal
 
 _FIELDS = frozenset(
@@ -19,6 +21,11 @@ _FIELDS = frozenset(
         "cachedContent",
     }
     | {"labels", "model", "store", "serviceTier", "generateContentRequest"}
+)
+_FUNCTION = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
+_FUNCTION_RULE = (
+    "[Name must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain underscores, dots, colons "
+    "and dashes, with a maximum length of 64.]"
 )
 _ROLES = (None, "user", "model", "function")
 
@@ -51,6 +58,8 @@ def refusals(checked: CheckedRequest) -> Iterator[Refusal]:
     body = camel_cased(checked.body)
     contents = body.get("generateContentRequest", body)["contents"]
     yield from _turns(contents)
+    yield from _function_parts(contents)
+    yield from gemini_images(contents)
     if rules_for(checked.request.model).signed_calls:
         yield from _signatures(contents)
     config = body.get("generationConfig") or {}
@@ -90,6 +99,23 @@ def _turns(contents: list[dict[str, Any]]) -> Iterator[Refusal]:
         open_calls = calls
     if open_calls:
         yield _bad("Please ensure that function call turn is followed by a function response turn.")
+
+
+def _function_parts(contents: list[dict[str, Any]]) -> Iterator[Refusal]:
+    """Parts that hold something, names that functions may have, and responses that are objects."""
+    for index, content in enumerate(contents):
+        for nth, part in enumerate(content["parts"]):
+            place = f"contents[{index}].parts[{nth}]"
+            if not isinstance(part, dict) or not part:
+                told = f"{place}.data: required oneof field 'data' must have one initialized field"
+                yield _bad(f"* GenerateContentRequest.{told}\n")
+                continue
+            call, response = part.get("functionCall"), part.get("functionResponse")
+            if isinstance(call, dict) and not _FUNCTION.fullmatch(str(call.get("name") or "")):
+                yield _bad(f"* GenerateContentRequest.{place}.function_call.name: {_FUNCTION_RULE}\n")
+            if isinstance(response, dict) and not isinstance(response.get("response"), dict):
+                kind = "type.googleapis.com/google.protobuf.Struct"
+                yield _bad(f"Invalid value at '{place}.function_response.response' ({kind})")
 
 
 def _signatures(contents: list[dict[str, Any]]) -> Iterator[Refusal]:

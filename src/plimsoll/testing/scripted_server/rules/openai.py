@@ -9,11 +9,13 @@ from plimsoll.dialects.openai.request import limit_key
 from plimsoll.messages import Violation, answered_id, call_ids, tool_calls, validate
 from plimsoll.testing.scripted_server.rules.anthropic_markers import marker_refusals
 from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
+from plimsoll.testing.scripted_server.rules.images import openai_images
 from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _LONGEST_NAME = 64
 _ROLES = ("system", "assistant", "user", "function", "tool", "developer")
+_LONGEST_ID = 40
 _CHOICES = ("none", "auto", "required")
 
 
@@ -69,6 +71,9 @@ def _messages(checked: CheckedRequest) -> Iterator[Refusal]:
     messages = checked.body["messages"]
     for violation in validate(messages, "openai"):
         yield _worded(violation, messages)
+    if checked.card.family == "gpt":  # other servers behind this wire take any id
+        yield from _calls(messages)
+        yield from openai_images(messages)
     for index, message in enumerate(messages):
         content = message.get("content")
         kinds = [part.get("type") for part in content or () if isinstance(part, dict)]
@@ -79,6 +84,20 @@ def _messages(checked: CheckedRequest) -> Iterator[Refusal]:
                 f"messages[{index}]",
                 "invalid_value",
             )
+
+
+def _calls(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
+    """Ids and names of calls in the history."""
+    for index, message in enumerate(messages):
+        for nth, one in enumerate(tool_calls(message)):
+            place = f"messages[{index}].tool_calls[{nth}]"
+            name, call_id = str(_function_name(one)), str(one.get("id"))
+            if len(call_id) > _LONGEST_ID:
+                yield _too_long(f"{place}.id", call_id, _LONGEST_ID)
+            if len(name) > _LONGEST_NAME:
+                yield _too_long(f"{place}.function.name", name, _LONGEST_NAME)
+            elif not _NAME.fullmatch(name):
+                yield _illegal(f"{place}.function.name")
 
 
 def _worded(violation: Violation, messages: list[dict[str, Any]]) -> Refusal:
@@ -140,19 +159,9 @@ def _tools(body: dict[str, Any]) -> Iterator[Refusal]:
         if not isinstance(name, str):
             yield bad(f"Missing required parameter: '{place}'.", place, "missing_required_parameter")
         elif not _NAME.fullmatch(name):
-            yield bad(
-                f"Invalid '{place}': string does not match pattern. Expected a string that matches the pattern "
-                f"'^[a-zA-Z0-9_-]+$'.",
-                place,
-                "invalid_value",
-            )
+            yield _illegal(place)
         elif len(name) > _LONGEST_NAME:
-            yield bad(
-                f"Invalid '{place}': string too long. Expected a string with maximum length {_LONGEST_NAME}, but "
-                f"got a string with length {len(name)} instead.",
-                place,
-                "string_above_max_length",
-            )
+            yield _too_long(place, name, _LONGEST_NAME)
 
 
 def _tool_choice(body: dict[str, Any]) -> Iterator[Refusal]:
@@ -291,6 +300,24 @@ def _empty_array(place: str) -> Refusal:
         f"Invalid '{place}': empty array. Expected an array with minimum length 1, but got an empty array instead.",
         place,
         "empty_array",
+    )
+
+
+def _illegal(place: str) -> Refusal:
+    return bad(
+        f"Invalid '{place}': string does not match pattern. Expected a string that matches the pattern "
+        f"'^[a-zA-Z0-9_-]+$'.",
+        place,
+        "invalid_value",
+    )
+
+
+def _too_long(place: str, value: str, longest: int) -> Refusal:
+    return bad(
+        f"Invalid '{place}': string too long. Expected a string with maximum length {longest}, but got a string with "
+        f"length {len(value)} instead.",
+        place,
+        "string_above_max_length",
     )
 
 

@@ -1,5 +1,6 @@
 """What OpenAI's Responses API refuses, with its error messages."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,10 +11,14 @@ from plimsoll.dialects.responses.outputs import is_output
 from plimsoll.dialects.responses.request import input_items
 from plimsoll.errors import InvalidConversation
 from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
+from plimsoll.testing.scripted_server.rules.images import openai_images
 from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 
 Item = dict[str, Any]
 _LEAST_LIMIT = 16
+_NAME = re.compile(r"[a-zA-Z0-9_-]+")
+_ROLES = ("assistant", "system", "developer", "user")
+_PREFIXES = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_", "custom_tool_call": "ctc_"}
 
 
 def shape_refusals(body: dict[str, Any]) -> Iterator[Refusal]:
@@ -38,6 +43,8 @@ def shape_refusals(body: dict[str, Any]) -> Iterator[Refusal]:
 def refusals(checked: CheckedRequest, required: Mapping[str, str], seal: str) -> Iterator[Refusal]:
     """Why the request is refused. `required` has the reasoning item that each item depends on."""
     items = input_items(checked.body)
+    yield from _items(items)
+    yield from openai_images(items)
     yield from _pairs(items)
     yield from _reasoning_items(items, required)
     yield from _encrypted(items, seal)
@@ -46,6 +53,63 @@ def refusals(checked: CheckedRequest, required: Mapping[str, str], seal: str) ->
     if checked.prompt_tokens + (checked.request.max_tokens or 0) > checked.card.window:
         told = "Your input exceeds the context window of this model. Please adjust your input and try again."
         yield bad(told, "input", "context_length_exceeded")
+
+
+def _items(items: list[Item]) -> Iterator[Refusal]:
+    """Ids, names and contents of single items."""
+    seen: set[str] = set()
+    for index, item in enumerate(items):
+        kind, item_id, place = str(item.get("type", "message")), item.get("id"), f"input[{index}]"
+        if isinstance(item_id, str):
+            prefix = _PREFIXES.get(kind, "")
+            if not item_id.startswith(prefix):
+                told = f"Invalid '{place}.id': '{item_id}'. Expected an ID that begins with '{prefix.rstrip('_')}'."
+                yield bad(told, f"{place}.id", "invalid_value")
+            if item_id in seen:
+                told = "Remove duplicate items from your input and try again."
+                yield bad(f"Duplicate item found with id {item_id}. {told}", "input")
+            seen.add(item_id)
+        if kind == "function_call" and not _NAME.fullmatch(str(item.get("name"))):
+            told = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+            yield bad(f"Invalid '{place}.name': {told}", f"{place}.name", "invalid_value")
+        if kind == "function_call" and not isinstance(item.get("arguments"), str):
+            told = f"Invalid type for '{place}.arguments': expected a string, but got an object instead."
+            yield bad(told, f"{place}.arguments", "invalid_type")
+        if kind == "message":
+            yield from _message(item, place)
+
+
+def _message(item: Item, place: str) -> Iterator[Refusal]:
+    role, content = item.get("role"), item.get("content")
+    if role not in _ROLES:
+        told = (
+            f"Invalid value: '{role}'. Supported values are: 'assistant', 'system', 'developer', and 'user'."
+        )
+        yield bad(told, f"{place}.role", "invalid_value")
+    if content is None or content == []:
+        yield bad(
+            f"Missing required parameter: '{place}.content'.",
+            f"{place}.content",
+            "missing_required_parameter",
+        )
+    unfit = ("input_text", "input_image") if role == "assistant" else ("output_text",)
+    for nth, part in enumerate(content if isinstance(content, list) else ()):
+        if isinstance(part, dict) and part.get("type") in unfit:
+            accepted = (
+                "'output_text' and 'refusal'"
+                if role == "assistant"
+                else "'input_text', 'input_image', and 'input_file'"
+            )
+            told = f"Invalid value: '{part['type']}'. Supported values are: {accepted}."
+            yield bad(told, f"{place}.content[{nth}]", "invalid_value")
+
+
+def _accepted_parts(role: Any) -> str:
+    return (
+        "'output_text' and 'refusal'"
+        if role == "assistant"
+        else "'input_text', 'input_image', and 'input_file'"
+    )
 
 
 def _pairs(items: list[Item]) -> Iterator[Refusal]:

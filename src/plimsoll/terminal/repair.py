@@ -1,0 +1,156 @@
+"""`plimsoll repair`: say why a provider refuses a conversation, and write one that it accepts.
+
+    FILE | SESSION | --latest AGENT ─► findings ─► --output
+
+In a file that has the form of the dialect, only the messages change; without a problem it is copied byte for byte.
+A session, or a file in another form, is written in the form of the dialect. Exit code 1: problems were found, and
+nothing was written.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from plimsoll.dialects import dialect_named
+from plimsoll.errors import UserError
+from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of, only_one, read_source
+from plimsoll.terminal.tables import plain
+from plimsoll.transcripts import Transcript, counted, format_dialect, read_body, write_file
+from plimsoll.transcripts.portable import without_private_fields
+from plimsoll.transcripts.repair import DIALECTS, Repaired, repair_body
+
+_MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Original:
+    """The conversation as a request, and its bytes if the file is one."""
+
+    place: str
+    dialect: str
+    body: dict[str, Any]
+    raw: bytes | None = None
+    is_list: bool = False  # whether the file holds the messages alone
+    notices: tuple[str, ...] = ()
+
+
+@click.command()
+@click.argument("source", metavar="FILE|SESSION", required=False)
+@latest_option
+@click.option(
+    "--for",
+    "dialect",
+    type=click.Choice(DIALECTS),
+    help="The API that refuses it; by default, the one that the conversation was held with.",
+)
+@click.option("--line", metavar="N", type=click.IntRange(1), help="The conversation in line N of FILE.")
+@click.option(
+    "--model", metavar="NAME", default="", help="The model it is for, where the rules depend on it."
+)
+@click.option(
+    "--portable",
+    is_flag=True,
+    help="Also remove what only its provider accepts: thinking, signatures, encrypted items.",
+)
+@click.option("-o", "--output", metavar="OUT", help="Output file; - is standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each problem.")
+def repair(
+    source: str | None,
+    latest: str | None,
+    dialect: str | None,
+    line: int | None,
+    model: str,
+    portable: bool,
+    output: str | None,
+    as_json: bool,
+) -> None:
+    """Say why a provider refuses a conversation, and repair it.
+
+    FILE is a request body, a conversation or a session in any form that `plimsoll compress` reads. The result goes to
+    --output; without it, nothing is written. A conversation without a problem is copied as it is.
+
+    \b
+    plimsoll repair request.json -o repaired.json
+    plimsoll repair --latest claude --for openai -o messages.json
+    """
+    if (source is None) == (latest is None):
+        raise click.UsageError("Name a FILE or a SESSION, or an agent with --latest.")
+    if as_json and output == STANDARD:
+        raise click.UsageError(
+            "--json and --output - both write to standard output; pass a file to --output."
+        )
+    path = newest_of(latest) if latest else str(source)
+    original = _read(path, dialect, line)
+    for notice in original.notices:
+        click.echo(f"note: {original.place}: {notice}", err=True)
+    named = model or str(original.body.get("model") or "")
+    repaired = repair_body(original.body, original.dialect, model=named, is_portable=portable)
+    for shown in _json_lines(repaired) if as_json else _report(original, repaired):
+        click.echo(shown, err=output == STANDARD)
+    if output is not None:
+        _write(original, repaired, output, path)
+    elif repaired.findings:
+        if not as_json:
+            click.echo("Nothing is written. Name a file with --output.")
+        sys.exit(1)
+
+
+def _read(path: str, dialect: str | None, line: int | None) -> _Original:
+    """The conversation as a request of the dialect."""
+    if line is None and path != STANDARD and Path(path).is_file():
+        found = read_body(path)
+        if found is not None and dialect in (None, found.dialect):
+            return _Original(path, found.dialect, found.body, found.raw, found.is_list)
+    transcript = only_one(read_source(path), line)
+    wire = dialect or format_dialect(transcript)
+    body = dialect_named(wire).document(_messages(transcript, wire), {}, is_object=True)
+    return _Original(transcript.place, wire, body, notices=transcript.notices)
+
+
+def _messages(transcript: Transcript, wire: str) -> list[Any]:
+    is_same = format_dialect(transcript) == wire
+    return transcript.messages if is_same else without_private_fields(transcript.messages)
+
+
+def _report(original: _Original, repaired: Repaired) -> Iterator[str]:
+    title = dialect_named(original.dialect).title
+    count = len(repaired.findings)
+    if not count:
+        yield f"{plain(original.place)}: no problems for {title}"
+        return
+    yield f"{plain(original.place)}: {counted(count, 'problem', 'problems')} for {title}"
+    for finding in repaired.findings[:_MOST_SHOWN]:
+        yield f"  {plain(str(finding))}"
+    if count > _MOST_SHOWN:
+        yield f"  … and {count - _MOST_SHOWN} more; --json lists them all."
+
+
+def _json_lines(repaired: Repaired) -> Iterator[str]:
+    for one in repaired.findings:
+        yield json.dumps(
+            {"place": one.place, "problem": one.problem, "repair": one.repair}, ensure_ascii=False
+        )
+
+
+def _write(original: _Original, repaired: Repaired, output: str, path: str) -> None:
+    if output != STANDARD and Path(output).exists() and Path(path).exists() and Path(output).samefile(path):
+        raise UserError(f"{output} is the original, which stays as it is. Name another file with --output.")
+    field = dialect_named(original.dialect).messages_field
+    if original.raw is not None and not repaired.findings:
+        data = original.raw
+    else:
+        value = (
+            repaired.body[field] if original.is_list and repaired.body.keys() == {field} else repaired.body
+        )
+        data = (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "surrogatepass")
+    if output == STANDARD:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    write_file(output, [data])
+    click.echo(f"Written to {output}")

@@ -1,0 +1,51 @@
+"""A file as the body of a request, with its bytes: what a repair changes is the messages and nothing else."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from plimsoll.errors import TranscriptError
+from plimsoll.transcripts.formats.chat import is_anthropic
+from plimsoll.transcripts.formats.registry import format_of, writable_format
+from plimsoll.transcripts.lines import parse
+from plimsoll.transcripts.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBody:
+    """A request body in a file."""
+
+    dialect: str
+    body: dict[str, Any]
+    raw: bytes
+    is_list: bool = False  # the file holds the messages alone
+
+
+def read_body(path: str) -> RequestBody | None:
+    """The body in a file that is one JSON document in the form of an API; None for any other file."""
+    try:
+        raw = Path(path).read_bytes()
+        value = parse(raw.decode("utf-8-sig"), path, 1)
+    except (OSError, UnicodeDecodeError, TranscriptError):
+        return None  # whoever reads it as a conversation says what is wrong
+    format = format_of(value)
+    if format is None or format.is_log:
+        return None
+    if isinstance(value, list):
+        is_message = all(isinstance(one, dict) and "role" in one for one in value)
+        if not value or not is_message or any("parts" in one for one in value):
+            return None
+        dialect = "anthropic" if is_anthropic(value, {}) else "openai"
+        return RequestBody(dialect, {"messages": value}, raw, is_list=True)
+    if format.name in ("responses", "gemini"):
+        return RequestBody(format.name, value, raw)
+    messages = value.get("messages")
+    if not isinstance(messages, list):
+        return None
+    return RequestBody("anthropic" if is_anthropic(messages, value) else "openai", value, raw)
+
+
+def format_dialect(transcript: Transcript) -> str:
+    """The dialect that a conversation was held in."""
+    agent = writable_format(transcript.format)
+    return agent.dialect.name if agent is not None else transcript.dialect.name

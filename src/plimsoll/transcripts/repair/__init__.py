@@ -1,0 +1,6 @@
+"""Finds what a provider refuses in a conversation, and repairs it."""
+
+from plimsoll.transcripts.repair.findings import Finding
+from plimsoll.transcripts.repair.repair import DIALECTS, Repaired, repair_body
+
+__all__ = ["DIALECTS", "Finding", "Repaired", "repair_body"]

@@ -1,0 +1,38 @@
+"""What was wrong with a conversation, and what was done about it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.messages.repair import STUB_RESULT
+
+MISSING_RESULT = STUB_RESULT
+OPENING = "[The conversation begins with the assistant's message.]"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One problem, where it is, and its repair."""
+
+    place: str
+    problem: str
+    repair: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}. {self.repair}."
+
+
+@dataclass(slots=True)
+class FindingList:
+    """The findings of one conversation, in the order in which they were made."""
+
+    found: list[Finding] = field(default_factory=list)
+
+    def add(self, place: str, problem: str, repair: str) -> None:
+        """Note one problem."""
+        self.found.append(Finding(place, problem, repair))
+
+
+def shown_value(value: Any, longest: int = 40) -> str:
+    """A value as an error message quotes it."""
+    text = repr(value)
+    return text if len(text) <= longest else f"{text[:longest]}…"

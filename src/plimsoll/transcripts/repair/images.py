@@ -1,0 +1,47 @@
+"""Images that a provider refuses: too many bytes, or a type that it does not read.
+
+The limits are those that the providers document (platform.claude.com "Vision", OpenAI "Images and vision", Google
+"File input methods", all 2026). Claude's limit applies to the encoded bytes.
+"""
+
+import re
+from dataclasses import dataclass
+
+_DATA_URL = re.compile(r"data:([^,;]*)[^,]*;base64,")
+_MEGABYTE = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class ImageLimits:
+    """What a provider accepts."""
+
+    provider: str
+    types: frozenset[str]
+    most_bytes: int | None = None  # of one image in base64
+
+
+_USUAL = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+ANTHROPIC_IMAGES = ImageLimits("Anthropic", _USUAL, 5 * _MEGABYTE)
+OPENAI_IMAGES = ImageLimits("OpenAI", _USUAL)
+GEMINI_IMAGES = ImageLimits("Google", (_USUAL - {"image/gif"}) | {"image/heic", "image/heif"})
+
+
+def image_problem(media_type: str, data: str, limits: ImageLimits) -> tuple[str, str] | None:
+    """What is wrong with an image, and the text that takes its place; None where nothing is."""
+    size = f"{len(data) / _MEGABYTE:.1f} MB" if len(data) >= _MEGABYTE else f"{len(data):,} bytes"
+    if media_type.lower() not in limits.types:
+        problem = f"{limits.provider} does not read images of the type {media_type or 'unknown'}"
+    elif limits.most_bytes is not None and len(data) > limits.most_bytes:
+        most = f"{limits.most_bytes / _MEGABYTE:.0f} MB"
+        problem = f"an image of {size} exceeds the {most} that {limits.provider} takes"
+    elif not data:
+        problem = "an image is empty"
+    else:
+        return None
+    return problem, f"[An image ({media_type or 'unknown type'}, {size}) was removed: {problem}.]"
+
+
+def url_problem(url: str, limits: ImageLimits) -> tuple[str, str] | None:
+    """The same for a URL; one that names a server is not examined."""
+    found = _DATA_URL.match(url)
+    return image_problem(found[1], url[found.end() :], limits) if found else None

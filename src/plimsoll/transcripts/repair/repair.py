@@ -1,0 +1,52 @@
+"""Makes a request's conversation one that the provider of a dialect accepts, and says what was wrong.
+
+    body ─► the dialect's repairs, until they find nothing more ─► the body, and the findings
+
+A body in which nothing is found is returned as it is, the same object.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.transcripts.repair.anthropic import repair_anthropic
+from plimsoll.transcripts.repair.findings import Finding, FindingList
+from plimsoll.transcripts.repair.gemini import repair_gemini
+from plimsoll.transcripts.repair.openai import repair_openai
+from plimsoll.transcripts.repair.responses import repair_responses
+
+_REPAIRS: dict[str, Callable[[dict[str, Any], FindingList, bool, str], dict[str, Any]]] = {
+    "openai": repair_openai,
+    "anthropic": repair_anthropic,
+    "responses": repair_responses,
+    "gemini": repair_gemini,
+}
+DIALECTS = tuple(_REPAIRS)
+# One repair can uncover another problem, such as two contents of one role beside each other. Each pass removes what
+# it finds, so few are needed; the limit only bounds a mistake of ours.
+_MOST_PASSES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """A body that the provider accepts, and what had to be changed."""
+
+    body: dict[str, Any]
+    findings: tuple[Finding, ...]
+
+
+def repair_body(
+    body: dict[str, Any], dialect: str, *, model: str = "", is_portable: bool = False
+) -> Repaired:
+    """Repair the conversation in a body of this dialect.
+
+    `is_portable` also removes what only the provider that issued it accepts: thinking, signatures, encrypted items.
+    """
+    found = FindingList()
+    for _ in range(_MOST_PASSES):
+        before = len(found.found)
+        changed = _REPAIRS[dialect](body, found, is_portable, model)
+        if len(found.found) == before:
+            break
+        body = changed
+    return Repaired(body, tuple(found.found))
