@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from conversing import connection_to, conversing
@@ -12,6 +13,7 @@ from plimsoll.context import ContextEngine
 from plimsoll.context.markers import is_summary
 from plimsoll.errors import UserError
 from plimsoll.messages import text_of, validate
+from plimsoll.models.media_limits import MediaLimits
 from plimsoll.testing.scripted_server import ScriptedServer, call, fault, say
 
 ASK = {"role": "user", "content": "Please look up #1 for me."}
@@ -122,6 +124,39 @@ def test_too_many_bytes_make_the_oldest_images_go(tmp_path):
         "[image removed: image/png, 300 KB; full content under handle h:" in text_of(m) for m in newest
     )
     assert sum("data:image" in str(s.message) for s in stored) == 4
+
+
+@pytest.mark.rewrites_history("images that were sent are left out, which is what is tested")
+def test_images_leave_before_a_request_with_too_many(tmp_path):
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 400}}
+
+    async def talk(server):
+        async with conversing(server, tmp_path) as conversation:
+            connection = conversation.agent.connection
+            connection.card = replace(connection.card, media=MediaLimits(images=2))
+            for n in range(5):
+                said = {"type": "text", "text": f"picture {n}"}
+                await conversation.say({"role": "user", "content": [said, image]}, lambda _event: None)
+
+    with ScriptedServer(lambda request: say("Seen."), model="claude-sonnet-5", max_images=2) as server:
+        run(talk(server))
+        assert [seen.status for seen in server.requests] == [200] * 5
+        assert ["data:image" in str(m) for m in server.requests[-1].request.messages][-1]
+
+
+def test_without_compaction_a_rejected_image_names_the_setting(tmp_path):
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4_000}}
+
+    async def talk(server):
+        async with conversing(server, tmp_path, rules=CompactionRules(enabled=False)) as conversation:
+            for _ in range(2):
+                await conversation.say({"role": "user", "content": [image]}, lambda _event: None)
+
+    with (
+        ScriptedServer(lambda request: say("Seen."), model="claude-sonnet-5", max_images=1) as server,
+        pytest.raises(UserError, match=r"compression\.enabled"),
+    ):
+        run(talk(server))
 
 
 def test_a_limit_ends_the_turn_and_the_session_goes_on(tmp_path):

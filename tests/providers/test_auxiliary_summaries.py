@@ -156,6 +156,19 @@ def test_a_window_smaller_than_stated_is_learned_and_pieces_shrink_to_it(dialect
         assert all(one.status == 200 for one in server.requests[len(answered) + 1 :]), "it is remembered"
 
 
+def test_a_summary_request_with_too_many_bytes_is_sent_in_smaller_pieces():
+    with (
+        ScriptedServer(lambda request: say(GOOD), max_bytes=20_000) as server,
+        auxiliary(candidate(server)) as writer,
+    ):
+        report, _ = compacted(writer, ships(40))
+        assert report.summary_source == "model"
+        refused, *answered = server.requests
+        assert refused.status == 413
+        assert [one.status for one in answered] == [200] * len(answered)
+        assert len(answered) > 1
+
+
 def test_a_fallback_with_a_smaller_window_gets_smaller_pieces():
     def answer(request):
         return fault(400) if "haiku" in request.model else say(GOOD)

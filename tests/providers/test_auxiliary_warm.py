@@ -156,3 +156,13 @@ def test_the_input_of_a_warm_summary_costs_at_most_a_quarter_of_a_cold_one(model
     numbers = {**NUMBERS, "output_tokens": 0, "cold_tokens": 91_000, "lifetime": 300.0, "age": 1.0}
     choice = choose_summary(card, card, **numbers)
     assert choice.warm <= 0.25 * choice.cold
+
+
+def test_a_conversation_with_too_many_images_is_summarised_from_an_excerpt():
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 400}}
+    with ScriptedServer(answer, clock=Clock()) as server:
+        harbour = Harbour(server)
+        with harbour.writer as writer:
+            assert writer.warm(harbour.view, 60_000, 1_000) is not None
+            pictures = [{"role": "user", "content": [image] * 101}]
+            assert writer.warm([*harbour.view, *pictures], 60_000, 1_000) is None

@@ -214,7 +214,7 @@ class OneSummary:
                 model.learn(error, estimate_tokens(prompt), prompt)
                 raise SummaryFailed(str(error)) from error
             except PayloadTooLarge as error:
-                model.shrink()
+                model.shrink(estimate_tokens(prompt) + max_tokens)
                 raise SummaryFailed(str(error)) from error
             except (ProviderError, UserError, SummaryFailed) as error:
                 failure = self._service.failed(model, error)

@@ -69,9 +69,10 @@ class SummaryModel:
         most_bytes = self.candidate.card.media.request_bytes
         return known if most_bytes is None else min(known, most_bytes // _BYTES_PER_TOKEN)
 
-    def shrink(self) -> None:
-        """A request had too many bytes: half of the window from now on."""
-        self._learned, self._learned_until = self.window // 2, self._clock() + LEARNED_SECONDS
+    def shrink(self, prompt_tokens: int) -> None:
+        """A request of this many tokens, by our count, had too many bytes: half of it for a while."""
+        self._learned = min(self.window, prompt_tokens) // 2
+        self._learned_until = self._clock() + LEARNED_SECONDS
 
     def learn(self, error: ContextOverflow, prompt_tokens: int, prompt: str) -> None:
         """A request of this many tokens, by our count, was too large: remember the provider's numbers.
