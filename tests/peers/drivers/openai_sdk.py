@@ -11,7 +11,7 @@ function = {"name": "lookup", "description": "Look up a ship.", "parameters": SC
 tool: Any = {"type": "function", "function": function}
 history: list[Any] = [{"role": "system", "content": SYSTEM}]
 answers = []
-client = openai.OpenAI(base_url=task.openai_url, api_key="any", max_retries=0)
+client = openai.OpenAI(base_url=task.openai_url, max_retries=0)
 for question in task.questions:
     history.append({"role": "user", "content": question})
     while True:
