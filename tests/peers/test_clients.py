@@ -44,7 +44,14 @@ def compaction_settings(case: Case, summaries: ScriptedServer) -> dict[str, str]
     }
 
 
-def talk(case: Case, url: str, folder: Path, model: str, questions: Sequence[str] = QUESTIONS) -> list[str]:
+def talk(
+    case: Case,
+    url: str,
+    folder: Path,
+    model: str,
+    questions: Sequence[str] = QUESTIONS,
+    key: str = "any",
+) -> list[str]:
     """One conversation of this client with a server, in a folder that is new and has the same name each time."""
     shutil.rmtree(folder, ignore_errors=True)
     recipe = read_recipes(url)[case.recipe] if case.recipe else Recipe()
@@ -57,7 +64,7 @@ def talk(case: Case, url: str, folder: Path, model: str, questions: Sequence[str
         "questions": list(questions),
         **recipe.as_json(),
     }
-    environment = {"PEER_FOLDER": str(case.peer.folder), **recipe.environment}
+    environment = {"PEER_FOLDER": str(case.peer.folder), "OPENAI_API_KEY": key, **recipe.environment}
     return run_client(case.driver_command, task, folder, environment, recipe.files)
 
 
