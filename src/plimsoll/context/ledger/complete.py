@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from plimsoll.context.ledger.entries import CONSTRAINTS, QUOTE
-from plimsoll.context.ledger.personal import is_told_of_oneself
+from plimsoll.context.ledger.speakers import is_told_of_oneself
 from plimsoll.context.ledger.state import ConversationFacts
 from plimsoll.context.ledger.template import (
     BY_PRIORITY,

@@ -7,6 +7,7 @@ Items are written from the state of the work (headings.py), quotes from the line
 earlier summary said that nothing newer replaced is taken over (earlier.py).
 """
 
+import re
 from dataclasses import dataclass
 
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, EvidenceLine
@@ -25,6 +26,7 @@ MUST = 3.0
 CONSTRAINTS = "Constraints & Preferences"
 _STATED = ("Goal", CONSTRAINTS, "In Progress")
 _LABEL = 110
+_BULLETS = re.compile(r"^- (?:[-*•+>]\s+)+")  # of a list that was quoted, behind the summary's own
 
 
 # Told apart by identity: choosing looks each up a hundred times.
@@ -76,6 +78,7 @@ class LedgerEntries:
         A constraint is never left out because another section says the same, nor is what the conversation began
         with. A constraint is not cut either: half of one may mean the opposite.
         """
+        text = _BULLETS.sub("- ", text)
         if len(text) > self._longest and section != CONSTRAINTS:
             text = text[: self._longest - 1] + "…"
         worth = weights().sections.get(section, 0.0) if value is None else value

@@ -28,10 +28,16 @@ _READ_FIRST, _READ_LAST = 60_000, 20_000
 _MOST_PIECES = 60
 _NUMBERED = re.compile(r"^\s*\d+[→|:\t]\s?")
 _LISTED = re.compile(r"^\d+[→\t]\s?")  # a numbered line among others
-# What a program does at the moment, one thing a line: `Compiling serde v1.0.2`, `Downloaded 12 files`.
+# What a program does at the moment, one thing a line: `Compiling serde v1.0.2`, `Downloaded 12 files`; also behind
+# the name of the step or layer that does it: `cargo-check – Checking serde v1.0.2`, `4f4fb700ef54: Pull complete`.
 _PROGRESS = re.compile(
-    r"[A-Z][a-z]{2,}(?:ing|ed):? [\w@][^\s;{}()=\"'`]*(?: \(?v?\d\S*| files?| packages?)*\.{0,3}"
+    r"(?:(?!\w*(?:error|fail|warn|fatal|panic))"
+    r"(?:[\w./:@-]+ +[–—|│»] +|[\w.-]{2,40}: +|\[[^\]]{1,40}\] *|#\d+ (?:\d[\d.]* )?))?"
+    r"(?:[A-Z][a-z]{2,}(?:ing|ed):? [\w@][^\s;{}()=\"'`]*(?: \(?v?\d\S*| files?| packages?)*\.{0,3}"
+    r"|Pulling fs layer|Pull complete|Download complete|Verifying Checksum|Already exists|Waiting"
+    r"|(?:Downloading|Extracting) +\[.*)",
 )
+_PROGRESS_SIGNS = ("ing", "ed", "omplete", "exists")  # one of them stands in every such line
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+(?=[A-Z`*\"'(\W])|\n+")
 _NATURAL_CUT = re.compile(r"[,;)}\]。，、]\s*|\s")
 
@@ -113,11 +119,10 @@ class Evidence:
 
     @staticmethod
     def _terms(line: str, kind: str) -> tuple[str, ...]:
-        if kind == "shown" and _PROGRESS.fullmatch(line):
-            return ()
         # An amount counts where somebody speaks of it; in files and outputs there are too many.
         amounts = amounts_in(line) if kind in _SPOKEN else ()
-        return tuple(dict.fromkeys((*terms_in(line), *amounts)))
+        terms = tuple(dict.fromkeys((*terms_in(line), *amounts)))
+        return () if terms and kind == "shown" and _is_progress(line) else terms
 
     def _keep(
         self, text: str, terms: tuple[str, ...], says: bool, source: str, position: int
@@ -143,6 +148,10 @@ class Evidence:
                 use = self.uses[term] = TermUse()
             setattr(use, kind, getattr(use, kind) + 1)
             use.last = position
+
+
+def _is_progress(line: str) -> bool:
+    return any(map(line.__contains__, _PROGRESS_SIGNS)) and _PROGRESS.fullmatch(line) is not None
 
 
 def lines_of(text: str, spoken: bool = False) -> Iterator[str]:

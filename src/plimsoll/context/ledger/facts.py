@@ -27,10 +27,12 @@ from plimsoll.context.ledger.state import (
     Decision,
     Hypothesis,
     OpenQuestion,
+    PersonRequest,
     StatedConstraint,
 )
 from plimsoll.context.ledger.statements import (
     SENTENCE,
+    answer_in,
     constraints_in,
     decisions_in,
     finds_cause,
@@ -39,6 +41,7 @@ from plimsoll.context.ledger.statements import (
     ticked_in,
 )
 from plimsoll.context.ledger.tool_facts import call_read, read_call, read_result
+from plimsoll.context.ledger.values import may_supersede, supersedes
 from plimsoll.context.ledger.words import content_words, overlap
 from plimsoll.messages import (
     REFUSED,
@@ -59,6 +62,8 @@ _ANNOUNCES = re.compile(
     r"|i['’]ll +|(?:i|we) (?:will|need to) +)+",
     re.IGNORECASE,
 )
+_READ = 4_000  # characters of a message in which a new value is looked for
+_QUESTION = re.compile(r"[?？؟](?:\s|$)")
 _COMPARED = 40  # newest decisions with which a new one is compared
 _SAME_DECISION = 0.6  # share of the words from which on a decision takes the place of an earlier one
 _MOST_GUESSES = 20
@@ -137,6 +142,7 @@ def _read_user(reading: _Reading, message: Message, position: int) -> None:
     reading.quote(said, "asked", f"{ASKED}:{position}", position)
     add_request(facts.requests, said, position, facts.last_said, facts.last_said_at)
     facts.question = None
+    _drop_superseded(facts, said)
     before = facts.requests[-2].source if len(facts.requests) > 1 else -1
     _rulings(facts).take_up(own_words(said), position, before)
 
@@ -186,11 +192,20 @@ def _read_said(reading: _Reading, text: str, position: int, is_final: bool) -> N
             del facts.hypotheses[next(iter(facts.hypotheses))]
     for sentence in decisions_in(text):
         _decide(facts.decisions, Decision(sentence, position))
+    _drop_superseded(facts, text)
     if is_final:
         asked = question_in(text)
         facts.question = OpenQuestion(asked, position) if asked else None
-        if facts.requests and facts.requests[-1].status == "open":
-            facts.requests[-1].status = "answered"
+        if facts.requests:
+            _answer(facts.requests[-1], text)
+
+
+def _answer(request: PersonRequest, text: str) -> None:
+    """The agent has ended its turn: what it said first answers what a person asked to know."""
+    if request.status == "open":
+        request.status = "answered"
+    if not request.changes and request.kind == "request" and _QUESTION.search(request.text):
+        request.answer = answer_in(text)
 
 
 def _read_result(reading: _Reading, made: Called, result: str, position: int) -> None:
@@ -233,9 +248,20 @@ def _decide(decisions: dict[str, Decision], made: Decision) -> None:
     words = content_words(made.text)
     for text in list(decisions)[-_COMPARED:]:
         earlier = content_words(text)
-        if min(overlap(words, earlier), overlap(earlier, words)) >= _SAME_DECISION:
+        is_same = min(overlap(words, earlier), overlap(earlier, words)) >= _SAME_DECISION
+        if is_same or supersedes(made.text, text):
             del decisions[text]
     decisions[made.text] = made
+
+
+def _drop_superseded(facts: ConversationFacts, said: str) -> None:
+    """Decisions and guesses of which somebody now states another value are no longer true."""
+    if not (facts.decisions or facts.hypotheses):
+        return
+    for sentence in filter(may_supersede, SENTENCE.split(said[:_READ])):
+        for known in (facts.decisions, facts.hypotheses):
+            for text in [one for one in known if supersedes(sentence, one)]:
+                del known[text]
 
 
 def _latest(found: "dict[str, Hypothesis] | dict[str, Decision]", one: Hypothesis | Decision) -> None:

@@ -19,10 +19,12 @@ from collections.abc import Collection, Iterable, Mapping
 from plimsoll.context.ledger.earlier import EarlierItems, add_earlier, earlier_items, merged_files
 from plimsoll.context.ledger.entries import CONSTRAINTS, FROM_TOOL, MUST, LedgerEntries, LedgerEntry
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, EvidenceLine
+from plimsoll.context.ledger.failures import open_failures
+from plimsoll.context.ledger.moves import current_name
 from plimsoll.context.ledger.outcome import one_line
-from plimsoll.context.ledger.outcomes import check_of, covers, is_lookup_tool
-from plimsoll.context.ledger.personal import is_told_of_oneself
+from plimsoll.context.ledger.outcomes import check_of, covers, is_lookup_tool, kinds_of
 from plimsoll.context.ledger.requests import aims_of, request_at
+from plimsoll.context.ledger.speakers import is_told_of_oneself
 from plimsoll.context.ledger.state import ConversationFacts, Event, PersonRequest
 from plimsoll.context.ledger.template import EVIDENCE
 from plimsoll.context.ledger.todos import FINISHED, OPEN
@@ -33,8 +35,6 @@ _SHOWN = {True: 160, False: 110}  # characters of a call that failed, and of one
 _SHORT_RESULT = 60
 _AIM, _ASKED, _ANSWERED = 580, 500, 240  # characters of a request under Goal, In Progress and Done
 _FIRST_ASKED, _LAST_ASKED = 20, 120  # requests that are considered; no summary could hold more
-# A command that is no check, or another call, failed and was left so: after so many messages nobody waits for it.
-_STILL_OPEN = 20
 _LAST_IN_CHAT = 6  # requests
 _LAST_GUESSES = 6
 _NAMED_FILES = 2  # in a next step
@@ -65,8 +65,17 @@ def entries_of(
     add_earlier(entries, now, earlier)
     _add_personal(entries, facts, now)
     for line in facts.evidence.lines.values() if lines is None else lines:
-        entries.quote(line, line.source if line.source not in (SAID, TOLD) else "")
+        entries.quote(line, _item_of(line, facts))
     return _not_forgotten(entries.all, now) if now.personal.forgotten else entries.all
+
+
+def _item_of(line: EvidenceLine, facts: ConversationFacts) -> str:
+    """The item that a line is quoted under; that of a file by the name that it has now."""
+    if line.source in (SAID, TOLD):
+        return ""
+    if line.source.startswith("file:") and facts.renamed:
+        return f"file:{current_name(facts, line.source.removeprefix('file:'))}"
+    return line.source
 
 
 def _not_forgotten(entries: list[LedgerEntry], now: ConversationFacts) -> list[LedgerEntry]:
@@ -182,22 +191,6 @@ def _add_blocked(entries: LedgerEntries, now: ConversationFacts) -> None:
         entries.add("Blocked", text, now.question.source, MUST, sources=(now.question.source,))
 
 
-def open_failures(now: ConversationFacts) -> list[Event]:
-    """What failed and has not been overcome: checks until they pass, everything else while it is fresh."""
-    failed = [now.commands[line] for line in now.failing if line in now.commands]
-    found = [
-        event for event in failed if check_of(event.command, event.outcome) or _is_fresh(event, now.messages)
-    ]
-    actions = [
-        event for event in now.actions.values() if event.outcome.failed and _is_fresh(event, now.messages)
-    ]
-    return sorted([*found, *actions], key=lambda event: event.position)
-
-
-def _is_fresh(event: Event, messages: int) -> bool:
-    return event.position >= messages - _STILL_OPEN
-
-
 def _add_done(entries: LedgerEntries, facts: ConversationFacts, now: ConversationFacts) -> None:
     known = weights()
     for item, status in now.todos.items.items():
@@ -221,6 +214,7 @@ def _add_answered(entries: LedgerEntries, facts: ConversationFacts, now: Convers
     for number, one in enumerate(asked):
         if not _FIRST_ASKED <= number < len(asked) - _LAST_ASKED:
             done = f" ({one.changes} edits)" if one.changes else ""
+            done += f" — answered: {one_line(one.answer, _ANSWERED)}" if one.answer else ""
             text = f"- Asked: {one_line(redact(one.text), _ANSWERED)}{done}"
             if one.status == "withdrawn" or one_line(one.text, _ANSWERED) in now.wishes:
                 continue  # a wish stands under Constraints
@@ -241,7 +235,9 @@ def _add_event(entries: LedgerEntries, event: Event, now: ConversationFacts, cou
     is_over = event.outcome.failed or known is not event or (is_check and not counts)
     is_over = is_over or one_line(event.outcome.line, 160) in now.commits  # the commit has a line of its own
     if looks or is_over:
-        entries.add(EVIDENCE, line, event.position, 0.0, key, sources=(event.position,))
+        # What was tried and failed is not to be tried again.
+        tried = weights().tried if event.outcome.failed and not looks else 0.0
+        entries.add(EVIDENCE, line, event.position, tried, key, sources=(event.position,))
         return
     value = weights().check if is_check else weights().side_effect if event.command else None
     entries.add("Done", line, event.position, value, key, sources=(event.position,))
@@ -330,7 +326,12 @@ def _at_hand(now: ConversationFacts, newest: PersonRequest) -> str:
         if not fact.is_only_read and fact.last > newest.source
     ]
     files = [f"`{path}`" for _, path in sorted(changed, reverse=True)[:_NAMED_FILES]]
-    checks = [one.newest for one in now.checks.values() if one.newest.position > newest.source]
+    still = {event.position for event in open_failures(now)}
+    checks = [
+        event
+        for event in (one.newest for one in now.checks.values() if one.newest.position > newest.source)
+        if event.position in still or (kinds_of(event.command) and not event.outcome.failed)
+    ]
     parts = [f"last changed {', '.join(files)}"] if files else []
     if checks:
         parts.append(f"checked with `{one_line(checks[-1].line, 120)}`")

@@ -51,6 +51,11 @@ class WordGroup:
             lowered = rest
         return lowered
 
+    def behind(self, lowered: str) -> str:
+        """The text behind the first of the words that it holds; empty where it holds none."""
+        found = self._pattern.search(lowered)
+        return lowered[found.end() :].lstrip(" ,") if found else ""
+
     def without_signs(self, lowered: str) -> str:
         """The text without the signs of the group."""
         return self._signs.sub("", lowered)

@@ -20,12 +20,18 @@ from typing import Literal
 
 from plimsoll.context.ledger.forgotten import (
     ForgottenTopic,
-    begins_with_topic,
     points_back,
     topics_in,
     values_in,
 )
 from plimsoll.context.ledger.personal_words import personal_words
+from plimsoll.context.ledger.speakers import (
+    is_about_someone_else,
+    speaks_of_others,
+    speaks_of_self,
+    tells_of_self,
+)
+from plimsoll.context.ledger.values import may_supersede, supersedes
 from plimsoll.secrets import redact
 
 About = Literal["user", "other", "quoted"]
@@ -55,7 +61,6 @@ _ALLUSION = 0.29  # how near a statement is that shares one rare word
 _MOST_STATEMENTS = 2_000
 _RECENT_MESSAGES = 10  # before a request to forget
 _RECENT_STATEMENTS = 2  # messages
-_SUBJECT_WORDS = 3
 _SAME_SUBJECT = 0.5  # share of the words of the older statement from which on a change of mind replaces it
 _LEAST_NAMED = 3  # rare words that a denial shares with what it denies
 _RARE = 4  # statements that hold a rare word
@@ -118,15 +123,25 @@ class PersonalStatements:
             if not text:
                 return True
         for one in statements_in(text, source, self.expects_quote):
-            if one.is_own and not one.is_question and _changes(one.text):
-                self._replace(one)
-            if one.about == "user" and _denies(one.text):
-                self._turn_round(one)
-            self.said.append(one)
+            self._take_up(one)
         asks, body = _parts(text[:_READ])
         self.expects_quote = not body and not self.expects_quote and _announces(asks)
         del self.said[:-_MOST_STATEMENTS]
         return False
+
+    def _take_up(self, one: PersonalStatement) -> None:
+        """One more statement: it ends what it changes, denies or gives another value for."""
+        if one.is_own and not one.is_question and _changes(one.text):
+            self._replace(one)
+        if one.about == "user" and _denies(one.text):
+            self._turn_round(one)
+        if may_supersede(one.text):
+            self.said = [
+                other
+                for other in self.said
+                if other.about != one.about or other.is_question or not supersedes(one.text, other.text)
+            ]
+        self.said.append(one)
 
     def holds_forgotten(
         self,
@@ -183,6 +198,7 @@ class PersonalStatements:
             if one.is_own
             and one.about == "user"
             and not one.is_question
+            and tells_of_self(one.text)
             and not personal_words().addressed.search(one.text.lower())
         }
 
@@ -204,7 +220,7 @@ class PersonalStatements:
     ) -> ForgottenTopic | None:
         """What a request is about, with what was said about it before."""
         asked = forgotten_in(sentence) or ""
-        words, is_personal = stems(asked), _speaks_of_self(sentence)
+        words, is_personal = stems(asked), speaks_of_self(sentence)
         if points_back(asked):
             last = frozenset([max(before)] if before else ())
             facts = [stems(one) for number in last for one in _sentences(before[number])]
@@ -286,13 +302,13 @@ def statements_in(text: str, source: int, is_quote: bool = False) -> Iterator[Pe
 
 def _statements_of(part: str, source: int, quoted: bool) -> Iterator[PersonalStatement]:
     # A text without a first person that speaks of somebody is about them from its beginning.
-    about_other = not _speaks_of_self(part) and _speaks_of_others(part)
+    about_other = not speaks_of_self(part) and speaks_of_others(part)
     for sentence in _sentences(part):
         found = stems(sentence)
         if len(found) < _LEAST_WORDS or personal_words().asks.search(sentence.lower()):
             continue
-        names_other = _speaks_of_others(sentence)
-        is_own = _speaks_of_self(sentence) and not _is_subject(sentence)
+        names_other = speaks_of_others(sentence)
+        is_own = speaks_of_self(sentence) and not is_about_someone_else(sentence)
         # Who was named before is still meant until the person speaks of themselves alone: "I know he's tired".
         is_own = is_own and not (about_other and names_other)
         about_other = not is_own and (about_other or names_other)
@@ -317,15 +333,6 @@ def without_requests_to_forget(text: str) -> str:
     pieces = _SENTENCE.split(text)
     left = [piece for piece in pieces if forgotten_in(piece.strip(_MARKS)) is None]
     return text if len(left) == len(pieces) else "\n".join(filter(str.strip, left))
-
-
-def is_told_of_oneself(sentence: str) -> bool:
-    """Whether a sentence with words that set a limit tells of the person who says it: "I earn only 2,900"."""
-    first = next(iter(_lower_words(sentence)), "")
-    if personal_words().addressed.search(sentence.lower()):
-        return False
-    is_own = first in personal_words().own or personal_words().own_signs.match(sentence) is not None
-    return is_own or begins_with_topic(sentence)
 
 
 def stems(text: str) -> frozenset[str]:
@@ -370,28 +377,3 @@ def _changes(sentence: str) -> bool:
 
 def _denies(sentence: str) -> bool:
     return personal_words().denies.search(sentence.lower().replace("’", "'")) is not None
-
-
-def _speaks_of_self(sentence: str) -> bool:
-    words = personal_words()
-    return not words.own.isdisjoint(_lower_words(sentence)) or words.own_signs.search(sentence) is not None
-
-
-def _speaks_of_others(sentence: str) -> bool:
-    words = personal_words()
-    spoken = (word.partition("'")[0] for word in _lower_words(sentence))  # he's, friend's
-    return not words.others.isdisjoint(spoken) or words.other_signs.search(sentence) is not None
-
-
-def _is_subject(sentence: str) -> bool:
-    """Whether a sentence begins with somebody else: "He told me …", "My neighbour …", "A friend of mine …"."""
-    first = list(_lower_words(sentence[:60]))[:_SUBJECT_WORDS]
-    if not first:
-        return personal_words().other_signs.match(sentence.lstrip()) is not None
-    return first[0] in {*personal_words().others, "they"} or (
-        first[0] in personal_words().before_others and not personal_words().others.isdisjoint(first[1:])
-    )
-
-
-def _lower_words(text: str) -> Iterable[str]:
-    return _WORD.findall(text.lower().replace("’", "'"))

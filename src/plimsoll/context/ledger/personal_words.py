@@ -19,6 +19,7 @@ class PersonalWords:
     denies: re.Pattern[str]
     addressed: re.Pattern[str]
     own: frozenset[str]
+    subjects: frozenset[str]
     own_signs: re.Pattern[str]
     others: frozenset[str]
     before_others: frozenset[str]
@@ -41,6 +42,7 @@ def personal_words() -> PersonalWords:
         re.compile(rf"(?<!\w)(?:{_any(data['denies'])})(?!\w)|{data['denies_signs']}"),
         re.compile(rf"(?<!\w)(?:{_any(data['addressed'])})(?!\w)|{data['addressed_signs']}"),
         frozenset(data["own"]),
+        frozenset(data["subjects"]),
         re.compile(_any(data["own_signs"])),
         frozenset(data["others"]),
         frozenset(data["before_others"]),

@@ -18,6 +18,7 @@ from plimsoll.context.ledger.polarity import contradicts
 from plimsoll.context.ledger.requests import asks_to_know
 from plimsoll.context.ledger.state import StatedConstraint
 from plimsoll.context.ledger.statements import SENTENCE, bounded_sentence
+from plimsoll.context.ledger.values import supersedes
 from plimsoll.context.ledger.wishes import is_description, is_order, is_wish, without_quotes
 from plimsoll.context.ledger.words import content_words
 from plimsoll.secrets import redact
@@ -31,6 +32,8 @@ _MARKUP = re.compile(r"^[\s>*#+-]+|\*\*|__")
 _NUMBERED = re.compile(r"^\s*\(?\d{1,2}[.):]\s+(\S.*)$", re.MULTILINE)
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _CLAUSE = re.compile(r"[,;:，、。；]\s*")
+_JOINED = re.compile(r"(?=[,;，；]\s|\s(?:and|und|y|e|et)\s)")
+_JOINT = re.compile(r"^[,;，；]?\s*(?:(?:and|und|y|e|et)\s+)?")
 _SET_TO = re.compile(r"\b(?:push|raise|lower|increase|set|make|go|change|bump|reduce)\b[^.\d]{0,16}\d")
 _LIMITED_TO = re.compile(r"\b(?:limit|max|at most|up to|cap)\w*\b[^.\d]{0,24}\d")
 
@@ -90,11 +93,43 @@ class Rulings:
         held = {**self.wishes, **self.constraints}
         found = dict.fromkeys(_taken_back(held, text, rulings, source, before))
         for key in found:
-            one = self.constraints.pop(key, None) or self.wishes.pop(key, None)
+            kind = self.constraints if key in self.constraints else self.wishes
+            one = kind.pop(key, None)
             if one is not None:
                 self.revoked.pop(key, None)
                 self.revoked[key] = replace(one, revoked_by=source)
+                for clause in _clauses_left(key, text):
+                    kind[clause] = replace(one, text=clause)
         return bool(found)
+
+
+def _clauses_left(limit: str, text: str) -> list[str]:
+    """What holds of a sentence with several limits, where a message takes back only some of them."""
+    clauses = _clauses(limit)
+    sentences = SENTENCE.split(text)
+    words = content_words(" ".join(filter(_takes_back, sentences)) or text)
+    left = [one for one in clauses if not _shared(content_words(one), words)]
+    return left if len(left) < len(clauses) else []
+
+
+def _takes_back(sentence: str) -> bool:
+    lowered = sentence.lower().replace("’", "'")
+    return any(word_group(name).found_in(lowered) for name in ("voids", "permits", "changes"))
+
+
+def _clauses(limit: str) -> list[str]:
+    """The limits that one sentence sets, each with what belongs to it; one where it cannot be divided."""
+    found: list[str] = []
+    before = ""
+    for piece in _JOINED.split(limit):
+        if constraint_in(piece) is not None and _JOINT.sub("", before).strip(" ,;:，；"):
+            found.append(before)
+            before = ""
+        before += piece
+    found = [*found, before]
+    if not all(constraint_in(one) is not None for one in found):
+        return [limit]
+    return [_JOINT.sub("", one).strip(" ,;，；") for one in found]
 
 
 def _only_revokes(sentence: str, has_revoked: bool) -> bool:
@@ -133,6 +168,7 @@ def _taken_back(
     for sentence in filter(str.strip, SENTENCE.split(text)):
         yield from _revoked_by(sentence, own)
         yield from _set_anew(sentence, own)
+        yield from (key for key in own if supersedes(sentence, key))
 
 
 def _passed(text: str, own: dict[str, StatedConstraint]) -> Iterator[str]:

@@ -39,6 +39,7 @@ class PersonRequest:
     source: int
     kind: Literal["request", "reply", "rule"] = "request"
     answers: int | None = None  # the message of the agent that a reply answers
+    answer: str = ""  # what the agent answered, where a person asked to know something
     offer: str = ""  # the sentence of that message that the reply agrees to
     about: int | None = None  # the request that a reply or a short follow-up belongs to
     subject: int = -1  # the request that opened the subject
@@ -78,6 +79,8 @@ class FileFact:
     )
     sources: Sources = ()  # changes, newest last; of a file that was only read, the reads
     names: tuple[str, ...] = ()  # functions and types that were changed, newest last
+    first_name: str = ""  # the path that it had before it was renamed
+    failed: str = ""  # why an edit of it failed before one succeeded
 
     def add(self, action: str, position: int, note: str = "", names: Sequence[str] = ()) -> None:
         """One more action on the file."""
@@ -97,13 +100,15 @@ class FileFact:
 
     def copy(self) -> "FileFact":
         """The same, to go on with."""
-        return FileFact(dict(self.actions), self.last, self.note, self.sources, self.names)
+        return replace(self, actions=dict(self.actions))
 
     @property
     def told(self) -> str:
         """What changed and why, in one phrase; empty where nothing is known."""
         named = ", ".join(f"`{name}`" for name in self.names)
-        return "; ".join(part for part in (named, self.note) if part)
+        was = f"was `{self.first_name}`" if self.first_name else ""
+        failed = f"an earlier edit failed: {self.failed}" if self.failed else ""
+        return "; ".join(part for part in (was, named, self.note, failed) if part)
 
     @property
     def is_only_read(self) -> bool:
@@ -210,6 +215,8 @@ class ConversationFacts:
     decisions: dict[str, Decision] = field(default_factory=dict)
     hypotheses: dict[str, Hypothesis] = field(default_factory=dict)
     question: OpenQuestion | None = None  # that the agent asked last and nobody has answered
+    renamed: dict[str, str] = field(default_factory=dict)  # path -> the path that it was renamed to
+    undone_at: int = -1  # the message that took back what had been changed last
     running: dict[str, RunningProcess] = field(default_factory=dict)  # by the ids of the processes
     todos: Todos = field(default_factory=Todos)
     personal: PersonalStatements = field(default_factory=PersonalStatements)
@@ -239,6 +246,7 @@ class ConversationFacts:
             commits=dict(self.commits),
             decisions=dict(self.decisions),
             hypotheses=dict(self.hypotheses),
+            renamed=dict(self.renamed),
             running=dict(self.running),
             todos=self.todos.copy(),
             personal=self.personal.copy(),

@@ -35,6 +35,16 @@ _GUESS_WORDS = frozenset({
 _GUESS = re.compile(
     r"\b(?:(?:very |most )?likely|probably|maybe|perhaps|i suspect|might be|possibly|my hypothesis|presumably)\b"
 )
+# What an agent says before it answers.
+_OPENS = re.compile(
+    r"(?:good|great|fair|excellent) (?:question|point|catch)|let me\b|i['’]ll\b|looking at\b|based on\b.{0,80}:$"
+    r"|here(?:['’]s| is| are)\b|sorry\b|you['’]re (?:absolutely )?right[.!]?$",
+    re.IGNORECASE,
+)
+_YES_OR_NO = frozenset(
+    {"yes", "no", "correct", "exactly", "right", "ja", "nein", "sí", "não", "sim", "oui", "non"}
+)
+_SHORTEST_ANSWER = 25  # characters
 _PUNCTUATION = str.maketrans('.,;:!?()[]"`*', "             ")
 _CHECKBOX = re.compile(r"^\s*[-*] \[( |x)\] (.+)$", re.MULTILINE)
 SENTENCE = re.compile(r"(?<=[.!?।])\s+|(?<=[。！？])\s*|\n+")
@@ -88,6 +98,24 @@ def finds_cause(text: str) -> bool:
     return any(word in lowered for word in ("cause", "turns out", "found", "confirmed", "the ")) and any(
         _CAUSE.search(sentence) and not _GUESS.search(sentence) for sentence in SENTENCE.split(lowered)
     )
+
+
+def answer_in(text: str) -> str:
+    """The sentences with which an agent's message answers a question: its first that state something."""
+    said: list[str] = []
+    for sentence in SENTENCE.split(redact(text[:_READ])):
+        plain = _plain(sentence)
+        if len(plain) < _SHORTEST_ANSWER and not said:
+            said = [plain] if plain.rstrip(".!,:").lower() in _YES_OR_NO else []
+        elif (
+            not plain.startswith(("#", "|", "`"))
+            and not plain.endswith(("?", ":"))
+            and not _OPENS.match(plain)
+        ):
+            said.append(plain)
+            if len(said[-1]) >= _SHORTEST_ANSWER:
+                break
+    return " ".join(said)[:_LONGEST]
 
 
 def question_in(text: str) -> str:

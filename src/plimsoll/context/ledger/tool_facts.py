@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from plimsoll.context.ledger.evidence import Evidence, argument_texts, lines_of
+from plimsoll.context.ledger.moves import apply_moves, moved_by_patch, moves_in
 from plimsoll.context.ledger.outcome import call_line, error_lines, one_line
 from plimsoll.context.ledger.outcomes import (
     Outcome,
@@ -145,6 +146,7 @@ def read_result(facts: ConversationFacts, made: Called, result: str, position: i
         _read_command(facts, made, command, outcome, result, position)
         if not outcome.failed:
             _read_pull_request(facts, command, result, position)
+            apply_moves(facts, moves_in(command), position)
         touched = _patched_in(made.arguments) if not outcome.failed else []
     else:
         touched = files_touched(call_name(made.call), made.arguments)
@@ -235,25 +237,35 @@ def _touch(
     facts: ConversationFacts, touched: list[tuple[str, str]], made: Called, result: str, position: int
 ) -> bool:
     """Count what was done to files; whether any of them was changed."""
+    patches = "\n".join(_patches_in(made.arguments)) if touched else ""
     for path, action in touched:
-        _read_change(facts.files.setdefault(path, FileFact()), path, action, made, result, position)
+        fact = facts.files.setdefault(path, FileFact())
+        _read_change(fact, path, action, made, patches, result, position)
         for line in facts.failed_on.pop(path, ()):  # what failed on this file before has been overcome
-            facts.actions.pop(line, None)
+            failed = facts.actions.pop(line, None)
+            if failed is not None and not fact.is_only_read:
+                fact.failed = one_line(failed.outcome.line.removeprefix("[error] "), _LONGEST_NOTE)
+    if "*** Move to: " in patches:
+        apply_moves(facts, moved_by_patch(patches), position)
     return any(action != "read" for _, action in touched)
 
 
-def _read_change(fact: FileFact, path: str, action: str, made: Called, result: str, position: int) -> None:
+def _read_change(
+    fact: FileFact, path: str, action: str, made: Called, patches: str, result: str, position: int
+) -> None:
     """Of a change what it was and why; of a look what stands in the file."""
     if action == "read":
         shown = result[:_SEEN]
         note = made.note if is_about(made.note, shown) else _first_telling(shown)
         fact.add(action, position, note)
         return
-    patches = "\n".join(_patches_in(made.arguments))
     new = patch_text(text_for(path, patches)).new if patches else _first_text(made.arguments, _NEW_KEYS) or ""
     # What was said before is mostly why; where it is about something else, the file's line is better without it.
     note = made.note if is_about(made.note, f"{path}\n{new}") else ""
-    fact.add(action, position, note, changed_names(new) if action == "edited" else ())
+    names = changed_names(new) if action == "edited" else []
+    if not note and not names and (fact.is_only_read or not fact.told):
+        note = _first_telling(new)  # better than nothing: what the change says about itself
+    fact.add(action, position, note, names)
 
 
 def _patches_in(arguments: Mapping[str, Any]) -> list[str]:

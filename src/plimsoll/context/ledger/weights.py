@@ -70,6 +70,11 @@ class LineWeights:
         return self.high
 
     @property
+    def tried(self) -> float:
+        """A command that failed and was given up."""
+        return self.normal
+
+    @property
     def guess(self) -> float:
         """What the agent supposes and nothing has proved."""
         return self.normal

@@ -3,6 +3,8 @@
     "I'd rather have one branch."      a wish: it holds until the person takes it back
     "Put it in settings.py."           a wish: an order that says where or how
     "Build it."  "Tariffs, please."    an order for the moment: a request, no wish
+    "Could we just run make?"          a wish: a question that proposes how
+    "Can you check it again first?"    a question: a request, no wish
     "The parser never throws."         a description: binds nobody
 
 The words of each language are data (`people.toml`).
@@ -20,6 +22,9 @@ _QUOTED = re.compile(r"“[^”\n]*”|«[^»\n]*»|„[^“”\n]*[“”]|\"[^
 _TAG = re.compile(
     r"\b(?:right|ok(?:ay)?|no|yes|oder|ja|vale|verdad|né|certo|correct)\W*\?$"
 )  # asks for assent
+_CLAUSE = re.compile(r"[,;，；]|\s[-–—]+>?\s")
+# A line that a terminal shows for a call of a tool: `Update(src/app.py)`, `Bash(go test ./...)`.
+_TOOL_TITLE = re.compile(r"^\W*[A-Z]\w+\([^)]*(?:\)|$)")
 _BRACKETS = " \t([*_-"
 _MOST_WORDS = 60  # a longer sentence without a full stop is a list or a log
 
@@ -27,20 +32,37 @@ _MOST_WORDS = 60  # a longer sentence without a full stop is a list or a log
 def is_wish(sentence: str, orders: bool = True) -> bool:
     """Whether a sentence says how the work should be done; without `orders`, orders are items of a plan."""
     lowered = sentence.lower().replace("’", "'").lstrip(_BRACKETS)
-    if sentence.startswith(_NOT_A_SENTENCE) or len(sentence.split()) > _MOST_WORDS:
+    if sentence.startswith(_NOT_A_SENTENCE) or _TOOL_TITLE.match(sentence):
+        return False
+    if len(sentence.split()) > _MOST_WORDS:
         return False
     if is_reply(sentence) or asks_to_know(sentence) or not content_words(sentence) - _acts():
         return False
     whole, said = lowered, word_group("openers").after(lowered)
     if _TAG.search(said) is None and said.rstrip().endswith(("?", "？")):
-        if word_group("manner").found_in(said) or word_group("keeps").found_in(said):
+        if _is_proposal(said):
             return True
         # What stands before a question in the same sentence is no question: "let's store it, can you show how?"
-        said = whole = said.rpartition(",")[0] or said.rpartition("，")[0]
+        said = whole = said[: _last_clause(said)]
         orders = False
     if word_group("wishes").found_in(whole) or word_group("undoes").found_in(said):
         return True
     return orders and _is_lasting_order(said)
+
+
+def _is_proposal(question: str) -> bool:
+    """Whether a question proposes how to do the work, and does not only ask whether, or to look at something."""
+    proposed = word_group("proposes").behind(question)
+    if not proposed and not is_order(question):
+        return False
+    if word_group("studies").opens(word_group("openers").after(proposed)):
+        return False
+    return word_group("manner").found_in(question) or word_group("keeps").found_in(question)
+
+
+def _last_clause(said: str) -> int:
+    """Where the last clause of a sentence begins; 0 where it has only one."""
+    return max((found.start() for found in _CLAUSE.finditer(said)), default=0)
 
 
 def is_order(sentence: str) -> bool:

@@ -11,7 +11,14 @@ Which programs and lines are known stands in rules.toml.
 
 from plimsoll.context.ledger.outcomes.commands import command_of, is_lookup_tool, parsed
 from plimsoll.context.ledger.outcomes.reading import Outcome, outcome_of
-from plimsoll.context.ledger.outcomes.repeats import Check, check_of, covers, overcomes
+from plimsoll.context.ledger.outcomes.repeats import (
+    Check,
+    check_of,
+    covers,
+    is_lasting,
+    kinds_of,
+    overcomes,
+)
 from plimsoll.context.ledger.outcomes.scripts import called_in, script_texts
 from plimsoll.context.ledger.outcomes.wrapping import cleaned, process_asked, program_output, unwrapped
 
@@ -23,7 +30,9 @@ __all__ = [
     "cleaned",
     "command_of",
     "covers",
+    "is_lasting",
     "is_lookup_tool",
+    "kinds_of",
     "outcome_of",
     "overcomes",
     "parsed",

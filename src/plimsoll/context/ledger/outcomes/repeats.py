@@ -20,6 +20,8 @@ _WORD = re.compile(r"\"[^\"]*\"|'[^']*'|\S+")
 _CHOOSING = frozenset(
     {"-run", "-k", "-t", "-g", "--grep", "--filter", "--run", "-m", "--test", "--only", "-p", "--package"}
 )
+# Options that select a variant of the build or the tests; a run without them says nothing about it.
+_VARIANTS = frozenset({"-tags", "--tags", "--features", "--tag", "--config", "--profile"})
 _EVERYTHING = frozenset({".", "./...", "./", "--all", "--workspace"})
 # Programs whose first word says what they do.
 _WITH_SUBCOMMAND = frozenset(
@@ -42,6 +44,7 @@ _WITH_SUBCOMMAND = frozenset(
         "deno",
     }
 )
+_QUIETLY = frozenset({"-s", "--silent", "-q", "--quiet"})
 _NAME = 4  # letters of a test's name that tell it apart
 _RUNNERS = frozenset({"run", "exec", "x", "run-script"})
 
@@ -53,9 +56,12 @@ class _Run:
     name: tuple[str, ...]
     targets: frozenset[str]
     chosen: frozenset[str]
+    variants: frozenset[str] = frozenset()
 
     def covers(self, other: "_Run") -> bool:
-        if self.name != other.name or not (self.chosen <= other.chosen or self._chooses(other)):
+        if self.name != other.name or self.variants != other.variants:
+            return False
+        if not (self.chosen <= other.chosen or self._chooses(other)):
             return False
         if not self.targets - _EVERYTHING:
             return True
@@ -104,12 +110,12 @@ def _runs_tests(runs: Sequence[_Run], names: Collection[str]) -> bool:
 
 def _is_whole_suite(run: _Run, other: _Run) -> bool:
     """Whether a run is a project's task for all of its tests, and the other one a run of tests."""
-    return (
-        _kind_of(other) == "test"
-        and not run.targets - _EVERYTHING
-        and not run.chosen
-        and run.name[-1] in rules().whole_suites
-    )
+    if _kind_of(other) != "test" or run.targets - _EVERYTHING or run.chosen:
+        return False
+    is_plain = run.name[0] in rules().task_runners and run.name[-1] in rules().plain_suites
+    # A task for the plain tests does not run those behind a tag, or of another task.
+    is_plain = is_plain and not other.variants and other.name[0] not in rules().task_runners
+    return is_plain or run.name[-1] in rules().whole_suites
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +133,19 @@ def check_of(command: str, outcome: Outcome) -> Check | None:
         return Check(" ".join(runs[-1].name), outcome.check)
     same = [one for one in found if one.kind == outcome.check]
     return (same or found)[-1] if found else None
+
+
+def is_lasting(command: str, outcome: Outcome) -> bool:
+    """Whether a failure is open until the check passes: one of the work at hand, and not of how it was typed."""
+    if rules().misused.found_in(outcome.line) or rules().elsewhere.found_in(command):
+        return False
+    runs = _runs(command)
+    return outcome.check == "test" or any(_kind_of(run) or run.name[0] in rules().builders for run in runs)
+
+
+def kinds_of(command: str) -> frozenset[str]:
+    """What a command checks: test, lint, format or build."""
+    return frozenset(filter(None, map(_kind_of, _runs(command))))
 
 
 def _kind_of(run: _Run) -> str:
@@ -154,13 +173,20 @@ def _read(command: Command) -> Iterator[_Run]:
         program = program_of(words[0])
         count = 1
         if program in _WITH_SUBCOMMAND:
+            while len(words) > 2 and words[1] in _QUIETLY:  # `pnpm -s test`
+                del words[1]
             count = 3 if len(words) > 2 and words[1] in _RUNNERS else 2
-        targets, chosen = set(), set()
-        rest = iter(words[count:])
-        for word in rest:
-            option, _, value = word.partition("=")
-            if option in _CHOOSING:
-                chosen.add(f"{option} {value or next(rest, '')}".replace('"', "").replace("'", ""))
-            elif not word.startswith("-"):
-                targets.add(word)
-        yield _Run((program, *words[1:count]), frozenset(targets), frozenset(chosen))
+        yield _run((program, *words[1:count]), words[count:])
+
+
+def _run(name: tuple[str, ...], arguments: Sequence[str]) -> _Run:
+    targets, chosen, variants = set[str](), set[str](), set[str]()
+    rest = iter(arguments)
+    for word in rest:
+        option, _, value = word.partition("=")
+        if option in _CHOOSING or option in _VARIANTS:
+            told = f"{option} {value or next(rest, '')}".replace('"', "").replace("'", "")
+            (chosen if option in _CHOOSING else variants).add(told)
+        elif not word.startswith("-"):
+            targets.add(word)
+    return _Run(name, frozenset(targets), frozenset(chosen), frozenset(variants))

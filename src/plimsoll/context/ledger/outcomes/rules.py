@@ -60,6 +60,11 @@ class Rules:
     tool_stopped: LinePatterns
     lookup_tools: frozenset[str]
     whole_suites: frozenset[str]
+    plain_suites: frozenset[str]
+    task_runners: frozenset[str]
+    builders: frozenset[str]
+    misused: LinePatterns
+    elsewhere: LinePatterns
     kinds: dict[str, frozenset[str]]  # words in the names of programs that test, lint or build
     states_failure: frozenset[str]
     telling: LinePatterns  # finds every line that any closing rule could find
@@ -110,6 +115,11 @@ def rules() -> Rules:
         tool_stopped=LinePatterns(tools["stopped"]),
         lookup_tools=frozenset(tools["lookups"]),
         whole_suites=frozenset(raw["suites"]["whole"]),
+        plain_suites=frozenset(raw["suites"]["plain"]),
+        task_runners=frozenset(raw["suites"]["task_runners"]),
+        builders=frozenset(raw["lasting"]["builders"]),
+        misused=LinePatterns(raw["lasting"]["misused"]),
+        elsewhere=LinePatterns(raw["lasting"]["elsewhere"]),
         kinds={kind: frozenset(words) for kind, words in raw["kinds"].items()},
         states_failure=frozenset(raw["harness"]["states_failure"]),
         telling=LinePatterns(

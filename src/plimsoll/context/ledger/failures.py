@@ -1,0 +1,65 @@
+"""Which failures are still open: what a person or an agent has to deal with next.
+
+a check of the work at hand               open until it passes
+… that was given up: its changes were     over
+  taken back, or the work was finished
+  and committed without it
+a command that is no check, a call        open while it is fresh
+a lookup, a command that was mistyped     open while it is fresh, or not at all
+a call that a person refused              open until the person says what to do
+"""
+
+from plimsoll.context.ledger.outcomes import is_lasting, is_lookup_tool, kinds_of
+from plimsoll.context.ledger.state import ConversationFacts, Event
+
+# A command that is no check, or another call, failed and was left so: after so many messages nobody waits for it.
+_STILL_OPEN = 20
+# A check that nobody has come back to while a person asked for so many other things has been given up.
+_OTHER_REQUESTS = 6
+
+
+def open_failures(now: ConversationFacts) -> list[Event]:
+    """What failed and has not been overcome or given up, oldest first."""
+    failed = [now.commands[line] for line in now.failing if line in now.commands]
+    checks = [event for event in failed if is_lasting(event.command, event.outcome)]
+    found = [event for event in checks if not _is_given_up(event, now) and not _is_told_by(event, checks)]
+    others = [event for event in failed if event not in checks and _is_fresh(event, now)]
+    actions = [
+        event
+        for event in now.actions.values()
+        if event.outcome.failed and _is_fresh(event, now) and not is_lookup_tool(event.line)
+    ]
+    return sorted([*found, *others, *actions], key=lambda event: event.position)
+
+
+def _is_fresh(event: Event, now: ConversationFacts) -> bool:
+    if event.outcome.status == "interrupted" and any(one.source > event.position for one in now.requests):
+        return False
+    return event.position >= now.messages - _STILL_OPEN
+
+
+def _is_given_up(event: Event, now: ConversationFacts) -> bool:
+    """Whether work went on without a check that failed."""
+    if now.undone_at > event.position or _requests_after(event, now) >= _OTHER_REQUESTS:
+        return True
+    kinds = kinds_of(event.command)
+    passed = [
+        check.newest.position
+        for check in now.checks.values()
+        if check.newest.position > event.position
+        and not check.newest.outcome.failed
+        and kinds & kinds_of(check.newest.command)
+    ]
+    # The same kind of check passed in another way, and what passed was committed.
+    return any(commit.source > min(passed) for commit in now.commits.values()) if passed else False
+
+
+def _is_told_by(event: Event, checks: list[Event]) -> bool:
+    """Whether a newer failure names every test that this one names."""
+    return bool(event.failed) and any(
+        other.position > event.position and set(event.failed) <= set(other.failed) for other in checks
+    )
+
+
+def _requests_after(event: Event, now: ConversationFacts) -> int:
+    return sum(one.source > event.position and one.kind == "request" for one in now.requests)

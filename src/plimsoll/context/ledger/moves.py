@@ -1,0 +1,116 @@
+"""What shell commands do to files by name: renamed, deleted, or put back to what was committed.
+
+git mv src/Views.ts src/views.ts     src/Views.ts is src/views.ts now
+rm src/old.ts                        deleted
+git checkout -- src/app.ts           its changes were taken back
+git reset --hard                     all changes were taken back
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plimsoll.context.ledger.outcomes import parsed
+from plimsoll.context.ledger.state import ConversationFacts, FileFact
+
+_WORD = re.compile(r"\"[^\"]*\"|'[^']*'|\S+")
+_MOVES = re.compile(r"^(?:git )?mv ")
+_DELETES = re.compile(r"^(?:git )?rm ")
+_RESTORES = re.compile(r"^git (?:checkout (?:\S+ )?-- |restore (?!--staged))")
+_RESETS = re.compile(r"^git (?:reset --hard|checkout \.|restore \.|checkout -- \.)(?:\s|$)")
+_MOVED_TO = re.compile(r"^\*\*\* Update File: (.+)\n\*\*\* Move to: (.+)$", re.MULTILINE)
+_LATELY = 3  # files that were changed last: to take one of them back is to give up what was tried
+
+
+@dataclass(frozen=True, slots=True)
+class FileMoves:
+    """What one command does to files."""
+
+    moved: tuple[tuple[str, str], ...] = ()  # from, to
+    deleted: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+    resets: bool = False  # everything is as it was committed
+
+
+def moves_in(command: str) -> FileMoves:
+    """What a command does to the files that it names."""
+    if not any(sign in command for sign in ("mv ", "rm ", "git ")):  # most commands cost no more than this
+        return FileMoves()
+    moved: list[tuple[str, str]] = []
+    deleted: list[str] = []
+    restored: list[str] = []
+    resets = False
+    for step in parsed(command).works:
+        named = [word.strip("\"'") for word in _WORD.findall(step.work) if not word.startswith("-")]
+        if _MOVES.match(step.work):
+            moved += _renamed(named[1 + (named[0] == "git") :])
+        elif _DELETES.match(step.work):
+            deleted += named[1 + (named[0] == "git") :]
+        elif _RESETS.match(step.work):
+            resets = True
+        elif _RESTORES.match(step.work):
+            restored += named[2:]
+    return FileMoves(tuple(moved), tuple(deleted), tuple(restored), resets)
+
+
+def moved_by_patch(patch: str) -> FileMoves:
+    """The files that a patch renames."""
+    return FileMoves(tuple((old.strip(), new.strip()) for old, new in _MOVED_TO.findall(patch)))
+
+
+def _renamed(names: list[str]) -> Iterator[tuple[str, str]]:
+    if len(names) < 2:
+        return
+    *olds, new = names
+    is_folder = len(olds) > 1 or new.endswith("/")
+    for old in olds:
+        yield old, f"{new.rstrip('/')}/{old.rsplit('/', 1)[-1]}" if is_folder else new
+
+
+def apply_moves(facts: ConversationFacts, moves: FileMoves, position: int) -> None:
+    """Bring the state of the files up to date with a command that succeeded."""
+    for old, new in moves.moved:
+        path = _known(facts, old)
+        if path is not None:
+            _rename(facts, path, path[: len(path) - len(old)] + new, position)
+    for name in moves.deleted:
+        path = _known(facts, name)
+        if path is not None and not facts.files[path].is_only_read:
+            facts.files[path].add("deleted", position)
+    lately = sorted(
+        (path for path, fact in facts.files.items() if not fact.is_only_read),
+        key=lambda path: facts.files[path].sources[-1:] or (-1,),
+    )[-_LATELY:]
+    if moves.resets or any(_known(facts, name) in lately for name in moves.restored):
+        facts.undone_at = position
+
+
+def _rename(facts: ConversationFacts, old: str, new: str, position: int) -> None:
+    """One file under its new name, with what is known of it; the lines quoted from it follow."""
+    fact = facts.files.pop(old)
+    known = facts.files.pop(new, FileFact())
+    for action, count in known.actions.items():
+        fact.actions[action] = fact.actions.get(action, 0) + count
+    fact.add("renamed", position)
+    first = fact.first_name or old
+    fact.first_name = first if first != new else ""
+    facts.files[new] = fact
+    facts.renamed[old] = new
+
+
+def current_name(facts: ConversationFacts, path: str) -> str:
+    """The name that a file has now."""
+    for _ in range(len(facts.renamed)):
+        if path not in facts.renamed:
+            break
+        path = facts.renamed[path]
+    return path
+
+
+def _known(facts: ConversationFacts, name: str) -> str | None:
+    """The path under which the state knows a file that a command names from its own folder."""
+    bare = name.removeprefix("./")
+    if bare in facts.files:
+        return bare
+    found = [path for path in facts.files if path.endswith(f"/{bare}")]
+    return found[0] if len(found) == 1 else None
