@@ -136,7 +136,7 @@ def test_files_and_the_example_exclude_each_other_and_one_is_needed(run: Run) ->
     assert run("compress").exit_code == 2
     both = run("compress", EXAMPLE, "--example")
     assert both.exit_code == 2
-    assert "not both" in both.stderr
+    assert "not several of them" in both.stderr
 
 
 def test_one_bad_file_among_good_ones_leaves_no_output(run: Run, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from plimsoll.agent.events import Event, ReasoningReceived, TextReceived
 from plimsoll.caching import BlockChain, CacheMemory, CachingPolicy, mark
 from plimsoll.context.markers import OwnSummary
+from plimsoll.context.media_budget import without_media_handles
 from plimsoll.dialects import ChatRequest, ReasoningDelta, Reply, TextDelta, Usage
 from plimsoll.messages import Message, without_handle
 from plimsoll.models import (
@@ -157,4 +158,4 @@ class ModelConnection:
 
 def _without_handles(message: Message) -> Message:
     """A message for a model that cannot read handles back."""
-    return without_handle(message, is_own=isinstance(message, OwnSummary))
+    return without_media_handles(without_handle(message, is_own=isinstance(message, OwnSummary)))
