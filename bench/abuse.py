@@ -51,9 +51,9 @@ DISK_MB = 600  # an hour of this traffic stores about 150 MB
 _INSIDE = "PLIMSOLL_ABUSE_INSIDE"
 # The allocator keeps what a burst needed; a leak of one request's body per second would exceed both in minutes.
 GROWTH, SLACK = 1.15, 20_000_000
-CONVERSATION_MEMORY = (
-    16_000_000  # small, so that it is full in the first minutes and growth after that is a leak
-)
+# Both are small, so that they are full in the first minutes and growth after that is a leak.
+CONVERSATION_MEMORY = 16_000_000
+OPEN_SESSIONS = 8
 _CONFIG = """\
 model: {{provider: anthropic, base_url: {url}, name: {model}, context_length: {window}}}
 gateway: {{receive_seconds: 20, send_seconds: 30, sessions: {{lease_seconds: 5, patience_seconds: 40, open: 4}}}}
@@ -91,6 +91,7 @@ class GatewayProgram:
         environ |= {
             "PLIMSOLL_HOME": str(home), "TMPDIR": str(temporary), "ANTHROPIC_API_KEY": "upstream-key",
             "PLIMSOLL_GATEWAY__CONVERSATION_MEMORY": str(CONVERSATION_MEMORY),
+            "PLIMSOLL_GATEWAY__SESSIONS__OPEN": str(OPEN_SESSIONS),
         }  # fmt: skip
         program = str(Path(sys.executable).parent / "plimsoll")
         with log.open("wb") as file:

@@ -137,5 +137,20 @@ def test_a_client_that_goes_back_sees_what_reaches_no_further_and_can_be_compact
     assert f"ship{turns}:" not in back
 
 
+def test_what_a_compaction_remembers_counts_as_memory_of_its_conversation(tmp_path: Path) -> None:
+    with (
+        ScriptedServer(model, window=WINDOW) as server,
+        RunningGateway(settings_for(server, **SMALL), tmp_path) as gateway,
+    ):
+        client = AnthropicClient(gateway.url)
+        converse(client, 14)
+        (known,) = gateway.within.conversations.all()
+        assert known.compactor is not None
+        remembered = known.compactor.engine.remembered.memory
+        request = len(json.dumps(client.history))
+        assert remembered > 10_000
+        assert known.weight > request + remembered
+
+
 def _plain(message: Any) -> str:
     return json.dumps(message).replace('"cache_control": {"type": "ephemeral"}', "").replace(", }", "}")

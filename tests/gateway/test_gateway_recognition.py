@@ -1,6 +1,7 @@
 """How a conversation is recognised: pure rules over chains, threads and sights."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -164,7 +165,16 @@ def test_a_view_serves_no_request_whose_results_it_shortened() -> None:
 def test_a_view_serves_the_request_that_it_was_made_for_though_its_results_did_not_fit() -> None:
     assert sight_through(5, {0, 1, 2, 3}, made_at=5).serves(LOG[:5])
     assert sight_through(5, {0, 1, 2, 3}, made_at=5).serves(LOG[:6])
-    assert not sight_through(5, {0, 1, 2, 3}, made_at=5).shared_up_to(4).serves(LOG[:5])
+    assert sight_through(5, {0, 1, 2, 3}, made_at=5).shared_up_to(4) is None
+    before = sight_through(4, {0, 1, 2, 3}, made_at=5).shared_up_to(4)
+    assert before is not None
+    assert before.made_at == 0
+
+
+def test_a_view_is_given_up_where_its_summary_takes_later_replies_into_account() -> None:
+    view = replace(sight_through(2, {0}, made_at=6), answered=4)
+    assert view.shared_up_to(3) is None
+    assert view.shared_up_to(4) is not None
 
 
 def test_a_view_without_the_newest_request_serves_no_later_step_of_it() -> None:

@@ -99,6 +99,12 @@ class SharedPreparations:
             (one for one in fitting if not (one.is_ready and is_degraded(one.task.result().report))), None
         )
 
+    def memory(self, engine: ContextEngine) -> int:
+        """Bytes that the summaries, this engine and those of the branches keep besides the messages, about."""
+        reports = [one.task.result().report for one in self._all if one.is_ready]
+        engines = {id(one): one for one in (engine, *(one.engine for one in self._all))}
+        return sum(map(_report_memory, reports)) + sum(map(_engine_memory, engines.values()))
+
     def _drop(self, prepared: PreparedCompaction) -> None:
         self._all = [one for one in self._all if one is not prepared]
 
@@ -116,6 +122,7 @@ class TokenCounts:
         return {"current_tokens": self.expected(messages), "overhead_tokens": self.overhead}
 
 
+_LINE_BYTES = 1_000  # of a line of a summary with its sources in memory
 _MOST_SHARED = 4  # summaries that branches keep for each other; a conversation rarely has more live branches
 Drafted: TypeAlias = tuple[list[Message], CompactionReport | None]
 Draft: TypeAlias = Callable[[list[Message], dict[str, Any]], Awaitable[Drafted]]
@@ -254,3 +261,13 @@ def _joined(
         tokens_before=counted.expected(view),
         tokens_after=counted.expected(after),
     )
+
+
+def _report_memory(report: CompactionReport | None) -> int:
+    """Bytes of a report in memory, about."""
+    return 2 * len(report.whole_summary) + _LINE_BYTES * len(report.lines) if report is not None else 0
+
+
+def _engine_memory(engine: ContextEngine) -> int:
+    """Bytes that an engine keeps about a conversation, about; 0 for one that is not built in."""
+    return engine.remembered.memory + _report_memory(engine.last_report) if can_draft(engine) else 0

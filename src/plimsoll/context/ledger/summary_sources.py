@@ -23,6 +23,7 @@ from plimsoll.messages import Message, answered_id, text_of, without_handle
 # An undo, a fork or a summary that was prepared and not needed leads back to one before the newest.
 _MOST_SUMMARIES = 4
 _MOST_LINES = 8_000  # about five megabytes
+_ENTRY_BYTES = 1_000  # of one entry in memory: a quoted line with its terms has about that
 _MOST_EVENTS = 1_000
 _Fact = TypeVar("_Fact")
 
@@ -116,6 +117,14 @@ class SummarySources:
         self._packed = self._packed or pickle.dumps(self._behind, pickle.HIGHEST_PROTOCOL)
         return self._packed
 
+    @property
+    def memory(self) -> int:
+        """Bytes that it keeps, about; may be asked while another thread works with it."""
+        known = self._unpacked
+        if known is None:
+            return len(self._packed)
+        return _ENTRY_BYTES * sum(_entries(one.facts) for one in list(known.values()) if one.facts)
+
     def emptied(self) -> "SummarySources":
         """For another conversation with the same log behind it."""
         return SummarySources(self.log)
@@ -152,6 +161,11 @@ class SummarySources:
 def _key(message: Message) -> tuple[str, str]:
     # A stub is the same one with the handle that it may name and without.
     return answered_id(message) or "", text_of(without_handle(message))
+
+
+def _entries(facts: ConversationFacts) -> int:
+    parts = (facts.requests, facts.constraints, facts.wishes, facts.files, facts.commands, facts.actions)
+    return len(facts.evidence.lines) + sum(map(len, parts))
 
 
 def _bounded(facts: ConversationFacts, summary: str) -> ConversationFacts:

@@ -29,6 +29,8 @@ from plimsoll.models import UsageAnchor, estimate_message_tokens
 from plimsoll.models.media_limits import MediaLimits
 from plimsoll.sessions import ArchiveJournal
 
+_PARSED = 2  # bytes in memory of one byte of JSON, as objects
+
 
 @dataclass(slots=True, eq=False)
 class ClientConversation:
@@ -157,6 +159,11 @@ class ClientConversation:
     def use(self, compactor: Compactor) -> None:
         """The compactor of this conversation."""
         self.compactor = compactor
+
+    def kept_bytes(self, size: int) -> int:
+        """Bytes that it keeps in memory, about, if its newest request has so many."""
+        compacting = self.branches.memory(self.compactor.engine) if self.compactor is not None else 0
+        return _PARSED * size + compacting
 
     def set_weight(self, weight: int) -> None:
         """It keeps so many bytes in memory."""

@@ -62,7 +62,7 @@ class Recognizer:
                 except InvalidConversation:
                     yield None
                     return
-                self._known.keep(conversation, len(request.raw))
+                self._known.keep(conversation, conversation.kept_bytes(len(request.raw)))
                 self._attach(out, conversation)
                 yield conversation
                 return
