@@ -103,16 +103,16 @@ def test_the_newest_request_and_the_newest_results_keep_everything() -> None:
 
 
 def test_a_line_names_the_handle_of_the_whole_message_also_after_a_second_removal() -> None:
-    message = user(image(), pdf())
+    message = user(image(), pdf(2))
     messages = [message, {"role": "assistant", "content": "Yes."}, *turns(*[image()] * 3)]
     once = within_limits(messages, MediaLimits(images=3))
     assert once is not None
-    again = within_limits(once, MediaLimits(pages=1, request_bytes=1))
+    again = within_limits(once, MediaLimits(pages=1))
     assert again is not None
     assert text_of(again[0]).count(f"; full content under handle {handle_of(message)}]") == 2
     assert match_messages(messages, again)[0] == 0
     assert "handle" not in text_of(without_media_handles(again[0]))
-    assert "[document removed: report.pdf, application/pdf, 1 page" in text_of(
+    assert "[document removed: report.pdf, application/pdf, 2 pages" in text_of(
         without_media_handles(again[0])
     )
     quoted = user(
@@ -160,6 +160,14 @@ def test_the_library_removes_images_even_where_no_token_must_leave() -> None:
     assert engine.last_report.outcome == "compacted"
     assert "old images and documents removed" in engine.last_report.steps[-1]
     assert engine.compress(result) == result
+
+
+def test_an_image_smaller_than_the_line_in_its_place_stays_when_bytes_must_go() -> None:
+    small, large = user(image(100, 100, 1)), user(image(100, 100, 9_000))
+    reply = {"role": "assistant", "content": "Yes."}
+    lighter = within_limits([small, reply, large, reply, user()], MediaLimits(request_bytes=5_000))
+    assert lighter is not None
+    assert [len(media_of(lighter[place])) for place in (0, 2)] == [1, 0]
 
 
 MEDIA = st.one_of(

@@ -78,6 +78,12 @@ def test_a_request_below_the_line_goes_up_byte_for_byte(tmp_path: Path) -> None:
     assert server.requests[0].raw == body
 
 
+def was_compacted_before_the_last_turn(server: ScriptedServer) -> bool:
+    """Whether both requests of the last turn extend those before; on a busy machine a summary comes later."""
+    sizes = [len(body["messages"]) for body in asked(server)[-3:]]
+    return sizes == sorted(sizes)
+
+
 @pytest.mark.rewrites_history("the client edits a message, which is what the test is about")
 def test_a_client_that_edits_a_late_message_forks_behind_the_compaction(tmp_path: Path) -> None:
     with (
@@ -85,7 +91,9 @@ def test_a_client_that_edits_a_late_message_forks_behind_the_compaction(tmp_path
         RunningGateway(settings_for(server, **SMALL), tmp_path) as gateway,
     ):
         client = AnthropicClient(gateway.url)
-        converse(client, 31)  # the 30th is compacted
+        converse(client, 30)
+        while not was_compacted_before_the_last_turn(server):
+            converse(client, 1, first=len(client.history))
         compacted = asked(server)[-1]
         client.history[-4] = {"role": "user", "content": "brig: another question instead"}
         del client.history[-3:]
