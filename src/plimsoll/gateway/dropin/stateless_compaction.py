@@ -7,6 +7,7 @@ For programs in languages without a Plimsoll library. They send the compacted re
 and go on from its messages.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -65,8 +66,11 @@ class StatelessCompactor:
 
     async def compact(self, options: CompactionOptions, owner: Owner) -> dict[str, Any]:
         """The answer to a request."""
-        given = WireRequest(wire_dialect(options.dialect), options.request)
-        tokens = given.tokens if options.current_tokens is None else options.current_tokens
+        # A long conversation takes a while to read and to write, which would hold up other requests.
+        given = await asyncio.to_thread(WireRequest, wire_dialect(options.dialect), options.request)
+        tokens = options.current_tokens
+        if tokens is None:
+            tokens = await asyncio.to_thread(lambda: given.tokens)
         compactor = self._compactor(options, given, owner)
         engine = compactor.engine
         if options.only_if_due and not engine.should_compress(tokens):
@@ -81,7 +85,7 @@ class StatelessCompactor:
         report: CompactionReport | None = getattr(compactor.engine, "last_report", None)
         if attempt.messages is None or report is None:
             return _answer(options.request, unchanged(given, tokens, attempt.event.reason))
-        return _answer(given.with_messages(attempt.messages), report)
+        return _answer(await asyncio.to_thread(given.with_messages, attempt.messages), report)
 
     def _compactor(self, options: CompactionOptions, given: WireRequest, owner: Owner) -> Compactor:
         account = SummaryAccount(on_this_loop(partial(self.charge, owner)))
@@ -114,9 +118,9 @@ class CompactEndpoint:
         dialect = dialect_of(scope["path"], headers)
         try:
             raw = await read_body(receive, dict(headers).get(b"content-length"), self._limits)
-            options = _options(parse_body(raw, self._limits))
+            options = await asyncio.to_thread(lambda: _options(parse_body(raw, self._limits)))
             answer = await self._compactor().compact(options, caller_in(scope).archive_owner)
-            await send_whole(send, 200, [JSON], jsontext.write(answer))
+            await send_whole(send, 200, [JSON], await asyncio.to_thread(jsontext.write, answer))
         except Refused as error:
             note_refusal(error.kind)
             await send_error(send, dialect, error.status, error.message, kind=error.kind)
