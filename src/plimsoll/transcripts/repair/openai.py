@@ -23,7 +23,7 @@ _MEDIA = frozenset({"image_url", "input_image"})
 _THINKING = frozenset({"thinking_blocks", "reasoning_content", "reasoning", "reasoning_details"})
 _PAIRS = {
     "orphan_result": "Removed the result",
-    "unanswered_call": "Put its result behind it, or added one that says so",
+    "unanswered_call": "Moved its result here, or added a placeholder",
 }
 
 
