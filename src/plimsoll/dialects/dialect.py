@@ -66,9 +66,9 @@ class Dialect(ABC):
     native_markers: ClassVar[bool] = False  # whether tool messages and calls carry them too
     usage_field: ClassVar[str] = "usage"
     text_fields: ClassVar[tuple[str, ...]] = ("content", "text")  # that hold an answer's words in a reply
-    open_documents: ClassVar[bool] = (
-        False  # whether a conversation in a file may have other fields beside the messages
-    )
+    # Whether a conversation in a file may have other fields beside the messages.
+    open_documents: ClassVar[bool] = False
+    is_canonical: ClassVar[bool] = False  # whether its messages are the canonical ones
     has_end_mark: ClassVar[bool] = False  # whether events may follow the one that completes a reply
     opening_events: ClassVar[frozenset[str]] = (
         frozenset()

@@ -7,6 +7,7 @@ from typing import Any
 from plimsoll.errors import TranscriptError
 from plimsoll.transcripts.formats.chat import is_anthropic
 from plimsoll.transcripts.formats.registry import format_of, writable_format
+from plimsoll.transcripts.formats.request_bodies import RequestBodyFormat
 from plimsoll.transcripts.lines import parse
 from plimsoll.transcripts.transcript import Transcript
 
@@ -37,8 +38,8 @@ def read_body(path: str) -> RequestBody | None:
             return None
         dialect = "anthropic" if is_anthropic(value, {}) else "openai"
         return RequestBody(dialect, {"messages": value}, raw, is_list=True)
-    if format.name in ("responses", "gemini"):
-        return RequestBody(format.name, value, raw)
+    if isinstance(format, RequestBodyFormat):
+        return RequestBody(format.dialect.name, value, raw)
     messages = value.get("messages")
     if not isinstance(messages, list):
         return None

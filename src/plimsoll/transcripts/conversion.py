@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from plimsoll.dialects import dialect_named
 from plimsoll.dialects.openai.messages import encode_messages
 from plimsoll.errors import TranscriptError
 from plimsoll.messages import Message
@@ -53,7 +54,8 @@ def converted(transcript: Transcript, target: str, *, is_changed: bool) -> Trans
         messages = without_private_fields(messages)
     messages = made_valid(messages)
     if format is None:
-        written = encode_messages(messages, markers=False) if name == "openai" else messages
+        is_wire = dialect_named(name).is_canonical
+        written = encode_messages(messages, markers=False) if is_wire else messages
         return replace(transcript, messages=written, format=name, shape="list", wrapper={}, line=None)
     return replace(transcript, messages=messages)
 

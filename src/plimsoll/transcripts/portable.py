@@ -63,8 +63,9 @@ def _public(message: Message) -> Message:
 
 
 def _public_part(part: Part) -> Part:
-    if part.get("type") == "gemini":  # a part that no other provider has, such as code that Google ran
-        return {"type": "text", "text": json.dumps(part.get("gemini"), ensure_ascii=False)}
+    kind = part.get("type")
+    if kind in _PRIVATE:  # a part that no other provider has, such as code that Google ran
+        return {"type": "text", "text": json.dumps(part.get(kind), ensure_ascii=False)}
     return {key: value for key, value in part.items() if key not in _PRIVATE}
 
 

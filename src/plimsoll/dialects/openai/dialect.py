@@ -54,6 +54,7 @@ class OpenAiDialect(Dialect):
     takes_markers = True  # for Claude models through a router
     text_fields = ("content", "text", "arguments", "reasoning", "reasoning_content", "refusal")
     open_documents = True
+    is_canonical = True
     has_end_mark = True
 
     def url(self, base_url: str, model: str, is_stream: bool) -> str:

@@ -21,7 +21,8 @@ from plimsoll.transcripts.formats.format import Record, SessionStamp, WritableFo
 from plimsoll.transcripts.formats.log import from_log, log_records, objects_in
 from plimsoll.transcripts.transcript import Transcript, counted
 
-_SPOKEN = frozenset({"user", "gemini"})
+_REPLY = "gemini"  # the type of what the model said
+_SPOKEN = frozenset({"user", _REPLY})
 _INJECTED = "<session_context>"  # how the message begins that Gemini CLI writes itself
 
 
@@ -125,7 +126,7 @@ def _contents(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         calls = objects_in(message.get("toolCalls"))
         parts += [_call_part(call) for call in calls]
         if parts:
-            contents.append({"role": "model" if message["type"] == "gemini" else "user", "parts": parts})
+            contents.append({"role": "model" if message["type"] == _REPLY else "user", "parts": parts})
         results = [part for call in calls for part in _results(call)]
         if results:
             contents.append({"role": "user", "parts": results})

@@ -15,7 +15,7 @@ from plimsoll.transcripts.formats.log import checked, named
 from plimsoll.transcripts.transcript import Transcript
 
 
-class _BodyFormat(TranscriptFormat):
+class RequestBodyFormat(TranscriptFormat):
     """One body in the file, or one on each line."""
 
     is_log = False
@@ -50,7 +50,7 @@ class _BodyFormat(TranscriptFormat):
         )
 
 
-class ResponsesBodyFormat(_BodyFormat):
+class ResponsesBodyFormat(RequestBodyFormat):
     """Requests to OpenAI's Responses API."""
 
     name = "responses"
@@ -58,7 +58,7 @@ class ResponsesBodyFormat(_BodyFormat):
     dialect = RESPONSES
 
 
-class GeminiBodyFormat(_BodyFormat):
+class GeminiBodyFormat(RequestBodyFormat):
     """Requests to Google's Gemini API."""
 
     name = "gemini"

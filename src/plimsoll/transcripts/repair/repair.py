@@ -15,11 +15,10 @@ from plimsoll.transcripts.repair.gemini import repair_gemini
 from plimsoll.transcripts.repair.openai import repair_openai
 from plimsoll.transcripts.repair.responses import repair_responses
 
+# Each is in a file with the name of its dialect.
 _REPAIRS: dict[str, Callable[[dict[str, Any], FindingList, bool, str], dict[str, Any]]] = {
-    "openai": repair_openai,
-    "anthropic": repair_anthropic,
-    "responses": repair_responses,
-    "gemini": repair_gemini,
+    one.__module__.rpartition(".")[2]: one
+    for one in (repair_openai, repair_anthropic, repair_responses, repair_gemini)
 }
 DIALECTS = tuple(_REPAIRS)
 # One repair can uncover another problem, such as two contents of one role beside each other. Each pass removes what

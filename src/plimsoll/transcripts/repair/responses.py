@@ -155,7 +155,9 @@ def _readable_compaction(item: Item, place: str, found: FindingList, is_portable
     if not is_portable and not _is_foreign(item):
         return [item]
     found.add(place, "an opaque compaction item cannot be read here", "Put a line in its place")
-    return items_of({key: value for key, value in message_of_compaction(item).items() if key != "responses"})
+    message = {**message_of_compaction(item)}
+    message.pop("responses", None)
+    return items_of(message)
 
 
 def _paired(items: list[Item], found: FindingList) -> list[Item]:
