@@ -200,7 +200,7 @@ def test_the_openai_sdk_gets_one_answer_and_its_own_calls_and_pays_for_all_round
         answer = create(model="gpt-4.1", messages=talk, tools=[LOOK])
         assert answer.choices[0].message.content == f"There are {FACT}."
         assert answer.choices[0].message.tool_calls is None
-        seen = [one for one in upstream.server.requests[before:] if one.request.tools]
+        seen = [one for one in upstream.server.requests[before:] if one.request and one.request.tools]
         assert answer.usage.prompt_tokens == sum(one.usage.prompt_tokens for one in seen)
         talk += [
             answer.choices[0].message.model_dump(exclude_none=True),

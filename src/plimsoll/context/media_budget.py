@@ -27,7 +27,6 @@ _MARGIN = (
 _STUB = re.compile(
     r"\[(?:image|audio|document) removed[^\]\n]*?(?:; full content under handle (h:[0-9a-f]{10}))?\]"
 )
-_LONGEST_HANDLE = "; full content under handle h:0123456789"
 _HANDLE = re.compile(r"; full content under handle h:[0-9a-f]{10}(?=\]\Z)")
 
 
@@ -122,9 +121,9 @@ def _leaving(found: MediaInventory, limits: MediaLimits, protects: bool = True) 
         held = sum(map(weight, _rest(found.items, leaving)))
         if limit is not None and held > limit:
             leaving += _oldest(_rest(free, leaving), weight, held - limit * KEPT_SHARE)
-    size = found.bytes - sum(map(_saved, leaving))
+    size = found.text_bytes + sum(map(_encoded, _rest(found.items, leaving)))
     if limits.request_bytes is not None and size > limits.request_bytes * _MARGIN:
-        leaving += _oldest(_rest(free, leaving), _saved, size - limits.request_bytes * KEPT_SHARE)
+        leaving += _oldest(_rest(free, leaving), _encoded, size - limits.request_bytes * KEPT_SHARE)
     return leaving
 
 
@@ -140,11 +139,6 @@ def _is_image(item: MediaItem) -> int:
 
 def _encoded(item: MediaItem) -> int:
     return item.facts.encoded
-
-
-def _saved(item: MediaItem) -> int:
-    """Bytes that go when an item is replaced by its line; below 0 where the line is longer."""
-    return item.facts.encoded - len(_stub(item.facts, _LONGEST_HANDLE))
 
 
 def _rest(items: Sequence[MediaItem], leaving: Sequence[MediaItem]) -> list[MediaItem]:
