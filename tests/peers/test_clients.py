@@ -65,7 +65,8 @@ def talk(
         **recipe.as_json(),
     }
     environment = {"PEER_FOLDER": str(case.peer.folder), "OPENAI_API_KEY": key, **recipe.environment}
-    return run_client(case.driver_command, task, folder, environment, recipe.files)
+    answers: list[str] = run_client(case.driver_command, task, folder, environment, recipe.files)
+    return answers
 
 
 class Direct:
