@@ -7,8 +7,6 @@ BIN    := $(VENV)/bin
 WORKERS ?= 2
 # Tests start hundreds of Python processes; without stored bytecode each of them compiles the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
-# What `make run` asks where no terminal is there to chat in.
-QUESTION := "Answer in one short sentence: what is a load line on a ship?"
 
 .DEFAULT_GOAL := help
 .PHONY: help run test peers test-peers lint format bench bench-quality docs clean
@@ -16,9 +14,8 @@ QUESTION := "Answer in one short sentence: what is a load line on a ship?"
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
 
-run: $(VENV)/.run  ## compress the bundled example, then chat: with your key's model, or the one that comes along
-	@$(BIN)/plimsoll compress --example --no-model
-	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/plimsoll chat; fi; exec $(BIN)/plimsoll chat -q $(QUESTION)
+run: $(VENV)/.run  ## install Plimsoll and show a guided tour of one compaction, without a key
+	@$(BIN)/plimsoll tour
 
 # A safety net for real servers, terminals and killed processes: what fails is tried once more, and the end of the
 # output names it. A test that is named there is a defect. Tests in one xdist_group share a server, so one worker runs

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 import plimsoll
-from plimsoll.testing.scripted_server import ScriptedServer, say
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -88,43 +87,39 @@ def test_make_targets_named_in_the_documentation_exist():
     assert named <= targets
 
 
-def make_run(home, server):
-    """The command, on the scripted model and with what is installed here."""
-    model = {"PLIMSOLL_MODEL__NAME": "gpt-5", "PLIMSOLL_MODEL__BASE_URL": server.openai_url}
+def make_run(home):
+    """The command with what is installed here, and its environment, without a key."""
     bin_folder = f"BIN={Path(sys.executable).parent}"
-    command = ["make", "--no-print-directory", "run", bin_folder, "--old-file=.venv/.run"]
-    return command, {**environment(home), **model}
+    return ["make", "--no-print-directory", "run", bin_folder, "--old-file=.venv/.run"], environment(home)
 
 
-def test_make_run_without_a_terminal_has_one_compaction_and_one_exchange(tmp_path):
-    with ScriptedServer([say("A mark on the hull.")], model="gpt-5") as server:
-        command, variables = make_run(tmp_path, server)
-        done = subprocess.run(
-            command, cwd=ROOT, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True
-        )
+def test_make_run_without_a_terminal_prints_the_whole_tour_and_stores_nothing(tmp_path):
+    command, variables = make_run(tmp_path)
+    done = subprocess.run(
+        command, cwd=ROOT, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
-    compaction, _, exchange = done.stdout.partition("Compacted: valid")
-    assert "157" in compaction
-    assert "A mark on the hull." in exchange
+    assert re.findall(r"^(\d)/5 ", done.stdout, re.MULTILINE) == ["1", "2", "3", "4", "5"]
+    assert "any key" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert not (tmp_path / "plimsoll").exists()  # the tour opens no archive but its own
 
 
-def test_make_run_ends_in_the_chat(tmp_path):
-    with ScriptedServer([say("A mark on the hull.")], model="gpt-5") as server:
-        command, variables = make_run(tmp_path, server)
-        ours, theirs = pty.openpty()
-        running = subprocess.Popen(
-            command, cwd=ROOT, env={**variables, "TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs
-        )
-        os.close(theirs)
-        shown = read_until(ours, "\u203a")  # the prompt
-        os.write(ours, b"What is a load line?\r")
-        shown += read_until(ours, "A mark on the hull.")
-        os.write(ours, b"\r/quit\r")
-        shown += read_until(ours, "continues from here")
-        code = running.wait(60)
-        os.close(ours)
+def test_make_run_ends_in_the_tour_and_can_be_left(tmp_path):
+    command, variables = make_run(tmp_path)
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen(
+        command, cwd=ROOT, env={**variables, "TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    read_until(ours, "1/5")
+    os.write(ours, b" ")  # skips the growth
+    read_until(ours, "any key: next")
+    os.write(ours, b"q")
+    read_until(ours, "Next:")
+    code = running.wait(60)
+    os.close(ours)
     assert code == 0
-    assert shown.index("Compacted: valid") < shown.index("Session:")
 
 
 def read_until(terminal, text):

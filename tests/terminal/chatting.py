@@ -54,16 +54,16 @@ def talked(home, *arguments, **options):
 
 
 class Terminal:
-    """A terminal of a given size with `plimsoll chat` in it, driven by keys."""
+    """A terminal of a given size with `plimsoll chat`, or another command, in it, driven by keys."""
 
-    def __init__(self, home, *arguments, size=(100, 30), directory=None, **variables):
+    def __init__(self, home, *arguments, command="chat", size=(100, 30), directory=None, **variables):
         if shutil.which("tmux") is None:
             pytest.skip("tmux is not installed, so NO REAL TERMINAL WAS DRIVEN")
         self._socket = f"plimsoll-{uuid4().hex[:12]}"
-        command = shlex.join([PLIMSOLL, "chat", *arguments])
+        program = shlex.join([PLIMSOLL, command, *arguments])
         self._tmux(
             "-f", "/dev/null", "new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), "-s", "chat",
-            f"cd {shlex.quote(str(directory or home))} && {command}; echo left with $?; sleep 1000",
+            f"cd {shlex.quote(str(directory or home))} && {program}; echo left with $?; sleep 1000",
             environment=environment(home, **variables),
         )  # fmt: skip
 
@@ -86,6 +86,11 @@ class Terminal:
     def shown(self):
         """Everything on the screen and above it."""
         return self._tmux("capture-pane", "-p", "-J", "-S", "-2000", "-t", "chat").stdout
+
+    @property
+    def visible(self):
+        """What is on the screen now."""
+        return self._tmux("capture-pane", "-p", "-J", "-t", "chat").stdout
 
     def colours(self):
         """The colours on the screen, as the numbers of their control sequences."""

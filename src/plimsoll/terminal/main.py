@@ -1,6 +1,7 @@
 """The `plimsoll` command: imports only the chosen subcommand, and prints errors as messages.
 
-    plimsoll ─┬─ chat         plimsoll/terminal/chat/
+    plimsoll ─┬─ tour         plimsoll/terminal/tour/
+              ├─ chat         plimsoll/terminal/chat/
               ├─ sessions     plimsoll/terminal/sessions/
               ├─ compress     plimsoll/terminal/compress.py
               ├─ convert      plimsoll/terminal/convert.py
@@ -43,6 +44,7 @@ _OUTPUT_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, e
 
 # name -> (module:attribute, one line for --help)
 COMMANDS: Mapping[str, tuple[str, str]] = {
+    "tour": ("plimsoll.terminal.tour.command:tour", "Watch one compaction; needs no key and no network."),
     "chat": (
         "plimsoll.terminal.chat.command:chat",
         "Chat with a model that has tools.",
