@@ -42,7 +42,7 @@ PAGE = Path(__file__).parents[1] / "ARCHITECTURE.md"
 SOURCE = f"{Path(plimsoll.__file__).parent}/"
 BEGIN, END = "<!-- walkthroughs: written by bench/walkthroughs.py -->", "<!-- end of walkthroughs -->"
 # Packages that are used everywhere and say nothing about the path of a request.
-BASE = ("errors.py", "messages/", "sections.py", "patterns.py", "secrets/", "models/", "config/", "testing/")
+BASE = ("errors.py", "messages/", "settings/", "patterns.py", "secrets/", "models/", "config/", "testing/")
 COMPACT = "context/compressor/compact.py"
 # Packages of which only the entrance is shown; their README files list what is inside.
 CLOSED = ("archive/", "context/ledger/", "dialects/")

@@ -14,8 +14,10 @@ import plimsoll
 SOURCE = Path(plimsoll.__file__).parent
 ROWS = [
     {"errors"},
-    {"messages", "sections", "patterns", "secrets"},
-    {"models", "tools"},
+    {"messages", "patterns", "secrets"},
+    {"models"},
+    {"settings"},
+    {"tools"},
     {"caching"},
     {"archive"},
     {"context"},
@@ -43,14 +45,14 @@ INNER_ROWS = {
         {"__main__"},
     ],
     "context": [
-        {"engine", "budget", "calibration", "rearm", "summarizer", "settings", "ledger", "media_budget"},
+        {"engine", "budget", "calibration", "rearm", "summarizer", "ledger", "media_budget"},
         {"markers", "report"},
         {"gate"},
         {"compressor"},
         {"lcm"},
     ],
     "archive": [
-        {"encoding", "owners", "inbox", "replies", "keys", "key_format", "settings", "titles"},
+        {"encoding", "owners", "inbox", "replies", "keys", "key_format", "titles"},
         {"records", "query"},
         {"ids", "snippet", "views"},
         {"interface", "view_change"},
@@ -68,7 +70,7 @@ NO_CODE = {"examples"}  # data only
 PURE = {
     "errors",
     "messages",
-    "sections",
+    "settings",
     "secrets",
     "patterns",
     "models",

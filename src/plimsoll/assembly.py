@@ -19,7 +19,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from plimsoll.agent import CompactionRules, Hooks, ModelConnection, SummaryAccount
+from plimsoll.agent import CompactionRules, Hooks, ModelConnection, SummaryAccount, TurnLimits
 from plimsoll.archive import Archive
 from plimsoll.caching import CachingPolicy, caching_policy, request_extras
 from plimsoll.config import Settings
@@ -40,6 +40,7 @@ from plimsoll.providers.local import embedded_model, model_path
 from plimsoll.providers.local.model import DEFAULT_CONTEXT
 from plimsoll.sessions import Conversation, ConversationParts, Hygiene
 from plimsoll.sessions.turn_lock import LEASE_SECONDS
+from plimsoll.settings.agent import AgentSettings
 from plimsoll.tools import Tool, ToolBox, ToolContext, Workspace, require_bubblewrap, standard_tools
 from plimsoll.tools.mcp import NEEDS_PACKAGE, McpServers
 
@@ -75,6 +76,10 @@ def rules_of(settings: Settings) -> CompactionRules:
     """When conversations are compacted."""
     compression = settings.compression
     return CompactionRules(compression.enabled, compression.background, policy=compression.policy)
+
+
+def _limits(agent: AgentSettings) -> TurnLimits:
+    return TurnLimits(agent.max_requests, agent.max_seconds, agent.max_money)
 
 
 def plugin_locations(
@@ -272,7 +277,7 @@ async def join_conversation(
             Workspace(shared.place, environment=dict(shared.environ)), settings.tools.output_limit
         ),
         clock=time.time,
-        limits=settings.agent.limits(),
+        limits=_limits(settings.agent),
         summary_model=candidates[0].endpoint.model if candidates else "",
         offers_recall=not shared.talks_only,
         hooks=Hooks(resolved.hooks_named("pre_compact"), resolved.hooks_named("post_compact")),

@@ -15,7 +15,7 @@ from plimsoll.config.scalars import scalar_text
 from plimsoll.config.schema import Setting
 from plimsoll.errors import SettingError
 from plimsoll.models import card_for
-from plimsoll.models.settings import CardOverrides, ModelSettings, PriceOverrides
+from plimsoll.settings.model import CardOverrides, ModelSettings, PriceOverrides
 
 SOUND: dict[str, st.SearchStrategy[Any]] = {
     "compression.enabled": st.booleans(),

@@ -19,7 +19,7 @@ from plimsoll.messages import Message, handle_of, match_messages, media_of, text
 from plimsoll.models import card_for
 from plimsoll.models.media_facts import facts_of
 from plimsoll.models.media_limits import MediaLimits
-from plimsoll.models.settings import CardOverrides, ModelSettings
+from plimsoll.settings.model import CardOverrides, ModelSettings
 
 
 def image(width: int = 1_280, height: int = 720, size: int = 400) -> dict[str, Any]:

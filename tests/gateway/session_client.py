@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 from gateway_server import RunningGateway, settings_for, with_gateway
 
-from plimsoll.config.gateway import GatewaySessions
+from plimsoll.settings.gateway import GatewaySessions
 from plimsoll.testing.scripted_server import ScriptedServer
 
 MODEL = "gpt-4.1"

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from plimsoll.agent import Workers
 from plimsoll.archive import OPERATOR
-from plimsoll.config.gateway import GatewaySection
 from plimsoll.context.markers import QuotedSummary
 from plimsoll.dialects import OPENAI, dialect_named
 from plimsoll.gateway.dropin import analysis
@@ -31,6 +30,7 @@ from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.request_writer import RequestWriter
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.body import LARGE_BYTES, Refused, parse_body
+from plimsoll.settings.gateway import GatewaySection
 from plimsoll.testing.scripted_server import ScriptedServer
 
 ROOT = root_of(b"caller", "anthropic")

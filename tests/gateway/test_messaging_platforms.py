@@ -9,11 +9,11 @@ import pytest
 from pydantic import Field
 
 from plimsoll.config import messaging
-from plimsoll.config.gateway import GatewaySection
-from plimsoll.config.messaging import MessagingSections, PlatformSection
 from plimsoll.errors import UserError
 from plimsoll.gateway.messaging.accounts import configured
 from plimsoll.gateway.messaging.adapter import Adapter, Allowed
+from plimsoll.settings.gateway import GatewaySection
+from plimsoll.settings.messaging import MessagingSections, PlatformSection
 
 
 class PagerSection(PlatformSection):

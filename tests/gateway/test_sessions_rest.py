@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from session_client import Sessions, serving, texts
 
-from plimsoll.config.gateway import GatewaySessions
+from plimsoll.settings.gateway import GatewaySessions
 from plimsoll.testing.scripted_server import ScriptedServer, call, fault, say
 
 FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "

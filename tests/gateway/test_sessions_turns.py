@@ -11,9 +11,9 @@ from clients import sent
 from session_client import Sessions, events_of, serving, texts
 
 from plimsoll.archive import OPERATOR
-from plimsoll.config.gateway import GatewaySessions
 from plimsoll.dialects import ChatRequest
 from plimsoll.messages import text_of
+from plimsoll.settings.gateway import GatewaySessions
 from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, fault, say
 
 

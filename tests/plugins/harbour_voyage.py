@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 from plimsoll.context.gate import refusal
-from plimsoll.context.settings import CompressionSettings
 from plimsoll.messages import validate
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 from plimsoll.plugins import EngineContext, PluginLocations, resolve_plugins
+from plimsoll.settings.context import CompressionSettings
 
 
 class Settings:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
 
-from plimsoll.context.settings import CompressionSettings
 from plimsoll.plugins import EngineContext, PluginLocations
+from plimsoll.settings.context import CompressionSettings
 
 PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
 ENGINE = """

@@ -6,12 +6,12 @@ from typing import Any, get_args
 
 import pytest
 
-from plimsoll.context.settings import AuxiliaryCompressionSettings
 from plimsoll.dialects import ChatRequest, Reply, dialects
 from plimsoll.messages import text_of, tool_calls
-from plimsoll.models.settings import ApiMode, ModelSettings
 from plimsoll.providers import Client, Endpoint, resolve
 from plimsoll.providers.auxiliary import resolve_auxiliary
+from plimsoll.settings.context import AuxiliaryCompressionSettings
+from plimsoll.settings.model import ApiMode, ModelSettings
 from plimsoll.testing.scripted_server import ScriptedServer, call, say
 
 GOOGLE = "https://generativelanguage.googleapis.com"

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from plimsoll.context.settings import AuxiliaryCompressionSettings
-from plimsoll.models.settings import ModelSettings
 from plimsoll.providers.auxiliary import resolve_auxiliary
 from plimsoll.providers.local import DEFAULT_CONTEXT
+from plimsoll.settings.context import AuxiliaryCompressionSettings
+from plimsoll.settings.model import ModelSettings
 
 ANTHROPIC = {"ANTHROPIC_API_KEY": "sk-ant-secret-0001"}
 OPENAI = {"OPENAI_API_KEY": "sk-secret-0002"}

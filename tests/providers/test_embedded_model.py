@@ -14,9 +14,9 @@ import pytest
 
 from plimsoll.dialects import ChatRequest, Reply
 from plimsoll.errors import AuthenticationFailed, ContextOverflow, LocalModelError
-from plimsoll.models.settings import ModelSettings
 from plimsoll.providers import Client, Endpoint, LocalServer, connect, resolve
 from plimsoll.providers.local import model_path, shared_server, stop_shared
+from plimsoll.settings.model import ModelSettings
 
 Dialect = Literal["openai", "anthropic"]
 BOTH = pytest.mark.parametrize("dialect", ["openai", "anthropic"])

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from changed_package import run_with_additions
-from plimsoll.context.settings import AuxiliaryCompressionSettings
 from plimsoll.models.providers import ProviderFacts, providers
-from plimsoll.models.settings import ModelSettings
+from plimsoll.settings.context import AuxiliaryCompressionSettings
+from plimsoll.settings.model import ModelSettings
 
 TABLE = """
 [harbour]

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.errors import MissingKey, SettingError, UnknownModel, UserError
-from plimsoll.models.settings import ModelSettings
 from plimsoll.providers import Endpoint, Resolution, model_at, resolve, served_models
 from plimsoll.providers.local import embedded_model, model_path
+from plimsoll.settings.model import ModelSettings
 from plimsoll.testing.scripted_server import ScriptedServer
 
 HOME = Path("/nowhere/plimsoll")

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toolkit import call, place, until, yes
 
+from plimsoll.settings.tools import McpServerSettings
 from plimsoll.tools import ToolBox
 from plimsoll.tools.mcp import McpServers
 from plimsoll.tools.mcp.naming import tool_names
 from plimsoll.tools.process import descendants
-from plimsoll.tools.settings import McpServerSettings
 from ports import free_port
 
 SCRIPT = str(Path(__file__).with_name("mcp_server_script.py"))

@@ -11,8 +11,8 @@ import pytest
 from toolkit import ASKING, call, place, run, text, yes
 
 from plimsoll.errors import UserError
+from plimsoll.settings.tools import TerminalSettings
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, standard_tools
-from plimsoll.tools.settings import TerminalSettings
 from plimsoll.tools.terminal.approval import approval_for
 from plimsoll.tools.terminal.sandbox import require_bubblewrap
 

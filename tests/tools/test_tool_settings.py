@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from plimsoll.tools.settings import McpServerSettings, ToolSettings
+from plimsoll.settings.tools import McpServerSettings, ToolSettings
 
 
 def test_defaults_are_two_minutes_and_thirty_thousand_characters():

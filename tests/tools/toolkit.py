@@ -5,8 +5,8 @@ import json
 import os
 import time
 
+from plimsoll.settings.tools import TerminalSettings
 from plimsoll.tools import ApprovalAnswer, ToolContext, Workspace, standard_tools
-from plimsoll.tools.settings import TerminalSettings
 
 ASKING = standard_tools()
 UNASKED = standard_tools(terminal=TerminalSettings(allow=["*"]))  # any command, for tests of something else

@@ -7,10 +7,10 @@ postgresql://…          a server     postgres/, with the extra `postgres`
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from plimsoll.archive.settings import SERVER_SCHEMES, fault_of
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.archive.store import ArchiveStore
 from plimsoll.errors import SettingError, UserError
+from plimsoll.settings.archive import SERVER_SCHEMES, fault_of
 
 FILE_NAME = "archive.db"
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
-from plimsoll.context.settings import ModelOverrides
-from plimsoll.sections import Section
+from plimsoll.settings.context import ModelOverrides
+from plimsoll.settings.section import Section
 
 # The general setting that each field overrides.
 GENERAL = {

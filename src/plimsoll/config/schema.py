@@ -1,17 +1,17 @@
-"""The tree of all settings, composed from the packages that own them, with a description of each key.
+"""The tree of all settings, composed from their sections, with a description of each key.
 
-    Settings ─┬─ model           models/settings.py
-              ├─ context         context/settings.py
-              ├─ compression     context/settings.py
-              ├─ auxiliary       context/settings.py
-              ├─ prompt_caching  caching/settings.py
-              ├─ archive         archive/settings.py
-              ├─ agent           agent/settings.py
-              ├─ plugins         context/settings.py
-              ├─ tools           tools/settings.py
-              ├─ gateway         config/gateway.py
-              ├─ models          context/settings.py, config/per_model.py
-              └─ mcp_servers     tools/settings.py
+    Settings ─┬─ model           settings/model.py
+              ├─ context         settings/context.py
+              ├─ compression     settings/context.py
+              ├─ auxiliary       settings/context.py
+              ├─ prompt_caching  settings/caching.py
+              ├─ archive         settings/archive.py
+              ├─ agent           settings/agent.py
+              ├─ plugins         settings/context.py
+              ├─ tools           settings/tools.py
+              ├─ gateway         settings/gateway.py
+              ├─ models          settings/context.py, config/per_model.py
+              └─ mcp_servers     settings/tools.py
 
 Error messages, completion and the documentation are generated from `all_keys()`, so a new
 setting appears everywhere.
@@ -27,22 +27,22 @@ import annotated_types
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
-from plimsoll.agent.settings import AgentSettings
-from plimsoll.archive.settings import ArchiveSettings
-from plimsoll.caching.settings import PromptCachingSettings
-from plimsoll.config.gateway import GatewaySection
 from plimsoll.config.per_model import GENERAL, overrides_for, replaced
 from plimsoll.config.values import KeyPath
-from plimsoll.context.settings import (
+from plimsoll.settings.agent import AgentSettings
+from plimsoll.settings.archive import ArchiveSettings
+from plimsoll.settings.caching import PromptCachingSettings
+from plimsoll.settings.context import (
     AuxiliarySettings,
     CompressionSettings,
     ContextSettings,
     ModelOverrides,
     PluginSettings,
 )
-from plimsoll.models.settings import ModelSettings
-from plimsoll.sections import Section
-from plimsoll.tools.settings import McpServerSettings, ToolSettings
+from plimsoll.settings.gateway import GatewaySection
+from plimsoll.settings.model import ModelSettings
+from plimsoll.settings.section import Section
+from plimsoll.settings.tools import McpServerSettings, ToolSettings
 
 PREFIX = "PLIMSOLL_"
 

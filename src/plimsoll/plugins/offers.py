@@ -13,7 +13,7 @@ from typing import Protocol
 
 from plimsoll.archive import Archive
 from plimsoll.context import ContextEngine, SummaryWriter
-from plimsoll.context.settings import CompressionSettings
+from plimsoll.settings.context import CompressionSettings
 
 COMPRESSOR = "compressor"
 

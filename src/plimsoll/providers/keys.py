@@ -16,9 +16,9 @@ from pydantic import TypeAdapter, ValidationError
 from plimsoll.dialects import dialect_at
 from plimsoll.errors import MissingKey, SettingError
 from plimsoll.models.providers import KeyVariable, ProviderFacts, provider_at, providers
-from plimsoll.models.settings import Endpoint as Address
-from plimsoll.models.settings import ModelSettings
 from plimsoll.providers.endpoint import Endpoint, is_loopback, is_private, model_at
+from plimsoll.settings.model import Endpoint as Address
+from plimsoll.settings.model import ModelSettings
 
 ANYBODY = "PLIMSOLL_API_KEY"  # for an address that is no provider's
 _NEARBY = "OPENAI_API_KEY"  # many servers on this machine ask for it, and it does not leave the machine

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from plimsoll.errors import MissingKey, UnknownModel
 from plimsoll.models.providers import ProviderFacts, providers
-from plimsoll.models.settings import ModelSettings
 from plimsoll.providers.endpoint import Endpoint, in_mode, is_private
 from plimsoll.providers.keys import address_of, custom_endpoint, endpoint_of, find_key
 from plimsoll.providers.listing import served_models
 from plimsoll.providers.local.model import embedded_model, is_fetched, is_model_file, model_path
+from plimsoll.settings.model import ModelSettings
 
 Probe = Callable[[str], Awaitable[tuple[str, ...] | None]]
 

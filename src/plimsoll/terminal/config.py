@@ -14,7 +14,6 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from plimsoll.assembly import plugin_problems
 from plimsoll.config import (
     FILE_NAME,
     LoadedSettings,
@@ -129,6 +128,8 @@ def path() -> None:
 
 
 def _plugin_problems(settings: Settings) -> tuple[str, ...]:
+    from plimsoll.assembly import plugin_problems  # loads every package, which most commands here do not need
+
     return plugin_problems(settings, os.environ, plimsoll_home(), Path.cwd())
 
 

@@ -4,11 +4,9 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from plimsoll.assembly import resolve_summaries
 from plimsoll.config import LoadedSettings, Settings, scalar_text
 from plimsoll.config.per_model import GENERAL
 from plimsoll.errors import UserError
-from plimsoll.providers import resolve
 
 _MAIN = ("model.name", "model.provider", "model.base_url")
 _AUXILIARY = tuple(f"auxiliary.compression.{name}" for name in ("model", "provider", "base_url"))
@@ -26,14 +24,18 @@ def values_per_model(loaded: LoadedSettings, key: str) -> Iterator[tuple[str, st
 
 def explain(key: str, settings: Settings, environ: Mapping[str, str], home: Path) -> tuple[str, ...]:
     """What a setting that names a model comes to now, and why; empty for any other setting."""
+    if key not in (*_MAIN, *_AUXILIARY):
+        return ()
+    # Both load every provider, which explaining any other setting does not need.
+    from plimsoll.assembly import resolve_summaries
+    from plimsoll.providers import resolve
+
     if key in _AUXILIARY:
         resolution = resolve_summaries(settings, environ, home)
         return (
             f"{resolution.headline}.",
             *(step.sentence for step in resolution.explanation if not step.taken),
         )
-    if key not in _MAIN:
-        return ()
     try:
         found = asyncio.run(resolve(settings.model, environ, home=home))
     except UserError as error:

@@ -27,7 +27,6 @@ from plimsoll.dialects import ChatRequest, Reply, Usage
 from plimsoll.errors import ProviderError, UserError
 from plimsoll.messages import texts_of
 from plimsoll.models import ModelCard, shipped_cards
-from plimsoll.models.settings import ModelSettings
 from plimsoll.providers import (
     ProviderFacts,
     Resolution,
@@ -40,6 +39,7 @@ from plimsoll.providers import (
     served_models,
 )
 from plimsoll.providers.local import can_serve, embedded_model, is_fetched, model_path
+from plimsoll.settings.model import ModelSettings
 from plimsoll.terminal.tables import fitted, plain
 
 QUESTION = "Answer in one short sentence: what is a load line on a ship?"

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from plimsoll.settings.tools import TerminalSettings
 from plimsoll.tools.files import Patch, ReadFile, WriteFile
 from plimsoll.tools.search import SearchFiles
-from plimsoll.tools.settings import TerminalSettings
 from plimsoll.tools.terminal import Grants, Terminal
 from plimsoll.tools.toolbox import ToolBox
 

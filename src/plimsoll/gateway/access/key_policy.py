@@ -14,10 +14,10 @@ from functools import lru_cache
 from ipaddress import ip_address
 
 from plimsoll.archive.keys import KeyStore, KeyUsage
-from plimsoll.config.gateway import KeyRule
 from plimsoll.errors import UserError
 from plimsoll.gateway.access.key_cache import KeyCache
 from plimsoll.gateway.access.usage_limits import WAIT_SECONDS
+from plimsoll.settings.gateway import KeyRule
 
 _ADD = "Create one with `plimsoll gateway keys add NAME`"
 

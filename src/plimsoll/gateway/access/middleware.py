@@ -8,11 +8,11 @@ Starlette(routes=…, middleware=middleware(key_policy, telemetry.dispatcher, se
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
-from plimsoll.config.gateway import GatewaySection
 from plimsoll.gateway.access.authentication import Authentication
 from plimsoll.gateway.access.key_policy import KeyPolicy
 from plimsoll.gateway.telemetry.dispatcher import TelemetryDispatcher
 from plimsoll.gateway.telemetry.middleware import TelemetryMiddleware
+from plimsoll.settings.gateway import GatewaySection
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _SHOWN = ("retry-after", "request-id", "x-plimsoll-request", "x-plimsoll-session", "x-plimsoll-view")

@@ -13,7 +13,6 @@ from hashlib import blake2b
 from typing import Any, TypeAlias
 
 from plimsoll.archive import OPERATOR
-from plimsoll.config.gateway import GatewaySection
 from plimsoll.context.markers import as_said
 from plimsoll.dialects import Dialect
 from plimsoll.errors import InvalidConversation
@@ -23,6 +22,7 @@ from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.body import parse_body
 from plimsoll.messages import Message
 from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough, estimate_tools_tokens
+from plimsoll.settings.gateway import GatewaySection
 
 GROUP_TOKENS = 8_000  # about 32 KB, which are unpickled in 50 µs
 GROUP_MESSAGES = 256

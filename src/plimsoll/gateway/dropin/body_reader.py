@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from plimsoll.agent.workers import NotReady, WorkerDied, Workers
-from plimsoll.config.gateway import GatewaySection
 from plimsoll.dialects import Dialect
 from plimsoll.gateway.dropin.analysis import assembled, pieces_of
 from plimsoll.gateway.dropin.client_request import Analysis
 from plimsoll.gateway.http.body import LARGE_BYTES, parse_body
+from plimsoll.settings.gateway import GatewaySection
 
 MODULE = pieces_of.__module__  # what a worker imports for it
 _THREADS = 4  # bodies that are read at once; the next ones wait

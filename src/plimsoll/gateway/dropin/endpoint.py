@@ -3,7 +3,6 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from plimsoll.config.gateway import GatewaySection
 from plimsoll.dialects import Dialect
 from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.body_reader import BodyReader
@@ -14,6 +13,7 @@ from plimsoll.gateway.http.body import Refused, read_body
 from plimsoll.gateway.http.disconnects import until_left
 from plimsoll.gateway.http.responses import send_error
 from plimsoll.gateway.telemetry.request_facts import note_refusal
+from plimsoll.settings.gateway import GatewaySection
 
 Serve = Callable[[ClientRequest, Send], Coroutine[Any, Any, None]]
 

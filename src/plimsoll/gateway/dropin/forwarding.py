@@ -17,7 +17,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from starlette.routing import Route
 
 from plimsoll.agent.compaction_record import record_of
-from plimsoll.config.gateway import GatewaySection
 from plimsoll.dialects import Dialect, Usage, dialect_of, dialects
 from plimsoll.dialects.forwarded import ForwardedPath, forwarded_paths, forwarded_url
 from plimsoll.errors import ProviderError, UsageLimitReached, UserError
@@ -36,6 +35,7 @@ from plimsoll.gateway.upstream.headers import client_key, returned_headers
 from plimsoll.gateway.upstream.pool import Answer
 from plimsoll.gateway.upstream.target import Target
 from plimsoll.models import card_for
+from plimsoll.settings.gateway import GatewaySection
 
 _BYTES_PER_TOKEN = 4  # of JSON, where no usage is reported
 _SOUND_BYTES_PER_TOKEN = 500  # 16 000 bytes and 32 tokens a second (models/media.py)

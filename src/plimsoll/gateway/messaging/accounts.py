@@ -16,12 +16,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from plimsoll.archive.inbox import Inbox
-from plimsoll.config.gateway import GatewaySection
-from plimsoll.config.messaging import PlatformSection
 from plimsoll.errors import MissingKey, UserError
 from plimsoll.gateway.messaging.adapter import Adapter, Allowed
 from plimsoll.gateway.messaging.poller import Poller
 from plimsoll.gateway.sessions import SessionService
+from plimsoll.settings.gateway import GatewaySection
+from plimsoll.settings.messaging import PlatformSection
 
 LOCK = "messaging.lock"
 _LOOK_SECONDS = 5.0  # between two looks whether the process that reads has ended

@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from plimsoll.config.gateway import GatewaySection
 from plimsoll.errors import PlimsollError
 from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
 from plimsoll.gateway.http import jsontext
@@ -19,6 +19,7 @@ from plimsoll.gateway.sessions.operations import OPERATIONS, SEND, Operation
 from plimsoll.gateway.sessions.reading import key_of, read
 from plimsoll.gateway.sessions.service import SessionService
 from plimsoll.gateway.sessions.turn_stream import take_turn
+from plimsoll.settings.gateway import GatewaySection
 
 DESCRIPTION_PATH = "/openapi.json"
 log = logging.getLogger("plimsoll.gateway")
@@ -67,15 +68,20 @@ def session_routes(service: Callable[[], SessionService], limits: GatewaySection
     paths: dict[str, list[Operation]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, []).append(operation)
-    described = jsontext.write(description())
 
     async def describe(_request: Any) -> Response:
-        return Response(described, media_type="application/json")
+        return Response(_described(), media_type="application/json")
 
     return [
         Route(DESCRIPTION_PATH, describe, methods=["GET"]),
         *(Route(path, SessionEndpoint(some, limits, service)) for path, some in paths.items()),
     ]
+
+
+@cache
+def _described() -> bytes:
+    """The description, written when it is first asked for: it takes longer than the rest of the start."""
+    return jsontext.write(description())
 
 
 def refused(path: str, status: int, detail: str) -> Response | None:

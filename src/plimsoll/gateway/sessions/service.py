@@ -13,11 +13,11 @@ from pathlib import Path
 from plimsoll.agent import Reserve, Workers
 from plimsoll.archive import Archive, Owner
 from plimsoll.config import Settings
-from plimsoll.config.gateway import GatewaySessions
 from plimsoll.gateway.sessions.open_sessions import OpenSessions
 from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
 from plimsoll.gateway.sessions.running_turns import RunningTurns
 from plimsoll.gateway.sessions.session_opener import Charge, SessionOpener
+from plimsoll.settings.gateway import GatewaySessions
 
 
 class SessionService:

@@ -18,10 +18,10 @@ from logging.handlers import QueueHandler, QueueListener
 from typing import Any, TextIO
 
 from plimsoll.archive import CompactionEvent
-from plimsoll.config.gateway import LogForm
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.telemetry.request_facts import RequestFacts
 from plimsoll.secrets import redact
+from plimsoll.settings.gateway import LogForm
 
 REQUESTS = "plimsoll.gateway.requests"
 _NAMES = ("plimsoll", "uvicorn")

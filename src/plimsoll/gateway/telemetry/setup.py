@@ -4,11 +4,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plimsoll.config.gateway import GatewaySection
 from plimsoll.gateway.telemetry.dispatcher import RequestListener, Spend, TelemetryDispatcher
 from plimsoll.gateway.telemetry.metrics import Metrics, shared_folder
 from plimsoll.gateway.telemetry.request_log import RequestLog
 from plimsoll.gateway.telemetry.traces import Traces, open_traces
+from plimsoll.settings.gateway import GatewaySection
 
 
 @dataclass(frozen=True, slots=True)

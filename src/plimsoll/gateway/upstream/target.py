@@ -18,7 +18,6 @@ from plimsoll.assembly import is_embedded
 from plimsoll.dialects import Dialect, dialect_at, dialects
 from plimsoll.dialects.addresses import path_segment
 from plimsoll.errors import MissingKey, UserError
-from plimsoll.models.settings import ModelSettings
 from plimsoll.providers import (
     Endpoint,
     ProviderFacts,
@@ -31,6 +30,7 @@ from plimsoll.providers import (
     providers,
     resolve,
 )
+from plimsoll.settings.model import ModelSettings
 
 
 @dataclass(frozen=True)

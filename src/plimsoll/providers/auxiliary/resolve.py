@@ -15,16 +15,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from plimsoll.context.settings import AuxiliaryCompressionSettings
 from plimsoll.errors import UserError
 from plimsoll.models import ModelCard
 from plimsoll.models.providers import providers, summary_model_of, window_at
-from plimsoll.models.settings import ModelSettings
 from plimsoll.providers.endpoint import Endpoint, model_at
 from plimsoll.providers.keys import find_key
 from plimsoll.providers.listing import served_models
 from plimsoll.providers.local.model import DEFAULT_CONTEXT, model_path
 from plimsoll.providers.resolve import Probe, ResolutionStep, resolve
+from plimsoll.settings.context import AuxiliaryCompressionSettings
+from plimsoll.settings.model import ModelSettings
 
 Role = Literal["configured", "auto", "main"]
 _SECTION = "auxiliary.compression"

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll.context import ContextEngine
-from plimsoll.context.settings import CompressionSettings
 from plimsoll.errors import PluginError
 from plimsoll.plugins import EngineContext, Services, load_plugin, plugin_at
+from plimsoll.settings.context import CompressionSettings
 from plimsoll.testing import ContractCase, PropertyResult, check_engine
 
 

@@ -13,8 +13,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from plimsoll.settings.tools import McpServerSettings
 from plimsoll.tools.mcp.transport import ExpandedSettings, ServerLog, reach
-from plimsoll.tools.settings import McpServerSettings
 
 _MOST_PAGES = 50
 _CLOSING = 8.0  # seconds; the client asks the program to end, then ends it

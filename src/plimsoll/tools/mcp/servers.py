@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from plimsoll.errors import SettingError
+from plimsoll.settings.tools import McpServerSettings
 from plimsoll.tools.mcp.connection import McpConnection, ServerDisconnected, ServerUnreachable
 from plimsoll.tools.mcp.naming import tool_names
 from plimsoll.tools.mcp.results import result_of
-from plimsoll.tools.settings import McpServerSettings
 from plimsoll.tools.tool import Approval, Arguments, Definition, Tool, ToolContext, ToolResult, failed
 
 NEEDS_PACKAGE = "MCP servers need another package: pip install '.[mcp]'"

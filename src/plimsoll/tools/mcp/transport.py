@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from typing import IO, Any
 
 from plimsoll.errors import SettingError
-from plimsoll.tools.settings import McpServerSettings
+from plimsoll.settings.tools import McpServerSettings
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _LARGEST_EVENT = 32 * 1024 * 1024  # bytes; a picture in base64 is one event

@@ -13,11 +13,11 @@ import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from plimsoll.settings.tools import TerminalSettings
 from plimsoll.tools.definitions import definition_of
 from plimsoll.tools.files.suggestions import missing
 from plimsoll.tools.limits import BoundedBytes, shortened
 from plimsoll.tools.process import run_process
-from plimsoll.tools.settings import TerminalSettings
 from plimsoll.tools.terminal.approval import ApprovalDecision, approval_for
 from plimsoll.tools.terminal.grants import Grants
 from plimsoll.tools.terminal.output import readable

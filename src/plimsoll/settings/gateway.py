@@ -1,13 +1,11 @@
 """Settings of the gateway: address, access, limits, telemetry.
 
-    gateway:
-      host: 127.0.0.1        other addresses need keys
-      keys: auto             plimsoll gateway keys add NAME
-      log: json
-      sessions:
-        tools: [read_file]   no tool that accesses this machine unless it is listed
-
-They are in this package because the gateway imports the configuration.
+gateway:
+  host: 127.0.0.1        other addresses need keys
+  keys: auto             plimsoll gateway keys add NAME
+  log: json
+  sessions:
+    tools: [read_file]   no tool that accesses this machine unless it is listed
 """
 
 from collections.abc import Sequence
@@ -17,8 +15,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from plimsoll.config.messaging import MessagingSections
-from plimsoll.sections import Section
+from plimsoll.settings.messaging import MessagingSections
+from plimsoll.settings.section import Section
 
 KeyRule = Literal["auto", "required", "off"]
 LogForm = Literal["json", "text", "off"]

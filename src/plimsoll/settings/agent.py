@@ -1,4 +1,4 @@
-"""Settings of this package: the limits of one turn.
+"""`agent`: the limits of one turn.
 
     agent:
       max_requests: 100      a turn that loops ends here
@@ -10,8 +10,7 @@ A limit ends the turn with a message; the session continues.
 
 from pydantic import Field
 
-from plimsoll.agent.limits import TurnLimits
-from plimsoll.sections import Section
+from plimsoll.settings.section import Section
 
 
 class AgentSettings(Section):
@@ -28,7 +27,3 @@ class AgentSettings(Section):
         gt=0,
         description="USD after which a turn sends no further request, for models with known prices.",
     )
-
-    def limits(self) -> TurnLimits:
-        """The limits of one turn."""
-        return TurnLimits(self.max_requests, self.max_seconds, self.max_money)

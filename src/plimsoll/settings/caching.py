@@ -1,4 +1,4 @@
-"""Settings of this package: cache lifetime and breakpoint strategy.
+"""`prompt_caching`: cache lifetime and breakpoint strategy.
 
     [ tools ][ system ]●[ ... ][ message ]●[ message ]●[ message ]●     system_and_3
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from plimsoll.sections import Section
+from plimsoll.settings.section import Section
 
 
 class PromptCachingSettings(Section):

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, JsonValue
 from pydantic_core import PydanticCustomError
 
-from plimsoll.sections import Section
+from plimsoll.settings.section import Section
 
 _VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _USER = re.compile(r"@[^:\s]+:\S+")

@@ -1,4 +1,4 @@
-"""Settings of this package: time and output limits of tools, and MCP servers.
+"""`tools` and `mcp_servers`: time and output limits of tools, and MCP servers.
 
     tools:
       timeout: 120
@@ -17,7 +17,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from plimsoll.sections import Section
+from plimsoll.settings.section import Section
 
 _ADDRESS = re.compile(r"https?://[^\s/]+\S*", re.I)
 _SECRET = re.compile(

@@ -1,4 +1,4 @@
-"""Settings of this package: the model, its endpoint, its card.
+"""`model`: the model, its endpoint, its card.
 
     model:
       name: claude-sonnet-4.5
@@ -19,7 +19,7 @@ from plimsoll.models.cards import ModelCard
 from plimsoll.models.catalogue import card_for
 from plimsoll.models.providers import providers
 from plimsoll.secrets import is_secret_parameter
-from plimsoll.sections import Section
+from plimsoll.settings.section import Section
 
 PROVIDERS = ("auto", *providers())
 

@@ -1,4 +1,4 @@
-"""Settings of this package: the engine, plugins, when to compact, the summary model.
+"""`context`, `plugins`, `compression`, `auxiliary`: the engine, plugins, when to compact, the summary model.
 
     window ──────────────────────────────────────────────► context_length
     [ head ][ ------------- middle ------------- ][ tail ]│
@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from plimsoll.models.providers import providers
-from plimsoll.models.settings import (
+from plimsoll.settings.model import (
     ApiMode,
     Endpoint,
     api_mode_field,
@@ -21,7 +21,7 @@ from plimsoll.models.settings import (
     provider_field,
     require_endpoint,
 )
-from plimsoll.sections import Section
+from plimsoll.settings.section import Section
 
 AUXILIARY_PROVIDERS = ("auto", "main", *providers())
 

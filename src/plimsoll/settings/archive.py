@@ -1,4 +1,4 @@
-"""Settings of this package: the location of the archive.
+"""`archive`: the location of the archive.
 
 archive:
   url: null                                     archive.db in PLIMSOLL_HOME
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from plimsoll.sections import Section
+from plimsoll.settings.section import Section
 
 FILE_SCHEME = "sqlite"
 SERVER_SCHEMES = ("postgresql", "postgres")

@@ -1,0 +1,1 @@
+"""The settings of every package: types, ranges, defaults and descriptions."""
