@@ -174,6 +174,11 @@ def _sessions(archive: Archive, _own: Belongings, other: Belongings) -> Calls:
     yield archive.sessions(prefix=other.session)
 
 
+def _figures(archive: Archive, own: Belongings, other: Belongings) -> Calls:
+    yield archive.figures([other.session])
+    yield archive.figures([own.session, other.session[:-1]])
+
+
 def _create(archive: Archive, _own: Belongings, _other: Belongings) -> Calls:
     async def create() -> Owner:
         made = await archive.create_session(title="mine")
@@ -264,6 +269,7 @@ CASES: dict[str, Case | None] = {
     "create_session": _create,
     "session": _of_session("session"),
     "sessions": _sessions,
+    "figures": _figures,
     "update_session": _of_session("update_session", title="forged"),
     "fork": _of_session("fork"),
     "delete": _of_session("delete"),
@@ -283,6 +289,7 @@ CASES: dict[str, Case | None] = {
     "record_compaction": _of_session("record_compaction", EVENT),
     "undo": _of_session("undo"),
     "compactions": _of_session("compactions"),
+    "compaction": _of_session("compaction", 1),
     "record_usage": _of_session("record_usage", UsageRecord("forged")),
     "usage": _of_session("usage"),
     "usage_total": _of_session("usage_total"),

@@ -20,6 +20,8 @@ from plimsoll.models import ModelCard
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 
 P = ParamSpec("P")
+_MOST_LOST = 20  # lost facts of one kind that the archive keeps; `had` and `kept` count all of them
+_LONGEST_LOST = 200  # characters of one
 
 
 class SummaryAccount:
@@ -146,21 +148,29 @@ def assess(
 def ledger_of(
     before: Sequence[Message], after: Sequence[Message], report: CompactionReport | None
 ) -> dict[str, Any]:
-    """For each kind of fact, how many there were and how many the lighter view still names; and how it was made."""
+    """For each kind of fact, how many there were and how many the lighter view still names; and how it was made.
+
+    `lost` lists facts that it no longer names, each with the position in `before` of the message that stated it last.
+    """
     facts = read_facts(before, quotes=False)
     text = "\n".join(_words(after))
-    kinds: Mapping[str, Iterable[str]] = {
-        "constraints": facts.constraints,
-        "files": facts.files,
-        "commands": facts.commands,
-        "commits": facts.commits,
-        "decisions": facts.decisions,
+    kinds: Mapping[str, Mapping[str, int]] = {
+        "constraints": {one: fact.source for one, fact in facts.constraints.items()},
+        "files": {one: max(fact.sources, default=-1) for one, fact in facts.files.items()},
+        "commands": {one: event.position for one, event in facts.commands.items()},
+        "commits": {one: fact.source for one, fact in facts.commits.items()},
+        "decisions": {one: fact.source for one, fact in facts.decisions.items()},
     }
-    ledger: dict[str, Any] = {
-        kind: {"had": len(found), "kept": sum(one in text for one in found)}
-        for kind, names in kinds.items()
-        if (found := list(names))
-    }
+    ledger: dict[str, Any] = {}
+    lost: list[dict[str, Any]] = []
+    for kind, found in kinds.items():
+        gone = [one for one in found if one not in text]
+        if found:
+            ledger[kind] = {"had": len(found), "kept": len(found) - len(gone)}
+        # The newest ones: a person looks for what was said last.
+        lost += [{"kind": kind, "text": one[:_LONGEST_LOST], "at": found[one]} for one in gone[-_MOST_LOST:]]
+    if lost:
+        ledger["lost"] = lost
     if report is not None:
         ledger |= {"summary": report.summary_source, "steps": list(report.steps)}
         if report.lines:

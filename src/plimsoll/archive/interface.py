@@ -24,6 +24,7 @@ from plimsoll.archive.records import (
     Lease,
     Node,
     Session,
+    SessionFigures,
     StoredMessage,
     UsageRecord,
     UsageTotal,
@@ -53,6 +54,10 @@ class Archive(ABC):
     @abstractmethod
     async def sessions(self, *, limit: int = 50, offset: int = 0, prefix: str = "") -> list[Session]:
         """Sessions whose id begins so, the one that was last written to first."""
+
+    @abstractmethod
+    async def figures(self, ids: Sequence[str]) -> list[SessionFigures]:
+        """Sizes, counts and costs of these sessions, in the same order, without reading their messages."""
 
     @abstractmethod
     async def update_session(
@@ -169,6 +174,10 @@ class Archive(ABC):
     @abstractmethod
     async def compactions(self, id: str, *, limit: int = 100) -> list[CompactionEvent]:
         """The newest events, oldest of them first."""
+
+    @abstractmethod
+    async def compaction(self, id: str, number: int) -> CompactionEvent:
+        """The event with this number, counted from 1; raises `UserError` if there is none."""
 
     # Money
 

@@ -9,13 +9,16 @@ against the message, so the index may return too much but never too little.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from plimsoll.archive.encoding import UNSPACED, spaced, storable
 from plimsoll.errors import UserError
+from plimsoll.messages import Message
 
+# Decides about a message, given the assistant message before it where it is a tool result.
+MessagePredicate: TypeAlias = Callable[[Message, Message | None], bool]
 Mode = Literal["words", "substring", "regex"]
 Order = Literal["newest", "oldest", "relevance"]
 
@@ -29,7 +32,7 @@ _TOKEN = re.compile(f"[{UNSPACED}]|[^\\W_{UNSPACED}]+")
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A search. `first` and `last` limit it to messages of one session."""
+    """A search. `first` and `last` limit it to messages of one session, `accepts` to those that it accepts."""
 
     text: str
     mode: Mode = "words"
@@ -43,6 +46,7 @@ class SearchQuery:
     limit: int = 20
     cursor: int | None = None  # `next` of the page before
     deadline: float = 5.0  # seconds after which a page comes back unfinished
+    accepts: MessagePredicate | None = None
 
     def __post_init__(self) -> None:
         if not (self.text if self.mode == "regex" else self.text.strip()):

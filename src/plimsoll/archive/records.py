@@ -104,7 +104,7 @@ class Node:
 class CompactionEvent:
     """One compaction attempt, or an undo.
 
-    The store sets the last four fields.
+    The store sets the last five fields.
     """
 
     trigger: str
@@ -124,6 +124,7 @@ class CompactionEvent:
     time: float = 0.0
     view_before: int = 0
     view_after: int = 0
+    number: int = 0  # among all events of the session, from 1
 
     @classmethod
     def refused(
@@ -157,6 +158,17 @@ class UsageTotal:
     cache_read: int = 0
     cache_write: int = 0
     output: int = 0
+    money: float = 0.0
+    unpriced: int = 0  # requests without a known price
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFigures:
+    """What a list of sessions shows about one: the size of its view, its compactions and its cost."""
+
+    view_tokens: int = 0
+    compactions: int = 0
+    requests: int = 0
     money: float = 0.0
     unpriced: int = 0  # requests without a known price
 

@@ -1,18 +1,32 @@
 """Conversations that outlive the process: the agent on top of the archive."""
 
+from plimsoll.sessions.compaction_detail import (
+    CompactionDetail,
+    DetailItem,
+    LostFact,
+    SourcedLine,
+    compaction_detail,
+)
 from plimsoll.sessions.conversation import Conversation, ConversationParts
 from plimsoll.sessions.exchange import Exchange
 from plimsoll.sessions.hygiene import Hygiene
 from plimsoll.sessions.journal import ArchiveJournal
+from plimsoll.sessions.message_filter import MessageFilter
 from plimsoll.sessions.pins import with_pins
 from plimsoll.sessions.recall import recall_tool
 
 __all__ = [
     "ArchiveJournal",
+    "CompactionDetail",
     "Conversation",
     "ConversationParts",
+    "DetailItem",
     "Exchange",
     "Hygiene",
+    "LostFact",
+    "MessageFilter",
+    "SourcedLine",
+    "compaction_detail",
     "recall_tool",
     "with_pins",
 ]

@@ -237,3 +237,24 @@ def test_narrowing_by_literals_loses_no_match(archive: Driver, texts, pattern):
     id = archive.begin(*map(user, texts))
     expected = [n for n, text in enumerate(texts, 1) if re.search(pattern, text)]
     assert found(archive, pattern, "regex", session=id, order="oldest") == expected
+
+
+def test_a_predicate_decides_with_the_call_of_a_tool_result(shelf: Driver) -> None:
+    asked: list[tuple[object, object]] = []
+
+    def accepts(message: dict[str, object], caller: dict[str, object] | None) -> bool:
+        asked.append((message["role"], caller and caller["tool_calls"]))
+        return message["role"] == "tool"
+
+    assert found(shelf, ".", "regex", accepts=accepts) == [3]
+    assert [caller is not None for _, caller in asked] == [False, False, True, False, False]
+
+
+def test_a_page_with_a_predicate_goes_on_behind_what_it_refused(shelf: Driver) -> None:
+    def accepts(message: dict[str, object], _caller: object) -> bool:
+        return message["role"] == "user"
+
+    first = shelf.search(SearchQuery(".", "regex", limit=1, accepts=accepts))
+    assert [hit.sequence for hit in first.hits] == [5]
+    rest = shelf.search(SearchQuery(".", "regex", limit=1, accepts=accepts, cursor=first.next))
+    assert [hit.sequence for hit in rest.hits] == [1]

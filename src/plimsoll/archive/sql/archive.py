@@ -20,6 +20,7 @@ from plimsoll.archive.records import (
     Lease,
     Node,
     Session,
+    SessionFigures,
     StoredMessage,
     UsageRecord,
     UsageTotal,
@@ -79,6 +80,13 @@ class SqlArchive(Archive):
         return await self._database.read(
             lambda db: sessions.newest_first(db, limit, offset, prefix, self._owner)
         )
+
+    async def figures(self, ids: Sequence[str]) -> list[SessionFigures]:
+        async def work(db: SqlConnection) -> list[SessionFigures]:
+            rows = [await find(db, id, self._owner) for id in ids]
+            return [await views.figures(db, row) for row in rows]
+
+        return await self._database.read(work)
 
     async def update_session(
         self, id: str, *, title: str | None = None, model: str | None = None, engine: str | None = None
@@ -187,6 +195,9 @@ class SqlArchive(Archive):
 
     async def compactions(self, id: str, *, limit: int = 100) -> list[CompactionEvent]:
         return await self._read(id, lambda db, row: events.newest(db, row, limit))
+
+    async def compaction(self, id: str, number: int) -> CompactionEvent:
+        return await self._read(id, lambda db, row: events.numbered(db, row, number))
 
     async def record_usage(self, id: str, usage: UsageRecord) -> UsageRecord:
         return await self._write(id, lambda db, row: events.record_usage(db, row, usage))

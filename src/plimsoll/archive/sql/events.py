@@ -7,6 +7,7 @@ from plimsoll.archive.encoding import to_json
 from plimsoll.archive.records import CompactionEvent, UsageRecord, UsageTotal
 from plimsoll.archive.sql.connection import Record, SqlConnection
 from plimsoll.archive.sql.lineage import SessionRow
+from plimsoll.errors import UserError
 
 _EVENT = (
     "trigger, engine, outcome, reason, messages_before, messages_after, tokens_before, tokens_after, ledger, "
@@ -32,7 +33,8 @@ async def record(db: SqlConnection, row: SessionRow, event: CompactionEvent) -> 
     """Add an event that left the view as it is."""
     view = row.session.view
     now = await insert(db, row.key, event, view, view)
-    return replace(event, session=row.session.id, time=now, view_before=view, view_after=view)
+    number = await _count(db, row)
+    return replace(event, session=row.session.id, time=now, view_before=view, view_after=view, number=number)
 
 
 async def newest(db: SqlConnection, row: SessionRow, limit: int) -> list[CompactionEvent]:
@@ -40,12 +42,32 @@ async def newest(db: SqlConnection, row: SessionRow, limit: int) -> list[Compact
     rows = await db.rows(
         f"SELECT {_EVENT} FROM events WHERE session = ? ORDER BY id DESC LIMIT ?", (row.key, limit)
     )
-    return [_event(row.session.id, values) for values in reversed(rows)]
+    first = await _count(db, row) - len(rows) + 1
+    return [_event(row.session.id, number, values) for number, values in enumerate(reversed(rows), first)]
 
 
-def _event(session: str, values: Record) -> CompactionEvent:
+async def numbered(db: SqlConnection, row: SessionRow, number: int) -> CompactionEvent:
+    """The event with this number, counted from 1."""
+    found = await db.row(
+        f"SELECT {_EVENT} FROM events WHERE session = ? ORDER BY id LIMIT 1 OFFSET ?",
+        (row.key, max(0, number - 1)),
+    )
+    if found is None or number < 1:
+        count = await _count(db, row)
+        known = f"compactions 1 to {count}" if count else "no compactions yet"
+        raise UserError(f"Session {row.session.id} has {known}; there is no compaction {number}.")
+    return _event(row.session.id, number, found)
+
+
+async def _count(db: SqlConnection, row: SessionRow) -> int:
+    (count,) = await db.only("SELECT count(*) FROM events WHERE session = ?", (row.key,))
+    return int(count)
+
+
+def _event(session: str, number: int, values: Record) -> CompactionEvent:
     fields = dict(zip(_EVENT.split(", "), values, strict=True))
-    return CompactionEvent(**{**fields, "session": session, "ledger": json.loads(fields["ledger"])})
+    ledger = json.loads(fields["ledger"])
+    return CompactionEvent(**{**fields, "session": session, "ledger": ledger, "number": number})
 
 
 async def record_usage(db: SqlConnection, row: SessionRow, usage: UsageRecord) -> UsageRecord:
@@ -83,3 +105,11 @@ async def usage_total(db: SqlConnection, row: SessionRow) -> UsageTotal:
     # A sum over nothing is no number, and one over whole numbers may be a decimal.
     read, cached, written, output = (int(count or 0) for count in (read, cached, written, output))
     return UsageTotal(requests, read, cached, written, output, money or 0.0, unpriced)
+
+
+async def compaction_count(db: SqlConnection, row: SessionRow) -> int:
+    """How many compactions were committed, undone ones included."""
+    (count,) = await db.only(
+        "SELECT count(*) FROM events WHERE session = ? AND outcome = 'compacted'", (row.key,)
+    )
+    return int(count)

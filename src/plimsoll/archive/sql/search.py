@@ -10,19 +10,20 @@ that an index never walks over what cannot fit.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 
 from plimsoll.archive.encoding import searchable
 from plimsoll.archive.owners import Owner
-from plimsoll.archive.query import SearchHit, SearchPage, SearchQuery, has_words
+from plimsoll.archive.query import MessagePredicate, SearchHit, SearchPage, SearchQuery, has_words
 from plimsoll.archive.snippet import Matcher, Places, hit, marker_for, matcher_for
 from plimsoll.archive.sql.connection import Record, SqlConnection
 from plimsoll.archive.sql.index import Index, Scope, Statement
 from plimsoll.archive.sql.lineage import Segment, clipped, find, segments
 from plimsoll.archive.sql.log import reader_of
+from plimsoll.messages import Message
 
 Monotonic = Callable[[], float]
 
@@ -48,6 +49,7 @@ class _Look:
     limit: int
     ends: float
     monotonic: Monotonic
+    accepts: MessagePredicate | None = None
     found: list[_Match] = field(default_factory=list)
     seen: int | None = None  # the id of the last candidate that was looked at
     looked_at: int = 0
@@ -57,8 +59,8 @@ class _Look:
     def is_full(self) -> bool:
         return len(self.found) == self.limit
 
-    def at(self, batch: Sequence[Record]) -> None:
-        """Look at some more."""
+    def at(self, batch: Sequence[Record], callers: Mapping[int, Message]) -> None:
+        """Look at some more; `callers` has the assistant message before each tool result, by row id."""
         for id, key, sequence, role, time, body in batch:
             if self.is_full or self.is_late:
                 return
@@ -70,7 +72,10 @@ class _Look:
             self.looked_at += 1
             if body is None:
                 continue
-            text = searchable(json.loads(body))
+            message = json.loads(body)
+            if self.accepts is not None and not self.accepts(message, callers.get(id)):
+                continue
+            text = searchable(message)
             places = self._places(text, left)
             if places is not None:
                 self.found.append(_Match(key, sequence, role, time, text, places))
@@ -101,7 +106,7 @@ async def search(
     skipped = query.cursor or 0
     matcher = await db.compute(partial(marker_for if by_words else matcher_for, query))
     holds_words = index.holds_words(query.text) if by_words else None
-    look = _Look(matcher, holds_words, query.limit, ends, monotonic)
+    look = _Look(matcher, holds_words, query.limit, ends, monotonic, query.accepts)
     statement = index.ranked(scope, skipped) if by_rank else index.candidates(scope, by_words)
     is_more = await _look_through(db, look, statement, by_rank)
     hits = [await _hit(db, owner, query, one) for one in look.found]
@@ -116,7 +121,8 @@ async def _look_through(db: SqlConnection, look: _Look, statement: Statement, by
         async with aclosing(batches):
             async for batch in batches:
                 before = look.looked_at
-                await db.compute(partial(look.at, batch))
+                callers = await _callers(db, batch) if look.accepts is not None else {}
+                await db.compute(partial(look.at, batch, callers))
                 # Whether there are more hits is not looked for: with a rare text that could mean the whole archive.
                 ends_inside = look.looked_at - before < len(batch)
                 if look.is_late or (look.is_full and (ends_inside or not by_rank)):
@@ -125,6 +131,21 @@ async def _look_through(db: SqlConnection, look: _Look, statement: Statement, by
         look.is_late = True
         return look.seen is not None  # the next page continues after it; before the first there is none
     return False
+
+
+async def _callers(db: SqlConnection, batch: Sequence[Record]) -> dict[int, Message]:
+    """The assistant message before each tool result of a batch, by the id of the result's row."""
+    found: dict[int, Message] = {}
+    for id, key, sequence, role, _, body in batch:
+        if role == "tool" and body is not None:
+            row = await db.row(
+                "SELECT body FROM messages WHERE session = ? AND sequence < ? AND role = 'assistant' "
+                "ORDER BY sequence DESC LIMIT 1",
+                (key, sequence),
+            )
+            if row is not None:
+                found[id] = json.loads(row[0])
+    return found
 
 
 async def mend(db: SqlConnection, index: Index) -> int:

@@ -8,7 +8,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from plimsoll.archive.encoding import digest_of, to_json
-from plimsoll.archive.records import CompactionEvent, NodeLink, Span
+from plimsoll.archive.records import CompactionEvent, NodeLink, SessionFigures, Span
 from plimsoll.archive.sql import events, log, nodes
 from plimsoll.archive.sql.connection import Record, SqlConnection
 from plimsoll.archive.sql.lineage import SessionRow, clipped, segments
@@ -109,6 +109,14 @@ async def weight(db: SqlConnection, row: SessionRow, view: View) -> tuple[int, i
         else:
             tokens += (await nodes.load(db, reference.node, row.session.owner)).tokens
     return messages, tokens
+
+
+async def figures(db: SqlConnection, row: SessionRow) -> SessionFigures:
+    """What a list of sessions shows about one."""
+    total = await events.usage_total(db, row)
+    _, tokens = await weight(db, row, await load(db, row, None))
+    compactions = await events.compaction_count(db, row)
+    return SessionFigures(tokens, compactions, total.requests, total.money, total.unpriced)
 
 
 async def commit(db: SqlConnection, row: SessionRow, draft: ViewDraft, event: CompactionEvent) -> View:

@@ -15,7 +15,8 @@ from plimsoll.gateway.http.body import Refused
 from plimsoll.gateway.http.problems import PROBLEM_PATHS, Problem, problem, problem_of, send_problem
 from plimsoll.gateway.http.responses import JSON, send_whole
 from plimsoll.gateway.sessions.openapi import description
-from plimsoll.gateway.sessions.operations import OPERATIONS, SEND, Operation
+from plimsoll.gateway.sessions.operation import Operation
+from plimsoll.gateway.sessions.operations import OPERATIONS, SEND
 from plimsoll.gateway.sessions.reading import key_of, read
 from plimsoll.gateway.sessions.service import SessionService
 from plimsoll.gateway.sessions.turn_stream import take_turn

@@ -5,6 +5,7 @@ A response is built from the record of the archive that it describes: `SessionRe
 """
 
 import re
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -19,6 +20,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from plimsoll.archive import Session, SessionFigures
 from plimsoll.messages import text_of
 from plimsoll.sessions import Exchange
 
@@ -77,14 +79,22 @@ WireMessage = Annotated[
 ]
 
 
-class _Model(BaseModel):
+SearchedName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\u0000]*$")]
+
+
+def _truth(value: Any, info: ValidationInfo) -> Any:
+    """In a query, truth is written as text."""
+    return {"true": True, "false": False}.get(str(value), value) if info.context == TEXT else value
+
+
+class SessionModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
 
 
 # Requests
 
 
-class ListQuery(_Model):
+class ListQuery(SessionModel):
     """The query of `GET /sessions`."""
 
     limit: Annotated[int, Field(strict=True, ge=1, le=500), _AS_WHOLE] = 50
@@ -92,20 +102,23 @@ class ListQuery(_Model):
     prefix: Annotated[str, StringConstraints(pattern="^[a-z0-9-]{0,80}$")] = ""
 
 
-class LogQuery(_Model):
+class LogQuery(SessionModel):
     """The query of `GET /sessions/{id}/messages`."""
 
     first: MessageNumber = 1
     limit: Annotated[int, Field(strict=True, ge=1, le=1_000), _AS_WHOLE] = 100
+    clip: Annotated[int, Field(strict=True, ge=1, le=1_000_000), _AS_WHOLE] = _optional(
+        description="Cut texts and tool arguments to this many characters, and leave out media."
+    )
 
 
-class CompactionsQuery(_Model):
+class CompactionsQuery(SessionModel):
     """The query of `GET /sessions/{id}/compactions`."""
 
     limit: Annotated[int, Field(strict=True, ge=1, le=1_000), _AS_WHOLE] = 100
 
 
-class SearchParameters(_Model):
+class SearchParameters(SessionModel):
     """The query of a search."""
 
     text: Annotated[str, StringConstraints(min_length=1, max_length=1_000, pattern=r"^[^\u0000]*$")]
@@ -114,23 +127,28 @@ class SearchParameters(_Model):
     role: Literal["system", "user", "assistant", "tool"] = _optional()
     limit: Annotated[int, Field(strict=True, ge=1, le=200), _AS_WHOLE] = _optional()
     cursor: Count = _optional()
+    tool: SearchedName = _optional(description="Only calls of this tool and their results.")
+    file: SearchedName = _optional(
+        description="Only messages that name this file, and results of calls with it."
+    )
+    errors: Annotated[bool, BeforeValidator(_truth)] = _optional(description="Only results of failed calls.")
 
 
-class NewSession(_Model):
+class NewSession(SessionModel):
     """The body of `POST /sessions`."""
 
     title: Title = Field(default="", description="Shown in lists; if empty, taken from the first message.")
     system_prompt: Said = _optional(description="The system prompt; it cannot be changed later.")
 
 
-class TextPart(_Model):
+class TextPart(SessionModel):
     """A part of a message that is text."""
 
     type: Literal["text"]
     text: Said
 
 
-class ImageUrl(_Model):
+class ImageUrl(SessionModel):
     """An image, in the request itself."""
 
     url: Annotated[
@@ -138,7 +156,7 @@ class ImageUrl(_Model):
     ]
 
 
-class ImagePart(_Model):
+class ImagePart(SessionModel):
     """A part of a message that is an image."""
 
     type: Literal["image_url"]
@@ -154,7 +172,7 @@ _Parts = Annotated[
 ]
 
 
-class NewMessage(_Model):
+class NewMessage(SessionModel):
     """The body of `POST /sessions/{id}/messages`."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"content": "Which ships came in this week?"}})
@@ -170,7 +188,7 @@ class NewMessage(_Model):
     )
 
 
-class Focus(_Model):
+class Focus(SessionModel):
     """The body of `POST /sessions/{id}/compact`."""
 
     focus: Annotated[Said, StringConstraints(max_length=2_000)] = _optional(
@@ -178,7 +196,7 @@ class Focus(_Model):
     )
 
 
-class Fork(_Model):
+class Fork(SessionModel):
     """The body of `POST /sessions/{id}/fork`."""
 
     at: Count = _optional(description="The last shared message.")
@@ -188,7 +206,7 @@ class Fork(_Model):
 # Responses
 
 
-class SessionResponse(_Model):
+class SessionResponse(SessionModel):
     """Get a session."""
 
     id: SessionId
@@ -203,13 +221,33 @@ class SessionResponse(_Model):
     forked_at: Count
 
 
-class SessionsResponse(_Model):
+class ListedSessionResponse(SessionResponse):
+    """A session in a list, with its sizes and its cost."""
+
+    state: Literal["whole", "compacted"] = Field(
+        description="Whether the model sees all messages of the log."
+    )
+    view_tokens: Count
+    compactions: Count
+    requests: Count
+    money: float
+    unpriced: Count
+
+    @classmethod
+    def of(cls, session: Session, figures: SessionFigures) -> "ListedSessionResponse":
+        """A session with its figures."""
+        facts = dict(SessionResponse.model_validate(session))
+        state = "compacted" if session.view else "whole"
+        return cls.model_validate({**facts, **asdict(figures), "state": state})
+
+
+class SessionsResponse(SessionModel):
     """List sessions, most recently written first."""
 
-    sessions: list[SessionResponse]
+    sessions: list[ListedSessionResponse]
 
 
-class StoredMessageResponse(_Model):
+class StoredMessageResponse(SessionModel):
     """A message of the log."""
 
     number: Count = Field(validation_alias="sequence")
@@ -219,15 +257,22 @@ class StoredMessageResponse(_Model):
     message: WireMessage
 
 
-class LogResponse(_Model):
+class ClippedMessageResponse(StoredMessageResponse):
+    """A message of the log with long texts cut and media left out."""
+
+    characters: Count
+    clipped: bool
+
+
+class LogResponse(SessionModel):
     """One page of the log."""
 
-    messages: list[StoredMessageResponse]
+    messages: list[ClippedMessageResponse] | list[StoredMessageResponse]
     next: int | None
     total: Count
 
 
-class ViewItemResponse(_Model):
+class ViewItemResponse(SessionModel):
     """A message as the model sees it; `number` is null for a summary."""
 
     number: Annotated[int | None, BeforeValidator(lambda number: number or None)] = Field(
@@ -239,14 +284,14 @@ class ViewItemResponse(_Model):
     message: WireMessage
 
 
-class ViewResponse(_Model):
+class ViewResponse(SessionModel):
     """What the model sees."""
 
     messages: list[ViewItemResponse]
     tokens: Count
 
 
-class AnswerResponse(_Model):
+class AnswerResponse(SessionModel):
     """The answer to a message. All of it is read from the log, so it is the same whenever it is asked for."""
 
     session: SessionId
@@ -273,9 +318,10 @@ class AnswerResponse(_Model):
         )
 
 
-class CompactionResponse(_Model):
+class CompactionResponse(SessionModel):
     """An attempt to make the view lighter, or its undoing."""
 
+    number: Count
     trigger: str
     engine: str
     outcome: Literal["compacted", "refused", "undone"]
@@ -289,21 +335,23 @@ class CompactionResponse(_Model):
     seconds: float
     waited: float
     time: float
+    view_before: Count
+    view_after: Count
 
 
-class CompactionsResponse(_Model):
+class CompactionsResponse(SessionModel):
     """List compactions, the newest last."""
 
     compactions: list[CompactionResponse]
 
 
-class PinsResponse(_Model):
+class PinsResponse(SessionModel):
     """List pinned messages."""
 
     pins: list[MessageNumber]
 
 
-class HitResponse(_Model):
+class HitResponse(SessionModel):
     """A message that a search found; marks are the places in the snippet that fit."""
 
     session: SessionId
@@ -314,7 +362,7 @@ class HitResponse(_Model):
     marks: list[tuple[Count, Count]]
 
 
-class HitsResponse(_Model):
+class HitsResponse(SessionModel):
     """Hits, and where the next page begins."""
 
     hits: list[HitResponse]
@@ -322,60 +370,17 @@ class HitsResponse(_Model):
     complete: bool
 
 
-class DeletedResponse(_Model):
+class DeletedResponse(SessionModel):
     """A session that was removed."""
 
     id: SessionId
     kept_for_forks: Count
 
 
-class ProblemResponse(_Model):
+class ProblemResponse(SessionModel):
     """An error (RFC 9457)."""
 
     type: str
     title: str
     status: Annotated[int, Field(ge=400, le=599)]
     detail: str
-
-
-# Server-sent events of a turn
-
-
-class AcceptedEvent(_Model):
-    """The message is stored under this number."""
-
-    session: SessionId
-    number: MessageNumber
-
-
-class TextEvent(_Model):
-    """A piece of the answer, of the model's thinking, or a notice."""
-
-    text: str
-
-
-class ToolCallEvent(_Model):
-    """A tool is called."""
-
-    id: str
-    line: str
-
-
-class ToolResultEvent(ToolCallEvent):
-    """A tool call has its result."""
-
-    seconds: float
-    is_error: bool
-
-
-EVENTS: dict[str, type[BaseModel]] = {
-    "accepted": AcceptedEvent,
-    "text": TextEvent,
-    "thinking": TextEvent,
-    "tool_call": ToolCallEvent,
-    "tool_result": ToolResultEvent,
-    "compaction": CompactionResponse,
-    "notice": TextEvent,
-    "done": AnswerResponse,
-    "error": ProblemResponse,
-}

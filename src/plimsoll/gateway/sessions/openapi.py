@@ -6,9 +6,11 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
 from plimsoll import __version__
-from plimsoll.gateway.sessions.models import EVENTS, ProblemResponse
-from plimsoll.gateway.sessions.operations import OPERATIONS, SEND, Operation
+from plimsoll.gateway.sessions.models import ProblemResponse
+from plimsoll.gateway.sessions.operation import Operation
+from plimsoll.gateway.sessions.operations import OPERATIONS, SEND
 from plimsoll.gateway.sessions.reading import KEY
+from plimsoll.gateway.sessions.turn_events import EVENTS
 
 Schema = dict[str, Any]
 _PROBLEMS = {

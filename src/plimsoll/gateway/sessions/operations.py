@@ -7,18 +7,20 @@
     GET    /sessions/{id}/compactions     PUT    /sessions/{id}/pins/{number} · DELETE
     GET    /sessions/{id}/search · /search                    GET /sessions/{id}/pins
 
-Routes, checks and `/openapi.json` are made of this table.
+What only an inspector asks for is in `inspection_operations.py`. Routes, checks and `/openapi.json` are made of
+this table.
 """
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any
+import asyncio
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
 from plimsoll.archive import SearchQuery
+from plimsoll.gateway.sessions.clipping import clipped
+from plimsoll.gateway.sessions.inspection_operations import INSPECTION
 from plimsoll.gateway.sessions.models import (
     AnswerResponse,
+    ClippedMessageResponse,
     CompactionResponse,
     CompactionsQuery,
     CompactionsResponse,
@@ -26,65 +28,23 @@ from plimsoll.gateway.sessions.models import (
     Focus,
     Fork,
     HitsResponse,
+    ListedSessionResponse,
     ListQuery,
     LogQuery,
     LogResponse,
-    MessageNumber,
     NewMessage,
     NewSession,
     PinsResponse,
     SearchParameters,
-    SessionId,
     SessionResponse,
     SessionsResponse,
     StoredMessageResponse,
     ViewItemResponse,
     ViewResponse,
 )
+from plimsoll.gateway.sessions.operation import Given, Operation
 from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
-
-PATH_VALUES: dict[str, TypeAdapter[Any]] = {
-    "id": TypeAdapter(SessionId),
-    "number": TypeAdapter(MessageNumber),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What came with a request, validated: the path's values, and the models of its query and its body."""
-
-    id: str = ""  # the session that the path names
-    number: int = 0  # the message that it names
-    query: Any = None
-    body: Any = None
-
-
-Run = Callable[[OwnerSessions, Given], Awaitable[BaseModel]]
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One method on one path. `run` is None for the one that streams."""
-
-    name: str
-    method: str
-    path: str
-    summary: str
-    result: type[BaseModel]
-    run: Run | None = None
-    status: int = 200
-    query: type[BaseModel] | None = None
-    body: type[BaseModel] | None = None
-
-    @property
-    def path_values(self) -> dict[str, TypeAdapter[Any]]:
-        """The values in the path."""
-        return {name: one for name, one in PATH_VALUES.items() if f"{{{name}}}" in self.path}
-
-    @property
-    def needs_body(self) -> bool:
-        """Whether the body has a field that must be there."""
-        return self.body is not None and any(one.is_required() for one in self.body.model_fields.values())
+from plimsoll.sessions import MessageFilter
 
 
 async def _create(own: OwnerSessions, given: Given) -> BaseModel:
@@ -93,7 +53,10 @@ async def _create(own: OwnerSessions, given: Given) -> BaseModel:
 
 
 async def _list(own: OwnerSessions, given: Given) -> BaseModel:
-    return SessionsResponse.model_validate({"sessions": await own.sessions(**dict(given.query))})
+    sessions = await own.sessions(**dict(given.query))
+    figures = await own.archive.figures([one.id for one in sessions])
+    listed = [ListedSessionResponse.of(*pair) for pair in zip(sessions, figures, strict=True)]
+    return SessionsResponse(sessions=listed)
 
 
 async def _read(own: OwnerSessions, given: Given) -> BaseModel:
@@ -108,7 +71,11 @@ async def _log(own: OwnerSessions, given: Given) -> BaseModel:
     first, after = given.query.first, given.query.first + given.query.limit
     total = (await own.session(given.id)).messages
     page = await own.log(given.id, first, min(after - 1, total))
-    messages = [StoredMessageResponse.model_validate(one) for one in page]
+    messages: list[ClippedMessageResponse] | list[StoredMessageResponse]
+    if given.query.clip is not None:
+        messages = await asyncio.to_thread(lambda: [clipped(one, given.query.clip) for one in page])
+    else:
+        messages = [StoredMessageResponse.model_validate(one) for one in page]
     return LogResponse(messages=messages, next=after if after <= total else None, total=total)
 
 
@@ -149,7 +116,12 @@ async def _unpin(own: OwnerSessions, given: Given) -> BaseModel:
 
 async def _search(own: OwnerSessions, given: Given) -> BaseModel:
     wanted = given.query.model_dump(exclude_unset=True)
-    return HitsResponse.model_validate(await own.search(SearchQuery(**wanted, session=given.id or None)))
+    chosen = MessageFilter(
+        **{name: wanted.pop(name) for name in ("tool", "file", "errors") if name in wanted}
+    )
+    accepts = None if chosen.is_empty else chosen
+    query = SearchQuery(**wanted, session=given.id or None, accepts=accepts)
+    return HitsResponse.model_validate(await own.search(query))
 
 
 _ONE = "/sessions/{id}"
@@ -258,4 +230,5 @@ OPERATIONS: tuple[Operation, ...] = (
         _search,
         query=SearchParameters,
     ),
+    *INSPECTION,
 )

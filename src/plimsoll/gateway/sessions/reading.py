@@ -11,7 +11,7 @@ from plimsoll.gateway.asgi import Receive, Scope
 from plimsoll.gateway.http.body import LARGE_BYTES, parse_body, read_body
 from plimsoll.gateway.http.problems import Problem, problem
 from plimsoll.gateway.sessions.models import TEXT, IdempotencyKey
-from plimsoll.gateway.sessions.operations import Given, Operation
+from plimsoll.gateway.sessions.operation import Given, Operation
 from plimsoll.settings.gateway import GatewaySection
 
 KEY_HEADER = "idempotency-key"

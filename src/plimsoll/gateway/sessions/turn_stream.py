@@ -22,16 +22,10 @@ from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.body import left
 from plimsoll.gateway.http.problems import Problem, problem_of, send_problem
 from plimsoll.gateway.http.responses import EVENTS, JSON, send_whole
-from plimsoll.gateway.sessions.models import (
-    AcceptedEvent,
-    AnswerResponse,
-    CompactionResponse,
-    TextEvent,
-    ToolCallEvent,
-    ToolResultEvent,
-)
-from plimsoll.gateway.sessions.operations import Given
+from plimsoll.gateway.sessions.models import AnswerResponse, CompactionResponse
+from plimsoll.gateway.sessions.operation import Given
 from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
+from plimsoll.gateway.sessions.turn_events import AcceptedEvent, TextEvent, ToolCallEvent, ToolResultEvent
 from plimsoll.messages import Message
 from plimsoll.sessions import Exchange
 

@@ -20,6 +20,8 @@ from rich.text import Text
 
 from plimsoll.archive import OPERATOR, Node, Owner, SearchPage, SearchQuery, Session, View
 from plimsoll.errors import UserError
+from plimsoll.sessions import MessageFilter
+from plimsoll.sessions.compaction_detail import cited_message
 from plimsoll.terminal.sessions import compactions, conversation, hits, listing, transfer
 from plimsoll.terminal.sessions.store_access import (
     StoreAccess,
@@ -99,6 +101,11 @@ def show(session: str, as_view: bool, events: bool, sources: bool, as_json: bool
     help="Search the sessions of this owner (see `sessions list --json`).",
 )
 @click.option("--role", type=click.Choice(ROLES), help="Only messages of this role.")
+@click.option("--tool", default="", metavar="NAME", help="Only calls of this tool and their results.")
+@click.option(
+    "--file", "path", default="", metavar="PATH", help="Only messages and calls that name this file."
+)
+@click.option("--errors", is_flag=True, help="Only results of failed calls.")
 @click.option("--since", metavar="WHEN", help="A date, a date and time, or 90m, 3h, 2d, 1w ago.")
 @click.option("--before", metavar="WHEN", help="Likewise.")
 @click.option(
@@ -113,6 +120,9 @@ def search(
     session: str | None,
     owner: str,
     role: str | None,
+    tool: str,
+    path: str,
+    errors: bool,
     since: str | None,
     before: str | None,
     order: Literal["newest", "oldest", "relevance"],
@@ -126,6 +136,7 @@ def search(
     word matches, TEXT is searched inside words.
     """
     now = time.time()
+    chosen = MessageFilter(tool, path, errors)
     with open_store() as access:
         within = access.run(access.store.session(session)) if session else None
         archive = access.archive_of(within) if within else access.store.for_owner(Owner(owner))
@@ -139,6 +150,7 @@ def search(
             order=order,
             limit=limit,
             cursor=cursor,
+            accepts=None if chosen.is_empty else chosen,
         )
         page = access.run(archive.search(query))
         inside = not page.hits and mode is None and cursor is None and order != "relevance"
@@ -316,11 +328,7 @@ def _events(access: StoreAccess, session: Session, sources: bool) -> Iterator[Re
 
 
 def _place(access: StoreAccess, session: Session, number: int, handle: str) -> int | None:
-    """The message that a line cites: of those with its content, the one that is nearest to its number."""
-    if not handle:
-        return number + 1
-    found = access.run(access.archive_of(session).find_by_handle(handle, id=session.id, limit=1_000))
-    return min((one.sequence for one in found), key=lambda at: abs(at - number - 1), default=None)
+    return access.run(cited_message(access.archive_of(session), session.id, number, handle))
 
 
 def _known(access: StoreAccess, session: Session, number: int) -> View | None:

@@ -1,0 +1,53 @@
+"""What an operation on sessions is: a method on a path, what it takes and what it gives."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from plimsoll.gateway.sessions.models import MessageNumber, SessionId
+from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
+
+PATH_VALUES: dict[str, TypeAdapter[Any]] = {
+    "id": TypeAdapter(SessionId),
+    "number": TypeAdapter(MessageNumber),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What came with a request, validated: the path's values, and the models of its query and its body."""
+
+    id: str = ""  # the session that the path names
+    number: int = 0  # the message that it names
+    query: Any = None
+    body: Any = None
+
+
+Run = Callable[[OwnerSessions, Given], Awaitable[BaseModel]]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method on one path. `run` is None for the one that streams."""
+
+    name: str
+    method: str
+    path: str
+    summary: str
+    result: type[BaseModel]
+    run: Run | None = None
+    status: int = 200
+    query: type[BaseModel] | None = None
+    body: type[BaseModel] | None = None
+
+    @property
+    def path_values(self) -> dict[str, TypeAdapter[Any]]:
+        """The values in the path."""
+        return {name: one for name, one in PATH_VALUES.items() if f"{{{name}}}" in self.path}
+
+    @property
+    def needs_body(self) -> bool:
+        """Whether the body has a field that must be there."""
+        return self.body is not None and any(one.is_required() for one in self.body.model_fields.values())
