@@ -242,7 +242,7 @@ def test_an_unknown_command_names_the_nearest(home):
     with ScriptedServer() as server:
         done = chat(home, said="/contxt\n/quit\nnever said\n", config=configured(server))
         assert server.requests == []
-    assert "There is no command /contxt. Did you mean /context?" in done.stderr
+    assert "There is no command /contxt. Did you mean /context" in done.stderr
 
 
 # Compaction

@@ -103,6 +103,6 @@ def test_commands_and_models_are_completed():
     def completed(text):
         return [one.text for one in CommandCompleter().get_completions(Document(text), CompleteEvent())]
 
-    assert completed("/co") == ["/compress", "/context"]
+    assert completed("/com") == ["/compact", "/compress"]
     assert "claude-sonnet-4.5" in completed("/model sonnet-4")
     assert completed("no command") == []

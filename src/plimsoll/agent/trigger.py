@@ -90,7 +90,7 @@ class Trigger:
 
     def is_due(self, tokens: int) -> bool:
         """Whether a request of `tokens` prompt tokens must be made smaller first."""
-        if not self._enabled or tokens < self._least:
+        if not self._enabled or tokens < self.trigger_tokens:
             return False
         if self._rearm_state is None:
             return bool(self._host.ask_now("should_compress", True, prompt_tokens=tokens))
@@ -103,7 +103,7 @@ class Trigger:
     def is_near(self, tokens: int) -> bool:
         """Whether the next view is worth preparing: 15 % of the threshold before it, and past half of the way."""
         engine = self._host.engine
-        due = max(self._least, getattr(engine, "due_tokens", 0))
+        due = max(self.trigger_tokens, getattr(engine, "due_tokens", 0))
         early = due - int(engine.threshold_tokens * (1 - SOFT_LINE))
         return tokens >= max(early, (self.reached + due) // 2) and self.is_armed(tokens)
 
@@ -156,8 +156,8 @@ class Trigger:
         return Budget(max(1, engine.context_length), share).sizes(self.fixed)
 
     @property
-    def _least(self) -> int:
-        """Below this nothing is due."""
+    def trigger_tokens(self) -> int:
+        """The size at which a compaction is due; below it nothing is."""
         engine = self._host.engine
         is_ours = isinstance(engine, ContextCompressor) and engine.threshold_tokens > 0
         return self._sizes.trigger_tokens if is_ours else engine.threshold_tokens

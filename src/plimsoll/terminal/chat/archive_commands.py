@@ -5,7 +5,7 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.archive import NodeLink, SearchHit, SearchQuery, StoredMessage
+from plimsoll.archive import NodeLink, SearchHit, SearchQuery
 from plimsoll.errors import UserError
 from plimsoll.messages import text_of
 from plimsoll.terminal.chat.chat_session import ChatSession, require
@@ -50,7 +50,7 @@ async def sessions(talk: ChatSession, _argument: str) -> None:
         title = Text(fitted(plain(session.title), max(8, room)))
         table.add_row(name, f"{session.messages:,}", thousands(session.tokens), title)
     talk.screen.show(table)
-    talk.screen.note("`plimsoll chat --session ID` continues one; a unique prefix of the id is enough.")
+    talk.screen.note("/resume ID continues one; a unique prefix of the id is enough.")
 
 
 async def search(talk: ChatSession, argument: str) -> None:
@@ -104,7 +104,10 @@ async def pin(talk: ChatSession, argument: str) -> None:
 
 async def unpin(talk: ChatSession, argument: str) -> None:
     """Let a message go."""
-    await talk.opened.conversation.unpin(_number(require(argument, "/unpin N"), "/unpin N"))
+    sequence = _number(require(argument, "/unpin N"), "/unpin N")
+    if sequence not in await talk.archive.pins(talk.id):
+        talk.screen.note(f"Message {sequence:,} was not pinned.", "yellow")
+    await talk.opened.conversation.unpin(sequence)
     await _show_pins(talk)
 
 
@@ -129,12 +132,10 @@ async def _show_pins(talk: ChatSession) -> None:
 
 
 async def _last_request(talk: ChatSession) -> int:
-    last = (await talk.archive.session(talk.id)).messages
-    page: list[StoredMessage] = await talk.archive.messages(talk.id, max(1, last - 200))
-    for stored in reversed(page):
-        if stored.role == "user":
-            return stored.sequence
-    raise UserError("There is no message of yours to pin yet.")
+    stored = await talk.last_request()
+    if stored is None:
+        raise UserError("There is no message of yours to pin yet.")
+    return stored.sequence
 
 
 def _number(argument: str, usage: str) -> int:

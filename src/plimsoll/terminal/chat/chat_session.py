@@ -8,14 +8,14 @@ An error in a turn is shown as a message, and the chat continues.
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import uuid4
 
-from plimsoll.archive import Archive, UsageTotal, title_of
+from plimsoll.archive import Archive, StoredMessage, UsageTotal, title_of
 from plimsoll.assembly import (
     OpenConversation,
     card_of,
@@ -26,7 +26,7 @@ from plimsoll.assembly import (
 )
 from plimsoll.config import Settings
 from plimsoll.errors import Conflict, PlimsollError, UserError
-from plimsoll.messages import Message, text_of, tool_calls
+from plimsoll.messages import Message, Part, text_of, tool_calls
 from plimsoll.providers import Resolution, ResolutionStep, fetch_model, resolve
 from plimsoll.providers.auxiliary import resolve_auxiliary
 from plimsoll.providers.local import can_serve, embedded_model, is_fetched
@@ -35,10 +35,12 @@ from plimsoll.terminal.chat.status_lines import Status, fitted, start_lines
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, Approve
 
 EARLIER_SHOWN = 6  # messages of a session that is resumed
+_PAGE = 200  # messages that are read from the archive at a time
 SMALL_MODEL = (
     "It is a very small model without tools. Set an API key such as "
     "OPENROUTER_API_KEY or ANTHROPIC_API_KEY, a large one answers."
 )
+Content: TypeAlias = str | list[Part]
 
 
 class ChatSession:
@@ -58,6 +60,8 @@ class ChatSession:
         self.settings, self.environ, self.home = settings, environ, home
         self.archive, self.screen, self.approve = archive, screen, approve
         self.total = UsageTotal()
+        self.draft = ""  # what the next prompt begins with
+        self.place = Path.cwd()  # where tools work, files are named from, and exports go
         self._task: asyncio.Task[Any] | None = None
 
     async def open(self, session: str | None = None, *, quiet: bool = False) -> None:
@@ -72,7 +76,7 @@ class ChatSession:
             self.home,
             archive=self.archive,
             resolution=resolution,
-            place=Path.cwd(),
+            place=self.place,
             holder=uuid4().hex,
             system_prompt=files("plimsoll.terminal.chat").joinpath("system_prompt.md").read_text("utf-8"),
             session=session,
@@ -89,19 +93,45 @@ class ChatSession:
         if session and not quiet:
             await self._show_earlier()
 
-    async def close(self, *, for_new: bool = False) -> None:
-        """Leave the session, `for_new` where another begins in its place; one without a word is not kept."""
-        is_empty = (await self.archive.session(self.id)).messages <= 1
-        if is_empty or for_new:
+    async def close(self, *, for_new: bool = False, keep: bool = False) -> None:
+        """Leave the session, `for_new` where another begins in its place; an empty one is deleted unless `keep`."""
+        is_empty = not await self.has_messages()
+        if (is_empty and not keep) or for_new:
             await self.opened.conversation.end(reset=for_new)
         await self.opened.close()
-        if is_empty:
+        if is_empty and not keep:
             await self.archive.delete(self.id)
 
     async def reopen(self, session: str | None, *, quiet: bool = False) -> None:
-        """Go on in another session, or in this one as somebody else left it."""
-        await self.close(for_new=session is None)
-        await self.open(session, quiet=quiet)
+        """Go on in another session, or in this one as somebody else left it; if that fails, in the one before."""
+        is_same = session == self.id
+        before = self.id if is_same or await self.has_messages() else None
+        await self.close(for_new=session is None, keep=is_same)
+        try:
+            await self.open(session, quiet=quiet)
+        except PlimsollError:
+            await self.open(before, quiet=True)
+            raise
+
+    async def has_messages(self) -> bool:
+        """Whether anything was said in the session."""
+        return (await self.archive.session(self.id)).messages > 1
+
+    async def last_request(self) -> StoredMessage | None:
+        """The user's newest message."""
+        return await self.newest_message(lambda message: message.get("role") == "user")
+
+    async def newest_message(self, fits: Callable[[Message], bool]) -> StoredMessage | None:
+        """The newest message of the whole conversation that fits."""
+        last = (await self.archive.session(self.id)).messages
+        while last > 0:
+            first = max(1, last - _PAGE + 1)
+            page = await self.archive.messages(self.id, first, last)
+            found = next((stored for stored in reversed(page) if fits(stored.message)), None)
+            if found is not None:
+                return found
+            last = first - 1
+        return None
 
     @property
     def id(self) -> str:
@@ -115,9 +145,9 @@ class ChatSession:
         window = agent.compactor.engine.context_length
         return Status(agent.connection.card.name, agent.connection.tokens(agent.view), window, self.total)
 
-    async def say(self, text: str) -> bool:
+    async def say(self, content: Content) -> bool:
         """One turn; whether it came to its end."""
-        message: Message = {"role": "user", "content": text}
+        message: Message = {"role": "user", "content": content}
         conversation = self.opened.conversation
         if not conversation.session.title:
             conversation.session = await self.archive.update_session(self.id, title=title_of([message]))
@@ -127,19 +157,20 @@ class ChatSession:
         """Work that Ctrl-C stops and whose failures are sentences; whether it came to its end."""
         self.screen.on_escape = self.opened.conversation.agent.compactor.skip_summary
         self.screen.begin(waiting)
-        told = ""
+        told, is_stale = "", False
         try:
             finished = await self._interruptible(work)
             told = "" if finished else "stopped"
         except Conflict as error:
             told = f"{error} The session was reloaded; send your message again."
+            is_stale = True
         except PlimsollError as error:
             told = str(error)
         finally:
             self.screen.end()
         if told:
             self.screen.note(told, BAD if told != "stopped" else "yellow")
-        if told.endswith("say it once more."):
+        if is_stale:
             await self.reopen(self.id, quiet=True)
         self.total = await self.archive.usage_total(self.id)
         return not told

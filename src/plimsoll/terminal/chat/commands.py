@@ -10,7 +10,6 @@ import asyncio
 import difflib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -19,7 +18,7 @@ from plimsoll.agent import can_draft
 from plimsoll.errors import UserError
 from plimsoll.models import estimate_tools_tokens
 from plimsoll.plugins import PluginCommand
-from plimsoll.terminal.chat import archive_commands
+from plimsoll.terminal.chat import archive_commands, output_commands, session_commands
 from plimsoll.terminal.chat.chat_session import ChatSession
 from plimsoll.terminal.chat.context_usage import context_bar, context_usage
 from plimsoll.terminal.chat.status_lines import nearest_sentence, start_lines
@@ -39,25 +38,30 @@ class SlashCommand:
     usage: str
     about: str
     run: Callable[[ChatSession, str], Awaitable[None]]
+    also: tuple[str, ...] = ()  # other names of it
 
     @property
     def name(self) -> str:
         return self.usage.split()[0].removeprefix("/")
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name, *self.also)
+
 
 async def run_command(talk: ChatSession, text: str) -> None:
     """Run a line that begins with a slash."""
     name, _, argument = text.removeprefix("/").partition(" ")
-    known = available(talk)
+    known = {one: command for command in available(talk).values() for one in command.names}
     command = known.get(name.lower())
     if command is None:
-        raise UserError(nearest_sentence(name, difflib.get_close_matches(name.lower(), known, 1, 0.5)))
+        raise UserError(nearest_sentence(name, difflib.get_close_matches(name.lower(), known, 3, 0.5)))
     await command.run(talk, argument.strip())
 
 
 def available(talk: ChatSession) -> dict[str, SlashCommand]:
     """All commands by name; plugin commands come after the built-in ones, which keep their names."""
-    theirs = {one.name: one for one in talk.opened.plugins.commands if one.name not in ALL}
+    theirs = {one.name: one for one in talk.opened.plugins.commands if one.name not in _TAKEN}
     return {**ALL, **{name: _of_plugin(one) for name, one in theirs.items()}}
 
 
@@ -112,6 +116,7 @@ async def context(talk: ChatSession, _argument: str) -> None:
         estimate_tools_tokens(agent.connection.tools),
         agent.connection.tokens(agent.view),
         agent.compactor.engine.context_length,
+        agent.compactor.trigger.trigger_tokens if agent.compactor.rules.enabled else None,
     )
     talk.screen.show(context_bar(found, talk.screen.out.width))
 
@@ -133,32 +138,13 @@ async def model(talk: ChatSession, argument: str) -> None:
         talk.screen.note(line, "")
 
 
-async def engine(talk: ChatSession, argument: str) -> None:
-    if argument:
-        raise UserError("`plimsoll plugins use NAME` sets the engine of new sessions.")
-    host = talk.opened.conversation.agent.compactor.host
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-    status: dict[str, Any] = await host.ask("get_status", {})
-    for name, value in status.items():
-        if value in ("", None):
-            continue
-        shown = f"{value:,}" if isinstance(value, int) else plain(str(value))
-        table.add_row(Text(name.replace("_", " "), "dim"), shown)
-    table.add_row(Text("summaries", "dim"), Text(plain(talk.opened.summaries.headline)))
-    talk.screen.show(table)
-    talk.opened.conversation.agent.tell(talk.screen.emit)
-
-
-async def new(talk: ChatSession, _argument: str) -> None:
-    await talk.reopen(None)
-
-
 async def show_help(talk: ChatSession, _argument: str) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column()
     for command in available(talk).values():
-        table.add_row(Text(command.usage, "cyan"), command.about)
+        also = f" (also {', '.join(f'/{name}' for name in command.also)})" if command.also else ""
+        table.add_row(Text(command.usage, "cyan"), f"{command.about}{also}")
     talk.screen.show(table)
     talk.screen.note("Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter inserts a new line.")
 
@@ -168,19 +154,32 @@ async def leave(_talk: ChatSession, _argument: str) -> None:
 
 
 _COMMANDS = (
-    SlashCommand("/compress [FOCUS]", "compact the conversation now; --preview shows the effect", compress),
+    SlashCommand(
+        "/compact [FOCUS]",
+        "compact the conversation now; --preview shows the effect",
+        compress,
+        ("compress",),
+    ),
+    SlashCommand("/undo", "undo the last compaction", undo),
     SlashCommand("/context", "show what fills the window", context),
-    SlashCommand("/usage", "show tokens, cache use and cost", archive_commands.usage),
+    SlashCommand("/cost", "show tokens, cache use and cost", archive_commands.usage, ("usage",)),
+    SlashCommand("/new", "start a new session", session_commands.new, ("clear",)),
+    SlashCommand("/resume [ID]", "continue another session", session_commands.resume),
     SlashCommand("/sessions", "the newest sessions", archive_commands.sessions),
+    SlashCommand("/fork [N]", "continue in a copy, from message N", session_commands.fork),
+    SlashCommand("/retry", "ask your last request again, in a fork", session_commands.retry),
     SlashCommand("/search TEXT", "search all messages of all sessions", archive_commands.search),
     SlashCommand("/recall HANDLE", "show the content of a handle", archive_commands.recall),
-    SlashCommand("/undo", "undo the last compaction", undo),
     SlashCommand("/pin [N]", "keep message N (or your last one) word for word", archive_commands.pin),
     SlashCommand("/unpin N", "unpin message N", archive_commands.unpin),
     SlashCommand("/model [NAME]", "switch to another model", model),
-    SlashCommand("/engine", "show the context engine and its state", engine),
-    SlashCommand("/new", "start a new session", new),
+    SlashCommand("/engine [NAME]", "show the context engine, or use another one", session_commands.engine),
+    SlashCommand("/tools", "list the tools of the model", output_commands.tools),
+    SlashCommand("/edit [TEXT]", "write your message in $EDITOR", output_commands.edit),
+    SlashCommand("/copy [N]", "copy the last answer, or message N", output_commands.copy),
+    SlashCommand("/export [FORMAT] [FILE]", "write Markdown, HTML or JSON", output_commands.export),
     SlashCommand("/help", "this list", show_help),
-    SlashCommand("/quit", "leave; the session is kept", leave),
+    SlashCommand("/quit", "leave; the session is kept", leave, ("exit",)),
 )
 ALL = {command.name: command for command in _COMMANDS}
+_TAKEN = {name for command in _COMMANDS for name in command.names}

@@ -1,12 +1,14 @@
 """Context usage by category: `/context`.
 
     ████▓▓▒▒▒▒▒■■■■■■■■■■■■····················   42 %
-    █ system         812
-    ▓ tools        1,904
+                              ▲ compaction at 100,000, 16,000 tokens left
+
+    █ system         812   0.4%  ███
+    ▓ tools        1,904   1.0%  ▓▓▓▓▓▓▓
     …
 
-Each category has its own sign, so the bar works without colours too. The parts add up to the next
-request; if a provider has reported a count, the estimates are scaled to it.
+Each category has its own sign, so the bars work without colours too. The bars of the parts compare them with the
+largest. The parts add up to the next request; if a provider has reported a count, the estimates are scaled to it.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,6 +22,8 @@ from plimsoll.archive import ViewItem
 from plimsoll.messages import SYSTEM_ROLES
 
 WIDEST = 60
+LONGEST_BAR = 30
+LEGEND = 36  # columns of the legend left of its bars
 _SIGNS = {
     "system": ("█", "blue"),
     "tools": ("▓", "magenta"),
@@ -36,6 +40,7 @@ class ContextUsage:
 
     parts: dict[str, int]
     window: int
+    threshold: int | None = None  # where compaction starts; None if it never does by itself
 
     @property
     def used(self) -> int:
@@ -43,7 +48,12 @@ class ContextUsage:
 
 
 def context_usage(
-    items: Sequence[ViewItem], pins: Collection[int], tools: int, used: int, window: int
+    items: Sequence[ViewItem],
+    pins: Collection[int],
+    tools: int,
+    used: int,
+    window: int,
+    threshold: int | None = None,
 ) -> ContextUsage:
     """The categories of a view; `tools` are the tokens of their schemas, `used` those of the whole request."""
     parts = dict.fromkeys(("system", "tools", "pinned", "summary", "conversation"), 0)
@@ -58,30 +68,60 @@ def context_usage(
     estimated = sum(parts.values())
     scale = used / estimated if estimated else 1.0
     scaled = {name: round(tokens * scale) for name, tokens in parts.items()}
-    return ContextUsage({**scaled, "free": max(0, window - sum(scaled.values()))}, window)
+    return ContextUsage({**scaled, "free": max(0, window - sum(scaled.values()))}, window, threshold)
 
 
 def context_bar(found: ContextUsage, width: int) -> Group:
-    """The bar and its legend."""
+    """The bar with the threshold marked below it, and a bar for each part."""
     cells = max(10, min(WIDEST, width - 7))
+    whole = max(found.window, found.used, 1)
     bar = Text()
     ends = 0
     reached = 0.0
     for name, tokens in found.parts.items():
         sign, style = _SIGNS[name]
-        reached += tokens / max(found.window, found.used) * cells
+        reached += tokens / whole * cells
         here = max(round(reached), ends + (1 if tokens and name != "free" else 0))
         here = cells if name == "free" else min(here, cells)
         bar.append(sign * (here - ends), style)
         ends = here
     share = found.used / found.window if found.window else 0.0
+    return Group(
+        bar.append(f" {share:4.0%}"), _mark(found, whole, cells, width), Text(""), _legend(found, width)
+    )
+
+
+def _mark(found: ContextUsage, whole: int, cells: int, width: int) -> Text:
+    """Where compaction starts, below the bar."""
+    if found.threshold is None:
+        return Text("compaction by hand only (compression.enabled is false)", "dim")
+    column = min(cells - 1, round(found.threshold / whole * cells))
+    left = found.threshold - found.used
+    when = f"{left:,} tokens left" if left > 0 else "due"
+    short = f"compaction at {found.threshold:,}"
+    for said in (f"{short}, {when}", short):
+        # The words stand on the side of the mark where there is room.
+        if column > len(said):
+            return Text(f"{said:>{column - 1}} ▲", "bold")
+        if column + 2 + len(said) <= width:
+            return Text(f"{'▲':>{column + 1}} {said}", "bold")
+    return Text(f"{'▲':>{column + 1}}", "bold")
+
+
+def _legend(found: ContextUsage, width: int) -> Table:
     legend = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     legend.add_column()
     legend.add_column(justify="right")
     legend.add_column(justify="right", style="dim")
+    legend.add_column(no_wrap=True)
+    most = max((tokens for name, tokens in found.parts.items() if name != "free"), default=0)
+    room = max(5, min(LONGEST_BAR, width - LEGEND))
     for name, tokens in found.parts.items():
         sign, style = _SIGNS[name]
         part = f"{tokens / found.window:.1%}" if found.window else ""
-        legend.add_row(Text.assemble((sign, style), f" {name}"), f"{tokens:,}", part)
-    legend.add_row(Text("  window", "dim"), f"{found.window:,}", "")
-    return Group(bar.append(f" {share:4.0%}"), legend)
+        length = 0 if name == "free" else max(round(tokens / max(1, most) * room), int(tokens > 0))
+        legend.add_row(
+            Text.assemble((sign, style), f" {name}"), f"{tokens:,}", part, Text(sign * length, style)
+        )
+    legend.add_row(Text("  window", "dim"), f"{found.window:,}", "", "")
+    return legend

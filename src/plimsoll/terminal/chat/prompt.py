@@ -42,10 +42,10 @@ class CommandCompleter(Completer):
         name, space, argument = text.partition(" ")
         if not space:
             for command in self._commands().values():
-                if f"/{command.name}".startswith(name):
-                    yield Completion(
-                        f"/{command.name}", -len(name), command.usage, display_meta=command.about
-                    )
+                for one in command.names:
+                    if f"/{one}".startswith(name):
+                        shown = command.usage if one == command.name else f"/{one}"
+                        yield Completion(f"/{one}", -len(name), shown, display_meta=command.about)
         elif name == "/model":
             for card in shipped_cards():
                 if argument and argument in card.name:

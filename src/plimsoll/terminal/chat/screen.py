@@ -72,6 +72,14 @@ class Screen:
         elif isinstance(event, Notice):
             self.note(event.sentence, "yellow")
 
+    is_interactive = False  # whether a person sits at it and can be asked
+
+    def write_control(self, sequence: str) -> None:
+        """Send a control sequence of ours to the terminal; a file gets none."""
+        if self.out.is_terminal:
+            self.out.file.write(sequence)
+            self.out.file.flush()
+
     def take_typed(self) -> str:
         """What was typed during the turn and belongs to the next prompt."""
         return ""
@@ -106,6 +114,8 @@ class Screen:
 
 class LiveScreen(Screen):
     """For a terminal."""
+
+    is_interactive = True
 
     def __init__(self, console: Console) -> None:
         super().__init__(console, console)

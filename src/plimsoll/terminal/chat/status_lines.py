@@ -120,7 +120,7 @@ def money_parts(total: UsageTotal) -> list[str]:
 
 def nearest_sentence(name: str, near: Sequence[str]) -> str:
     """What to say about a command that is not there."""
-    hint = f" Did you mean /{near[0]}?" if near else ""
+    hint = f" Did you mean {' or '.join(f'/{one}' for one in near)}?" if near else ""
     return f"There is no command /{plain(name)}.{hint} /help shows all."
 
 

@@ -168,7 +168,7 @@ def search(
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["openai", "anthropic", "markdown"]),
+    type=click.Choice([*transfer.FORMATS, *transfer.DOCUMENTS]),
     default="openai",
     show_default=True,
 )
@@ -177,7 +177,7 @@ def search(
 )
 @click.option("-o", "--output", metavar="FILE", help="Output file.  [standard output]")
 def export(session: str, form: str, as_view: bool, output: str | None) -> None:
-    """Export a conversation as OpenAI JSON, Anthropic JSON or Markdown."""
+    """Export a conversation as OpenAI JSON, Anthropic JSON, Markdown or HTML."""
     with open_store() as access:
         found = access.run(access.store.session(session))
         messages = _view(access, found) if as_view else transfer.said(access, found)
@@ -231,8 +231,10 @@ def unpin(session: str, message: int) -> None:
     """Unpin MESSAGE (its number)."""
     with open_store() as access:
         found = access.run(access.store.session(session))
-        access.run(access.archive_of(found).unpin(found.id, message))
-    click.echo(f"Message {message} is no longer pinned.")
+        archive = access.archive_of(found)
+        was_pinned = message in access.run(archive.pins(found.id))
+        access.run(archive.unpin(found.id, message))
+    click.echo(f"Message {message} {'is no longer' if was_pinned else 'was not'} pinned.")
 
 
 @sessions.command()

@@ -12,6 +12,7 @@ from plimsoll.dialects import dialect_named
 from plimsoll.errors import UserError
 from plimsoll.messages import Message
 from plimsoll.terminal.sessions.conversation import markdown
+from plimsoll.terminal.sessions.html_page import html
 from plimsoll.terminal.sessions.store_access import StoreAccess
 from plimsoll.transcripts import (
     Transcript,
@@ -24,6 +25,7 @@ from plimsoll.transcripts import (
 STANDARD = "-"
 PAGE = 500  # messages that are read from the archive at a time
 FORMATS = ("openai", "anthropic")
+DOCUMENTS = {"markdown": markdown, "html": html}
 
 
 def read(paths: Iterable[str]) -> list[Transcript]:
@@ -61,8 +63,9 @@ def said(access: StoreAccess, session: Session) -> Iterator[Message]:
 
 def export_session(session: Session, messages: Iterator[Message], format: str, output: str | None) -> None:
     """Write a conversation to a file, or to standard output."""
-    if format == "markdown":
-        pieces = (piece.encode("utf-8", "replace") for piece in markdown(messages, session.title))
+    if format in DOCUMENTS:
+        write = DOCUMENTS[format]
+        pieces = (piece.encode("utf-8", "replace") for piece in write(messages, session.title))
         if output in (None, STANDARD):
             sys.stdout.buffer.writelines(pieces)
             sys.stdout.buffer.flush()

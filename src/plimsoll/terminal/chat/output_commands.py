@@ -1,0 +1,117 @@
+"""Slash commands that take something out of the chat, or write it elsewhere: /export, /copy, /edit, /tools."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll.errors import UserError
+from plimsoll.messages import Message, text_of
+from plimsoll.models import estimate_tools_tokens
+from plimsoll.terminal.chat.chat_session import ChatSession
+from plimsoll.terminal.chat.clipboard import copy_text
+from plimsoll.terminal.chat.status_lines import fitted
+from plimsoll.terminal.sessions.transfer import PAGE, export_session
+from plimsoll.terminal.tables import plain
+
+_FORMATS = {"markdown": "markdown", "md": "markdown", "html": "html", "json": "openai"}
+_SUFFIXES = {"markdown": ".md", "html": ".html", "openai": ".json"}
+EXPORT_USAGE = "/export [markdown|html|json] [FILE]"
+
+
+async def export(talk: ChatSession, argument: str) -> None:
+    """Write the whole conversation to a file: Markdown, HTML or JSON."""
+    first, _, rest = argument.partition(" ")
+    named = _FORMATS.get(first.lower())
+    path = rest.strip() if named else argument
+    form = named or _FORMATS.get(Path(path).suffix.removeprefix(".").lower(), "" if path else "markdown")
+    if not form:
+        raise UserError(f"{plain(path)!r} does not end in .md, .html or .json: {EXPORT_USAGE}")
+    target = talk.place / Path(path).expanduser() if path else talk.place / f"{talk.id}{_SUFFIXES[form]}"
+    if path and target.exists():
+        raise UserError(f"{plain(str(target))} exists and stays as it is. Name another file.")
+    session = await talk.archive.session(talk.id)
+    messages = [message async for message in _messages(talk)]
+    await asyncio.to_thread(export_session, session, iter(messages), form, str(target))
+    talk.screen.note(f"{len(messages):,} messages written to {plain(str(target))}", "green")
+
+
+async def copy(talk: ChatSession, argument: str) -> None:
+    """Copy the last answer, or message N, to the clipboard."""
+    if argument and not argument.isdecimal():
+        raise UserError(f"{plain(argument)!r} is not a message number: /copy [N]")
+    text = text_of(await _message(talk, int(argument)) if argument else await _last_answer(talk))
+    if not text:
+        raise UserError("That message has no text to copy.")
+    way = await copy_text(text, talk.environ, talk.screen.write_control)
+    talk.screen.note(f"{len(text):,} characters copied with {way}.", "green")
+
+
+async def edit(talk: ChatSession, argument: str) -> None:
+    """Write the next message in $VISUAL or $EDITOR; it then stands at the prompt."""
+    if not talk.screen.is_interactive:
+        raise UserError("/edit needs a terminal.")
+    with _sigint_ignored():  # Ctrl-C belongs to the editor
+        written = await asyncio.to_thread(click.edit, argument, extension=".md")
+    text = argument if written is None else written.rstrip("\n")
+    talk.draft = text
+    if written is None:
+        talk.screen.note("The editor saved nothing.")
+
+
+async def tools(talk: ChatSession, _argument: str) -> None:
+    """The tools of the model, with the tokens that each takes in every request."""
+    box = talk.opened.conversation.agent.toolbox
+    if not len(box):
+        talk.screen.note("This model has no tools.")
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=True, header_style="dim")
+    table.add_column("tool", no_wrap=True)
+    table.add_column("tokens", justify="right", no_wrap=True)
+    table.add_column("what it does", no_wrap=True, overflow="ellipsis")
+    schemas = box.schemas()
+    widest = max(len(tool.name) for tool in box)
+    for tool, schema in zip(box, schemas, strict=True):
+        about = " ".join(plain(tool.definition.description).split())
+        shown = fitted(about, max(20, talk.screen.out.width - widest - 12))
+        table.add_row(Text(plain(tool.name), "cyan"), f"{estimate_tools_tokens([schema]):,}", Text(shown))
+    talk.screen.show(table)
+    talk.screen.note(f"{estimate_tools_tokens(schemas):,} tokens in every request.")
+
+
+async def _messages(talk: ChatSession) -> AsyncIterator[Message]:
+    last = (await talk.archive.session(talk.id)).messages
+    for first in range(1, last + 1, PAGE):
+        for stored in await talk.archive.messages(talk.id, first, min(first + PAGE - 1, last)):
+            yield stored.message
+
+
+async def _message(talk: ChatSession, number: int) -> Message:
+    last = (await talk.archive.session(talk.id)).messages
+    if not 1 <= number <= last:
+        raise UserError(f"There is no message {number:,}; this session has {last:,}.")
+    (stored,) = await talk.archive.messages(talk.id, number, number)
+    return stored.message
+
+
+async def _last_answer(talk: ChatSession) -> Message:
+    found = await talk.newest_message(
+        lambda message: message.get("role") == "assistant" and bool(text_of(message))
+    )
+    if found is None:
+        raise UserError("There is no answer to copy yet.")
+    return found.message
+
+
+@contextmanager
+def _sigint_ignored() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

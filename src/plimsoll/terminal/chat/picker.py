@@ -1,0 +1,141 @@
+"""Chooses one of a list in the terminal: `/resume` without an id.
+
+    Resume a session (type to filter, ↑ ↓ move, Enter opens, Esc keeps this one)
+    › 20261115-094512-quiet-harbour   2 h ago    41 messages   Fix the failing tests
+      20261114-171003-bright-anchor   1 d ago   118 messages   Move the parser
+
+The list stays within the rows of the terminal, and nothing of it remains on the screen afterwards.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import Layout, Window
+from prompt_toolkit.layout.controls import FormattedTextControl
+
+from plimsoll.terminal.chat.status_lines import fitted
+
+MOST_ROWS = 10
+_AROUND = 6  # rows of the terminal that are left for the heading and what stands above
+HOW = "type to filter · ↑ ↓ move · Enter opens · Esc cancels"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One row: what is returned, and what is shown."""
+
+    value: str
+    line: str
+
+
+@dataclass(slots=True)
+class ChoiceList:
+    """The rows, the filter and the current row. Independent of the terminal."""
+
+    choices: Sequence[Choice]
+    filter: str = ""
+    place: int = 0
+
+    @property
+    def matching(self) -> list[Choice]:
+        """The rows that contain every word of the filter."""
+        words = self.filter.lower().split()
+        return [one for one in self.choices if all(word in one.line.lower() for word in words)]
+
+    def move(self, steps: int) -> None:
+        """Up or down, as far as there is anything."""
+        self.place = max(0, min(self.place + steps, len(self.matching) - 1))
+
+    def type(self, text: str) -> None:
+        """Add to the filter."""
+        self.filter += text
+        self.place = 0
+
+    def erase(self) -> None:
+        """Take the last character off the filter."""
+        self.filter = self.filter[:-1]
+        self.place = 0
+
+    @property
+    def chosen(self) -> str | None:
+        """The value of the current row."""
+        matching = self.matching
+        return matching[self.place].value if matching else None
+
+    def lines(self, width: int, rows: int) -> list[tuple[bool, str]]:
+        """The visible rows, each with whether it is the current one."""
+        matching = self.matching
+        first = max(0, min(self.place - rows // 2, len(matching) - rows))
+        shown = enumerate(matching[first : first + rows], start=first)
+        return [(number == self.place, fitted(one.line, width - 3)) for number, one in shown]
+
+
+@dataclass(slots=True)
+class _Picker:
+    title: str
+    choices: ChoiceList
+    app: Application[str | None] = field(init=False)
+
+    def draw(self) -> StyleAndTextTuples:
+        size = self.app.output.get_size()
+        heading = f"{self.title}: {self.choices.filter}" if self.choices.filter else self.title
+        drawn: StyleAndTextTuples = [("bold", f"{fitted(heading, size.columns - 1)}\n")]
+        rows = max(1, min(MOST_ROWS, size.rows - _AROUND))
+        lines = self.choices.lines(size.columns, rows)
+        for is_here, line in lines:
+            drawn.append(("bold" if is_here else "", f"{'›' if is_here else ' '} {line}\n"))
+        if not lines:
+            drawn.append(("", "  nothing matches\n"))
+        drawn.append(("ansibrightblack", fitted(HOW, size.columns - 1)))
+        return drawn
+
+
+async def pick(title: str, choices: Sequence[Choice]) -> str | None:
+    """The value of the row that the user chooses; None if they cancel."""
+    picker = _Picker(title, ChoiceList(choices))
+    picker.app = Application(
+        Layout(Window(FormattedTextControl(picker.draw, focusable=True, show_cursor=False))),
+        key_bindings=_keys(picker.choices),
+        erase_when_done=True,
+    )
+    picker.app.ttimeoutlen = 0.05  # Escape alone is a key here; do not wait for a sequence
+    return await picker.app.run_async(handle_sigint=False)
+
+
+def _keys(choices: ChoiceList) -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("up")
+    @keys.add("c-p")
+    def _up(_event: KeyPressEvent) -> None:
+        choices.move(-1)
+
+    @keys.add("down")
+    @keys.add("c-n")
+    def _down(_event: KeyPressEvent) -> None:
+        choices.move(1)
+
+    @keys.add("enter")
+    def _choose(event: KeyPressEvent) -> None:
+        event.app.exit(result=choices.chosen)
+
+    @keys.add("escape", eager=True)
+    @keys.add("c-c")
+    @keys.add("c-d")
+    def _cancel(event: KeyPressEvent) -> None:
+        event.app.exit(result=None)
+
+    @keys.add("backspace")
+    def _erase(_event: KeyPressEvent) -> None:
+        choices.erase()
+
+    @keys.add(Keys.Any)
+    def _type(event: KeyPressEvent) -> None:
+        if event.data.isprintable():
+            choices.type(event.data)
+
+    return keys

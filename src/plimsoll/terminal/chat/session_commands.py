@@ -1,0 +1,111 @@
+"""Slash commands that change which session is open: /new, /resume, /fork, /retry, and the engine of the chat."""
+
+import asyncio
+import time
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll.archive import Session
+from plimsoll.assembly import failed_plugins
+from plimsoll.errors import UserError
+from plimsoll.terminal.chat.chat_session import ChatSession
+from plimsoll.terminal.chat.picker import Choice, pick
+from plimsoll.terminal.chat.status_lines import thousands
+from plimsoll.terminal.sessions.times import time_ago
+from plimsoll.terminal.tables import plain
+
+OFFERED = 200  # newest sessions that the picker lists
+_ENGINE = "context.engine"
+
+
+async def new(talk: ChatSession, _argument: str) -> None:
+    """Start another session; model and engine stay."""
+    left = talk.id if await talk.has_messages() else None
+    await talk.reopen(None)
+    if left:
+        talk.screen.note(f"The session before is kept: /resume {left}")
+
+
+async def resume(talk: ChatSession, argument: str) -> None:
+    """Continue another session: the one that is named, or one from a list."""
+    id = argument or await _picked(talk)
+    if id is None:
+        return
+    found = await talk.archive.session(id)
+    if found.id == talk.id:
+        talk.screen.note(f"{found.id} is open already.")
+        return
+    await talk.reopen(found.id)
+
+
+async def fork(talk: ChatSession, argument: str) -> None:
+    """Continue in a copy of this session, from its newest message or from message N."""
+    if argument and not argument.isdecimal():
+        raise UserError(f"{plain(argument)!r} is not a message number: /fork [N]")
+    before = talk.id
+    child = await talk.archive.fork(talk.id, at=int(argument) if argument else None)
+    await talk.reopen(child.id, quiet=True)
+    talk.screen.note(
+        f"This is {child.id} now, a fork with {child.messages:,} messages. /resume {before} goes back.", ""
+    )
+
+
+async def retry(talk: ChatSession, _argument: str) -> None:
+    """Ask the last request again, in a fork that ends before it."""
+    stored = await talk.last_request()
+    if stored is None:
+        raise UserError("There is no request to repeat yet.")
+    before = talk.id
+    child = await talk.archive.fork(talk.id, at=stored.sequence - 1)
+    await talk.reopen(child.id, quiet=True)
+    talk.screen.note(f"Asking again in {child.id}; /resume {before} shows the answer before.")
+    await talk.say(stored.message["content"])
+
+
+async def engine(talk: ChatSession, argument: str) -> None:
+    """Show the context engine, or use another one in this session and the next ones of this chat."""
+    if argument:
+        await _use_engine(talk, argument)
+    host = talk.opened.conversation.agent.compactor.host
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    status: dict[str, Any] = await host.ask("get_status", {})
+    for name, value in status.items():
+        if value in ("", None):
+            continue
+        shown = f"{value:,}" if isinstance(value, int) else plain(str(value))
+        table.add_row(Text(name.replace("_", " "), "dim"), shown)
+    table.add_row(Text("summaries", "dim"), Text(plain(talk.opened.summaries.headline)))
+    talk.screen.show(table)
+    talk.opened.conversation.agent.tell(talk.screen.emit)
+
+
+async def _use_engine(talk: ChatSession, name: str) -> None:
+    context = talk.settings.context.model_copy(update={"engine": name})
+    wanted = talk.settings.model_copy(update={"context": context})
+    # In a thread: it loads the plugin's code.
+    failed = await asyncio.to_thread(failed_plugins, wanted, talk.environ, talk.home, talk.place)
+    why = failed.get((_ENGINE, name))
+    if why:
+        raise UserError(f"The engine stays as it is: {why} `plimsoll plugins list` shows all engines.")
+    talk.settings = wanted
+    await talk.reopen(talk.id, quiet=True)
+    talk.screen.note(
+        f"The engine is {plain(name)} until you leave; `plimsoll plugins use {plain(name)}` keeps it.", ""
+    )
+
+
+async def _picked(talk: ChatSession) -> str | None:
+    found = [one for one in await talk.archive.sessions(limit=OFFERED) if one.id != talk.id]
+    if not found:
+        raise UserError("There is no other session to continue.")
+    if not talk.screen.is_interactive:
+        raise UserError("Name the session: /resume ID. /sessions lists them.")
+    return await pick("Resume a session", [Choice(one.id, _row(one, time.time())) for one in found])
+
+
+def _row(one: Session, now: float) -> str:
+    size = f"{one.messages:,} messages, {thousands(one.tokens)} tokens"
+    title = plain(one.title) or "(no title)"
+    return f"{one.id}  {time_ago(one.updated, now):>10}  {size}  {title}"
