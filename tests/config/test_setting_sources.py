@@ -81,7 +81,7 @@ SOUND: dict[str, st.SearchStrategy[Any]] = {
     "gateway.connections": st.integers(1, 10**6),
     "gateway.shutdown_seconds": st.floats(1, 3600),
     "gateway.metrics": st.booleans(),
-    "gateway.log": st.sampled_from(["json", "text", "off"]),
+    "gateway.log": st.sampled_from(["auto", "json", "text", "off"]),
     "gateway.log_contents": st.booleans(),
     "gateway.traces": st.sampled_from(["http://localhost:4318", "https://traces.example.org"]),
     "gateway.sessions.tools": st.lists(st.sampled_from(["terminal", "read_file", "mcp", "plugins"])),

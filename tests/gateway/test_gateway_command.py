@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shlex
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ import psutil
 import pytest
 from clients import AnthropicClient, converse, http, model
 
+from plimsoll.terminal.gateway_clients import client_address
 from plimsoll.testing.scripted_server import ScriptedServer
 
 PROGRAM = str(Path(sys.executable).parent / "plimsoll")
@@ -93,6 +95,31 @@ def test_a_port_that_is_taken_is_a_sentence(tmp_path: Path) -> None:
     assert "context.engine" not in done.stderr
     assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_command_shows_a_line_to_copy_for_each_client(tmp_path: Path) -> None:
+    port, done = on_a_taken_port(tmp_path)
+    lines = [line for line in done.stderr.splitlines() if "  # " in line]
+    names = [line.split("  # ")[1] for line in lines]
+    assert names == ["Claude Code", "Codex", "Gemini CLI", "aider", "OpenAI SDKs", "Anthropic SDKs"]
+    assert max(map(len, lines)) <= 80
+    for line in lines:
+        words = shlex.split(line, comments=True)  # what a shell makes of the whole line
+        assert f"http://127.0.0.1:{port}" in " ".join(words)
+        assert "#" not in words
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8787"),
+        ("::1", "http://[::1]:8787"),
+        ("0.0.0.0", f"http://{socket.gethostname()}:8787"),
+        ("::", f"http://{socket.gethostname()}:8787"),
+    ],
+)
+def test_clients_are_told_an_address_that_they_can_reach(host: str, address: str) -> None:
+    assert client_address(host, 8787) == address
 
 
 def test_the_command_says_that_another_engine_serves_sessions_alone(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The log of the program itself: one JSON object for each request, and never what was said unless it is asked for."""
 
 import json
+import logging
+import os
 import signal
 import threading
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 from clients import http
 from doors import ASK, MODELS, add_key, answering, ask, gateway_program
 
+from plimsoll.gateway.telemetry.request_log import REQUESTS, start_log
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
 
 SECRET = "AKIAIOSFODNN7EXAMPLE"
@@ -65,6 +68,35 @@ def test_log_text_is_a_line_for_people_and_off_is_none(tmp_path: Path) -> None:
     assert " POST /v1/messages 200 " in line
     assert "model=claude-sonnet-4-5" in line
     assert lines_of(tmp_path / "off", "gateway:\n  log: 'off'\n")[0] == []
+
+
+@pytest.mark.parametrize("on_a_terminal", [True, False])
+def test_the_log_is_short_lines_on_a_terminal_and_json_elsewhere(on_a_terminal: bool) -> None:
+    theirs, ours = os.openpty() if on_a_terminal else os.pipe()
+    facts = {
+        "event": "request", "id": "1a2b", "method": "POST", "path": "/v1/messages", "status": 200, "seconds": 1.2379,
+        "bytes": 812, "model": "claude-sonnet-4-5", "input": 110, "cache_read": 8_700, "cache_write": 310,
+        "output": 42, "usd": 0.02414, "compactions": [{"trigger": "threshold", "outcome": "compacted",
+                                                       "before": 96_120, "after": 21_040}],
+    }  # fmt: skip
+    with open(ours, "w") as stream:  # noqa: PTH123 (a descriptor)
+        log = start_log("auto", stream)
+        record = logging.LogRecord(REQUESTS, logging.INFO, __file__, 1, "request", None, None)
+        record.told = facts
+        logging.getLogger(REQUESTS).handle(record)
+        log.stop()
+        for name in ("plimsoll", "uvicorn"):
+            logging.getLogger(name).handlers = []
+        written = os.read(theirs, 10_000).decode().strip()
+    os.close(theirs)
+    if on_a_terminal:
+        assert written[8:] == (
+            " POST /v1/messages 200 1.24 s model=claude-sonnet-4-5 in=9120 cached=95% out=42 usd=0.0241 "
+            "compacted=96120>21040"
+        )
+    else:
+        told = json.loads(written)
+        assert facts.items() <= told.items()
 
 
 def test_the_header_of_an_answer_names_its_line(tmp_path: Path) -> None:

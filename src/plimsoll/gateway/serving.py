@@ -6,9 +6,11 @@ Whether it may start at all is asked before it listens: a worker that may not wo
 import asyncio
 import os
 import resource
+import shutil
 import signal
 import socket
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -44,7 +46,7 @@ def serve(flags: Mapping[str, Any], options: RuntimeOptions) -> None:
     asyncio.run(_may_start(settings))
     targets = Targets(settings.model, os.environ, plimsoll_home(), options.demo)
     for line in asyncio.run(targets.told()):
-        print(f"  {line}", file=sys.stderr, flush=True)
+        print(_folded(f"  {line}"), file=sys.stderr, flush=True)
     _raise_file_limit()
     listening = _listening(gateway.host, gateway.port)
     config = uvicorn.Config(
@@ -73,6 +75,13 @@ def serve(flags: Mapping[str, Any], options: RuntimeOptions) -> None:
             uvicorn.Server(config).run([listening])
     finally:
         listening.close()
+
+
+def _folded(line: str) -> str:
+    """A long line as several on a terminal, which would cut its words; one line everywhere else."""
+    if not sys.stderr.isatty():
+        return line
+    return textwrap.fill(line, shutil.get_terminal_size().columns, subsequent_indent="    ")
 
 
 def _raise_file_limit() -> None:

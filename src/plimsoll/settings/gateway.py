@@ -3,7 +3,7 @@
 gateway:
   host: 127.0.0.1        other addresses need keys
   keys: auto             plimsoll gateway keys add NAME
-  log: json
+  log: auto
   sessions:
     tools: [read_file]   no tool that accesses this machine unless it is listed
 """
@@ -19,7 +19,7 @@ from plimsoll.settings.messaging import MessagingSections
 from plimsoll.settings.section import Section
 
 KeyRule = Literal["auto", "required", "off"]
-LogForm = Literal["json", "text", "off"]
+LogForm = Literal["auto", "json", "text", "off"]
 OnDisconnect = Literal["cancel", "finish"]
 SessionTool = Literal["terminal", "read_file", "write_file", "patch", "search_files", "mcp", "plugins"]
 
@@ -191,8 +191,9 @@ class _GatewayOptions(Section):
     )
     metrics: bool = Field(default=True, description="Serve Prometheus metrics at /metrics.")
     log: LogForm = Field(
-        default="json",
-        description="Request log on standard error: one JSON object per line, plain text, or off.",
+        default="auto",
+        description="Request log on standard error: `json` writes one object per line, `text` short lines, "
+        "`off` nothing. `auto` writes text to a terminal and JSON elsewhere.",
     )
     log_contents: bool = Field(
         default=False,

@@ -13,6 +13,7 @@ import click
 from plimsoll.config import load_settings
 from plimsoll.errors import UserError
 from plimsoll.plugins import COMPRESSOR
+from plimsoll.terminal.gateway_clients import client_address, client_lines
 from plimsoll.terminal.gateway_keys import keys
 
 _NEEDED = ("starlette", "uvicorn", "httptools", "msgspec", "prometheus_client")
@@ -47,13 +48,9 @@ def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int
         click.echo(f"note: {notice}", err=True)
     section = loaded.settings.gateway
     host, port, workers = host or section.host, port or section.port, workers or section.workers
-    shown = f"[{host}]" if ":" in host else host
-    click.echo(
-        f"Starting on http://{shown}:{port} with {workers} process{'es' if workers > 1 else ''}.", err=True
-    )
-    click.echo(
-        f"  ANTHROPIC_BASE_URL=http://{shown}:{port}    OPENAI_BASE_URL=http://{shown}:{port}/v1", err=True
-    )
+    address = client_address(host, port)
+    click.echo(f"Starting on {address} with {workers} process{'es' if workers > 1 else ''}.", err=True)
+    click.echo("\n".join(client_lines(address)), err=True)
     engine = loaded.settings.context.engine
     if engine != COMPRESSOR:
         click.echo(

@@ -1,6 +1,7 @@
 """The log: a line for each request and for whatever the gateway has to say, on standard error.
 
     {"time":"2026-03-01T10:00:00.123Z","level":"info","event":"request","id":"…","path":"/v1/messages","status":200,…}
+    10:00:00 POST /v1/messages 200 1.24 s model=claude-sonnet-4-5 in=9120 cached=95% out=310 usd=0.0241
 
 What was said stands in no line, nor does a query string, unless `gateway.log_contents` asks for it; what looks like a
 secret does not stand there even then. Lines are written by a thread of their own, so a full pipe holds up nobody.
@@ -12,7 +13,7 @@ import queue
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from logging.handlers import QueueHandler, QueueListener
 from typing import Any, TextIO
@@ -109,7 +110,7 @@ class JsonLines(logging.Formatter):
 
 
 class Sentences(logging.Formatter):
-    """A record as one line for people.
+    """A record as one short line for people, with the local time; JSON lines have all facts.
 
     Paths, models and names come from clients. No character of theirs starts a line, moves the cursor of a terminal or
     looks like another field: values with a blank, a quote or an equals sign are quoted. The lines of a traceback are
@@ -118,17 +119,32 @@ class Sentences(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         facts = getattr(record, "told", None)
+        moment = time.strftime("%H:%M:%S", time.localtime(record.created))
         if not isinstance(facts, Mapping):
-            said = f"{_moment(record.created)} {record.levelname.lower()} {_escaped(record.getMessage())}"
+            said = f"{moment} {record.levelname.lower()} {_escaped(record.getMessage())}"
             if not record.exc_info:
                 return said
             traceback = self.formatException(record.exc_info).split("\n")
             return "\n".join([said, *(f"    {_escaped(line)}" for line in traceback)])
         asked = f"{_value(facts['method'])} {_value(facts['path'])}"
-        head = f"{asked} {facts.get('status', '-')} {facts['seconds']:.3f} s"
-        skipped = ("event", "method", "path", "status", "seconds", "compactions")
-        rest = " ".join(f"{name}={_value(value)}" for name, value in facts.items() if name not in skipped)
-        return f"{_moment(record.created)} {head} {rest}"
+        head = f"{moment} {asked} {facts.get('status', '-')} {facts['seconds']:.2f} s"
+        return " ".join((head, *(f"{name}={_value(value)}" for name, value in _short_facts(facts))))
+
+
+def _short_facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """What a person wants to know about a request, in a few words each."""
+    yield from ((name, facts[name]) for name in ("caller", "model") if name in facts)
+    if "input" in facts:
+        prompt = facts["input"] + facts["cache_read"] + facts["cache_write"]
+        yield "in", prompt
+        if facts["cache_read"]:
+            yield "cached", f"{facts['cache_read'] / prompt:.0%}"
+        yield "out", facts["output"]
+    if "usd" in facts:
+        yield "usd", f"{facts['usd']:.4f}"
+    for one in facts.get("compactions", ()):
+        yield one["outcome"], f"{one['before']}>{one['after']}"
+    yield from ((name, facts[name]) for name in ("refusal", "error", "request", "reply") if name in facts)
 
 
 def _value(value: object) -> str:
@@ -183,8 +199,10 @@ def start_log(form: LogForm, stream: TextIO | None = None) -> Log:
     # No line names a thread, a process or a task; looking them up is a quarter of what a record costs.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     lines: queue.Queue[logging.LogRecord] = queue.Queue(_MOST_WAITING)
-    writer = logging.StreamHandler(stream or sys.stderr)
-    writer.setFormatter(Sentences() if form == "text" else JsonLines())
+    target = stream or sys.stderr
+    writer = logging.StreamHandler(target)
+    is_text = form == "text" or (form == "auto" and target.isatty())
+    writer.setFormatter(Sentences() if is_text else JsonLines())
     for name in _NAMES:
         logger = logging.getLogger(name)
         logger.handlers = [_Dropping(lines)]
