@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from message_builders import user
@@ -266,6 +266,7 @@ def test_a_large_result_in_the_tail_shrinks_to_what_later_turns_used_only_where_
     assert len(shown["content"]) < 6_000
 
 
+@settings(max_examples=40)
 @given(st.integers(1_000, 40_000))
 def test_a_named_target_is_kept_to(target):
     view = ContextCompressor(context_length=128_000, target_tokens=target).compress(

@@ -158,7 +158,7 @@ def test_the_embedded_model_talks_compacts_with_a_focus_and_takes_it_back(home, 
     target = model_path(home)
     target.parent.mkdir()
     target.symlink_to(model_path(embedded_home))
-    config = "compression:\n  protect_last_n: 2\n  target_ratio: 0.1\nmodel:\n  max_output_tokens: 60\n"
+    config = "compression:\n  protect_last_n: 2\n  target_ratio: 0.1\nmodel:\n  max_output_tokens: 30\n"
     (home / "config.yaml").write_text(config, "utf-8")
     story = "Please tell me about harbours and ships. " + "The sea is wide and the harbour is deep. " * 25
     with Terminal(home, size=(100, 40)) as screen:
@@ -166,20 +166,20 @@ def test_the_embedded_model_talks_compacts_with_a_focus_and_takes_it_back(home, 
         assert "so the embedded model answers" in " ".join(shown.split())
         assert "📏 Context: 8,192 tokens, compaction at 4,096" in shown
         assert "💾 Prompt caching: off" in shown
-        for number in range(1, 6):
+        for number in range(1, 5):
             screen.type(f"Number {number}. {story}")
             screen.wait_for(f"Number {number}.")
             screen.wait_for_prompt(180)
         screen.type("/compress harbours")
         shown = screen.wait_for("undo with /undo", seconds=180)
-        assert "compacted 11 → " in shown
+        assert "compacted 9 → " in shown
         screen.wait_for_prompt()
         screen.type("/context")
         shown = screen.wait_for("▒ summary")
         screen.wait_for_prompt()
         screen.type("/undo")
         shown = screen.wait_for("undone: ")
-        assert "→ 11 messages" in shown
+        assert "→ 9 messages" in shown
         screen.wait_for_prompt()
         screen.type("/quit")
         screen.wait_for("left with 0")
