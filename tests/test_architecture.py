@@ -28,7 +28,7 @@ ROWS = [
     {"testing", "quality"},
     {"plugins", "config", "transcripts"},
     {"assembly"},
-    {"gateway", "terminal"},
+    {"gateway", "terminal", "integrations"},
 ]
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 # The same rule inside the large packages: rows of folders and files. A key may be a folder, "gateway/dropin".
@@ -46,7 +46,7 @@ INNER_ROWS = {
     ],
     "context": [
         {"engine", "budget", "calibration", "rearm", "summarizer", "ledger", "media_budget"},
-        {"markers", "report"},
+        {"markers", "report", "coverage"},
         {"gate"},
         {"compressor"},
         {"lcm"},
@@ -60,6 +60,14 @@ INNER_ROWS = {
         {"sql"},
         {"sqlite", "postgres"},
         {"open_archive"},
+    ],
+    "integrations": [
+        {"codec", "options", "overflow", "requirement", "wording"},
+        {"tracked", "context_tools"},
+        {"conversations", "host_view"},
+        {"serving"},
+        {"history"},
+        {"langchain"},
     ],
     "testing": [
         {"strategies", "prefix", "pressure", "scripted_server"},

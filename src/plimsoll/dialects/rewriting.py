@@ -18,29 +18,47 @@ Segment = int | dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class KeptMessage:
-    """A canonical message of the new list; `place` is where the old list has the same one, unchanged."""
+    """A canonical message of the new list; `place` is where the old list has the same one, unchanged.
+
+    `source` is where the old list has the message that a changed one was made from.
+    """
 
     message: Message
     place: int | None = None
+    source: int | None = None
+
+
+def runs_of(kept: Sequence[KeptMessage], ends: Sequence[int]) -> Iterator[int | list[KeptMessage]]:
+    """Places in the client's list that stay as they are, and between them the messages that have to be written.
+
+    `ends` are the canonical messages up to each of the client's.
+    """
+    own: list[KeptMessage] = []
+    at = 0
+    while at < len(kept):
+        wire, count = _whole(kept, at, ends)
+        if count == 0:
+            own.append(kept[at])
+            at += 1
+            continue
+        if own:
+            yield own
+        own = []
+        yield wire
+        at += count
+    if own:
+        yield own
 
 
 def wire_segments(
     kept: Sequence[KeptMessage], ends: Sequence[int], dialect: Dialect, model: str
 ) -> Iterator[Segment]:
     """The new list on the client's wire; `ends` are the canonical messages up to each of the client's."""
-    own: list[Message] = []
-    at = 0
-    while at < len(kept):
-        wire, count = _whole(kept, at, ends)
-        if count == 0:
-            own.append(kept[at].message)
-            at += 1
-            continue
-        yield from dialect.written(own, model)
-        own = []
-        yield wire
-        at += count
-    yield from dialect.written(own, model)
+    for run in runs_of(kept, ends):
+        if isinstance(run, int):
+            yield run
+        else:
+            yield from dialect.written([one.message for one in run], model)
 
 
 def _whole(kept: Sequence[KeptMessage], at: int, ends: Sequence[int]) -> tuple[int, int]:

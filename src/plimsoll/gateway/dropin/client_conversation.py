@@ -18,11 +18,12 @@ from typing import Any
 from plimsoll.agent import Compactor, SharedPreparations
 from plimsoll.archive import CompactionEvent, Owner
 from plimsoll.caching import CacheMemory
+from plimsoll.context.coverage import unanswered_from
 from plimsoll.context.markers import as_said
 from plimsoll.dialects import Dialect
 from plimsoll.dialects.interfaces import Rendered
 from plimsoll.gateway.dropin.client_request import Analysis
-from plimsoll.gateway.dropin.compacted_view import CompactedView, unanswered_from
+from plimsoll.gateway.dropin.compacted_view import CompactedView
 from plimsoll.gateway.dropin.rendering import RenderedPrefix, rendered_prefix_of
 from plimsoll.messages import Message
 from plimsoll.models import UsageAnchor, estimate_message_tokens

@@ -3,11 +3,7 @@
     archive    1' 2 3 [node: 4–8] 9 │ 10 11 …         items of the view, each knowing its place in the log
     view       0 · 1 · {summary} · 5 │ 6 7 …          places in the client's list, or messages of our own
 
-A view serves a request only where everything that the request asks for is in it word for word, at its end: a
-client that goes back to an earlier message would otherwise be answered about the summary.
-
-    view       0 · 1 · {summary of 2–5} │        6 7 8
-    request    0   1   2  3  4  5                         its newest message is inside the summary: another view
+Which requests a view may serve is in `context/coverage.py`.
 
 The stored view names handles. What is sent names them, and the recall tool, only where the client's model has that
 tool (`gateway.recall`).
@@ -23,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from plimsoll.archive import ViewItem
+from plimsoll.context.coverage import is_shared, serves
 from plimsoll.context.markers import as_stored, has_note
 from plimsoll.context.media_budget import without_media_handles
 from plimsoll.dialects import Dialect
@@ -55,21 +52,14 @@ class CompactedView:
 
     def serves(self, log: Sequence[Message]) -> bool:
         """Whether a request with exactly these messages may be sent with it."""
-        if len(log) < self.through:
-            return False
-        asked = unanswered_from(log, len(log))
-        if 0 < self.made_at <= len(log) and unanswered_from(log, self.made_at) == asked:
-            return True  # made for these very messages; of those, only results that cannot fit are shortened
-        request = next((n for n in range(len(log) - 1, -1, -1) if log[n].get("role") == "user"), None)
-        is_whole = request is None or request >= self.through or request in self.whole
-        return self.through <= asked and is_whole
+        return serves(self, log)
 
     def shared_up_to(self, last: int) -> "CompactedView | None":
         """The same for a log of which only the first `last` messages are the ones that it was made for.
 
         None where its summary takes later messages into account.
         """
-        if last < max(self.through, self.answered):
+        if not is_shared(self, last):
             return None
         return self if self.made_at <= last else replace(self, made_at=0)
 
@@ -122,14 +112,6 @@ def make_compacted_view(
         made_at=made_at,
         answered=answered,
     )
-
-
-def unanswered_from(log: Sequence[Message], end: int) -> int:
-    """The first of the messages, up to `end`, that wait for an answer; a reply that is to be continued is one."""
-    first = end
-    while first and log[first - 1].get("role") != "assistant":
-        first -= 1
-    return first if first < end else max(0, end - 1)
 
 
 def _place(item: ViewItem, lead: int) -> int | None:

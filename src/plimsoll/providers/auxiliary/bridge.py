@@ -20,9 +20,14 @@ _PATIENCE = 5.0  # seconds that `close` waits for the thread
 class LoopThread:
     """Started by the first call, ended by `close`."""
 
-    def __init__(self, last: Callable[[], Awaitable[None]]) -> None:
-        """`last` runs on the loop before it ends."""
-        self._last = last
+    def __init__(
+        self,
+        last: Callable[[], Awaitable[None]],
+        name: str = "plimsoll-auxiliary",
+        closed: str = "the summary model was closed",
+    ) -> None:
+        """`last` runs on the loop before it ends; `closed` is what a later caller is told."""
+        self._last, self._name, self._closed_text = last, name, closed
         self._lock = threading.Lock()
         self._ready = threading.Event()
         self._thread: threading.Thread | None = None
@@ -53,10 +58,10 @@ class LoopThread:
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._closed:
-                raise RuntimeError("the summary model was closed")
+                raise RuntimeError(self._closed_text)
             if self._thread is None:
                 self._thread = threading.Thread(
-                    target=lambda: asyncio.run(self._serve()), name="plimsoll-auxiliary", daemon=True
+                    target=lambda: asyncio.run(self._serve()), name=self._name, daemon=True
                 )
                 self._thread.start()
                 self._ready.wait()

@@ -1,0 +1,107 @@
+"""Tools for the agent itself: `compact_context`, and `recall` for what a compaction removed.
+
+    assistant   compact_context(focus="the tests")
+    tool        The earlier conversation is compacted …      the next request with this at its end sets it off
+
+A compaction is asked for by the messages themselves, so a repeated request gives the same view again. Recall reads
+one conversation; no argument can widen that. Neither tool says how full the context window is.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plimsoll.archive import Archive
+from plimsoll.archive.query import SearchQuery
+from plimsoll.integrations.wording import COMPACT, COMPACTED, RECALL, definition_of
+from plimsoll.messages import Message, arguments_of, call_name, handle_of, text_of, tool_calls
+from plimsoll.sessions.recall import page_of
+
+_NEEDS_ARGUMENT = "Give `handle` to read content, or `query` to search for words."
+_HITS = 5  # messages that one search shows
+_AROUND = 120  # characters on each side of a match
+_PAGE_TOKENS, _PAGE_CHARACTERS = 4_000, 32_000
+
+
+def tool_definitions(recall: bool) -> list[dict[str, Any]]:
+    """The tools in OpenAI function form."""
+    return [definition_of(name) for name in ((COMPACT, RECALL) if recall else (COMPACT,))]
+
+
+def compaction_asked(log: Sequence[Message]) -> tuple[bool, str | None]:
+    """Whether the agent's last step called `compact_context`, and the focus that it gave."""
+    last = len(log)
+    while last and log[last - 1].get("role") == "tool":
+        last -= 1
+    if last in (0, len(log)):
+        return False, None
+    for call in tool_calls(log[last - 1]):
+        if call_name(call) == COMPACT:
+            return True, str((arguments_of(call) or {}).get("focus") or "") or None
+    return False, None
+
+
+async def tool_answer(
+    name: str, arguments: Mapping[str, Any], log: Sequence[Message], stored: tuple[Archive, str] | None
+) -> str:
+    """The result of a tool call. `stored` is the session of an archive that has messages of the conversation."""
+    if name == COMPACT:
+        return COMPACTED
+    if name != RECALL:
+        return f"There is no tool {name[:80]!r}. The tools are {COMPACT} and {RECALL}."
+    handle, query = str(arguments.get("handle") or ""), str(arguments.get("query") or "").strip()
+    if handle:
+        return await _read(handle, arguments.get("offset"), log, stored)
+    return await _search(query, log, stored) if query else _NEEDS_ARGUMENT
+
+
+async def _read(handle: str, offset: Any, log: Sequence[Message], stored: tuple[Archive, str] | None) -> str:
+    found = next((one for one in log if handle_of(one) == handle), None)
+    if found is None and stored is not None:
+        archive, session = stored
+        matches = await archive.find_by_handle(handle, id=session, limit=1)
+        found = matches[0].message if matches else None
+    if found is None:
+        return f"No content in this conversation has the handle {handle[:40]!r}."
+    start = offset if isinstance(offset, int) and offset > 0 else 0
+    return page_of(text_of(found), start, _PAGE_TOKENS, _PAGE_CHARACTERS)
+
+
+async def _search(query: str, log: Sequence[Message], stored: tuple[Archive, str] | None) -> str:
+    """The newest matches for all words or, where no message has them all, for the longest words one by one."""
+    words = sorted(set(query.casefold().split()), key=lambda word: (-len(word), word))
+    for wanted in (words, *([word] for word in words[:_HITS])):
+        matches = _in_memory(wanted, log)
+        if not matches and stored is not None:
+            matches = await _in_archive(" ".join(wanted), *stored)
+        if matches:
+            return json.dumps({"matches": matches}, ensure_ascii=False)
+    return f"No message of this conversation matches {query[:80]!r}."
+
+
+def _in_memory(words: Sequence[str], log: Sequence[Message]) -> list[dict[str, str]]:
+    matches: list[dict[str, str]] = []
+    for message in reversed(log):
+        # The agent's own searches would be their first match.
+        if any(call_name(call) == RECALL for call in tool_calls(message)) or message.get("name") == RECALL:
+            continue
+        text = text_of(message)
+        found = [re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) for word in words]
+        if all(found):
+            start = max(0, min(one.start() for one in found if one) - _AROUND)
+            excerpt = text[start : start + 2 * _AROUND]
+            matches.append({"handle": handle_of(message), "role": str(message.get("role")), "text": excerpt})
+        if len(matches) == _HITS:
+            break
+    return matches
+
+
+async def _in_archive(query: str, archive: Archive, session: str) -> list[dict[str, str]]:
+    page = await archive.search(SearchQuery(query[:1_000], session=session, order="relevance", limit=_HITS))
+    matches = []
+    for hit in page.hits:
+        stored = await archive.messages(session, hit.sequence, hit.sequence)
+        handle = handle_of(stored[0].message) if stored else ""
+        matches.append({"handle": handle, "role": hit.role, "text": hit.snippet})
+    return matches

@@ -1,0 +1,199 @@
+"""Compacts the histories of a host's conversations, by the same rules and the same gate as the gateway.
+
+    host ── history, system prompt, tools ──► codec ──► canonical ──► which conversation? due? compact
+         ◄── messages to send ─────────────── codec ◄── view ◄───────────────┘
+
+Between two compactions every view extends the one before, and the same history gives the same view, so the provider's
+cache goes on matching. The host keeps its history; the view is made for one request.
+
+The work runs on one thread with an event loop, so synchronous and asynchronous hosts share the same code.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Self
+
+from plimsoll.dialects import dialect_named
+from plimsoll.integrations.codec import H, HostGroup, MessageCodec
+from plimsoll.integrations.context_tools import tool_definitions
+from plimsoll.integrations.conversations import chain_of
+from plimsoll.integrations.host_view import HostView, host_messages, sent_view
+from plimsoll.integrations.options import AdapterOptions
+from plimsoll.integrations.overflow import stated_limit
+from plimsoll.integrations.serving import ServedView, ViewRequest, ViewServer
+from plimsoll.integrations.tracked import TrackedConversation
+from plimsoll.messages import SYSTEM_ROLES, Message
+from plimsoll.models import estimate_tools_tokens
+from plimsoll.providers.auxiliary.bridge import LoopThread
+
+_CURRENT: ContextVar[TrackedConversation | None] = ContextVar("plimsoll_conversation", default=None)
+
+
+class HistoryCompactor:
+    """Makes the views of a host's conversations. Any thread and any event loop may use it."""
+
+    def __init__(
+        self,
+        options: AdapterOptions | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        **fields: Any,
+    ) -> None:
+        """Takes options, or their fields by name."""
+        self.options = options or AdapterOptions(**fields)
+        self._server = ViewServer(self.options, clock)
+        self._loop = LoopThread(self._server.close, "plimsoll-integration", "the adapter was closed")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the thread and close the archive."""
+        self._loop.close()
+
+    @property
+    def tool_definitions(self) -> list[dict[str, Any]]:
+        """The tools for the agent, in OpenAI function form."""
+        return tool_definitions(self.options.recall)
+
+    def view(self, codec: MessageCodec[H], messages: Sequence[H], **asked: Any) -> HostView[H]:
+        """What the model should see of a history. Blocks; the arguments are those of `view_async`."""
+        groups, inside, request = self._read(codec, messages, **asked)
+        served = self._loop.start(self._server.serve(request)).result()
+        return self._written(codec, messages, groups, inside, request, served)
+
+    async def view_async(self, codec: MessageCodec[H], messages: Sequence[H], **asked: Any) -> HostView[H]:
+        """What the model should see of a history.
+
+        Keyword arguments, all optional:
+
+        - `system`: the system prompt in canonical form, where it is not among the messages.
+        - `tools`: the tools that come with the request, in OpenAI function form. They are only weighed.
+        - `conversation`: the host's id of the conversation. Without it, the messages alone tell conversations apart.
+        - `model`: the model of this request; by default that of the options.
+        - `window`: the window that the host knows of; that of the options outranks it.
+        - `reported`: the prompt tokens that the provider counted for the newest answered request.
+        - `force`, `focus`: compact now, whatever the size, with this topic in focus.
+        - `limit`: the window that the provider stated in a refusal; it holds for the rest of the conversation.
+        """
+        groups, inside, request = self._read(codec, messages, **asked)
+        served = await asyncio.wrap_future(self._loop.start(self._server.serve(request)))
+        return self._written(codec, messages, groups, inside, request, served)
+
+    def relieved(
+        self, error: Exception, codec: MessageCodec[H], messages: Sequence[H], **asked: Any
+    ) -> HostView[H]:
+        """The view to send after the provider refused one as too long; other errors are raised again."""
+        view = self.view(codec, messages, **asked, force=True, limit=stated_limit(error))
+        if not view.compacted:
+            raise error
+        return view
+
+    async def relieved_async(
+        self, error: Exception, codec: MessageCodec[H], messages: Sequence[H], **asked: Any
+    ) -> HostView[H]:
+        """The same for asynchronous hosts."""
+        view = await self.view_async(codec, messages, **asked, force=True, limit=stated_limit(error))
+        if not view.compacted:
+            raise error
+        return view
+
+    def observe(self, view: HostView[H], prompt_tokens: int) -> None:
+        """The provider counted so many tokens for the request with this view."""
+        if view.conversation is not None and prompt_tokens > 0:
+            work = self._server.observe(view.conversation, view.estimated, prompt_tokens)
+            self._loop.start(work).result()
+
+    def replaced(self, codec: MessageCodec[H], view: HostView[H], conversation: str = "") -> None:
+        """The host has made the messages of this view its history. The conversation goes on from there."""
+        if view.conversation is not None and view.changed:
+            _, _, request = self._read(codec, view.messages, conversation=conversation)
+            work = self._server.replace(view.conversation, view.log_view, request)
+            self._loop.start(work).result()
+
+    def answer(self, name: str, arguments: Mapping[str, Any], log: Sequence[Message] | None = None) -> str:
+        """The result of one of our tools.
+
+        Recall reads the conversation whose view this thread or task asked for last, or `log` where that is given.
+        """
+        return self._loop.start(self._server.answer(name, arguments, log, _CURRENT.get())).result()
+
+    async def answer_async(
+        self, name: str, arguments: Mapping[str, Any], log: Sequence[Message] | None = None
+    ) -> str:
+        """The same for asynchronous hosts."""
+        work = self._server.answer(name, arguments, log, _CURRENT.get())
+        return await asyncio.wrap_future(self._loop.start(work))
+
+    def _read(
+        self,
+        codec: MessageCodec[H],
+        messages: Sequence[H],
+        *,
+        system: Sequence[Message] = (),
+        tools: Sequence[Mapping[str, Any]] = (),
+        conversation: str = "",
+        model: str = "",
+        window: int | None = None,
+        reported: int | None = None,
+        force: bool = False,
+        focus: str | None = None,
+        limit: int | None = None,
+    ) -> tuple[list[HostGroup], int, ViewRequest]:
+        """The request in canonical form, and how many messages of the host are its system prompt."""
+        plain = dialect_named("openai").canonical
+        groups = [
+            HostGroup(
+                group.count, [one for n in range(len(group.messages)) for one in plain(group.messages, n)]
+            )
+            for group in codec.decode(messages)
+        ]
+        log = [message for group in groups for message in group.messages]
+        inside = next((n for n, one in enumerate(log) if one.get("role") not in SYSTEM_ROLES), len(log))
+        name = model or self.options.model
+        request = ViewRequest(
+            lead=(*system, *log[:inside]),
+            log=log[inside:],
+            chain=chain_of(conversation, log[inside:]),
+            model=name,
+            window=self.options.window or window or self.options.window_for(name),
+            tools=estimate_tools_tokens([dict(tool) for tool in tools]),
+            reported=reported,
+            force=force,
+            focus=focus,
+            limit=limit,
+        )
+        return groups, inside, request
+
+    def _written(
+        self,
+        codec: MessageCodec[H],
+        given: Sequence[H],
+        groups: Sequence[HostGroup],
+        inside: int,
+        request: ViewRequest,
+        served: ServedView,
+    ) -> HostView[H]:
+        view = served.view
+        _CURRENT.set(served.conversation)
+        sent = sent_view(request.lead, served.kept, view, self.options.recall)
+        return HostView(
+            messages=list(given) if view is None else host_messages(codec, given, groups, inside, sent),
+            system=sent.lead[: len(sent.lead) - inside],
+            canonical=[*sent.lead, *(one.message for one in sent.kept)],
+            changed=view is not None,
+            tokens=served.tokens,
+            event=served.event,
+            report=served.report,
+            conversation=served.conversation,
+            log_view=view,
+            estimated=served.estimated,
+        )

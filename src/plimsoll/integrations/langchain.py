@@ -1,0 +1,130 @@
+"""LangChain and LangGraph: middleware for `create_agent`.
+
+    state["messages"]  stays complete          wrap_model_call ──► the model sees the view
+
+The view is made for each model call. An overflow that the provider reports is compacted and sent again, once.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from plimsoll.integrations.codec import HostGroup, WrittenMessage, one_by_one
+from plimsoll.integrations.history import HistoryCompactor
+from plimsoll.integrations.host_view import HostView
+from plimsoll.integrations.requirement import host_package
+from plimsoll.integrations.wording import COMPACT, RECALL, definition_of
+from plimsoll.messages import Message
+
+with host_package("langchain", "langchain"):
+    from langchain.agents.middleware import AgentMiddleware
+    from langchain.tools import ToolRuntime
+    from langchain_core.messages import BaseMessage, convert_to_messages, convert_to_openai_messages
+    from langchain_core.tools import StructuredTool
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+
+
+class LangChainCodec:
+    """LangChain's messages: one canonical message each."""
+
+    def decode(self, messages: Sequence[BaseMessage]) -> list[HostGroup]:
+        """The messages as they are sent to OpenAI."""
+        return one_by_one(messages, _canonical)
+
+    def encode(self, written: Sequence[WrittenMessage[BaseMessage]]) -> list[BaseMessage]:
+        """Copies of the originals with the new content, and new messages."""
+        return [_changed(one) for one in written]
+
+
+class PlimsollMiddleware(AgentMiddleware):
+    """Keeps the requests of an agent within the window of its model. Takes the options of `HistoryCompactor`.
+
+    With `tools`, the agent can call `compact_context` and, with `recall`, read back what was removed.
+    """
+
+    def __init__(self, *, tools: bool = False, **options: Any) -> None:
+        super().__init__()
+        self.history = HistoryCompactor(**options)
+        self._codec = LangChainCodec()
+        self.tools = self._tools() if tools or self.history.options.recall else []
+
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        """Send the view; after an overflow, a smaller one."""
+        asked = _asked(request)
+        view = self.history.view(self._codec, request.messages, **asked)
+        try:
+            response = handler(_with_view(request, view))
+        except Exception as error:
+            view = self.history.relieved(error, self._codec, request.messages, **asked)
+            response = handler(_with_view(request, view))
+        self.history.observe(view, _prompt_tokens(response))
+        return response
+
+    async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        """The same for `ainvoke` and `astream`."""
+        asked = _asked(request)
+        view = await self.history.view_async(self._codec, request.messages, **asked)
+        try:
+            response = await handler(_with_view(request, view))
+        except Exception as error:
+            view = await self.history.relieved_async(error, self._codec, request.messages, **asked)
+            response = await handler(_with_view(request, view))
+        self.history.observe(view, _prompt_tokens(response))
+        return response
+
+    def _tools(self) -> list[StructuredTool]:
+        def compact_context(focus: str = "") -> str:
+            return self.history.answer(COMPACT, {"focus": focus})
+
+        def recall(runtime: ToolRuntime, query: str = "", handle: str = "", offset: int = 0) -> str:
+            log = [one for group in self._codec.decode(runtime.state["messages"]) for one in group.messages]
+            return self.history.answer(RECALL, {"query": query, "handle": handle, "offset": offset}, log)
+
+        functions: list[Callable[..., str]] = [compact_context]
+        functions += [recall] if self.history.options.recall else []
+        descriptions = {name: definition_of(name)["function"]["description"] for name in (COMPACT, RECALL)}
+        return [
+            StructuredTool.from_function(one, description=descriptions[one.__name__]) for one in functions
+        ]
+
+
+def _canonical(message: BaseMessage) -> Message:
+    found: Message = convert_to_openai_messages(message)
+    if found.get("tool_calls") and found.get("content") == "":
+        found["content"] = None
+    return found
+
+
+def _changed(one: WrittenMessage[BaseMessage]) -> BaseMessage:
+    """The original with the new content; where more has changed, or there is none, a new message."""
+    if one.original is not None:
+        content = one.message.get("content")
+        copied: BaseMessage = one.original.model_copy(update={"content": "" if content is None else content})
+        if _canonical(copied) == one.message:
+            return copied
+    made: BaseMessage = convert_to_messages([dict(one.message)])[0]
+    return made
+
+
+def _asked(request: Any) -> dict[str, Any]:
+    system, profile = request.system_message, getattr(request.model, "profile", None) or {}
+    return {
+        "system": [_canonical(system)] if system is not None else [],
+        "tools": [convert_to_openai_tool(tool) for tool in request.tools],
+        "model": str(getattr(request.model, "model_name", "") or getattr(request.model, "model", "")),
+        "window": profile.get("max_input_tokens"),
+    }
+
+
+def _with_view(request: Any, view: HostView[BaseMessage]) -> Any:
+    if not view.changed:
+        return request
+    system = request.system_message
+    if system is not None and view.has_note:
+        system = system.model_copy(update={"content": view.system[0]["content"]})
+    return request.override(messages=view.messages, system_message=system)
+
+
+def _prompt_tokens(response: Any) -> int:
+    """What the provider counted for the prompt; 0 where it did not say."""
+    found = [getattr(one, "usage_metadata", None) or {} for one in getattr(response, "result", [response])]
+    return next((int(usage.get("input_tokens") or 0) for usage in found), 0)

@@ -1,0 +1,21 @@
+"""Says which command installs the host of an adapter, where it is missing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from plimsoll.errors import UserError
+
+
+@contextmanager
+def host_package(extra: str, package: str) -> Iterator[None]:
+    """Around the imports of a host: a missing package becomes an error that names the command."""
+    try:
+        yield
+    except ImportError as error:
+        missing = error.name or ""
+        if missing.partition(".")[0] != package.partition(".")[0]:
+            raise
+        raise UserError(
+            f"The adapter needs the package {missing!r}, which is not installed. "
+            f"Run `pip install 'plimsoll[{extra}]'`."
+        ) from error

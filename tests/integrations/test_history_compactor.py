@@ -1,0 +1,282 @@
+"""The core of the adapters: the same view again, extended between two compactions, and nothing of the host lost."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from ships import (
+    LOOKUP,
+    SYSTEM,
+    BatchCodec,
+    PieceCodec,
+    batches,
+    call,
+    conversation,
+    pieces,
+    requests,
+)
+
+from plimsoll import validate
+from plimsoll.context.markers import NOTE, is_summary
+from plimsoll.errors import SettingError
+from plimsoll.integrations import ChatCodec, HistoryCompactor
+from plimsoll.messages import Message, safe_cuts, text_of
+from plimsoll.testing.strategies import conversations
+
+CHAT = ChatCodec()
+WINDOW = 6_000
+LOG = conversation(24)
+
+
+@pytest.fixture
+def history() -> Iterator[HistoryCompactor]:
+    with HistoryCompactor(window=WINDOW, protect_last_n=4) as made:
+        yield made
+
+
+def test_requests_extend_one_another_between_compactions(history: HistoryCompactor) -> None:
+    sent: list[Message] = []
+    compactions = 0
+    for asked in requests(LOG):
+        view = history.view(CHAT, asked, system=[SYSTEM], tools=[LOOKUP])
+        assert validate(view.canonical) == []
+        assert view.tokens <= WINDOW
+        assert view.messages[-1] is asked[-1]
+        if view.compacted:
+            compactions += 1
+        else:
+            assert view.canonical[: len(sent)] == sent
+        sent = view.canonical
+    assert compactions >= 3
+    assert view.system == ({**SYSTEM, "content": [*_blocks(SYSTEM), {"type": "text", "text": NOTE}]},)
+    assert sum(map(is_summary, view.messages)) == 1
+
+
+def _blocks(message: Message) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": message["content"]}]
+
+
+def test_a_repeated_request_gets_the_same_view(history: HistoryCompactor) -> None:
+    for asked in requests(LOG):
+        first = history.view(CHAT, asked, system=[SYSTEM])
+        history.observe(
+            first, 2 * first.tokens
+        )  # what the provider counts must not change a request afterwards
+        again = history.view(CHAT, asked, system=[SYSTEM])
+        assert again.canonical == first.canonical
+        assert again.event is None
+
+
+def test_the_system_prompt_may_be_among_the_messages(history: HistoryCompactor) -> None:
+    for asked in requests(LOG):
+        beside = history.view(CHAT, asked, system=[SYSTEM], conversation="beside")
+        inside = history.view(CHAT, [SYSTEM, *asked], conversation="inside")
+        assert inside.messages == beside.canonical
+    assert inside.has_note
+
+
+def test_a_history_that_goes_back_sees_no_summary_of_later_messages(history: HistoryCompactor) -> None:
+    views = [history.view(CHAT, asked, system=[SYSTEM]) for asked in requests(LOG)]
+    for asked, first in zip(requests(LOG), views, strict=True):
+        branch = [*asked[:-1], {"role": "user", "content": "Something else: which ship is the oldest?"}]
+        view = history.view(CHAT, branch, system=[SYSTEM])
+        assert view.messages[-1] == branch[-1]
+        later = "\n".join(map(text_of, LOG[len(asked) :]))
+        for ship in range(24):
+            name = f"ship{ship} lies at"
+            if name in later:
+                assert not any(name in text_of(one) for one in view.messages), (len(asked), name)
+        assert history.view(CHAT, asked, system=[SYSTEM]).canonical == first.canonical
+
+
+@pytest.mark.parametrize("host", ["batches", "pieces"])
+def test_every_message_of_the_host_that_stays_is_the_same_object(
+    history: HistoryCompactor, host: str
+) -> None:
+    codec: Any = BatchCodec() if host == "batches" else PieceCodec()
+    whole = batches(LOG) if host == "batches" else pieces(LOG)
+    step = 2 if host == "batches" else 6
+    for end in range(step, len(whole) + 1, step):
+        view = history.view(codec, whole[:end])
+        known = {id(one) for one in whole}
+        own = [one for one in view.messages if id(one) not in known]
+        decoded = [one for group in codec.decode(view.messages) for one in group.messages]
+        assert decoded == view.canonical
+        assert len(own) <= (8 if view.changed else 0)
+    assert view.changed
+
+
+def test_the_host_form_does_not_change_the_view(history: HistoryCompactor) -> None:
+    whole = pieces(LOG)
+    for end in range(3, len(LOG), 4):
+        by_piece = history.view(PieceCodec(), whole[: 2 * end], conversation="pieces")
+        plain = history.view(CHAT, LOG[:end], conversation="chat")
+        assert by_piece.canonical == plain.canonical
+
+
+@settings(max_examples=25, phases=[Phase.generate])
+@given(conversations(min_turns=4, max_turns=14), st.data())
+def test_any_conversation_keeps_its_newest_request_and_stays_valid(
+    log: list[Message], data: st.DataObject
+) -> None:
+    with HistoryCompactor(window=3_000, protect_last_n=2) as history:
+        sent: list[Message] = []
+        ends = [end for end in safe_cuts(log) if end and log[end - 1]["role"] != "assistant"]
+        for end in sorted(data.draw(st.sets(st.sampled_from(ends), min_size=1, max_size=8))):
+            view = history.view(CHAT, log[:end])
+            assert len(validate(view.canonical)) <= len(validate(log[:end]))
+            request = next((one for one in reversed(log[:end]) if one["role"] == "user"), None)
+            assert request is None or request in view.messages
+            if not view.compacted:
+                assert view.canonical[: len(sent)] == sent
+            sent = view.canonical
+            assert history.view(CHAT, log[:end]).canonical == sent
+
+
+def test_reported_tokens_decide_when_it_is_due(history: HistoryCompactor) -> None:
+    asked = requests(LOG)[:4]
+    first = history.view(CHAT, asked[0], conversation="counted")
+    assert not first.changed
+    history.observe(first, 2_900)
+    assert history.view(CHAT, asked[3], conversation="counted").compacted
+    history.view(CHAT, asked[0], conversation="told")
+    assert history.view(CHAT, asked[3], conversation="told", reported=2_900).compacted
+    assert not history.view(CHAT, asked[3], conversation="silent").changed
+
+
+def test_an_overflow_compacts_below_the_window_that_the_provider_states() -> None:
+    with HistoryCompactor(window=200_000, protect_last_n=4) as history:
+        asked = requests(LOG)[-1]
+        assert not history.view(CHAT, asked).changed
+        refusal = RuntimeError("prompt is too long: 9000 tokens > 8000 maximum")
+        view = history.relieved(refusal, CHAT, asked)
+        assert view.compacted
+        assert view.tokens < 4_000
+        assert history.view(CHAT, asked).canonical == view.canonical
+        with pytest.raises(ZeroDivisionError):
+            history.relieved(ZeroDivisionError("division by zero"), CHAT, asked)
+
+
+def test_a_host_that_stores_the_view_goes_on_from_it(history: HistoryCompactor) -> None:
+    """The same views as for a host that keeps everything, and recall still finds what the host gave up."""
+    stored: list[Message] = []
+    compactions = 0
+    for message in LOG:
+        stored.append(message)
+        if message["role"] == "assistant":
+            continue
+        end = LOG.index(message) + 1
+        whole = history.view(CHAT, LOG[:end], system=[SYSTEM], conversation="whole")
+        view = history.view(CHAT, stored, system=[SYSTEM], conversation="stored")
+        assert view.canonical == whole.canonical
+        if view.compacted:
+            compactions += 1
+            stored = list(view.messages)
+            history.replaced(CHAT, view, "stored")
+    assert compactions >= 3
+    assert len(stored) < len(LOG)
+    assert "pier 2." in history.answer("recall", {"query": "ship2 pier"})
+
+
+def test_the_agent_compacts_with_a_tool(history: HistoryCompactor) -> None:
+    log = conversation(5)
+    assert not history.view(CHAT, log[:-1]).changed
+    result = history.answer("compact_context", {"focus": "ship3"})
+    asked = [*log, call(0, "compact_context", focus="ship3"), _result(0, "compact_context", result)]
+    view = history.view(CHAT, asked)
+    assert view.compacted
+    assert view.event is not None
+    assert view.event.trigger == "manual"
+    assert history.view(CHAT, asked).canonical == view.canonical
+    following = [*asked, {"role": "assistant", "content": "Done."}, {"role": "user", "content": "Go on."}]
+    assert history.view(CHAT, following).canonical[: len(view.canonical)] == view.canonical
+
+
+def _result(ship: int, name: str, content: str) -> Message:
+    return {"role": "tool", "tool_call_id": f"call_{ship}_{name}", "content": content}
+
+
+def test_recall_reads_only_the_conversation_that_asks(history: HistoryCompactor) -> None:
+    def other() -> None:
+        history.view(CHAT, [{"role": "user", "content": "My password is swordfish."}])
+
+    asyncio.run(_in_task(other))
+    history.view(CHAT, requests(LOG)[-1])
+    assert "My password" not in history.answer("recall", {"query": "swordfish"})
+    found = json.loads(history.answer("recall", {"query": "ship7 pier"}))["matches"]
+    handle = next(one["handle"] for one in found if one["role"] == "tool")
+    page = json.loads(history.answer("recall", {"handle": handle}))
+    assert page["text"].startswith("ship7: pier 7.")
+
+
+async def _in_task(work: Any) -> None:
+    await asyncio.to_thread(work)
+
+
+def test_tool_texts_do_not_say_how_full_the_window_is(history: HistoryCompactor) -> None:
+    with HistoryCompactor(window=WINDOW, recall=True) as recalling:
+        names = [one["function"]["name"] for one in recalling.tool_definitions]
+        texts = json.dumps(recalling.tool_definitions).lower()
+    assert names == ["compact_context", "recall"]
+    assert [one["function"]["name"] for one in history.tool_definitions] == ["compact_context"]
+    assert not any(word in texts for word in ("window", "token", "percent", "%", "full", "limit"))
+
+
+def test_with_recall_the_view_names_handles_that_the_tool_reads() -> None:
+    with HistoryCompactor(window=WINDOW, protect_last_n=4, recall=True) as history:
+        view = history.view(CHAT, requests(LOG)[-1])
+        summary = next(text_of(one) for one in view.messages if is_summary(one))
+        assert summary.endswith("recall searches them and reads them back.")
+
+
+def test_an_archive_stores_the_whole_conversation_of_its_owner(tmp_path: Path) -> None:
+    file = tmp_path / "archive.db"
+    with HistoryCompactor(window=WINDOW, protect_last_n=4, archive=str(file)) as history:
+        for asked in requests(LOG):
+            history.view(CHAT, asked, system=[SYSTEM])
+    assert asyncio.run(_stored(file)) > 60
+
+
+async def _stored(file: Path) -> int:
+    from plimsoll.archive import OPERATOR
+    from plimsoll.archive.sqlite import SqliteStore
+
+    async with await SqliteStore.open(file) as store:
+        archive = store.for_owner(OPERATOR)
+        (session,) = await archive.sessions()
+        stored = await archive.messages(session.id)
+    known = [SYSTEM, *LOG]
+    assert [one.message for one in stored] == known[: len(stored)]
+    return len(stored)
+
+
+def test_asynchronous_hosts_get_the_same_views(history: HistoryCompactor) -> None:
+    async def views() -> list[list[Message]]:
+        return [
+            (await history.view_async(CHAT, asked, conversation="async")).canonical for asked in requests(LOG)
+        ]
+
+    assert asyncio.run(views()) == [history.view(CHAT, asked).canonical for asked in requests(LOG)]
+
+
+def test_the_least_used_conversation_is_forgotten() -> None:
+    with HistoryCompactor(window=WINDOW, protect_last_n=4, most_conversations=2) as history:
+        asked = requests(LOG)[-1]
+        first = history.view(CHAT, asked, conversation="a")
+        assert history.view(CHAT, asked, conversation="a").event is None
+        for other in "bc":
+            history.view(CHAT, asked, conversation=other)
+        again = history.view(CHAT, asked, conversation="a")
+        assert again.compacted
+        assert again.canonical == first.canonical
+
+
+def test_a_wrong_option_is_refused_with_its_value() -> None:
+    for wrong in ({"window": 0}, {"threshold": 1.5}, {"protect_last_n": 0}, {"most_conversations": 0}):
+        with pytest.raises(SettingError, match=str(next(iter(wrong.values())))):
+            HistoryCompactor(**wrong)
