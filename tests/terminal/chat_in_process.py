@@ -6,13 +6,16 @@ import os
 from dataclasses import dataclass, field
 
 from chatting import configured
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
 from plimsoll.archive import OPERATOR
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import load_settings
 from plimsoll.terminal.chat.chat_session import ChatSession
-from plimsoll.terminal.chat.prompt import take
+from plimsoll.terminal.chat.prompt import converse, take
 from plimsoll.terminal.chat.screen import Screen
 
 
@@ -33,6 +36,29 @@ def talk(home, server, *lines, more="", name="gpt-5", act=None, screen=Screen, e
     return asyncio.run(_talk(home, lines, act, screen, environ))
 
 
+class Seat(Screen):
+    """A screen at which somebody sits."""
+
+    is_interactive = True
+
+
+def type_keys(home, server, keys, *, hint=None, environ=None):
+    """Run the prompt itself while `keys(send, chat)` types; what was shown, once the person has left."""
+    home.mkdir(exist_ok=True)
+    (home / "config.yaml").write_text(configured(server), "utf-8")
+
+    async def converse_with(chat):
+        with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
+            talking = asyncio.ensure_future(converse(chat, hint))
+            typing = asyncio.ensure_future(keys(pipe.send_text, chat))
+            done, _ = await asyncio.wait({talking, typing}, return_when=asyncio.FIRST_EXCEPTION, timeout=60)
+            assert {talking, typing} <= done, "the chat was not left"
+            talking.result()
+            typing.result()
+
+    return asyncio.run(_talk(home, [converse_with], None, Seat, environ))
+
+
 async def _talk(home, lines, act, screen, environ):
     out, beside = io.StringIO(), io.StringIO()
     environ = {**os.environ, "PLIMSOLL_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:1", **(environ or {})}
@@ -46,7 +72,7 @@ async def _talk(home, lines, act, screen, environ):
             for line in lines:
                 if act is not None:
                     act(chat)
-                await take(chat, line)
+                await (line(chat) if callable(line) else take(chat, line))
                 done.sessions.append(chat.id)
             done.draft = chat.draft
         finally:

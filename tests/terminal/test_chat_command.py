@@ -185,7 +185,7 @@ def test_an_interrupt_stops_the_turn_and_leaves_a_valid_history(home):
         waiting.send_signal(signal.SIGINT)
         _, said = waiting.communicate()
         assert waiting.returncode == 1
-        assert said.splitlines()[-1] == "stopped"
+        assert said.splitlines()[-1].startswith("stopped; what was shown is kept")
         done = talked(home, "--continue", "-q", "And now?")
         messages = server.requests[-1].body["messages"]
     assert done.stdout == "Here I am.\n"

@@ -6,14 +6,13 @@ import re
 import stat
 
 import pytest
-from chat_in_process import talk
+from chat_in_process import Seat, talk
 from rich.console import Console
 
 from plimsoll.errors import Conflict
 from plimsoll.messages import text_of
 from plimsoll.terminal.chat.context_usage import ContextUsage, context_bar
 from plimsoll.terminal.chat.picker import Choice, ChoiceList
-from plimsoll.terminal.chat.screen import Screen
 from plimsoll.testing.scripted_server import ScriptedServer, call, say
 
 
@@ -21,12 +20,6 @@ from plimsoll.testing.scripted_server import ScriptedServer, call, say
 def home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path / "home"
-
-
-class Interactive(Screen):
-    """A screen at which somebody sits."""
-
-    is_interactive = True
 
 
 def asked(request):
@@ -149,7 +142,7 @@ def test_edit_puts_what_the_editor_wrote_at_the_prompt(home, tmp_path, monkeypat
     monkeypatch.setenv("EDITOR", str(editor))
     monkeypatch.delenv("VISUAL", raising=False)
     with ScriptedServer() as server:
-        assert talk(home, server, "/edit How deep", screen=Interactive).draft == "How deep, at noon"
+        assert talk(home, server, "/edit How deep", screen=Seat).draft == "How deep, at noon"
         assert "/edit needs a terminal" in talk(home, server, "/edit").beside
 
 

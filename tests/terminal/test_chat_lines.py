@@ -11,9 +11,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from plimsoll.archive import CompactionEvent, UsageTotal, ViewItem
+from plimsoll.terminal.chat.completion import ChatCompleter
 from plimsoll.terminal.chat.context_usage import context_bar, context_usage
 from plimsoll.terminal.chat.markdown import split_blocks
-from plimsoll.terminal.chat.prompt import CommandCompleter
 from plimsoll.terminal.chat.status_lines import Status, compaction_line, status_line, thousands, tool_line
 
 ANSWERS = st.lists(
@@ -101,7 +101,7 @@ def test_the_bar_has_every_cell_and_the_parts_add_up(tokens, width):
 
 def test_commands_and_models_are_completed():
     def completed(text):
-        return [one.text for one in CommandCompleter().get_completions(Document(text), CompleteEvent())]
+        return [one.text for one in ChatCompleter().get_completions(Document(text), CompleteEvent())]
 
     assert completed("/com") == ["/compact", "/compress"]
     assert "claude-sonnet-4.5" in completed("/model sonnet-4")

@@ -30,11 +30,13 @@ from plimsoll.messages import Message, Part, text_of, tool_calls
 from plimsoll.providers import Resolution, ResolutionStep, fetch_model, resolve
 from plimsoll.providers.auxiliary import resolve_auxiliary
 from plimsoll.providers.local import can_serve, embedded_model, is_fetched
+from plimsoll.terminal.chat.attachments import Attachments
 from plimsoll.terminal.chat.screen import BAD, Screen
 from plimsoll.terminal.chat.status_lines import Status, fitted, start_lines
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, Approve
 
 EARLIER_SHOWN = 6  # messages of a session that is resumed
+STOPPED_TURN = "stopped; what was shown is kept, and the model knows that you stopped it"
 _PAGE = 200  # messages that are read from the archive at a time
 SMALL_MODEL = (
     "It is a very small model without tools. Set an API key such as "
@@ -61,6 +63,8 @@ class ChatSession:
         self.archive, self.screen, self.approve = archive, screen, approve
         self.total = UsageTotal()
         self.draft = ""  # what the next prompt begins with
+        self.attachments = Attachments()
+        self.is_unsent = False  # whether the last message is not in the conversation
         self.place = Path.cwd()  # where tools work, files are named from, and exports go
         self._task: asyncio.Task[Any] | None = None
 
@@ -145,32 +149,45 @@ class ChatSession:
         window = agent.compactor.engine.context_length
         return Status(agent.connection.card.name, agent.connection.tokens(agent.view), window, self.total)
 
+    def names_file(self, text: str) -> bool:
+        """Whether a line that begins with a slash begins with the path of a file."""
+        return "/" in text[1:].split()[0] if text[1:].split() else False
+
+    async def content_of(self, line: str) -> Content:
+        """A line of the user with the files, images and outputs that belong to it."""
+        content = await self.attachments.content(line, self.opened.conversation.agent.tool_context)
+        self.attachments = Attachments()
+        return content
+
     async def say(self, content: Content) -> bool:
         """One turn; whether it came to its end."""
         message: Message = {"role": "user", "content": content}
         conversation = self.opened.conversation
         if not conversation.session.title:
             conversation.session = await self.archive.update_session(self.id, title=title_of([message]))
-        return await self.run(conversation.say(message, self.screen.emit, self._approver()))
+        work = conversation.say(message, self.screen.emit, self._approver())
+        return await self.run(work, stopped=STOPPED_TURN)
 
-    async def run(self, work: Coroutine[Any, Any, Any], waiting: str = "thinking") -> bool:
+    async def run(
+        self, work: Coroutine[Any, Any, Any], waiting: str = "thinking", stopped: str = "stopped"
+    ) -> bool:
         """Work that Ctrl-C stops and whose failures are sentences; whether it came to its end."""
         self.screen.on_escape = self.opened.conversation.agent.compactor.skip_summary
         self.screen.begin(waiting)
-        told, is_stale = "", False
+        told, self.is_unsent = "", False
         try:
             finished = await self._interruptible(work)
-            told = "" if finished else "stopped"
+            told = "" if finished else stopped
         except Conflict as error:
             told = f"{error} The session was reloaded; send your message again."
-            is_stale = True
+            self.is_unsent = True
         except PlimsollError as error:
             told = str(error)
         finally:
             self.screen.end()
         if told:
-            self.screen.note(told, BAD if told != "stopped" else "yellow")
-        if is_stale:
+            self.screen.note(told, BAD if told != stopped else "yellow")
+        if self.is_unsent:
             await self.reopen(self.id, quiet=True)
         self.total = await self.archive.usage_total(self.id)
         return not told

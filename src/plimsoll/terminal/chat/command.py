@@ -19,10 +19,12 @@ from plimsoll.archive import OPERATOR, Archive
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import LoadedSettings, load_settings, plimsoll_home
 from plimsoll.errors import UserError
+from plimsoll.terminal.chat.approval import ask_person
 from plimsoll.terminal.chat.chat_session import ChatSession
 from plimsoll.terminal.chat.commands import LeaveChat
-from plimsoll.terminal.chat.prompt import ask_person, converse, take
+from plimsoll.terminal.chat.prompt import converse, take
 from plimsoll.terminal.chat.screen import LiveScreen, Screen
+from plimsoll.terminal.chat.terminal_style import code_theme
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, Approve
 
 STANDARD = "-"
@@ -66,7 +68,7 @@ async def _chat(
 ) -> int:
     home = plimsoll_home()
     is_person = question is None and sys.stdin.isatty() and sys.stdout.isatty()
-    screen = LiveScreen(Console(highlight=False)) if is_person else _plain_screen()
+    screen = LiveScreen(Console(highlight=False), code_theme(os.environ)) if is_person else _plain_screen()
     for notice in loaded.notices:
         screen.note(f"note: {notice}", "yellow")
     async with await open_archive(loaded.settings.archive.url, home) as store:

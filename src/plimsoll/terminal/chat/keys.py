@@ -41,10 +41,25 @@ class EscapeKey:
             termios.tcsetattr(sys.stdin, termios.TCSANOW, self._before)
             self._before = None
 
+    def keep_pending(self) -> None:
+        """Take what was typed and nobody has read yet."""
+        if not sys.stdin.isatty():
+            return
+        before = termios.tcgetattr(sys.stdin)
+        now = [*before[:6], [*before[6]]]
+        now[3] &= ~(termios.ICANON | termios.ECHO)  # a line without its end can be read only key by key
+        now[6][termios.VMIN] = now[6][termios.VTIME] = 0  # whatever is there, without waiting
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, now)
+        try:
+            while keys := os.read(sys.stdin.fileno(), 1_024):
+                self._typed += _SEQUENCE.sub(b"", keys).replace(_ESCAPE, b"")
+        finally:
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+
     def take_typed(self) -> str:
         """What else was typed, once."""
         typed, self._typed = self._typed, b""
-        return typed.decode("utf-8", "ignore")
+        return typed.decode("utf-8", "ignore").rstrip("\r\n")
 
     def _read(self) -> None:
         keys = _SEQUENCE.sub(b"", os.read(sys.stdin.fileno(), 1_024))

@@ -3,133 +3,80 @@
     › fix the failing tests▌
     claude-sonnet-4.5 · 21K of 200K (11 %) · cache 83 % · $0.42
 
-Ctrl-C clears the line, twice leaves; Ctrl-D leaves; Alt-Enter begins a new line.
+A line is a command (/word), a shell command (!word) or a message, with what it names attached.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
-from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import InMemoryHistory
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.styles import Style
 
-from plimsoll.errors import PlimsollError
-from plimsoll.models import shipped_cards
+from plimsoll.errors import PlimsollError, UserError
 from plimsoll.terminal.chat.chat_session import ChatSession
-from plimsoll.terminal.chat.commands import ALL, LeaveChat, SlashCommand, available, run_command
+from plimsoll.terminal.chat.commands import LeaveChat, available, run_command
+from plimsoll.terminal.chat.completion import ChatCompleter
+from plimsoll.terminal.chat.line_keys import Hint, line_keys
 from plimsoll.terminal.chat.screen import BAD
+from plimsoll.terminal.chat.shell_command import run_shell
 from plimsoll.terminal.chat.status_lines import status_line
-from plimsoll.terminal.tables import plain
-from plimsoll.tools import ApprovalAnswer, ApprovalQuestion
+from plimsoll.terminal.chat.terminal_style import PROMPT_STYLE, editing_mode
 
 MARK = "› "
-_STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "completion-menu": "noreverse"})
-_YES, _NO, _ALWAYS = ("y", "yes"), ("", "n", "no"), ("a", "always")
 
 
-class CommandCompleter(Completer):
-    """Completes commands, and model names after `/model`."""
-
-    def __init__(self, commands: Callable[[], Mapping[str, SlashCommand]] = lambda: ALL) -> None:
-        self._commands = commands
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        text = document.text_before_cursor
-        if not text.startswith("/") or "\n" in text:
-            return
-        name, space, argument = text.partition(" ")
-        if not space:
-            for command in self._commands().values():
-                for one in command.names:
-                    if f"/{one}".startswith(name):
-                        shown = command.usage if one == command.name else f"/{one}"
-                        yield Completion(f"/{one}", -len(name), shown, display_meta=command.about)
-        elif name == "/model":
-            for card in shipped_cards():
-                if argument and argument in card.name:
-                    yield Completion(card.name, -len(argument))
-
-
-async def converse(talk: ChatSession) -> None:
+async def converse(talk: ChatSession, hint: Hint | None = None) -> None:
     """Run turns until the user leaves."""
+    hint = hint or Hint()
     session: PromptSession[str] = PromptSession(
         history=InMemoryHistory(),
-        completer=CommandCompleter(lambda: available(talk)),
-        key_bindings=_keys(),
-        bottom_toolbar=lambda: status_line(talk.status, talk.screen.out.width),
-        style=_STYLE,
+        completer=ChatCompleter(lambda: available(talk), lambda: talk.place),
+        key_bindings=line_keys(lambda: talk.attachments, hint, talk.environ),
+        bottom_toolbar=lambda: _toolbar(talk, hint),
+        style=PROMPT_STYLE,
         erase_when_done=False,
         reserve_space_for_menu=4,
+        editing_mode=editing_mode(talk.environ, Path.home()),
+        enable_open_in_editor=True,
     )
+    session.app.key_processor.before_key_press += hint.key_pressed
     talk.screen.note("/help shows the commands; Ctrl-C stops an answer, Ctrl-D leaves.")
-    is_leaving = False
     while True:
+        draft, talk.draft = talk.draft + talk.screen.take_typed(), ""
         try:
-            text = (
-                await session.prompt_async(MARK, handle_sigint=False, default=talk.screen.take_typed())
-            ).strip()
-        except KeyboardInterrupt:
-            if is_leaving:
-                return
-            is_leaving = True
-            talk.screen.note("Ctrl-C again leaves.")
-            continue
+            text = (await session.prompt_async(MARK, handle_sigint=False, default=draft)).strip()
         except EOFError:
             return
-        is_leaving = False
         try:
             await take(talk, text)
         except LeaveChat:
             return
 
 
+def _toolbar(talk: ChatSession, hint: Hint) -> StyleAndTextTuples:
+    if hint.text:
+        return [("class:hint", hint.text)]
+    return [("", status_line(talk.status, talk.screen.out.width))]
+
+
 async def take(talk: ChatSession, text: str) -> bool:
     """Run one line of input: a command or a turn. Returns whether it finished."""
     if not text:
         return True
-    if not text.startswith("/"):
-        return await talk.say(text)
+    is_person = talk.screen.is_interactive
     try:
-        await run_command(talk, text)
+        if text.startswith("/") and not (is_person and talk.names_file(text)):
+            await run_command(talk, text)
+        elif text.startswith("!") and is_person:
+            return await run_shell(talk, text[1:].strip())
+        else:
+            is_done = await talk.say(await talk.content_of(text) if is_person else text)
+            if talk.is_unsent:
+                talk.draft = text
+            return is_done
     except PlimsollError as error:
         talk.screen.note(str(error), BAD)
+        if is_person and isinstance(error, UserError) and not text.startswith("/"):
+            talk.draft = text  # nothing was sent: it can be corrected
         return False
     return True
-
-
-async def ask_person(question: ApprovalQuestion) -> ApprovalAnswer:
-    """Whether a call may run; any answer other than yes, no or always is a refusal with a remark."""
-    shown = ", ".join(f"{name}={_shown(name, value)}" for name, value in question.arguments.items())
-    print(f"⚠ {plain(question.tool)}({shown}) {plain(question.reason)}.")
-    always = f"a = always {plain(' and '.join(question.always))} in this project, " if question.always else ""
-    session: PromptSession[str] = PromptSession()
-    answer = (
-        await session.prompt_async(f"  run it? [y/N, {always}or say why not] ", handle_sigint=False)
-    ).strip()
-    if answer.lower() in _YES:
-        return ApprovalAnswer(True)
-    if question.always and answer.lower() in _ALWAYS:
-        return ApprovalAnswer(True, always=True)
-    return ApprovalAnswer(False, "" if answer.lower() in _NO else answer)
-
-
-def _shown(name: str, value: object) -> str:
-    """Show a command completely: its length must not hide what needs approval."""
-    return plain(str(value)) if name == "command" else _short(value)
-
-
-def _short(value: object) -> str:
-    text = " ".join(plain(str(value)).split())
-    return text if len(text) <= 300 else f"{text[:300]}…"
-
-
-def _keys() -> KeyBindings:
-    keys = KeyBindings()
-
-    @keys.add("escape", "enter")
-    def _(event: KeyPressEvent) -> None:
-        event.current_buffer.insert_text("\n")
-
-    return keys

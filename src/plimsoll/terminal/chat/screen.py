@@ -117,8 +117,9 @@ class LiveScreen(Screen):
 
     is_interactive = True
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, code_theme: str = "ansi_dark") -> None:
         super().__init__(console, console)
+        self._code_theme = code_theme
         self._pending = ""
         self._waiting = "thinking"
         self._spinner = Spinner("dots", style=QUIET)
@@ -165,9 +166,8 @@ class LiveScreen(Screen):
         self.end_text()
         was_live = self._live is not None
         self._stop()
-        if sys.stdin.isatty():
-            # Discard input that was typed before the question.
-            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+        # What was typed before the question is no answer to it; it waits for the next prompt.
+        self._keys.keep_pending()
         try:
             yield
         finally:
@@ -204,7 +204,7 @@ class LiveScreen(Screen):
             return
         if self._has_said:
             self.out.print()
-        self.out.print(Markdown(text, code_theme="ansi_dark", hyperlinks=False))
+        self.out.print(Markdown(text, code_theme=self._code_theme, hyperlinks=False))
         self._has_said = True
 
     def _unfinished(self) -> RenderableType:

@@ -1,0 +1,105 @@
+"""The keys at the prompt.
+
+    Ctrl-C      clears the line, which Up brings back; on an empty line it asks, and once more leaves
+    Alt-Enter   begins a new line
+    Ctrl-V      attaches the image on the clipboard
+    a paste     stays one message; a long one is folded
+
+The question of Ctrl-C is withdrawn after a while and by any other key.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from prompt_toolkit.application import get_app
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from plimsoll.errors import UserError
+from plimsoll.terminal.chat.attachments import Attachments
+from plimsoll.terminal.chat.clipboard import pasted_image
+
+LEAVE = "Press Ctrl-C again to leave; the session is kept."
+NO_IMAGE = "There is no image on the clipboard. To attach a file, type @ and its path."
+HINT_SECONDS = 3.0
+
+
+@dataclass(slots=True)
+class Hint:
+    """One sentence in place of the status line, for a while or until a key is pressed."""
+
+    seconds: float = HINT_SECONDS
+    text: str = ""
+    before: str = ""  # what stood there until the key that is handled now
+    _timer: asyncio.TimerHandle | None = None
+
+    def show(self, text: str) -> None:
+        """Show the sentence; it goes away by itself."""
+        self.clear()
+        self.text = text
+        self._timer = asyncio.get_running_loop().call_later(self.seconds, self._expire, get_app().invalidate)
+
+    def clear(self) -> None:
+        """Withdraw it."""
+        self.text = ""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def key_pressed(self, _sender: object = None) -> None:
+        """Withdraw it, because a key was pressed."""
+        self.before = self.text
+        self.clear()
+
+    def _expire(self, redraw: Callable[[], None]) -> None:
+        self.clear()
+        redraw()
+
+
+def line_keys(attachments: Callable[[], Attachments], hint: Hint, environ: Mapping[str, str]) -> KeyBindings:
+    """The bindings of the prompt."""
+    keys = KeyBindings()
+
+    @keys.add("escape", "enter")
+    def _new_line(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("c-c")
+    def _interrupt(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.text:
+            keep_in_history(buffer)
+        elif hint.before == LEAVE:
+            event.app.exit(exception=EOFError)
+        else:
+            hint.show(LEAVE)
+
+    @keys.add(Keys.BracketedPaste)
+    def _paste(event: KeyPressEvent) -> None:
+        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        event.current_buffer.insert_text(attachments().fold(text))
+
+    @keys.add("c-v")
+    def _image(event: KeyPressEvent) -> None:
+        async def attach() -> None:
+            try:
+                png = await pasted_image(environ)
+            except UserError as error:
+                hint.show(str(error))
+                return
+            if png is None:
+                hint.show(NO_IMAGE)
+            else:
+                event.current_buffer.insert_text(f"{attachments().add_image(png)} ")
+
+        event.app.create_background_task(attach())
+
+    return keys
+
+
+def keep_in_history(buffer: Buffer) -> None:
+    """Empty the line; the Up key brings back what stood there."""
+    buffer.append_to_history()
+    buffer.reset()

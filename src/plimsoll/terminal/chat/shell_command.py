@@ -1,0 +1,29 @@
+"""`!command`: runs a shell command of the user; its output goes along with the next message."""
+
+from rich.text import Text
+
+from plimsoll.errors import UserError
+from plimsoll.terminal.chat.chat_session import ChatSession
+from plimsoll.terminal.tables import plain
+from plimsoll.tools import ToolResult
+from plimsoll.tools.terminal import Terminal
+
+
+async def run_shell(talk: ChatSession, command: str) -> bool:
+    """Run the command in the directory where the model's commands run; whether it finished."""
+    if not command:
+        raise UserError("Name a command: !git status")
+    tools = talk.settings.tools
+    shell = Terminal(seconds=tools.timeout, settings=tools.terminal)
+    found: list[ToolResult] = []
+
+    async def run() -> None:
+        context = talk.opened.conversation.agent.tool_context
+        found.append(await shell.run({"command": command}, context))
+
+    if not await talk.run(run(), f"running {command}"):
+        return False
+    talk.screen.show(Text(plain(found[0].text)))
+    talk.attachments.add_output(command, found[0].text)
+    talk.screen.note("The output goes along with your next message.")
+    return True
