@@ -64,7 +64,7 @@ $(BIN)/pip:
 	       && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
 
 $(VENV)/.run: pyproject.toml | $(BIN)/pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[local]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[gateway,local]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/pip

@@ -27,7 +27,7 @@ ROWS = [
     {"sessions"},
     {"testing", "quality"},
     {"plugins", "config", "transcripts"},
-    {"assembly"},
+    {"assembly", "inspector"},
     {"gateway", "terminal", "integrations"},
 ]
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
@@ -39,7 +39,7 @@ INNER_ROWS = {
         {"telemetry", "upstream"},
         {"access"},
         {"sessions", "dropin"},
-        {"messaging"},
+        {"messaging", "inspector"},
         {"app"},
         {"serving"},
         {"__main__"},
@@ -54,7 +54,7 @@ INNER_ROWS = {
     "archive": [
         {"encoding", "owners", "inbox", "replies", "keys", "key_format", "titles"},
         {"records", "query"},
-        {"ids", "snippet", "views"},
+        {"ids", "outline", "snippet", "views"},
         {"interface", "view_change"},
         {"store", "blocking"},
         {"sql"},

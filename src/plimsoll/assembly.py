@@ -72,6 +72,13 @@ def build_compressor(
     return make_compressor(EngineContext(settings, size, model=name, summarizer=summarizer))
 
 
+def limits_of(settings: Settings, model: str = "") -> tuple[int, int]:
+    """The window of a model and the threshold at which its conversations are compacted, in tokens."""
+    named = settings.model.model_copy(update={"name": model}) if model else settings.model
+    budget = build_compressor(settings, window=named.prompt_limit(), model=model).budget
+    return budget.window, budget.threshold_tokens
+
+
 def rules_of(settings: Settings) -> CompactionRules:
     """When conversations are compacted."""
     compression = settings.compression

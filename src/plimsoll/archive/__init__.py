@@ -5,6 +5,7 @@ name, `plimsoll.archive.sqlite` has the one in a file.
 """
 
 from plimsoll.archive.interface import Archive
+from plimsoll.archive.outline import ReferenceOutline, SessionOutline, ViewOutline
 from plimsoll.archive.owners import OPERATOR, Owner, key_of, key_owner, room_owner
 from plimsoll.archive.query import SearchHit, SearchPage, SearchQuery
 from plimsoll.archive.records import (
@@ -38,11 +39,13 @@ __all__ = [
     "NodeLink",
     "Owner",
     "Reference",
+    "ReferenceOutline",
     "SearchHit",
     "SearchPage",
     "SearchQuery",
     "Session",
     "SessionFigures",
+    "SessionOutline",
     "ShortenedReference",
     "Source",
     "Span",
@@ -52,6 +55,7 @@ __all__ = [
     "View",
     "ViewDraft",
     "ViewItem",
+    "ViewOutline",
     "draft_of",
     "key_of",
     "key_owner",

@@ -16,6 +16,7 @@ views and handles that belong to anybody else are unknown to it, in reading and 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
+from plimsoll.archive.outline import SessionOutline
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.query import SearchPage, SearchQuery
 from plimsoll.archive.records import (
@@ -105,6 +106,10 @@ class Archive(ABC):
     @abstractmethod
     async def messages(self, id: str, first: int = 1, last: int | None = None) -> list[StoredMessage]:
         """Messages `first` to `last`, as they were said. Ask in pages; a log can be long."""
+
+    @abstractmethod
+    async def outline(self, id: str, first: int = 1) -> SessionOutline:
+        """Sizes of the messages from `first` on and of all views, without reading a message."""
 
     @abstractmethod
     async def find_by_handle(

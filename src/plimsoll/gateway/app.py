@@ -64,6 +64,7 @@ from plimsoll.gateway.dropin.stateless_compaction import COMPACT_PATH, CompactEn
 from plimsoll.gateway.dropin.summary_models import SummaryModels
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.http import jsontext
+from plimsoll.gateway.inspector.routes import inspector_routes
 from plimsoll.gateway.messaging.accounts import Messaging, open_messaging
 from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.gateway.sessions.endpoint import refused, session_routes
@@ -317,6 +318,7 @@ def build_app(
         *forward_routes(lambda: within.open_handler, limits, within.key_policy.reserve),
         Route(COMPACT_PATH, CompactEndpoint(lambda: within.open_stateless, settings), methods=["POST"]),
         *session_routes(lambda: within.open_session_service, limits),
+        *inspector_routes(lambda: within.open_session_service),
         *telemetry_routes(
             Readiness({"archive": within.archive_answers, "upstream": within.upstream_is_known}),
             within.telemetry.metrics,

@@ -3,6 +3,7 @@
     plimsoll ─┬─ tour         plimsoll/terminal/tour/
               ├─ chat         plimsoll/terminal/chat/
               ├─ sessions     plimsoll/terminal/sessions/
+              ├─ inspect      plimsoll/terminal/inspect.py
               ├─ compress     plimsoll/terminal/compress.py
               ├─ convert      plimsoll/terminal/convert.py
               ├─ repair       plimsoll/terminal/repair.py
@@ -52,6 +53,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "sessions": (
         "plimsoll.terminal.sessions.command:sessions",
         "Show, search, export and manage stored conversations.",
+    ),
+    "inspect": (
+        "plimsoll.terminal.inspect:inspect",
+        "Show a conversation, its compactions and their cost in the browser.",
     ),
     "compress": (
         "plimsoll.terminal.compress:compress",

@@ -12,6 +12,7 @@ from typing import Any
 
 from plimsoll.archive.encoding import Encoded, encode_each
 from plimsoll.archive.interface import Archive
+from plimsoll.archive.outline import SessionOutline
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.query import SearchPage, SearchQuery
 from plimsoll.archive.records import (
@@ -25,7 +26,7 @@ from plimsoll.archive.records import (
     UsageRecord,
     UsageTotal,
 )
-from plimsoll.archive.sql import events, leases, log, nodes, search, sessions, views
+from plimsoll.archive.sql import events, leases, log, nodes, outline, search, sessions, views
 from plimsoll.archive.sql.connection import Database, Result, SqlConnection
 from plimsoll.archive.sql.index import Index
 from plimsoll.archive.sql.lineage import SessionRow, find
@@ -142,6 +143,9 @@ class SqlArchive(Archive):
         return await self._read(
             id, lambda db, row: log.messages(db, row, first, row.session.messages if last is None else last)
         )
+
+    async def outline(self, id: str, first: int = 1) -> SessionOutline:
+        return await self._read(id, lambda db, row: outline.read(db, row, first))
 
     async def find_by_handle(
         self, handle: str, *, id: str | None = None, limit: int = 10

@@ -25,7 +25,8 @@ from plimsoll.gateway.http.problems import PROBLEM_PATHS, Problem, send_problem
 from plimsoll.gateway.http.responses import send_error
 from plimsoll.gateway.telemetry.request_facts import current, note_refusal
 
-OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+SHELL_PATH = "/inspect"  # a page without data, the only one that a link may open
+OPEN_PATHS = frozenset({"/healthz", "/readyz", SHELL_PATH, "/inspect/app.js", "/inspect/app.css"})
 KEY_HEADER = b"x-plimsoll-key"
 # What is written only here; what was judged here and means nothing to an upstream.
 _TAKEN_OUT = frozenset(
@@ -115,10 +116,9 @@ class Authentication:
 
         Browsers name the site in Sec-Fetch-Site, older ones only in Origin; a page can forge neither.
         """
-        sites = _values(scope, b"sec-fetch-site")
-        origins = _values(scope, b"origin")
-        if all(site.lower() in _OWN_SITES for site in sites) if sites else not origins:
+        if is_own_page(scope):
             return
+        origins = _values(scope, b"origin")
         if origins and all(origin in self._origins for origin in origins):
             return
         if origins and "*" in self._origins and self._key_policy.is_keyed:
@@ -132,16 +132,28 @@ class Authentication:
 
     def _refuse_other_hosts(self, scope: Scope) -> None:
         """Without keys, refuse names that a page's owner may have pointed at this machine (DNS rebinding)."""
-        for host in _values(scope, b"host"):
-            if host and not self._is_own(host):
-                told = (
-                    f"Without keys, the gateway does not serve {host[:200]!r}. Set gateway.keys to required."
-                )
-                raise _Refusal(403, "host", told)
+        if not is_own_host(scope, self._host):
+            host = next(iter(_values(scope, b"host")))
+            told = f"Without keys, the gateway does not serve {host[:200]!r}. Set gateway.keys to required."
+            raise _Refusal(403, "host", told)
 
-    def _is_own(self, host: str) -> bool:
-        name = _host_name(host)
-        return bool(name) and (name == self._host or is_loopback(name))
+
+def is_own_page(scope: Scope) -> bool:
+    """Whether no browser sent this for a page of another site. A link of such a page may open the empty shell."""
+    sites = _values(scope, b"sec-fetch-site")
+    if all(site.lower() in _OWN_SITES for site in sites) if sites else not _values(scope, b"origin"):
+        return True
+    is_opened = (_values(scope, b"sec-fetch-mode"), _values(scope, b"sec-fetch-dest")) == (
+        ["navigate"],
+        ["document"],
+    )
+    return is_opened and scope["path"] == SHELL_PATH and scope["method"] == "GET"
+
+
+def is_own_host(scope: Scope, own: str) -> bool:
+    """Whether the names under which this was asked are of this machine, or the one that it listens on."""
+    hosts = [_host_name(host) for host in _values(scope, b"host") if host]
+    return all(host and (host == own or is_loopback(host)) for host in hosts)
 
 
 @lru_cache(maxsize=256)

@@ -23,15 +23,14 @@ from plimsoll.gateway.sessions.turn_stream import take_turn
 from plimsoll.settings.gateway import GatewaySection
 
 DESCRIPTION_PATH = "/openapi.json"
+Service = Callable[[], SessionService]
 log = logging.getLogger("plimsoll.gateway")
 
 
 class SessionEndpoint:
     """All operations on one path."""
 
-    def __init__(
-        self, operations: Iterable[Operation], limits: GatewaySection, service: Callable[[], SessionService]
-    ) -> None:
+    def __init__(self, operations: Iterable[Operation], limits: GatewaySection, service: Service) -> None:
         self._operations = {one.method: one for one in operations}
         self._limits, self._service = limits, service
 
@@ -64,7 +63,7 @@ class SessionEndpoint:
         return problem(405, told, (b"allow", allowed.encode()))
 
 
-def session_routes(service: Callable[[], SessionService], limits: GatewaySection) -> list[BaseRoute]:
+def session_routes(service: Service, limits: GatewaySection) -> list[BaseRoute]:
     """The paths of sessions, and of their description."""
     paths: dict[str, list[Operation]] = {}
     for operation in OPERATIONS:

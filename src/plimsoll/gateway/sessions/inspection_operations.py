@@ -1,6 +1,7 @@
 """The operations that an inspector of sessions needs besides those of every client.
 
 GET    /sessions/{id}/compactions/{number}
+GET    /sessions/{id}/timeline
 """
 
 from pydantic import BaseModel
@@ -8,6 +9,7 @@ from pydantic import BaseModel
 from plimsoll.gateway.sessions.inspection_models import CompactionDetailResponse
 from plimsoll.gateway.sessions.operation import Given, Operation
 from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
+from plimsoll.gateway.sessions.timeline import TimelineQuery, TimelineResponse, read_timeline
 from plimsoll.sessions import compaction_detail
 
 _ONE = "/sessions/{id}"
@@ -26,5 +28,14 @@ INSPECTION: tuple[Operation, ...] = (
         "A compaction: what it kept, shortened and removed, and the sources of its summary",
         CompactionDetailResponse,
         _compaction,
+    ),
+    Operation(
+        "read_timeline",
+        "GET",
+        f"{_ONE}/timeline",
+        "The sizes of everything in a session, without text",
+        TimelineResponse,
+        read_timeline,
+        query=TimelineQuery,
     ),
 )

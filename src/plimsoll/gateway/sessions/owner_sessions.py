@@ -16,6 +16,7 @@ from plimsoll.archive import (
     SearchPage,
     SearchQuery,
     Session,
+    SessionOutline,
     StoredMessage,
     ViewItem,
     title_of,
@@ -29,6 +30,7 @@ from plimsoll.messages import Message
 from plimsoll.sessions import Exchange
 
 Heard = Callable[[int], None]
+LimitsFor = Callable[[str], tuple[int, int]]  # the window of a model and its threshold, in tokens
 
 
 def nothing(_event: Event | int) -> None:
@@ -38,8 +40,11 @@ def nothing(_event: Event | int) -> None:
 class OwnerSessions:
     """The sessions of one owner. `SessionService.for_owner` makes it."""
 
-    def __init__(self, archive: Archive, open_sessions: OpenSessions, turns: RunningTurns) -> None:
+    def __init__(
+        self, archive: Archive, open_sessions: OpenSessions, turns: RunningTurns, limits_for: LimitsFor
+    ) -> None:
         self._archive, self._open_sessions, self._turns = archive, open_sessions, turns
+        self.limits_for = limits_for
 
     @property
     def archive(self) -> Archive:
@@ -84,6 +89,11 @@ class OwnerSessions:
         """Messages `first` to `last` as they were said."""
         await self.session(id)
         return await self._archive.messages(id, first, last)
+
+    async def outline(self, id: str, first: int = 1) -> SessionOutline:
+        """Sizes of the messages from `first` on and of all views."""
+        await self.session(id)
+        return await self._archive.outline(id, first)
 
     async def view(self, id: str) -> list[ViewItem]:
         """What the model sees."""

@@ -8,13 +8,15 @@ a test ─────┘                                        └─ open ses
 import os
 import secrets
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from plimsoll.agent import Reserve, Workers
 from plimsoll.archive import Archive, Owner
+from plimsoll.assembly import limits_of
 from plimsoll.config import Settings
 from plimsoll.gateway.sessions.open_sessions import OpenSessions
-from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
+from plimsoll.gateway.sessions.owner_sessions import LimitsFor, OwnerSessions
 from plimsoll.gateway.sessions.running_turns import RunningTurns
 from plimsoll.gateway.sessions.session_opener import Charge, SessionOpener
 from plimsoll.settings.gateway import GatewaySessions
@@ -24,9 +26,13 @@ class SessionService:
     """The sessions of all owners in one process. Close it before the store."""
 
     def __init__(
-        self, archive_of: Callable[[Owner], Archive], opener: SessionOpener, limits: GatewaySessions
+        self,
+        archive_of: Callable[[Owner], Archive],
+        opener: SessionOpener,
+        limits: GatewaySessions,
+        limits_for: LimitsFor,
     ) -> None:
-        self._archive_of = archive_of
+        self._archive_of, self._limits_for = archive_of, limits_for
         self._opener = opener
         self._open_sessions = OpenSessions(opener.join, limits.waiting, limits.open)
         self._turns = RunningTurns()
@@ -50,11 +56,11 @@ class SessionService:
         """
         holder = f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
         opener = SessionOpener(settings, environ, home, holder, Path.cwd(), reserve, workers, charge, demo)
-        return cls(archive_of, opener, settings.gateway.sessions)
+        return cls(archive_of, opener, settings.gateway.sessions, partial(limits_of, settings))
 
     def for_owner(self, owner: Owner) -> OwnerSessions:
         """Everything that this owner can do with their sessions; those of others do not exist for them."""
-        return OwnerSessions(self._archive_of(owner), self._open_sessions, self._turns)
+        return OwnerSessions(self._archive_of(owner), self._open_sessions, self._turns, self._limits_for)
 
     async def close(self, patience: float = 0.0) -> None:
         """Leave all sessions; what is being answered may go on for so many seconds and is then stopped."""

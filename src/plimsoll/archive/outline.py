@@ -1,0 +1,45 @@
+"""The outline of a session: the sizes of all its messages and views, without any text.
+
+    messages   roles "suat…" · tokens [812, 40, …] · times [0.0, 3.2, …]      one entry per message of the log
+    views      1–3 · message 9 shortened to 40 tokens · node n:3f… of 2,100     one per view that was ever in force
+
+It is what a page needs to draw a session of many thousand messages, and costs two numbers per message.
+"""
+
+from dataclasses import dataclass
+
+from plimsoll.archive.records import Session
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceOutline:
+    """One reference of a view: messages `first` to `last`, one of them shortened, or a node."""
+
+    first: int = 0
+    last: int = 0
+    tokens: int | None = None  # None for a run of whole messages, whose sizes the outline has
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewOutline:
+    """A view without its messages; `log_length` is the length of the log when it was created."""
+
+    number: int
+    previous: int
+    through: int
+    created: float
+    log_length: int
+    references: tuple[ReferenceOutline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOutline:
+    """A session without its texts. The columns begin at message `first`."""
+
+    session: Session
+    first: int
+    roles: tuple[str, ...]
+    tokens: tuple[int, ...]  # as the model sees them: a message that is too large counts in its short form
+    times: tuple[float, ...]
+    views: tuple[ViewOutline, ...]

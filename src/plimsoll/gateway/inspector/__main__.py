@@ -1,0 +1,95 @@
+"""`python -m plimsoll.gateway.inspector`: what `plimsoll inspect` starts."""
+
+import argparse
+import asyncio
+import os
+import shutil
+import socket
+import sys
+import webbrowser
+from pathlib import Path
+
+import uvicorn
+
+from plimsoll.archive import Owner
+from plimsoll.config import load_settings, plimsoll_home
+from plimsoll.errors import UserError, advice_on
+from plimsoll.gateway.inspector.local_app import LocalInspector
+from plimsoll.gateway.inspector.standalone import write_page
+
+MISTAKE = 2
+INTERRUPTED = 130
+
+
+class _Server(uvicorn.Server):
+    """Says where the page is once it can be opened."""
+
+    def __init__(self, config: uvicorn.Config, address: str, opens: bool) -> None:
+        super().__init__(config)
+        self._address, self._opens = address, opens
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        print(f"Inspector: {self._address}\nPress Ctrl+C to stop.", flush=True)
+        if self._opens:
+            await asyncio.to_thread(webbrowser.open, self._address)
+
+
+def main() -> int:
+    """Serve the page until it is interrupted, or write it to a file; the exit code."""
+    parser = argparse.ArgumentParser(prog="plimsoll inspect")
+    parser.add_argument("--session", default="")
+    parser.add_argument("--owner", default="operator")
+    parser.add_argument("--archive", default=None)
+    parser.add_argument("--temporary", default=None)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--output", default=None)
+    parser.add_argument("--no-browser", action="store_true")
+    options = parser.parse_args()
+    try:
+        return _run(options)
+    except UserError as error:
+        print(f"plimsoll: {error}", file=sys.stderr)
+        return MISTAKE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    finally:
+        if options.temporary:
+            shutil.rmtree(options.temporary, ignore_errors=True)
+
+
+def _run(options: argparse.Namespace) -> int:
+    flags = {"archive.url": options.archive} if options.archive else {}
+    settings = load_settings(flags=flags).settings
+    inspector = LocalInspector(settings, os.environ, plimsoll_home(), Owner(options.owner))
+    if options.output:
+        path = Path(options.output)
+        size = asyncio.run(write_page(inspector, options.session, path))
+        print(f"Wrote {path} ({size / 1e6:,.1f} MB). Secrets that were recognised are redacted; read it before you "
+              "send it.")  # fmt: skip
+        return 0
+    with _listening(options.port) as listening:
+        address = inspector.address(listening.getsockname()[1], options.session)
+        config = uvicorn.Config(
+            inspector.app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+        _Server(config, address, not options.no_browser).run([listening])
+    return 0
+
+
+def _listening(port: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise UserError(
+            f"The inspector cannot listen on port {port}: {error.strerror}. Choose another with --port. "
+            f"{advice_on(error) if error.filename else ''}".rstrip()
+        ) from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""The paths of the page. They carry no data: the page asks the session endpoints, with a key in a header."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from plimsoll.gateway.inspector.live import live_routes
+from plimsoll.gateway.sessions.endpoint import Service
+from plimsoll.inspector import PAGE_HEADERS, Asset, script, shell, stylesheet
+
+_FOREVER = "public, max-age=31536000, immutable"  # the address of an asset changes with its content
+
+
+async def _shell(_request: Request) -> Response:
+    return Response(shell(), media_type="text/html", headers={**PAGE_HEADERS, "cache-control": "no-cache"})
+
+
+async def _script(_request: Request) -> Response:
+    return _sent(script())
+
+
+async def _styles(_request: Request) -> Response:
+    return _sent(stylesheet())
+
+
+def _sent(asset: Asset) -> Response:
+    headers = {**PAGE_HEADERS, "cache-control": _FOREVER, "etag": f'"{asset.version}"'}
+    return Response(asset.content, media_type=asset.media_type, headers=headers)
+
+
+def inspector_routes(service: Service) -> list[BaseRoute]:
+    """The shell, its two assets, and the events of a session that is being watched."""
+    return [
+        Route("/inspect", _shell, methods=["GET"]),
+        Route("/inspect/app.js", _script, methods=["GET"]),
+        Route("/inspect/app.css", _styles, methods=["GET"]),
+        *live_routes(service),
+    ]

@@ -1,0 +1,79 @@
+"""Writes the page with one session in it as a single file, with secrets redacted.
+
+    the same endpoints that the page asks ─► answers by path ─► redacted ─► one HTML file
+
+The page reads the answers from the file where it would ask the server, so both show the same.
+"""
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+from starlette.routing import Router
+
+from plimsoll.errors import UserError, advice_on
+from plimsoll.gateway.http import jsontext
+from plimsoll.gateway.inspector.local_app import LocalInspector
+from plimsoll.inspector import standalone
+from plimsoll.secrets import redact
+
+PAGE = 200  # messages in one answer
+CLIP = 20_000  # characters of one text; the page says that it was cut
+
+
+async def write_page(inspector: LocalInspector, session: str, path: Path) -> int:
+    """Write the page of a session; its size in bytes."""
+    answers = await _answers(inspector, session)
+    content = standalone({"session": session, "answers": redacted(answers)})
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}. {advice_on(error)}") from error
+    return len(content)
+
+
+def redacted(value: Any) -> Any:
+    """The same value with the secrets in all its texts replaced."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {redact(name): redacted(one) for name, one in value.items()}
+    return [redacted(one) for one in value] if isinstance(value, list) else value
+
+
+async def _answers(inspector: LocalInspector, session: str) -> dict[str, Any]:
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(_lifespan(inspector))
+        transport = httpx.ASGITransport(inspector.app)
+        client = await stack.enter_async_context(
+            httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+        )
+        entered = await client.post("/inspect/enter", headers={"x-plimsoll-token": inspector.token})
+        client.headers["x-plimsoll-key"] = entered.json()["key"]
+        return await _asked(client, f"/sessions/{session}")
+
+
+def _lifespan(inspector: LocalInspector) -> Any:
+    router: Router = inspector.app.router
+    return router.lifespan_context(inspector.app)
+
+
+async def _asked(client: httpx.AsyncClient, one: str) -> dict[str, Any]:
+    answers: dict[str, Any] = {}
+
+    async def ask(path: str) -> Any:
+        response = await client.get(path)
+        answer = jsontext.read(response.content)
+        if response.status_code != 200:
+            raise UserError(str(answer["detail"]))
+        answers[path] = answer
+        return answer
+
+    timeline = await ask(f"{one}/timeline")
+    for first in range(1, timeline["session"]["messages"] + 1, PAGE):
+        await ask(f"{one}/messages?first={first}&limit={PAGE}&clip={CLIP}")
+    for event in timeline["events"]:
+        if event["view_after"] != event["view_before"]:
+            await ask(f"{one}/compactions/{event['number']}")
+    return answers

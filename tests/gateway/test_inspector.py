@@ -1,0 +1,164 @@
+"""The inspector page over HTTP: who may open it, what it is sent, and what it is told while a session grows."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from doors import add_key
+from session_client import Sessions, serving
+from test_sessions_rest import heavy
+
+from plimsoll.gateway.inspector.standalone import redacted
+from plimsoll.inspector import page, script, shell, standalone, stylesheet
+from plimsoll.testing.scripted_server import ScriptedServer, say
+
+LINK = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+LARGEST = 1_500_000  # bytes before the first view
+
+
+@contextmanager
+def gateway(home: Path) -> Iterator[Sessions]:
+    settings = {"compression": {"protect_last_n": 2}, "model": {"context_length": 40_000}}
+    with (
+        ScriptedServer(lambda _request: say("Two ships."), window=900_000) as server,
+        serving(server, home, **settings) as sessions,
+    ):
+        yield sessions
+
+
+def test_the_page_is_an_empty_shell_that_may_load_nothing_from_elsewhere(tmp_path: Path) -> None:
+    with gateway(tmp_path) as sessions:
+        answers = [sessions.http.get(path) for path in ("/inspect", "/inspect/app.js", "/inspect/app.css")]
+    assert [one.status_code for one in answers] == [200, 200, 200]
+    policy = answers[0].headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert answers[0].text.count("<script") == 1
+    assert not re.search(r"https?://", answers[0].text)
+    assert sum(len(one.content) for one in answers) < LARGEST / 5
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/inspect", LINK, 200),
+        ("/inspect", {**LINK, "sec-fetch-dest": "iframe"}, 403),
+        ("/inspect", {**LINK, "sec-fetch-mode": "cors"}, 403),
+        ("/inspect/app.js", LINK, 403),
+        ("/sessions", LINK, 403),
+        ("/sessions", {"origin": "https://other.example.org"}, 403),
+        ("/sessions", {"sec-fetch-site": "same-origin"}, 200),
+    ],
+)
+def test_a_link_of_another_site_opens_the_empty_page_and_nothing_else(
+    shared: Sessions, path: str, headers: dict[str, str], status: int
+) -> None:
+    assert shared.http.get(path, headers=headers).status_code == status
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
+    with gateway(tmp_path_factory.mktemp("shared")) as sessions:
+        yield sessions
+
+
+def test_with_keys_the_shell_opens_and_the_data_does_not(tmp_path: Path) -> None:
+    mine, other = add_key(tmp_path, "mine"), add_key(tmp_path, "other")
+    with gateway(tmp_path) as sessions:
+        created = sessions.http.post("/sessions", json={}, headers={"x-plimsoll-key": mine}).json()["id"]
+        assert sessions.http.get("/inspect").status_code == 200
+        for path in (f"/sessions/{created}/timeline", f"/sessions/{created}/live"):
+            assert sessions.http.get(path).status_code == 401
+            assert sessions.http.get(path, headers={"x-plimsoll-key": other}).status_code == 404
+        seen = sessions.http.get(f"/sessions/{created}/timeline", headers={"x-plimsoll-key": mine})
+        assert seen.json()["messages"]["roles"] == "s"
+
+
+@pytest.mark.rewrites_history("compactions are what is tested")
+def test_a_timeline_has_every_message_view_and_request(shared: Sessions) -> None:
+    id = heavy(shared)
+    assert shared.http.post(f"/sessions/{id}/compact", json={}).json()["outcome"] == "compacted"
+    shared.say(id, "And now?")
+    timeline = shared.http.get(f"/sessions/{id}/timeline").json()
+    log = shared.http.get(f"/sessions/{id}/messages", params={"limit": 100}).json()["messages"]
+    assert timeline["messages"]["roles"] == "".join(one["message"]["role"][0] for one in log)
+    assert timeline["messages"]["tokens"] == [one["tokens"] for one in log]
+    assert timeline["requests"]["purpose"].count("turn") == timeline["messages"]["roles"].count("a")
+    assert [one["number"] for one in timeline["views"]] == [timeline["view"]]
+    event = timeline["events"][-1]
+    assert (event["outcome"], event["view_after"]) == ("compacted", timeline["view"])
+    assert 0 < timeline["threshold"] < timeline["window"]
+    nodes = [one for one in timeline["views"][0]["references"] if one["node"]]
+    assert len(nodes) == 1
+    assert 0 <= nodes[0]["evidence"] < nodes[0]["tokens"]
+    later = shared.http.get(f"/sessions/{id}/timeline", params={"first": 3}).json()["messages"]
+    assert later["tokens"] == timeline["messages"]["tokens"][2:]
+
+
+def test_everybody_who_watches_a_session_is_told_when_it_grows(shared: Sessions) -> None:
+    id = shared.begin()
+    with (
+        shared.http.stream("GET", f"/sessions/{id}/live") as first,
+        httpx.Client(base_url=shared.gateway.url, timeout=60) as other,
+        other.stream("GET", f"/sessions/{id}/live") as second,
+    ):
+        told = [_states(first), _states(second)]
+        assert [next(one)["messages"] for one in told] == [1, 1]
+        httpx.post(
+            f"{shared.gateway.url}/sessions/{id}/messages", json={"content": "Which ships?"}, timeout=60
+        )
+        for states in told:
+            assert next(one for one in states if one["messages"] == 3 and one["requests"] == 1)["title"]
+
+
+def _states(stream: httpx.Response) -> Iterator[dict[str, object]]:
+    for line in stream.iter_lines():
+        if line.startswith("data: "):
+            yield json.loads(line.removeprefix("data: "))
+
+
+def test_a_page_in_one_file_names_its_scripts_and_holds_any_text_as_data() -> None:
+    hostile = "</script><script>alert(1)</script><!-- \u2028 ]]>"
+    text = standalone({"session": "one", "answers": {"/x": hostile}}).decode()
+    assert hostile not in text
+    stored = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    assert stored is not None
+    assert json.loads(stored[1])["answers"]["/x"] == hostile
+    policy = re.search(r'content-security-policy" content="([^"]*)"', text)
+    assert policy is not None
+    assert "connect-src 'none'" in policy[1]
+    assert "unsafe" not in policy[1]
+    inline = re.findall(r"<script>(.*?)</script>", text, re.S)
+    assert [page._digest(one) in policy[1] for one in inline] == [True]
+
+
+def test_secrets_are_redacted_wherever_they_stand() -> None:
+    key = "sk-ant-api03-" + "Qx7" * 30 + "-AAAA"
+    told = json.dumps(redacted({"a": [f"the key is {key}", {key: 1}], "b": 2, "c": None}))
+    assert key not in told
+    assert "the key is" in told
+
+
+def test_no_script_of_the_page_writes_markup_or_runs_text() -> None:
+    """Conversation text is put into text nodes only; Trusted Types would refuse the rest anyway."""
+    own = script().content.decode()
+    own = own[own.index("/* text.js */") :]
+    for way in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "new Function",
+        "srcdoc",
+    ):
+        assert way not in own
+    assert "dangerouslySetInnerHTML" not in own
+    assert b"@import" not in stylesheet().content
+    assert b"url(" not in stylesheet().content
+    assert b"<style" not in shell()

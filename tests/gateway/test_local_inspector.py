@@ -1,0 +1,144 @@
+"""`plimsoll inspect`: the page on this machine, for the browser that it was opened in."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner
+from starlette.testclient import TestClient
+
+from plimsoll.archive import OPERATOR
+from plimsoll.archive.open_archive import open_archive
+from plimsoll.config import Settings
+from plimsoll.errors import UserError
+from plimsoll.gateway.inspector.local_app import LocalInspector
+from plimsoll.gateway.inspector.standalone import write_page
+from plimsoll.terminal.main import plimsoll
+
+EXAMPLE = str(files("plimsoll").joinpath("examples", "fastapi.json"))
+SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
+
+
+def stored(home: Path, text: str = "Which ships?") -> str:
+    """The id of a session in a new archive."""
+
+    async def work() -> str:
+        async with await open_archive(None, home) as store:
+            archive = store.for_owner(OPERATOR)
+            session = await archive.create_session(title="Ships")
+            said = [{"role": "user", "content": text}, {"role": "assistant", "content": "Two."}]
+            await archive.append(session.id, said, turn="begin")
+            return session.id
+
+    return asyncio.run(work())
+
+
+def command(home: Path, *arguments: str) -> "subprocess.Popen[str]":
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PLIMSOLL_")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "plimsoll.terminal.main", "inspect", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**environ, "PLIMSOLL_HOME": str(home), "TMPDIR": str(home)},
+    )
+
+
+@contextmanager
+def inspecting(home: Path, *arguments: str) -> Iterator[tuple[httpx.Client, str, str]]:
+    """A client of the page, the token and the session in its link."""
+    with command(home, *arguments, "--no-browser") as process:
+        try:
+            assert process.stdout is not None
+            link = process.stdout.readline()
+            found = re.search(r"(http://127\.0\.0\.1:\d+)/inspect#token=([\w-]+)(?:&session=(\S+))?", link)
+            assert found is not None, (link, process.stderr and process.stderr.read())
+            with httpx.Client(base_url=found[1], timeout=30) as client:
+                yield client, found[2], found[3] or ""
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+
+
+@contextmanager
+def opened(home: Path) -> Iterator[tuple[TestClient, LocalInspector]]:
+    """The same application without a process of its own."""
+    inspector = LocalInspector(Settings(), {}, home)
+    with TestClient(inspector.app, base_url="http://127.0.0.1") as client:
+        yield client, inspector
+
+
+def test_the_link_opens_the_page_once_and_only_its_key_reads_sessions(tmp_path: Path) -> None:
+    id = stored(tmp_path)
+    elsewhere = {"origin": "https://other.example.org", "sec-fetch-site": "cross-site"}
+    with opened(tmp_path) as (client, inspector):
+        assert inspector.address(8080, id).endswith(f"#token={inspector.token}&session={id}")
+        assert client.get("/inspect").status_code == 200
+        assert client.get(f"/sessions/{id}").status_code == 401
+        assert client.post("/inspect/enter", headers={"x-plimsoll-token": "wrong"}).status_code == 401
+        entering = {"x-plimsoll-token": inspector.token}
+        assert client.post("/inspect/enter", headers={**entering, **elsewhere}).status_code == 403
+        key = client.post("/inspect/enter", headers=entering).json()["key"]
+        assert client.post("/inspect/enter", headers=entering).status_code == 401
+        with_key = {"x-plimsoll-key": key}
+        assert client.get(f"/sessions/{id}/timeline", headers=with_key).json()["messages"]["roles"] == "ua"
+        assert client.get(f"/sessions/{id}", headers={**with_key, **elsewhere}).status_code == 403
+        assert (
+            client.get(f"/sessions/{id}", headers={**with_key, "host": "evil.example.org"}).status_code == 403
+        )
+        assert client.get("/nothing", headers=with_key).json()["status"] == 404
+
+
+def test_a_file_is_shown_from_a_temporary_archive_that_goes_with_the_page(tmp_path: Path) -> None:
+    with inspecting(tmp_path, EXAMPLE) as (client, token, session):
+        key = client.post("/inspect/enter", headers={"x-plimsoll-token": token}).json()["key"]
+        timeline = client.get(f"/sessions/{session}/timeline", headers={"x-plimsoll-key": key}).json()
+        assert timeline["session"]["messages"] == len(timeline["messages"]["roles"]) > 40
+        assert list(tmp_path.glob("plimsoll-inspect-*"))
+    assert not list(tmp_path.glob("plimsoll-inspect-*"))
+    assert not (tmp_path / "archive.db").exists()
+
+
+def test_one_file_holds_the_session_without_its_secrets(tmp_path: Path) -> None:
+    id = stored(tmp_path, f"The token is {SECRET}. <script>alert(1)</script>")
+    target = tmp_path / "page.html"
+    size = asyncio.run(write_page(LocalInspector(Settings(), {}, tmp_path), id, target))
+    text = target.read_text("utf-8")
+    assert size == target.stat().st_size
+    assert "The token is" in text
+    assert SECRET not in text
+    assert "<script>alert(1)" not in text
+
+
+def test_a_page_that_cannot_be_written_says_where(tmp_path: Path) -> None:
+    id = stored(tmp_path)
+    with pytest.raises(UserError, match=r"missing/page\.html cannot be written"):
+        asyncio.run(
+            write_page(LocalInspector(Settings(), {}, tmp_path), id, tmp_path / "missing" / "page.html")
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nothing-like-it"], "no stored session begins with it"),
+        (["-o", "page.html"], "Name the FILE or SESSION"),
+        ([EXAMPLE, "--latest", "claude"], "Name a FILE or a SESSION, or an agent"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
+) -> None:
+    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path))
+    result = CliRunner().invoke(plimsoll, ["inspect", *arguments])
+    assert result.exit_code == 2
+    assert told in result.output
