@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from peer_list import TESTS, Peer, read_peers
+from peer_list import ROOT, TESTS, Peer, read_peers
 
 LIMIT = 1_800  # seconds for one command; only a registry that does not answer takes so long
 
@@ -33,7 +33,7 @@ def install(peer: Peer) -> None:
     {"pypi": _install_from_pypi, "npm": _install_from_npm, "debian": _install_from_debian}[peer.registry](
         peer
     )
-    peer.stamp.write_text("\n".join(peer.packages), "utf-8")
+    peer.stamp.write_text("\n".join(peer.wanted), "utf-8")
 
 
 def _install_from_pypi(peer: Peer) -> None:
@@ -41,7 +41,8 @@ def _install_from_pypi(peer: Peer) -> None:
         # This interpreter's pip fills the environment, so Debian's missing ensurepip does not matter.
         _run([sys.executable, "-m", "venv", "--without-pip", str(peer.folder)])
     pip = [sys.executable, "-m", "pip", "--python", str(peer.python), "install", "--prefer-binary"]
-    _run([*pip, "--quiet", "--disable-pip-version-check", *peer.packages])
+    own = ["--editable", f"{ROOT}[{peer.extra}]"] if peer.extra else []
+    _run([*pip, "--quiet", "--disable-pip-version-check", *peer.packages, *own])
 
 
 def _install_from_npm(peer: Peer) -> None:

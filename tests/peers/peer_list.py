@@ -26,6 +26,12 @@ class Peer:
     packages: tuple[str, ...]
     purpose: str
     used_by: str = TESTS
+    extra: str = ""  # of Plimsoll, which is installed beside the packages
+
+    @property
+    def wanted(self) -> list[str]:
+        """What the environment must have."""
+        return [*self.packages, *([f"plimsoll[{self.extra}]"] if self.extra else [])]
 
     @property
     def folder(self) -> Path:
@@ -40,7 +46,7 @@ class Peer:
     @property
     def is_installed(self) -> bool:
         """Whether the pinned packages are in the environment."""
-        return self.stamp.is_file() and self.stamp.read_text("utf-8").split() == list(self.packages)
+        return self.stamp.is_file() and self.stamp.read_text("utf-8").split() == self.wanted
 
     @property
     def versions(self) -> str:
@@ -73,6 +79,7 @@ def read_peers() -> dict[str, Peer]:
             tuple(entry["packages"]),
             entry["purpose"],
             entry.get("used_by", TESTS),
+            entry.get("extra", ""),
         )
         for name, entry in listed.items()
     }

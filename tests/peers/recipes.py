@@ -9,6 +9,7 @@
 import re
 import shlex
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from peer_list import ROOT
@@ -34,10 +35,12 @@ class Recipe:
         return {"commands": self.commands, "code": self.code}
 
 
-def read_recipes(url: str = GATEWAY, litellm_port: int = LITELLM_PORT) -> dict[str, Recipe]:
-    """Every recipe by its heading, for a gateway at this address and a LiteLLM at this port."""
-    page = PAGE.read_text("utf-8").replace(GATEWAY, url).replace(str(LITELLM_PORT), str(litellm_port))
-    _, *sections = _SECTION.split(page)
+def read_recipes(
+    url: str = GATEWAY, litellm_port: int = LITELLM_PORT, page: Path = PAGE
+) -> dict[str, Recipe]:
+    """Every recipe of a page by its heading, for a gateway at this address and a LiteLLM at this port."""
+    text = page.read_text("utf-8").replace(GATEWAY, url).replace(str(LITELLM_PORT), str(litellm_port))
+    _, *sections = _SECTION.split(text)
     return {name.strip(): _recipe(text) for name, text in zip(sections[::2], sections[1::2], strict=True)}
 
 

@@ -17,5 +17,5 @@ def host_package(extra: str, package: str) -> Iterator[None]:
             raise
         raise UserError(
             f"The adapter needs the package {missing!r}, which is not installed. "
-            f"Run `pip install 'plimsoll[{extra}]'`."
+            f"Run `pip install '.[{extra}]'`."
         ) from error

@@ -1,0 +1,46 @@
+"""Which adapter runs in which host, and how its code in docs/integrations.md is changed for a test."""
+
+from dataclasses import dataclass
+
+from cases import DRIVERS, PEERS
+from peer_list import ROOT, Peer
+from recipes import read_recipes
+
+PAGE = ROOT / "docs" / "integrations.md"
+SHOWN_WINDOW = "window=128_000"  # what the page says; the tests choose their own
+KEPT = 4  # messages of `protect_last_n`: turns are short here
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterCase:
+    """One host with its adapter."""
+
+    name: str  # the peer is adapter-<name>
+    heading: str  # of its section in docs/integrations.md
+    window: int = 6_000
+    turns: int = 64
+    # Why its views differ from those of the gateway; empty: they must be the same.
+    differs: str = ""
+    keeps_all: bool = True  # the host's own state has every message at the end
+
+    @property
+    def peer(self) -> Peer:
+        """The pinned host."""
+        return PEERS[f"adapter-{self.name}"]
+
+    @property
+    def command(self) -> list[str]:
+        """Its driver, in the host's environment."""
+        return [str(self.peer.python), str(DRIVERS / f"adapter_{self.name.replace('-', '_')}.py")]
+
+    def code(self, url: str, window: int) -> list[str]:
+        """The code of the page for this server and window."""
+        blocks = read_recipes(url, page=PAGE)[self.heading].code
+        assert any(SHOWN_WINDOW in block for block in blocks), f"{self.heading} shows no {SHOWN_WINDOW}"
+        chosen = f"window={window}, protect_last_n={KEPT}"
+        return [block.replace(SHOWN_WINDOW, chosen) for block in blocks]
+
+
+ADAPTERS = [
+    AdapterCase("langchain", "LangChain"),
+]

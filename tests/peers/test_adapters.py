@@ -1,0 +1,123 @@
+"""Adapters in their real hosts, far past the window: the answers, the history and the views are right."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from adapters import ADAPTERS, KEPT, AdapterCase
+from observed import breaks
+from processes import run_client, running_gateway, upstream_settings
+from script import answer
+
+from plimsoll.context.markers import is_summary
+from plimsoll.messages import text_of, validate
+from plimsoll.testing.pressure import told_how_full
+from plimsoll.testing.scripted_server import CapturedRequest, ScriptedServer
+
+MODEL = "gpt-4.1"
+ROOMY = 900_000
+FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
+
+
+def questions(turns: int) -> list[str]:
+    """One for each turn; the model looks every ship up with a tool."""
+    return [f"ship{number}: where does it lie? {FILLER}".strip() for number in range(turns)]
+
+
+def run(case: AdapterCase, server: ScriptedServer, window: int, folder: Path) -> dict[str, Any]:
+    """One conversation of the host with this server."""
+    task = {
+        "url": server.url,
+        "model": MODEL,
+        "questions": questions(case.turns),
+        "code": case.code(server.url, window),
+    }
+    offline = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false"}
+    result: Any = run_client(case.command, task, folder, offline)
+    found: dict[str, Any] = result
+    return found
+
+
+def through_gateway(
+    case: AdapterCase, whole: list[CapturedRequest], folder: Path
+) -> list[list[dict[str, Any]]]:
+    """What a gateway sends upstream for requests with the whole history."""
+    with ScriptedServer(answer, model=MODEL, window=case.window) as server:
+        settings = {
+            **upstream_settings(server, whole[0].dialect),
+            "MODEL__CONTEXT_LENGTH": str(case.window),
+            "COMPRESSION__PROTECT_LAST_N": str(KEPT),
+            "COMPRESSION__BACKGROUND": "false",
+        }
+        with (
+            running_gateway(folder, settings) as gateway,
+            httpx.Client(timeout=60, trust_env=False) as client,
+        ):
+            for seen in whole:
+                sent = client.post(
+                    gateway.url + seen.path, content=seen.raw, headers={"authorization": "Bearer any"}
+                )
+                assert sent.status_code == 200, sent.text
+        # Where no summary model is configured, the gateway asks the main model. Its answer is no summary, so code
+        # writes it, as in the adapters.
+        return [found for seen in server.requests if not _asks_for_summary(found := messages_of(seen))]
+
+
+def _asks_for_summary(messages: list[dict[str, Any]]) -> bool:
+    return text_of(messages[0]).startswith("You keep the working memory of an AI agent.")
+
+
+def messages_of(seen: CapturedRequest) -> list[dict[str, Any]]:
+    """The messages of a request in canonical form."""
+    assert seen.request is not None
+    return list(seen.request.messages)
+
+
+@pytest.fixture(autouse=True)
+def every_request_extends_the_one_before() -> None:
+    """Instead of the suite's net, which knows nothing of compactions inside a host; the test itself looks."""
+    return
+
+
+@pytest.mark.parametrize("case", ADAPTERS, ids=lambda case: case.name)
+def test_an_adapter_keeps_its_host_within_the_window(case: AdapterCase, tmp_path: Path) -> None:
+    assert case.peer.is_installed, f"{case.peer.name} is not installed; run `make peers`"
+    with ScriptedServer(answer, model=MODEL, window=ROOMY) as server:
+        expected = run(case, server, ROOMY, tmp_path / "whole")
+    whole = list(server.requests)
+    with ScriptedServer(answer, model=MODEL, window=case.window) as server:
+        result = run(case, server, case.window, tmp_path / "compacted")
+    seen = list(server.requests)
+
+    # The host gets the same answers from requests that its provider accepts.
+    assert len(result["answers"]) == case.turns
+    assert result["answers"] == expected["answers"]
+    assert [(one.status, one.refusal) for one in (*whole, *seen) if one.status != 200] == []
+    assert max(one.usage.prompt_tokens for one in seen if one.usage) <= case.window
+    assert all(validate(messages_of(one)) == [] for one in seen)
+    assert told_how_full(one.body for one in seen if one.body) == told_how_full(
+        one.body for one in whole if one.body
+    )
+
+    # Nothing but a compaction breaks the prefix.
+    assert breaks(whole) == []
+    broken = breaks(seen)
+    assert len(broken) >= 3
+    for number in broken:
+        assert any(map(is_summary, messages_of(seen[number])))
+        assert len(messages_of(seen[number])) < len(messages_of(seen[number - 1])) + 4
+
+    # The host has every message at the end.
+    if case.keeps_all:
+        stored = result["stored"]
+        assert all(question in stored for question in questions(case.turns))
+        results = [text_of(one) for one in messages_of(whole[-1]) if one.get("role") == "tool"]
+        assert len(results) >= 60
+        assert all(text in stored for text in results)
+
+    # The views are those of the gateway.
+    if not case.differs:
+        gateway = through_gateway(case, whole, tmp_path / "gateway")
+        for number, (one, other) in enumerate(zip(seen, gateway, strict=True)):
+            assert messages_of(one) == other, f"request {number} differs from the gateway's"
