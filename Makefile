@@ -27,7 +27,7 @@ test: $(VENV)/.dev lint  ## lint, types and the whole test suite, without real c
 peers: $(VENV)/.dev  ## install the real clients of tests/peers/peers.toml into .local/peers
 	$(BIN)/python tests/peers/install.py
 
-test-peers: $(VENV)/.dev  ## run the real clients through the gateway; install them first with make peers
+test-peers: $(VENV)/.docs  ## run the real clients through the gateway; install them first with make peers
 	$(BIN)/python -m pytest -n 2 tests/peers
 
 lint: $(VENV)/.dev  ## style and types
@@ -47,11 +47,14 @@ bench-quality: $(VENV)/.dev  ## measure what compactions keep, against peers, on
 	-$(BIN)/python bench/quality/run.py
 	$(BIN)/python bench/quality/page.py
 
-docs: $(VENV)/.dev  ## write the generated parts of docs/ anew
+docs: $(VENV)/.docs  ## write the generated parts of docs/ anew and build the site into build/site
 	$(BIN)/python -m plimsoll.config.docs > docs/configuration.md
 	$(BIN)/python -c 'from plimsoll.dialects import mapping_docs as m; print(m.page(), end="")' > docs/translation.md
 	$(BIN)/python bench/walkthroughs.py
 	$(BIN)/python bench/gallery.py
+	$(BIN)/python site/pictures.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site is in build/site. To read it: $(BIN)/python -m http.server -d build/site"
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
@@ -70,3 +73,7 @@ $(VENV)/.run: pyproject.toml | $(BIN)/pip
 $(VENV)/.dev: pyproject.toml | $(BIN)/pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@

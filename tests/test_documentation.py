@@ -22,10 +22,14 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "ARCHITECTURE.md",
     ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "conversations"),
 ]
+# Pages that site/hooks.py generates for the site.
+GENERATED = {ROOT / "docs" / "reference" / name for name in ("commands.md", "rest.md", "python.md")}
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]+)?\)")
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 def blocks(language):
@@ -72,8 +76,39 @@ def test_every_piece_of_python_in_the_documentation_runs(text, tmp_path):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_in_the_documentation_leads_somewhere(page):
-    missing = [link for link in LINK.findall(page.read_text("utf-8")) if not (page.parent / link).exists()]
+    missing = [
+        f"{link}{anchor}"
+        for link, anchor in LINK.findall(CODE.sub("", page.read_text("utf-8")))
+        if not leads_somewhere(page, link, anchor)
+    ]
     assert missing == []
+
+
+def leads_somewhere(page, link, anchor):
+    target = (page.parent / link).resolve() if link else page
+    if target in GENERATED:
+        return True
+    if not target.exists():
+        return False
+    if not anchor:
+        return True
+    text = target.read_text("utf-8")
+    return f'id="{anchor[1:]}"' in text or anchor[1:] in map(slug, HEADING.findall(text))
+
+
+def slug(heading):
+    """The anchor of a heading, as GitHub and the site make it."""
+    words = re.sub(r"[^\w\s-]", "", heading.lower())
+    return re.sub(r"\s", "-", words.strip())
+
+
+def test_the_navigation_of_the_site_names_every_page():
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    named = set(re.findall(r"[\w./-]+\.md", navigation))
+    of_root = {"architecture.md", "changelog.md", "contributing.md"}
+    pages = {str(page.relative_to(ROOT / "docs")) for page in PAGES if page.is_relative_to(ROOT / "docs")}
+    generated = {str(page.relative_to(ROOT / "docs")) for page in GENERATED}
+    assert named == pages | generated | of_root
 
 
 def test_make_targets_named_in_the_documentation_exist():

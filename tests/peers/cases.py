@@ -55,13 +55,20 @@ class Case:
 
 
 CASES = [
-    Case("openai", "openai_sdk.py", "openai", "openai", "gpt-4.1"),
+    Case("openai", "openai_sdk.py", "openai", "openai", "gpt-4.1", recipe="OpenAI SDK"),
     Case("openai", "openai_sdk.py", "openai", "anthropic", "gpt-4.1"),
     Case("openai", "openai_responses.py", "responses", "responses", "gpt-5"),
     Case(
         "openai", "openai_responses.py", "responses", "anthropic", "claude-sonnet-4-5", direct_model="gpt-5"
     ),
-    Case("anthropic", "anthropic_sdk.py", "anthropic", "anthropic", "claude-sonnet-4-5"),
+    Case(
+        "anthropic",
+        "anthropic_sdk.py",
+        "anthropic",
+        "anthropic",
+        "claude-sonnet-4-5",
+        recipe="Anthropic SDK",
+    ),
     Case("anthropic", "anthropic_sdk.py", "anthropic", "openai", "gpt-4.1", direct_model="claude-sonnet-4-5"),
     Case("anthropic", "anthropic_sdk.py", "anthropic", "openai", "claude-sonnet-4-5", strategy="planned"),
     Case("google-genai", "google_genai_sdk.py", "gemini", "gemini", "gemini-2.5-pro"),

@@ -1,5 +1,6 @@
 """Anthropic's SDK: streams with tools, whole history kept by hand."""
 
+import os
 from typing import Any
 
 import anthropic
@@ -9,7 +10,9 @@ task = read_task()
 tool: Any = {"name": "lookup", "description": "Look up a ship.", "input_schema": SCHEMA}
 history: list[Any] = []
 answers = []
-client = anthropic.Anthropic(base_url=task.url, api_key="any", max_retries=0)
+# ANTHROPIC_BASE_URL, which the recipe sets, or else the address of the task.
+address = os.environ.get("ANTHROPIC_BASE_URL", task.url)
+client = anthropic.Anthropic(base_url=address, api_key="any", max_retries=0)
 for question in task.questions:
     history.append({"role": "user", "content": question})
     while True:

@@ -1,6 +1,7 @@
 """OpenAI's SDK: streams with tools, whole history kept by hand."""
 
 import json
+import os
 from typing import Any
 
 import openai
@@ -11,7 +12,8 @@ function = {"name": "lookup", "description": "Look up a ship.", "parameters": SC
 tool: Any = {"type": "function", "function": function}
 history: list[Any] = [{"role": "system", "content": SYSTEM}]
 answers = []
-client = openai.OpenAI(base_url=task.openai_url, max_retries=0)
+# OPENAI_BASE_URL, which the recipe sets, or else the address of the task.
+client = openai.OpenAI(base_url=os.environ.get("OPENAI_BASE_URL", task.openai_url), max_retries=0)
 for question in task.questions:
     history.append({"role": "user", "content": question})
     while True:

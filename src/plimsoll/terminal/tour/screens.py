@@ -113,8 +113,8 @@ def recall(fact: RecalledFact, messages: int) -> Group:
         Text(f"    {plain(fact.line)}", "green"),
         Text(),
         Text(
-            "In a chat and behind the gateway, the model can call recall by itself. You use /search and /recall, "
-            "or plimsoll sessions search."
+            "In a chat, the model can call recall by itself (behind the gateway with gateway.recall: true). You use "
+            "/search and /recall, or plimsoll sessions search."
         ),
     )
 
