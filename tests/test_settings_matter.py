@@ -151,6 +151,14 @@ def test_tools_output_limit_shortens_what_the_model_sees(home):
     assert len(limited) < 1_200 < 5_000 < len(usual)  # with a line that says where the whole is
 
 
+def test_tools_edits_plan_changes_no_file(home):
+    planned, _ = chatted(home, "tools:\n  edits: plan\n", "write_file", path="x", content="y")
+    assert "the user wants a plan first" in planned
+    assert not (home / "x").exists()
+    chatted(home, "tools:\n  edits: accept\n", "write_file", path="x", content="y")
+    assert (home / "x").read_text("utf-8") == "y"
+
+
 def test_tools_terminal_allow_runs_a_program_without_asking(home):
     assert "tools.terminal.allow" in chatted(home, "", "terminal", command="touch x")[0]
     allowed, _ = chatted(home, "tools:\n  terminal:\n    allow: [touch]\n", "terminal", command="touch x")

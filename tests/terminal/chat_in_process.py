@@ -29,11 +29,11 @@ class Talked:
     draft: str = ""
 
 
-def talk(home, server, *lines, more="", name="gpt-5", act=None, screen=Screen, environ=None):
+def talk(home, server, *lines, more="", name="gpt-5", act=None, screen=Screen, environ=None, approve=None):
     """Run the lines; `act(chat)` may do more with the open chat before each of them."""
     home.mkdir(exist_ok=True)
     (home / "config.yaml").write_text(configured(server, more, name), "utf-8")
-    return asyncio.run(_talk(home, lines, act, screen, environ))
+    return asyncio.run(_talk(home, lines, act, screen, environ, approve))
 
 
 class Seat(Screen):
@@ -42,7 +42,7 @@ class Seat(Screen):
     is_interactive = True
 
 
-def type_keys(home, server, keys, *, hint=None, environ=None):
+def type_keys(home, server, keys, *, hint=None, environ=None, approve=None):
     """Run the prompt itself while `keys(send, chat)` types; what was shown, once the person has left."""
     home.mkdir(exist_ok=True)
     (home / "config.yaml").write_text(configured(server), "utf-8")
@@ -56,17 +56,17 @@ def type_keys(home, server, keys, *, hint=None, environ=None):
             talking.result()
             typing.result()
 
-    return asyncio.run(_talk(home, [converse_with], None, Seat, environ))
+    return asyncio.run(_talk(home, [converse_with], None, Seat, environ, approve))
 
 
-async def _talk(home, lines, act, screen, environ):
+async def _talk(home, lines, act, screen, environ, approve=None):
     out, beside = io.StringIO(), io.StringIO()
     environ = {**os.environ, "PLIMSOLL_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:1", **(environ or {})}
     loaded = load_settings(environ=environ)
     done = Talked()
     async with await open_archive(loaded.settings.archive.url, home) as store:
         shown = screen(Console(file=out, width=100), Console(file=beside, width=100))
-        chat = ChatSession(loaded.settings, environ, home, store.for_owner(OPERATOR), shown)
+        chat = ChatSession(loaded.settings, environ, home, store.for_owner(OPERATOR), shown, approve)
         await chat.open()
         try:
             for line in lines:

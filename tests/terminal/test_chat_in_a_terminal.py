@@ -206,3 +206,26 @@ def test_escape_continues_without_a_summary_that_does_not_come(home):
             screen.press("Escape")
             screen.wait_for("undo with /undo")
             screen.wait_for("› next")
+
+
+def test_a_diff_is_asked_about_and_what_was_typed_before_waits_for_the_prompt(home):
+    (home / "app.py").write_text("port = 8080\nhost = 'sea'\n", "utf-8")
+    change = call("patch", path="app.py", old_string="8080", new_string="9090")
+    listing = call("terminal", command="seq 40")
+    script = [fault("slow", seconds=1.0, then=change), listing, say("Changed.")]
+    with ScriptedServer(script) as server, terminal(home, server, size=(80, 24)) as screen:
+        screen.wait_for_prompt()
+        screen.type("Change the port.")
+        screen.wait_for("thinking")
+        screen.press("n", "e", "x", "t")
+        shown = screen.wait_for("make this change?")
+        assert "-port = 8080" in shown
+        assert "+port = 9090" in shown
+        screen.type("y")
+        screen.wait_for("Changed.")
+        shown = screen.wait_for("› next")
+        assert "└ 41 lines, Ctrl-O shows them" in shown
+        screen.press("C-o")
+        screen.wait_for("exit code: 0")
+        assert "› next" in screen.shown
+    assert "9090" in (home / "app.py").read_text("utf-8")

@@ -322,7 +322,7 @@ class Agent:
         def finished(outcome: CallOutcome) -> None:
             line, failed = _in_one_line(dict(outcome.call), text_of(outcome.message))
             failed = failed or outcome.result.is_error
-            emit(ToolReturned(str(outcome.call.get("id")), line, outcome.seconds, failed))
+            emit(ToolReturned(str(outcome.call.get("id")), line, outcome.seconds, failed, _whole(outcome)))
 
         done = await self.toolbox.run_all(calls, approve, self.tool_context, finished)
         results = results_of(done.outcomes, self.compactor.engine.context_length)
@@ -376,6 +376,11 @@ class Agent:
             arrived = text_of(unfinished).rstrip() if unfinished else ""
             content = f"{arrived}\n\n{said}" if arrived else said
             await self._add([{"role": "assistant", "content": content}])
+
+
+def _whole(outcome: CallOutcome) -> str:
+    """The text of a result as it was before it was shortened for the model."""
+    return outcome.result.text if outcome.result.full is None else outcome.result.full
 
 
 def _in_one_line(call: dict[str, object], result: str) -> tuple[str, bool]:

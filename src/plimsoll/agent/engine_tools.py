@@ -23,6 +23,8 @@ _NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 class EngineTool(Tool):
     """A tool that the engine answers, with the view as it is at that moment."""
 
+    is_read_only = True
+
     def __init__(
         self, definition: Definition, host: EngineHost, view: Callable[[], Sequence[Message]]
     ) -> None:

@@ -36,6 +36,7 @@ class ToolReturned:
     line: str
     seconds: float
     is_error: bool
+    output: str = ""  # the whole result
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ needs to be in the file. The values of `env` and `headers` are never shown.
 
 import re
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -57,6 +57,12 @@ class ToolSettings(Section):
     """Limits for all tools."""
 
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)
+
+    edits: Literal["ask", "accept", "plan"] = Field(
+        default="ask",
+        description="How `plimsoll chat` treats changes to files of the project: `ask` shows a diff and asks, if "
+        "someone can answer; `accept` makes them; `plan` changes nothing and runs only read-only commands.",
+    )
 
     timeout: float = Field(
         default=120.0, gt=0, le=3600, description="Seconds after which a command or a search is terminated."

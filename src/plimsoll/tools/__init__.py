@@ -3,12 +3,15 @@
 from plimsoll.tools.standard import standard_tools
 from plimsoll.tools.terminal import require_bubblewrap
 from plimsoll.tools.tool import (
+    EDIT_MODES,
     Approval,
     ApprovalAnswer,
     ApprovalQuestion,
     Approve,
     Arguments,
     Definition,
+    EditMode,
+    EditPermission,
     FunctionTool,
     Interrupted,
     Tool,
@@ -22,6 +25,7 @@ from plimsoll.tools.workspace import Workspace
 
 __all__ = [
     "CANCELLED",
+    "EDIT_MODES",
     "Approval",
     "ApprovalAnswer",
     "ApprovalQuestion",
@@ -29,6 +33,8 @@ __all__ = [
     "Arguments",
     "CallOutcome",
     "Definition",
+    "EditMode",
+    "EditPermission",
     "FinishedCalls",
     "FunctionTool",
     "Interrupted",

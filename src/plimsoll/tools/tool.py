@@ -12,12 +12,14 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from plimsoll.messages import Message, Part
 from plimsoll.tools.workspace import Workspace
 
 Arguments: TypeAlias = dict[str, Any]
+EditMode: TypeAlias = Literal["ask", "accept", "plan"]
+EDIT_MODES: tuple[EditMode, ...] = get_args(EditMode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,26 @@ def failed(text: str) -> ToolResult:
     return ToolResult(f"Error: {text}", is_error=True)
 
 
+@dataclass(slots=True)
+class EditPermission:
+    """What happens to files of the project; the host changes it while the conversation goes on.
+
+    ask      every change is shown and asked about
+    accept   changes inside the project are made at once
+    plan     nothing is changed at all, and only read-only commands run
+    """
+
+    mode: EditMode = "accept"
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """What a tool may know about the conversation that it works for."""
 
     workplace: Workspace
     output_limit: int = 30_000  # characters of one result that the model sees
+    edits: EditPermission = field(default_factory=EditPermission)
+    on_output: Callable[[str], None] | None = None  # told the last line that a running command printed
 
 
 class Interrupted(asyncio.CancelledError):
@@ -74,6 +90,7 @@ class Tool(ABC):
     """Something that the agent can do."""
 
     is_safe_in_parallel: bool = False  # true where two calls at once cannot get into each other's way
+    is_read_only: bool = False  # true where no call changes anything
     permission_setting: str = ""  # the setting that allows calls if no one can approve them
 
     def __init__(self, definition: Definition) -> None:
@@ -90,6 +107,10 @@ class Tool(ABC):
         """What the user must approve before this call; None if nothing."""
         return None
 
+    async def changes_something(self, arguments: Arguments, context: ToolContext) -> bool:
+        """Whether this call may change anything, so that a plan must not make it."""
+        return not (self.is_read_only or self.is_safe_in_parallel)
+
     def grant(self, names: Sequence[str], context: ToolContext) -> None:
         """Store the user's permanent approval."""
 
@@ -104,6 +125,7 @@ class Approval:
 
     reason: str
     always: tuple[str, ...] = ()
+    preview: str = ""  # what the call would change, as a unified diff
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +137,7 @@ class ApprovalQuestion:
     arguments: Arguments = field(repr=False)
     reason: str
     always: tuple[str, ...] = ()  # what can be allowed permanently; empty if that is not offered
+    preview: str = ""
 
 
 @dataclass(frozen=True, slots=True)

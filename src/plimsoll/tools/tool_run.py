@@ -28,6 +28,10 @@ from plimsoll.tools.tool import (
 )
 
 CANCELLED = "[cancelled by the user]"
+PLAN_ONLY = (
+    "was not run: the user wants a plan first, and nothing may be changed. Read what you need, then describe "
+    "what you would do."
+)
 _GRACE = 10.0  # seconds for tools to stop; longer than it takes to end a command and its children
 
 
@@ -142,6 +146,10 @@ class ToolRun:
         if not job.waits or job.tool is None:
             return
         try:
+            is_plan = self._context.edits.mode == "plan"
+            if is_plan and await job.tool.changes_something(job.arguments, self._context):
+                self._finish(job, failed(f"{job.tool.name} {PLAN_ONLY}"))
+                return
             needed = await job.tool.needs_approval(job.arguments, self._context)
             if needed is None:
                 return
@@ -152,7 +160,7 @@ class ToolRun:
                 decision = ApprovalAnswer(False, f"no user is present to approve it{hint}")
             else:
                 question = ApprovalQuestion(
-                    str(job.call.get("id", "")), job.tool.name, job.arguments, reason, always
+                    str(job.call.get("id", "")), job.tool.name, job.arguments, reason, always, needed.preview
                 )
                 decision = await self._approve(question)
                 if decision.allowed and decision.always and always:

@@ -1,27 +1,66 @@
-"""Asks the person at the terminal whether a call may run."""
+"""Asks the person at the terminal whether a call may run; a change to a file is shown as a diff first.
+
+⚠ patch changes app.py.
+  -port = 8080
+  +port = 9090
+  make this change? [y/N, a = accept all edits from now on, or say why not]
+"""
 
 from prompt_toolkit import PromptSession
+from rich.console import Console
+from rich.text import Text
 
+from plimsoll.terminal.chat.folded_outputs import diff_lines, is_diff
 from plimsoll.terminal.tables import plain
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion
 
-_YES, _NO, _ALWAYS = ("y", "yes"), ("", "n", "no"), ("a", "always")
+_YES, _NO, _ALWAYS, _VIEW = ("y", "yes"), ("", "n", "no"), ("a", "always"), ("v", "view")
+_AROUND = 8  # rows of the terminal that a diff leaves free
 
 
 async def ask_person(question: ApprovalQuestion) -> ApprovalAnswer:
     """Whether a call may run; any answer other than yes, no or always is a refusal with a remark."""
-    shown = ", ".join(f"{name}={_shown(name, value)}" for name, value in question.arguments.items())
-    print(f"⚠ {plain(question.tool)}({shown}) {plain(question.reason)}.")
-    always = f"a = always {plain(' and '.join(question.always))} in this project, " if question.always else ""
-    session: PromptSession[str] = PromptSession()
-    answer = (
-        await session.prompt_async(f"  run it? [y/N, {always}or say why not] ", handle_sigint=False)
-    ).strip()
+    console = Console(highlight=False)
+    hidden = _show(question, console)
+    prompt = _prompt(question, hidden)
+    while True:
+        # A session of its own: the answers are no history of the chat.
+        session: PromptSession[str] = PromptSession()
+        answer = (await session.prompt_async(prompt, handle_sigint=False)).strip()
+        if answer.lower() not in _VIEW or not hidden:
+            break
+        _print_diff(question.preview, console, None)
     if answer.lower() in _YES:
         return ApprovalAnswer(True)
     if question.always and answer.lower() in _ALWAYS:
         return ApprovalAnswer(True, always=True)
     return ApprovalAnswer(False, "" if answer.lower() in _NO else answer)
+
+
+def _show(question: ApprovalQuestion, console: Console) -> int:
+    """Show what is asked about; the number of lines that did not fit on the screen."""
+    if question.preview:
+        console.print(Text(f"⚠ {plain(question.tool)} {plain(question.reason)}.", "yellow"))
+        return _print_diff(question.preview, console, max(10, console.height - _AROUND))
+    shown = ", ".join(f"{name}={_shown(name, value)}" for name, value in question.arguments.items())
+    print(f"⚠ {plain(question.tool)}({shown}) {plain(question.reason)}.")
+    return 0
+
+
+def _prompt(question: ApprovalQuestion, hidden: int) -> str:
+    if not question.preview:
+        always = f"a = always {plain(' and '.join(question.always))} in this project, "
+        return f"  run it? [y/N, {always if question.always else ''}or say why not] "
+    view = f"v = view {hidden:,} more lines, " if hidden else ""
+    always = "a = accept all edits from now on, " if question.always else ""
+    return f"  make this change? [y/N, {view}{always}or say why not] "
+
+
+def _print_diff(diff: str, console: Console, most: int | None) -> int:
+    lines = diff_lines(diff) if is_diff(diff) else [(line, "") for line in plain(diff).splitlines()]
+    for line, style in lines[:most]:
+        console.print(Text(f"  {line}", style), soft_wrap=True)
+    return max(0, len(lines) - most) if most is not None else 0
 
 
 def _shown(name: str, value: object) -> str:

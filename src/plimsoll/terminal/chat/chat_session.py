@@ -33,7 +33,7 @@ from plimsoll.providers.local import can_serve, embedded_model, is_fetched
 from plimsoll.terminal.chat.attachments import Attachments
 from plimsoll.terminal.chat.screen import BAD, Screen
 from plimsoll.terminal.chat.status_lines import Status, fitted, start_lines
-from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, Approve
+from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, Approve, EditPermission
 
 EARLIER_SHOWN = 6  # messages of a session that is resumed
 STOPPED_TURN = "stopped; what was shown is kept, and the model knows that you stopped it"
@@ -64,6 +64,9 @@ class ChatSession:
         self.total = UsageTotal()
         self.draft = ""  # what the next prompt begins with
         self.attachments = Attachments()
+        self.edits = EditPermission(settings.tools.edits)
+        if approve is None and self.edits.mode == "ask":  # nobody can be asked
+            self.edits.mode = "accept"
         self.is_unsent = False  # whether the last message is not in the conversation
         self.place = Path.cwd()  # where tools work, files are named from, and exports go
         self._task: asyncio.Task[Any] | None = None
@@ -85,6 +88,8 @@ class ChatSession:
             system_prompt=files("plimsoll.terminal.chat").joinpath("system_prompt.md").read_text("utf-8"),
             session=session,
         )
+        agent = self.opened.conversation.agent
+        agent.tool_context = replace(agent.tool_context, edits=self.edits, on_output=self.screen.progress)
         self.total = await self.archive.usage_total(self.id)
         if not quiet:
             for line in start_lines(self.opened, is_new=session is None):
@@ -147,7 +152,13 @@ class ChatSession:
         """The values of the status line."""
         agent = self.opened.conversation.agent
         window = agent.compactor.engine.context_length
-        return Status(agent.connection.card.name, agent.connection.tokens(agent.view), window, self.total)
+        return Status(
+            agent.connection.card.name,
+            agent.connection.tokens(agent.view),
+            window,
+            self.total,
+            self.edits.mode,
+        )
 
     def names_file(self, text: str) -> bool:
         """Whether a line that begins with a slash begins with the path of a file."""

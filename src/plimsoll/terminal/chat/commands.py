@@ -18,7 +18,7 @@ from plimsoll.agent import can_draft
 from plimsoll.errors import UserError
 from plimsoll.models import estimate_tools_tokens
 from plimsoll.plugins import PluginCommand
-from plimsoll.terminal.chat import archive_commands, output_commands, session_commands
+from plimsoll.terminal.chat import archive_commands, edit_commands, output_commands, session_commands
 from plimsoll.terminal.chat.chat_session import ChatSession
 from plimsoll.terminal.chat.context_usage import context_bar, context_usage
 from plimsoll.terminal.chat.status_lines import nearest_sentence, start_lines
@@ -146,7 +146,10 @@ async def show_help(talk: ChatSession, _argument: str) -> None:
         also = f" (also {', '.join(f'/{name}' for name in command.also)})" if command.also else ""
         table.add_row(Text(command.usage, "cyan"), f"{command.about}{also}")
     talk.screen.show(table)
-    talk.screen.note("Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter inserts a new line.")
+    talk.screen.note(
+        "@file attaches a file or an image, !command runs a command. Ctrl-C stops an answer, Ctrl-D leaves, "
+        "Alt-Enter inserts a new line, Ctrl-O unfolds output, Shift-Tab switches how edits are treated."
+    )
 
 
 async def leave(_talk: ChatSession, _argument: str) -> None:
@@ -174,6 +177,7 @@ _COMMANDS = (
     SlashCommand("/unpin N", "unpin message N", archive_commands.unpin),
     SlashCommand("/model [NAME]", "switch to another model", model),
     SlashCommand("/engine [NAME]", "show the context engine, or use another one", session_commands.engine),
+    SlashCommand("/edits [MODE]", "changes to files: ask, accept or plan", edit_commands.edits),
     SlashCommand("/tools", "list the tools of the model", output_commands.tools),
     SlashCommand("/edit [TEXT]", "write your message in $EDITOR", output_commands.edit),
     SlashCommand("/copy [N]", "copy the last answer, or message N", output_commands.copy),

@@ -4,6 +4,8 @@
     Alt-Enter   begins a new line
     Ctrl-V      attaches the image on the clipboard
     a paste     stays one message; a long one is folded
+    Ctrl-O      unfolds the output of a tool
+    Shift-Tab   asks about edits, accepts them, or plans only
 
 The question of Ctrl-C is withdrawn after a while and by any other key.
 """
@@ -12,7 +14,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from prompt_toolkit.application import get_app
+from prompt_toolkit.application import get_app, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -23,6 +25,7 @@ from plimsoll.terminal.chat.clipboard import pasted_image
 
 LEAVE = "Press Ctrl-C again to leave; the session is kept."
 NO_IMAGE = "There is no image on the clipboard. To attach a file, type @ and its path."
+NOTHING_FOLDED = "There is no more folded output in this chat."
 HINT_SECONDS = 3.0
 
 
@@ -58,9 +61,31 @@ class Hint:
         redraw()
 
 
-def line_keys(attachments: Callable[[], Attachments], hint: Hint, environ: Mapping[str, str]) -> KeyBindings:
+@dataclass(frozen=True, slots=True)
+class LineActions:
+    """What keys do to the chat."""
+
+    attachments: Callable[[], Attachments]
+    unfold: Callable[[], bool]  # show one more output; False if there is none
+    next_mode: Callable[[], str]  # switch the edit mode; what it is now
+
+
+def line_keys(actions: LineActions, hint: Hint, environ: Mapping[str, str]) -> KeyBindings:
     """The bindings of the prompt."""
     keys = KeyBindings()
+    attachments = actions.attachments
+
+    @keys.add("c-o")
+    def _unfold(event: KeyPressEvent) -> None:
+        async def show() -> None:
+            if not await run_in_terminal(actions.unfold):
+                hint.show(NOTHING_FOLDED)
+
+        event.app.create_background_task(show())
+
+    @keys.add("s-tab")
+    def _mode(_event: KeyPressEvent) -> None:
+        hint.show(actions.next_mode())
 
     @keys.add("escape", "enter")
     def _new_line(event: KeyPressEvent) -> None:

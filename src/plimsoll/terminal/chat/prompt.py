@@ -13,10 +13,11 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import InMemoryHistory
 
 from plimsoll.errors import PlimsollError, UserError
+from plimsoll.terminal.chat import edit_commands
 from plimsoll.terminal.chat.chat_session import ChatSession
 from plimsoll.terminal.chat.commands import LeaveChat, available, run_command
 from plimsoll.terminal.chat.completion import ChatCompleter
-from plimsoll.terminal.chat.line_keys import Hint, line_keys
+from plimsoll.terminal.chat.line_keys import Hint, LineActions, line_keys
 from plimsoll.terminal.chat.screen import BAD
 from plimsoll.terminal.chat.shell_command import run_shell
 from plimsoll.terminal.chat.status_lines import status_line
@@ -31,7 +32,7 @@ async def converse(talk: ChatSession, hint: Hint | None = None) -> None:
     session: PromptSession[str] = PromptSession(
         history=InMemoryHistory(),
         completer=ChatCompleter(lambda: available(talk), lambda: talk.place),
-        key_bindings=line_keys(lambda: talk.attachments, hint, talk.environ),
+        key_bindings=line_keys(_actions(talk), hint, talk.environ),
         bottom_toolbar=lambda: _toolbar(talk, hint),
         style=PROMPT_STYLE,
         erase_when_done=False,
@@ -51,6 +52,14 @@ async def converse(talk: ChatSession, hint: Hint | None = None) -> None:
             await take(talk, text)
         except LeaveChat:
             return
+
+
+def _actions(talk: ChatSession) -> LineActions:
+    return LineActions(
+        attachments=lambda: talk.attachments,
+        unfold=talk.screen.unfold,
+        next_mode=lambda: edit_commands.next_mode(talk),
+    )
 
 
 def _toolbar(talk: ChatSession, hint: Hint) -> StyleAndTextTuples:

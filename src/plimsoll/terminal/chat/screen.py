@@ -9,6 +9,7 @@ Words of a model or a tool are shown as text and never as terminal control.
 import asyncio
 import sys
 import termios
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -29,9 +30,10 @@ from plimsoll.agent import (
     ToolCalled,
     ToolReturned,
 )
+from plimsoll.terminal.chat.folded_outputs import FoldedOutputs
 from plimsoll.terminal.chat.keys import EscapeKey
 from plimsoll.terminal.chat.markdown import split_blocks
-from plimsoll.terminal.chat.status_lines import compaction_line, fitted, summary_line, tool_line
+from plimsoll.terminal.chat.status_lines import compaction_line, fitted, running_line, summary_line, tool_line
 from plimsoll.terminal.tables import plain
 
 QUIET, BAD = "dim", "red"
@@ -67,10 +69,21 @@ class Screen:
             call = self._calls.pop(event.call_id, "")
             line = tool_line(call, event.line, event.seconds, self.beside.width)
             self.beside.print(Text(line, BAD if event.is_error else "cyan"), no_wrap=True, crop=True)
+            self.fold(call, event.output)
         elif isinstance(event, Compacted):
             self.note(compaction_line(event.event))
         elif isinstance(event, Notice):
             self.note(event.sentence, "yellow")
+
+    def fold(self, call: str, output: str) -> None:
+        """Keep the output of a call, which is not shown unless the user asks for it."""
+
+    def unfold(self) -> bool:
+        """Show one more folded output; False if there is none."""
+        return False
+
+    def progress(self, line: str) -> None:
+        """The last line that a running command printed."""
 
     is_interactive = False  # whether a person sits at it and can be asked
 
@@ -128,11 +141,15 @@ class LiveScreen(Screen):
         self._echo: list[Any] | None = None  # the terminal's settings before a turn
         self._has_said = False
         self._summary = ""  # how far a summary is that the turn waits for
+        self._since = 0.0  # when the call that runs now began
+        self._printed = ""  # the last line that it printed
+        self.folded = FoldedOutputs()
         self._keys = EscapeKey()
 
     def begin(self, waiting: str = "thinking") -> None:
         self._waiting = waiting
         self._has_said = False
+        self._next_call()
         self._live = Live(
             console=self.out, get_renderable=self._unfinished, auto_refresh=False, transient=True
         )
@@ -177,12 +194,34 @@ class LiveScreen(Screen):
     def emit(self, event: Event) -> None:
         if isinstance(event, ReasoningReceived) and not self._pending:
             self._waiting = "thinking"
+        if isinstance(event, ToolCalled | ToolReturned):
+            self._next_call()
         if isinstance(event, SummaryProgress):
             self._summary = summary_line(event.characters)
             self._keys.start(self.on_escape)
         elif isinstance(event, Compacted):
             self._end_summary()
         super().emit(event)
+
+    def fold(self, call: str, output: str) -> None:
+        shown = self.folded.add(call, output)
+        for line, style in shown:
+            self.out.print(Text(fitted(f"  {line}", self.out.width), style), no_wrap=True, crop=True)
+
+    def unfold(self) -> bool:
+        found = self.folded.next()
+        if found is None:
+            return False
+        call, output = found
+        self.out.print(Text(fitted(f"● {plain(call)}", self.out.width), "cyan"), no_wrap=True, crop=True)
+        self.out.print(Text(plain(output)), soft_wrap=True)
+        return True
+
+    def progress(self, line: str) -> None:
+        self._printed = " ".join(plain(line).split())
+
+    def _next_call(self) -> None:
+        self._since, self._printed = time.monotonic(), ""
 
     def take_typed(self) -> str:
         return self._keys.take_typed()
@@ -213,9 +252,12 @@ class LiveScreen(Screen):
             lines = Text(self._pending.rstrip("\n")).wrap(self.out, self.out.width)
             shown = Text("\n").join(lines[-max(1, self.out.height - 4) :])
             return Group(Text(""), shown) if self._has_said else shown
-        running = [f"{fitted(plain(line), self.out.width - 4)}" for line in self._calls.values()]
-        self._spinner.update(text=Text(self._summary or (running[-1] if running else self._waiting), QUIET))
-        return Group(*(Text(f"◌ {line}", QUIET) for line in running[:-1]), self._spinner)
+        elapsed = time.monotonic() - self._since
+        running, *waiting = [*map(plain, self._calls.values()), ""]
+        doing = running_line(running or self._waiting, elapsed, self._printed, self.out.width - 3)
+        self._spinner.update(text=Text(self._summary or doing, QUIET))
+        later = (Text(f"◌ {fitted(line, self.out.width - 4)}", QUIET) for line in waiting if line)
+        return Group(self._spinner, *later)
 
 
 def _without_echo(console: Console) -> list[Any] | None:

@@ -16,6 +16,7 @@ from plimsoll.archive import CompactionEvent, Session, UsageTotal
 from plimsoll.assembly import OpenConversation
 from plimsoll.caching import start_line
 from plimsoll.terminal.tables import plain
+from plimsoll.tools import EditMode
 
 BETWEEN = " · "
 
@@ -28,6 +29,7 @@ class Status:
     used: int
     window: int
     total: UsageTotal
+    edits: EditMode = "ask"
 
 
 def thousands(tokens: int) -> str:
@@ -90,6 +92,23 @@ def tool_line(call: str, result: str, seconds: float, width: int) -> str:
     return f"● {said} … {told}{end}" if told else f"● {said}{end}"
 
 
+def running_line(doing: str, seconds: float, printed: str, width: int) -> str:
+    """What runs, for how long, and the last line that it printed; short work shows no time."""
+    if seconds < 1:
+        return fitted(doing, width)
+    end = f" · {_duration(seconds)}"
+    room = max(10, width - cell_len(end))
+    if printed:
+        doing = fitted(doing, max(room // 2, room - cell_len(printed) - 3))
+        return f"{doing}{end} · {fitted(printed, max(0, room - cell_len(doing) - 3))}"
+    return f"{fitted(doing, room)}{end}"
+
+
+def _duration(seconds: float) -> str:
+    whole = int(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
+
+
 def fitted(text: str, width: int) -> str:
     """The text, cut with an ellipsis if it is too wide."""
     if cell_len(text) <= width:
@@ -97,11 +116,15 @@ def fitted(text: str, width: int) -> str:
     return set_cell_size(text, max(0, width - 1)).rstrip() + "…"
 
 
+EDITS = {"ask": "", "accept": "accepts edits", "plan": "plan only"}
+
+
 def status_line(status: Status, width: int) -> str:
     """The status in as many parts as the width has room for, the model last to go."""
     share = round(100 * status.used / status.window) if status.window else 0
     context = f"{thousands(status.used)} of {thousands(status.window)} ({share} %)"
-    parts = [plain(status.model), context, *money_parts(status.total)]
+    edits = [EDITS[status.edits]] if EDITS[status.edits] else []
+    parts = [*edits, plain(status.model), context, *money_parts(status.total)]
     while len(parts) > 1 and cell_len(BETWEEN.join(parts)) > width:
         parts.pop()
     return fitted(BETWEEN.join(parts), width)

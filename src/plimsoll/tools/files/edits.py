@@ -49,8 +49,8 @@ def apply(text: str, edit: Edit) -> str:
     return text.replace(edit.old, edit.new)
 
 
-def difference(name: str, before: str, after: str) -> str:
-    """A small unified diff; if it is long, only its beginning and end."""
+def difference(name: str, before: str, after: str, longest: int | None = _LONGEST_DIFF) -> str:
+    """A small unified diff; if it has more than `longest` characters, only its beginning and end."""
     old, new = _LINE.findall(before), _LINE.findall(after)
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
@@ -63,9 +63,9 @@ def difference(name: str, before: str, after: str) -> str:
     lines = list(unified_diff(old_part, new_part, n=around))[2:]
     body = "".join(line if line.endswith("\n") else f"{line}\n" for line in _moved(lines, low))
     text = f"--- {name}\n+++ {name}\n{body}".rstrip("\n")
-    if len(text) <= _LONGEST_DIFF:
+    if longest is None or len(text) <= longest:
         return text
-    half = _LONGEST_DIFF // 2
+    half = longest // 2
     return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
 
 

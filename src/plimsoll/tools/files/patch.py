@@ -5,11 +5,12 @@ edits ─► read each file once ─► apply in order ─► all fit? ─► wr
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from plimsoll.tools.definitions import definition_of
 from plimsoll.tools.files.disk import outside_reason, unwritable, write_all
+from plimsoll.tools.files.edit_approval import edit_approval
 from plimsoll.tools.files.edits import Edit, EditMismatch, apply, difference
 from plimsoll.tools.files.suggestions import missing
 from plimsoll.tools.files.text import Text, decoded
@@ -31,27 +32,56 @@ class Patch(Tool):
             edits = list(_edits(arguments))
         except EditMismatch:
             return None
-        reasons = (outside_reason(place.resolve(path), place) for path, _ in edits if "\0" not in path)
-        return next((Approval(reason) for reason in reasons if reason), None)
+        paths = dict.fromkeys(place.resolve(path) for path, _ in edits if "\0" not in path)
+        outside = next((why for path in paths if (why := outside_reason(path, place))), None)
+        try:
+            # An edit that does not fit changes nothing, so there is nothing to ask about.
+            if outside is None and context.edits.mode == "ask":
+                await asyncio.to_thread(_planned, arguments, place)
+        except EditMismatch:
+            return None
+        names = ", ".join(place.shown(path) for path in paths)
+        return await edit_approval(outside, f"changes {names}", lambda: _preview(arguments, place), context)
+
+    def grant(self, names: Sequence[str], context: ToolContext) -> None:
+        context.edits.mode = "accept"
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         return await asyncio.to_thread(_patch, arguments, context.workplace)
 
 
-def _patch(arguments: Arguments, place: Workspace) -> ToolResult:
+def _planned(arguments: Arguments, place: Workspace) -> tuple[dict[Path, Text], dict[Path, str]]:
+    """The files before and after the edits; `EditMismatch` if one of the edits does not fit."""
     before: dict[Path, Text] = {}
     after: dict[Path, str] = {}
+    edits = list(_edits(arguments))
+    for number, (given, edit) in enumerate(edits, start=1):
+        try:
+            path = _existing(given, place)
+            if path not in before:
+                before[path] = _read(path, place)
+                after[path] = before[path].text
+            after[path] = apply(after[path], _fitted(edit, before[path]))
+        except EditMismatch as error:
+            raise EditMismatch(f"edit {number}: {error}" if len(edits) > 1 else str(error)) from None
+    return before, after
+
+
+def _preview(arguments: Arguments, place: Workspace) -> str:
+    """What the edits would change, as a diff."""
     try:
-        edits = list(_edits(arguments))
-        for number, (given, edit) in enumerate(edits, start=1):
-            try:
-                path = _existing(given, place)
-                if path not in before:
-                    before[path] = _read(path, place)
-                    after[path] = before[path].text
-                after[path] = apply(after[path], _fitted(edit, before[path]))
-            except EditMismatch as error:
-                raise EditMismatch(f"edit {number}: {error}" if len(edits) > 1 else str(error)) from None
+        before, after = _planned(arguments, place)
+    except EditMismatch as error:
+        return str(error)
+    shown = [
+        difference(place.shown(path), before[path].text, text, longest=None) for path, text in after.items()
+    ]
+    return "\n".join(shown)
+
+
+def _patch(arguments: Arguments, place: Workspace) -> ToolResult:
+    try:
+        before, after = _planned(arguments, place)
         data = {path: _encoded(before[path], text) for path, text in after.items()}
     except EditMismatch as error:
         return failed(f"nothing was changed: {error}")

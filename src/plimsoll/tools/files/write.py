@@ -1,10 +1,16 @@
 """Writes a whole file."""
 
 import asyncio
+from collections.abc import Sequence
+from pathlib import Path
 
 from plimsoll.tools.definitions import definition_of
 from plimsoll.tools.files.disk import outside_reason, unwritable, write_all
+from plimsoll.tools.files.edit_approval import edit_approval
+from plimsoll.tools.files.edits import difference
+from plimsoll.tools.files.text import decoded
 from plimsoll.tools.tool import Approval, Arguments, Tool, ToolContext, ToolResult, failed
+from plimsoll.tools.workspace import Workspace
 
 
 class WriteFile(Tool):
@@ -17,11 +23,32 @@ class WriteFile(Tool):
         place = context.workplace
         if "\0" in arguments["path"]:
             return None
-        reason = outside_reason(place.resolve(arguments["path"]), place)
-        return Approval(reason) if reason else None
+        path = place.resolve(arguments["path"])
+        return await edit_approval(
+            outside_reason(path, place),
+            f"changes {place.shown(path)}" if path.exists() else f"creates {place.shown(path)}",
+            lambda: _preview(path, arguments["content"], place),
+            context,
+        )
+
+    def grant(self, names: Sequence[str], context: ToolContext) -> None:
+        context.edits.mode = "accept"
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         return await asyncio.to_thread(_write, arguments, context)
+
+
+def _preview(path: Path, content: str, place: Workspace) -> str:
+    """What would change, as a diff; a file that is no text is named with its size."""
+    name = place.shown(path)
+    try:
+        before = path.read_bytes() if path.exists() else b""
+    except OSError as error:
+        return f"{name} cannot be read: {error.strerror}"
+    text = decoded(before)
+    if text is None:
+        return f"{name}: a binary file of {len(before):,} bytes is replaced by text"
+    return difference(name, text.text, content, longest=None) or f"{name}: nothing changes"
 
 
 def _write(arguments: Arguments, context: ToolContext) -> ToolResult:

@@ -28,6 +28,15 @@ def readable(kept: BoundedBytes, environment: Mapping[str, str]) -> str:
     return without_values(text, environment)
 
 
+def last_line(kept: BoundedBytes, environment: Mapping[str, str]) -> str:
+    """The last line so far that is not empty; nothing of binary output."""
+    end = (kept.head + kept.tail if kept.total <= _SAMPLE else kept.tail or kept.head)[-_SAMPLE:]
+    if is_binary(end):
+        return ""
+    text = without_values(_clean(end.decode("utf-8", "ignore")), environment)
+    return next((line for line in reversed(text.splitlines()) if line.strip()), "")
+
+
 def is_binary(sample: bytes) -> bool:
     """Whether these bytes are no text: zeros, or mostly not UTF-8."""
     sample = sample[:_SAMPLE]

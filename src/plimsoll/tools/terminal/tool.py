@@ -10,7 +10,8 @@ import asyncio
 import os
 import shutil
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from plimsoll.settings.tools import TerminalSettings
@@ -20,7 +21,7 @@ from plimsoll.tools.limits import BoundedBytes, shortened
 from plimsoll.tools.process import run_process
 from plimsoll.tools.terminal.approval import ApprovalDecision, approval_for
 from plimsoll.tools.terminal.grants import Grants
-from plimsoll.tools.terminal.output import readable
+from plimsoll.tools.terminal.output import last_line, readable
 from plimsoll.tools.terminal.sandbox import sandboxed
 from plimsoll.tools.tool import Approval, Arguments, Interrupted, Tool, ToolContext, ToolResult, failed
 
@@ -64,6 +65,11 @@ class Terminal(Tool):
         can_store = self._grants.can_store(context.workplace)
         return Approval(verdict.reason, verdict.programs if can_store else ())
 
+    async def changes_something(self, arguments: Arguments, context: ToolContext) -> bool:
+        verdict = await asyncio.to_thread(self._verdict, arguments, context)
+        # A program that the user allowed runs without a question, but nobody knows that it only reads.
+        return bool(verdict.doubts or verdict.used)
+
     def grant(self, names: Sequence[str], context: ToolContext) -> None:
         self._grants.add(context.workplace, names)
 
@@ -86,7 +92,14 @@ class Terminal(Tool):
         try:
             environment = await self._environment(arguments, context)
             code, ended_in = await self._run_shell(
-                arguments["command"], directory, place.root, environment, seconds, kept
+                arguments["command"],
+                directory,
+                place.root,
+                environment,
+                seconds,
+                kept.take
+                if context.on_output is None
+                else partial(_take_and_tell, kept, context.on_output, place.environment),
             )
         except asyncio.CancelledError:
             raise Interrupted(_result("[cancelled by the user]", kept, context, is_error=True)) from None
@@ -114,7 +127,7 @@ class Terminal(Tool):
         root: Path,
         environment: Mapping[str, str],
         seconds: float,
-        kept: BoundedBytes,
+        take: Callable[[bytes], bool],
     ) -> tuple[int | None, Path | None]:
         """The exit code and the shell's last directory, if known."""
         shell = shutil.which("bash") or "/bin/sh"
@@ -130,7 +143,7 @@ class Terminal(Tool):
                     directory=directory,
                     environment=environment,
                     seconds=seconds,
-                    take=kept.take,
+                    take=take,
                     keep_open=(telling,),
                 )
             finally:
@@ -138,6 +151,15 @@ class Terminal(Tool):
             return code, _told_directory(told)
         finally:
             os.close(told)
+
+
+def _take_and_tell(
+    kept: BoundedBytes, tell: Callable[[str], None], environment: Mapping[str, str], chunk: bytes
+) -> bool:
+    """Keep what was printed, and tell the last line of it."""
+    is_enough = kept.take(chunk)
+    tell(last_line(kept, environment))
+    return is_enough
 
 
 def with_git_settings(environment: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,63 @@
+"""Outputs of tool calls that are folded on the screen, and unfolded with a key.
+
+    ● patch(path=app.py) … 3 lines  0.0 s
+      -port = 8080
+      +port = 9090
+    ● terminal(command=pytest) … exit 1: 2 failed  4.1 s
+      └ 38 lines, Ctrl-O shows them
+
+Each press shows one more, the newest first.
+"""
+
+from dataclasses import dataclass, field
+
+from plimsoll.terminal.tables import plain
+
+MOST = 50  # outputs that can be unfolded
+LINES = 12  # of a diff that is shown at once
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+@dataclass(slots=True)
+class FoldedOutputs:
+    """What can be unfolded."""
+
+    kept: list[tuple[str, str]] = field(default_factory=list)
+    _unfolded: int = 0
+
+    def add(self, call: str, output: str) -> list[tuple[str, str]]:
+        """Keep an output; the lines that are shown of it, each with its style."""
+        lines = plain(output).rstrip("\n").splitlines()
+        self._unfolded = 0
+        if is_diff(output):
+            shown = diff_lines(output)
+            if len(shown) <= LINES:
+                return shown
+            self.kept = [*self.kept[1 - MOST :], (call, output)]
+            return [*shown[:LINES], (_more(len(shown) - LINES, "more lines"), "dim")]
+        if len(lines) < 2:
+            return []
+        self.kept = [*self.kept[1 - MOST :], (call, output)]
+        return [(_more(len(lines), "lines"), "dim")]
+
+    def next(self) -> tuple[str, str] | None:
+        """The newest output that was not unfolded yet: its call and its text."""
+        if self._unfolded >= len(self.kept):
+            return None
+        self._unfolded += 1
+        return self.kept[-self._unfolded]
+
+
+def is_diff(text: str) -> bool:
+    """Whether a text is a unified diff."""
+    return text.startswith("--- ") and "\n+++ " in text
+
+
+def diff_lines(diff: str) -> list[tuple[str, str]]:
+    """The lines of a diff below its head, each with its colour."""
+    lines = [line for line in plain(diff).splitlines() if not line.startswith(("--- ", "+++ "))]
+    return [(line, _COLOURS.get(line[:1], "")) for line in lines]
+
+
+def _more(count: int, what: str) -> str:
+    return f"└ {count:,} {what}, Ctrl-O shows them"

@@ -1,0 +1,19 @@
+"""Whether a change to files needs approval, and what it would change."""
+
+import asyncio
+from collections.abc import Callable
+
+from plimsoll.tools.tool import Approval, ToolContext
+
+ALL_EDITS = "all edits"  # what the user can allow for the rest of the conversation
+
+
+async def edit_approval(
+    outside: str | None, reason: str, preview: Callable[[], str], context: ToolContext
+) -> Approval | None:
+    """Outside of the project always; inside of it where every edit is asked about."""
+    if outside:
+        return Approval(outside, preview=await asyncio.to_thread(preview))
+    if context.edits.mode != "ask":
+        return None
+    return Approval(reason, (ALL_EDITS,), await asyncio.to_thread(preview))

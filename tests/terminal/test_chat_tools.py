@@ -1,0 +1,101 @@
+"""Tools in the chat: diffs, folded output, progress, and how edits are treated."""
+
+import asyncio
+
+import pytest
+from chat_in_process import Seat, talk, type_keys
+
+from plimsoll.terminal.chat.approval import _prompt
+from plimsoll.terminal.chat.folded_outputs import LINES, FoldedOutputs
+from plimsoll.terminal.chat.status_lines import running_line
+from plimsoll.testing.scripted_server import ScriptedServer, call, say
+from plimsoll.tools import ApprovalAnswer, ApprovalQuestion
+
+SHIFT_TAB, CTRL_D = "\x1b[Z", "\x04"
+DIFF = "--- a\n+++ a\n@@ -1 +1 @@\n-old\n+new"
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "home"
+
+
+def test_the_chat_asks_about_an_edit_and_accept_stays_after_new(home, tmp_path):
+    asked = []
+
+    async def approve(question):
+        asked.append(question.preview)
+        return ApprovalAnswer(True, always=True)
+
+    write = call("write_file", path="depth.txt", content="twelve\n")
+    script = [write, say("Written."), write, say("Again.")]
+    with ScriptedServer(script) as server:
+        done = talk(home, server, "Write.", "/new", "Write.", "/edits", screen=Seat, approve=approve)
+    assert len(asked) == 1
+    assert "+twelve" in asked[0]
+    assert (tmp_path / "depth.txt").exists()
+    assert "Edits: accept: changes inside the project are made at once." in done.beside
+
+
+def test_edits_takes_a_mode_and_refuses_others(home):
+    with ScriptedServer() as server:
+        done = talk(home, server, "/edits plan", "/edits never", "/edits ask", screen=Seat)
+    assert "Edits: plan: nothing is changed" in done.beside
+    assert "'never' is not ask, accept or plan" in done.beside
+    assert "Nobody can be asked here" in done.beside
+
+
+def test_shift_tab_goes_through_the_modes(home):
+    seen = []
+
+    async def keys(send, chat):
+        for _ in range(3):
+            before = chat.edits.mode
+            send(SHIFT_TAB)
+            while chat.edits.mode == before:
+                await asyncio.sleep(0.005)
+            seen.append(chat.edits.mode)
+        send(CTRL_D)
+
+    async def approve(_question):
+        return ApprovalAnswer(True)
+
+    with ScriptedServer() as server:
+        type_keys(home, server, keys, approve=approve)
+    assert seen == ["accept", "plan", "ask"]
+
+
+def test_output_is_folded_and_unfolds_from_the_newest_on():
+    folded = FoldedOutputs()
+    assert folded.add("one", "a single line") == []
+    assert folded.add("two", "a\nb\nc\n") == [("└ 3 lines, Ctrl-O shows them", "dim")]
+    assert folded.add("three", "d\ne") == [("└ 2 lines, Ctrl-O shows them", "dim")]
+    assert [folded.next(), folded.next(), folded.next()] == [("three", "d\ne"), ("two", "a\nb\nc\n"), None]
+
+
+def test_a_short_diff_is_shown_and_a_long_one_is_folded():
+    folded = FoldedOutputs()
+    assert folded.add("patch", DIFF) == [("@@ -1 +1 @@", "cyan"), ("-old", "red"), ("+new", "green")]
+    assert folded.next() is None
+    shown = folded.add("patch", DIFF + "\n+x" * 40)
+    assert len(shown) == LINES + 1
+    assert shown[-1] == ("└ 31 more lines, Ctrl-O shows them", "dim")
+    assert folded.next() is not None
+
+
+@pytest.mark.parametrize("width", [20, 40, 77])
+def test_a_running_call_shows_time_and_its_last_line_within_the_width(width):
+    assert running_line("terminal(command=make)", 0.4, "", 77) == "terminal(command=make)"
+    assert running_line("terminal(command=make)", 71.9, "", 77) == "terminal(command=make) · 1 min 11 s"
+    line = running_line("terminal(command=make all the harbours)", 12, "compiling lighthouse.c " * 4, width)
+    assert len(line) <= width
+    assert " · 12 s · " in line
+
+
+def test_the_question_about_a_diff_offers_to_view_the_rest():
+    question = ApprovalQuestion("1", "patch", {}, "changes a", ("all edits",), DIFF)
+    assert (
+        _prompt(question, 0) == "  make this change? [y/N, a = accept all edits from now on, or say why not] "
+    )
+    assert "v = view 31 more lines" in _prompt(question, 31)
