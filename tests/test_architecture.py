@@ -27,7 +27,7 @@ ROWS = [
     {"sessions"},
     {"testing", "quality"},
     {"plugins", "config", "transcripts"},
-    {"assembly", "inspector"},
+    {"assembly", "bulk", "inspector"},
     {"gateway", "terminal", "integrations"},
 ]
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}

@@ -38,6 +38,7 @@ from plimsoll.providers import Client, Endpoint, Resolution, connect
 from plimsoll.providers.auxiliary import Auxiliary, AuxiliaryResolution, resolve_auxiliary
 from plimsoll.providers.local import embedded_model, model_path
 from plimsoll.providers.local.model import DEFAULT_CONTEXT
+from plimsoll.providers.retry import Retries
 from plimsoll.sessions import Conversation, ConversationParts, Hygiene
 from plimsoll.sessions.turn_lock import LEASE_SECONDS
 from plimsoll.settings.agent import AgentSettings
@@ -54,12 +55,14 @@ def resolve_summaries(settings: Settings, environ: Mapping[str, str], home: Path
     return asyncio.run(resolve_auxiliary(settings.auxiliary.compression, settings.model, environ, home=home))
 
 
-def open_auxiliary(settings: Settings, resolution: AuxiliaryResolution, home: Path) -> Auxiliary | None:
+def open_auxiliary(
+    settings: Settings, resolution: AuxiliaryResolution, home: Path, retries: Retries | None = None
+) -> Auxiliary | None:
     """The resolved summary models; None if there are none."""
     if not resolution.candidates:
         return None
     idle = settings.auxiliary.compression.idle_timeout
-    return Auxiliary(resolution.candidates, home=home, main=resolution.main, idle=idle)
+    return Auxiliary(resolution.candidates, home=home, main=resolution.main, idle=idle, retries=retries)
 
 
 def build_compressor(

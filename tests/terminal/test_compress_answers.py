@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
+from plimsoll.bulk.compaction import BatchPlan
 from plimsoll.config import set_value
 from plimsoll.context import ClearedResult
 from plimsoll.errors import SettingError
 from plimsoll.models import card_for
-from plimsoll.terminal import batch
-from plimsoll.terminal.batch import BatchPlan, compact_all
+from plimsoll.terminal.batch import compact_all
 from plimsoll.terminal.main import plimsoll
 from plimsoll.terminal.tables import cleared_list
 from plimsoll.terminal.token_option import SMALLEST_WINDOW
@@ -267,16 +267,7 @@ def test_workers_are_ended_where_nobody_waits_for_the_rest() -> None:
     workers = set(multiprocessing.active_children()) - before
     assert len(workers) == 2
     outcomes.close()  # type: ignore[attr-defined]
-    assert {worker.exitcode for worker in workers} == {0}
-
-
-def test_a_worker_that_was_told_to_stop_does_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    stop = multiprocessing.Event()
-    monkeypatch.setattr(batch, "_STOPS", [stop])
-    job = batch.BatchJob(BatchPlan("", 16_000, 0.5, 0.2, 20), Transcript(long_talk(), "it.jsonl", line=1))
-    assert batch._unless_stopped(job) is not None
-    stop.set()
-    assert batch._unless_stopped(job) is None
+    assert not any(worker.is_alive() for worker in workers)
 
 
 class TestTheExample:

@@ -13,10 +13,11 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
+from plimsoll.bulk.compaction import BatchPlan
 from plimsoll.context import ClearedResult, handle_of
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import validate
-from plimsoll.terminal.batch import BatchPlan, compact_all
+from plimsoll.terminal.batch import compact_all
 from plimsoll.terminal.main import plimsoll
 from plimsoll.terminal.tables import bar, cleared_list, folded, many, plain, status, summary_panel
 from plimsoll.transcripts import Transcript, read_transcripts

@@ -21,13 +21,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from plimsoll.bulk.compaction import BatchOutcome, BatchPlan
 from plimsoll.config import LoadedSettings, Settings, load_settings
 from plimsoll.config.per_model import overrides_for
 from plimsoll.context.report import NO_MODEL_SUMMARY
 from plimsoll.models import DEFAULT_WINDOW, shipped_cards
 from plimsoll.plugins import COMPRESSOR
 from plimsoll.providers.auxiliary import Auxiliary
-from plimsoll.terminal.batch import BatchOutcome, BatchPlan, compact_all
+from plimsoll.terminal.batch import compact_all
 from plimsoll.terminal.compress_report import print_json, show
 from plimsoll.terminal.session_output import check_output, target_choice, write_converted
 from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of, read_source
@@ -225,31 +226,17 @@ def _plan(
     )
     if name or given:
         return plan, notices
-    recorded, said = _recorded(settings, plan, transcripts)
-    return replace(plan, recorded=recorded), [*notices, *said]
+    return replace(plan, settings=settings), [*notices, *_assumed(settings, transcripts)]
 
 
-def _recorded(
-    settings: Settings, plan: BatchPlan, transcripts: Sequence[Transcript]
-) -> tuple[dict[str, BatchPlan], list[str]]:
-    """The plans for the models that the files name, and where a window had to be assumed."""
-    plans, notices = {}, []
+def _assumed(settings: Settings, transcripts: Sequence[Transcript]) -> Iterator[str]:
+    """Where a window had to be assumed."""
     for name in sorted({one.model for one in transcripts if one.model}):
-        own = settings.for_model(name)
-        model = own.model.model_copy(update={"name": name})
+        model = settings.for_model(name).model.model_copy(update={"name": name})
         if model.context_length is None and not model.card().known:
-            notices.append(_unknown_model(name, model.card().window))
-        plans[name] = replace(
-            plan,
-            window=model.prompt_limit(),
-            threshold=own.compression.threshold,
-            target_ratio=own.compression.target_ratio,
-            target_tokens=own.compression.target_tokens,
-            media=model.card().media,
-        )
+            yield _unknown_model(name, model.card().window)
     if any(not one.model for one in transcripts):
-        notices.append(f"no model named, {DEFAULT_WINDOW:,} tokens assumed. Set --model or --window.")
-    return plans, notices
+        yield f"no model named, {DEFAULT_WINDOW:,} tokens assumed. Set --model or --window."
 
 
 def _unknown_model(name: str, window: int) -> str:

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from plimsoll.terminal.batch import BatchOutcome, facts_of
+from plimsoll.bulk.compaction import BatchOutcome, facts_of
 from plimsoll.terminal.session_source import STANDARD_INPUT
 from plimsoll.terminal.tables import (
     before_after,

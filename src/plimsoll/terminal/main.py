@@ -5,6 +5,7 @@
               ├─ sessions     plimsoll/terminal/sessions/
               ├─ inspect      plimsoll/terminal/inspect.py
               ├─ compress     plimsoll/terminal/compress.py
+              ├─ bulk         plimsoll/terminal/bulk.py
               ├─ convert      plimsoll/terminal/convert.py
               ├─ repair       plimsoll/terminal/repair.py
               ├─ handoff      plimsoll/terminal/handoff.py
@@ -61,6 +62,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "compress": (
         "plimsoll.terminal.compress:compress",
         "Compact a conversation and show what was kept.",
+    ),
+    "bulk": (
+        "plimsoll.terminal.bulk:bulk",
+        "Compact datasets of conversations on all cores.",
     ),
     "convert": (
         "plimsoll.terminal.convert:convert",

@@ -8,14 +8,17 @@ import click
 from plimsoll.assembly import open_auxiliary, resolve_summaries
 from plimsoll.config import Settings, plimsoll_home
 from plimsoll.providers.auxiliary import Auxiliary
+from plimsoll.providers.retry import Retries
 from plimsoll.terminal.tables import plain
 
 
-def open_summary_model(settings: Settings, quiet: bool) -> tuple[Auxiliary | None, list[str]]:
+def open_summary_model(
+    settings: Settings, quiet: bool, retries: Retries | None = None
+) -> tuple[Auxiliary | None, list[str]]:
     """Who writes the summaries, None: Plimsoll itself; and what a person should know about it."""
     home = plimsoll_home()
     resolution = resolve_summaries(settings, os.environ, home)
-    auxiliary = open_auxiliary(settings, resolution, home)
+    auxiliary = open_auxiliary(settings, resolution, home, retries)
     if auxiliary and not quiet and sys.stderr.isatty():
         click.echo(f"summaries: {plain(resolution.headline)}", err=True)
     named = settings.auxiliary.compression.model or settings.auxiliary.compression.provider != "auto"

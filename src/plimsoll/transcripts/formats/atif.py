@@ -30,6 +30,7 @@ class AtifFormat(TranscriptFormat):
 
     name = "atif"
     title = "an ATIF trajectory"
+    one_per_record = True
 
     def recognises(self, record: Any) -> bool:
         return (

@@ -34,6 +34,7 @@ class ConversationFormat(TranscriptFormat):
 
     name = "openai"
     title = "OpenAI or Anthropic messages"
+    one_per_record = True
     is_log = False
 
     def recognises(self, record: Any) -> bool:

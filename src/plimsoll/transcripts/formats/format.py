@@ -41,6 +41,9 @@ class TranscriptFormat(ABC):
     name: ClassVar[str]
     title: ClassVar[str]  # in sentences: "a Codex session"
     is_log: ClassVar[bool] = True  # written by an agent or a tool, and not the form of an API
+    one_per_record: ClassVar[bool] = (
+        False  # a record is a whole conversation, so a line of a dataset can be one
+    )
 
     @abstractmethod
     def recognises(self, record: Any) -> bool:

@@ -29,6 +29,7 @@ class OpenCodeFormat(TranscriptFormat):
 
     name = "opencode"
     title = "an OpenCode session"
+    one_per_record = True
 
     def recognises(self, record: Any) -> bool:
         if not isinstance(record, dict) or not isinstance(record.get("info"), dict):

@@ -19,6 +19,7 @@ class RequestBodyFormat(TranscriptFormat):
     """One body in the file, or one on each line."""
 
     is_log = False
+    one_per_record = True
     dialect: ClassVar[Dialect]
 
     def recognises(self, record: Any) -> bool:

@@ -30,6 +30,7 @@ class ShareGptFormat(TranscriptFormat):
 
     name = "sharegpt"
     title = "a ShareGPT conversation"
+    one_per_record = True
 
     def recognises(self, record: Any) -> bool:
         first = record[0] if isinstance(record, list) and record else record

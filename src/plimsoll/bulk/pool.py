@@ -1,0 +1,193 @@
+"""Runs one function over many jobs in worker processes and returns the results in order.
+
+    jobs ──► worker, worker, … ──► results, in the order of the jobs
+               └─ it died ──► `retried` says which job to run instead, or the run ends with an error
+
+Only a few jobs are read ahead, so memory stays the same however many there are. A worker runs one job at a time and
+its parent knows which one, so a process that dies (out of memory, say) is blamed on the right job. When the caller
+stops, on Ctrl-C too, the workers are killed at once: jobs that write must survive that.
+"""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any, Generic, TypeVar
+
+from plimsoll.errors import UserError
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+# Jobs that may be under way or wait for an earlier one, for each worker. One slow job must not stop the others.
+AHEAD = 4
+_READY = "ready"
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def in_order(
+    function: Callable[[Job], Result],
+    jobs: Iterable[Job],
+    workers: int,
+    retried: Callable[[Job], Job] | None = None,
+) -> Iterator[Result]:
+    """The result of every job, in their order. With one worker, everything runs in this process."""
+    if workers < 2:
+        yield from map(function, jobs)
+        return
+    pool = _Pool(function, retried)
+    try:
+        yield from pool.results(jobs, workers)
+    finally:
+        pool.kill()
+
+
+@dataclass(slots=True, eq=False)
+class _PoolWorker(Generic[Job]):
+    """A process, the pipe to it, and what it is doing."""
+
+    process: SpawnProcess
+    pipe: "Connection[Any, Any]"
+    is_ready: bool = False
+    doing: tuple[int, Job] | None = None
+
+
+class _Pool(Generic[Job, Result]):
+    def __init__(self, function: Callable[[Job], Result], retried: Callable[[Job], Job] | None) -> None:
+        self._function, self._retried = function, retried
+        self._workers: list[_PoolWorker[Job]] = []
+        self._results: dict[int, Result] = {}
+
+    def results(self, jobs: Iterable[Job], workers: int) -> Iterator[Result]:
+        numbered = enumerate(jobs)
+        next_result, is_exhausted = 0, False
+        given = -1  # the last job that a worker got
+        while True:
+            # First, because every result that leaves lets another job in, and somebody must be busy to be waited for.
+            while next_result in self._results:
+                yield self._results.pop(next_result)
+                next_result += 1
+            while not is_exhausted and given - next_result < AHEAD * workers:
+                worker = self._free(workers)
+                if worker is None:
+                    break
+                job = next(numbered, None)
+                if job is None:
+                    is_exhausted = True
+                    break
+                given = job[0]
+                self._give(worker, job)
+            if is_exhausted and next_result > given:
+                return
+            self._listen()
+
+    def kill(self) -> None:
+        """End every worker now."""
+        for worker in self._workers:
+            worker.process.kill()
+        for worker in self._workers:
+            worker.process.join()
+            worker.pipe.close()
+        self._workers.clear()
+
+    def _free(self, most: int) -> _PoolWorker[Job] | None:
+        found = next((one for one in self._workers if one.doing is None), None)
+        return found or (self._start() if len(self._workers) < most else None)
+
+    def _start(self) -> _PoolWorker[Job]:
+        context = multiprocessing.get_context("spawn")  # a fork would copy threads' locks
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, self._function), daemon=True)
+        process.start()
+        theirs.close()
+        worker: _PoolWorker[Job] = _PoolWorker(process, ours)
+        self._workers.append(worker)
+        return worker
+
+    def _give(self, worker: _PoolWorker[Job], job: tuple[int, Job]) -> None:
+        worker.doing = job
+        with suppress(OSError):  # it has died, which `_listen` finds out
+            worker.pipe.send(job[1])
+
+    def _listen(self) -> None:
+        """Wait until at least one worker has something to say, and take it."""
+        busy = {worker.pipe: worker for worker in self._workers}
+        for pipe in wait(list(busy)):
+            worker = busy[pipe]  # type: ignore[index]  # a pipe, because only pipes are waited for
+            try:
+                message = worker.pipe.recv()
+            except (EOFError, OSError):
+                self._replace(worker)
+                continue
+            if message == _READY:
+                worker.is_ready = True
+                continue
+            is_error, value = message
+            if is_error:
+                raise value
+            assert worker.doing is not None
+            self._results[worker.doing[0]] = value
+            worker.doing = None
+
+    def _replace(self, worker: _PoolWorker[Job]) -> None:
+        """Give the job of a dead worker to a new one."""
+        worker.process.join()
+        worker.pipe.close()
+        self._workers.remove(worker)
+        code, doing = worker.process.exitcode or 0, worker.doing
+        how = f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit code {code}"
+        if not worker.is_ready:
+            raise UserError(
+                f"A worker process ended with {how} before it could start. Run with --workers 1 to see why."
+            )
+        if doing is None:
+            return
+        if self._retried is None:
+            raise UserError(
+                f"A worker process ended with {how}, probably because memory ran out. "
+                "Pass fewer files at a time, or use fewer workers."
+            )
+        self._give(self._start(), (doing[0], self._retried(doing[1])))
+
+
+def _serve(pipe: "Connection[Any, Any]", function: Callable[[Any], Any]) -> None:
+    """The life of a worker: one job after the other until the parent closes the pipe or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent decides
+    pipe.send(_READY)
+    while True:
+        try:
+            job = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            message: tuple[bool, Any] = (False, function(job))
+        except Exception as error:
+            message = (True, _portable(error))
+        with suppress(BrokenPipeError):
+            pipe.send(message)
+
+
+def _portable(error: Exception) -> Exception:
+    """The error as its parent can receive it."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # an exception may refuse in any way
+        return RuntimeError(f"a worker failed:\n{traceback.format_exc()}")
+    return error
+
+
+def parent_is_gone() -> bool:
+    """Whether this is a worker whose parent was killed. Its unfinished job is somebody else's by then."""
+    parent = multiprocessing.parent_process()
+    return parent is not None and not parent.is_alive()

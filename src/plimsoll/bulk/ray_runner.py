@@ -1,0 +1,58 @@
+"""Processes chunks on Ray Data: the chunks are the rows of a dataset, each processed where Ray has a free core.
+
+The driver sends places in files and gets numbers back; rows never pass through it. The input and the output folder
+must be on storage that every node has at the same path.
+"""
+
+import os
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+from plimsoll.bulk.process_chunk import ChunkJob, process_chunk
+from plimsoll.errors import UserError
+
+LOCAL = "local"  # start Ray on this machine
+
+
+def on_ray(jobs: Iterator[ChunkJob], address: str, workers: int | None = None) -> Iterator[int]:
+    """The numbers of the chunks as they are finished; `workers` limits how many run at once."""
+    ray = _connected(address, workers)
+    try:
+        every = list(jobs)  # places only; Ray Data plans the whole dataset
+        if not every:
+            return
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        rows = ray.data.from_items([{"job": job} for job in every], override_num_blocks=len(every))
+        done = rows.map(_process, num_cpus=1, concurrency=workers)
+        for row in done.iter_rows():
+            yield int(row["number"])
+    finally:
+        if address == LOCAL:
+            ray.shutdown()
+
+
+def _process(row: dict[str, Any]) -> dict[str, int]:
+    return {"number": process_chunk(row["job"])}
+
+
+def _connected(address: str, workers: int | None) -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        ray = import_module("ray")
+        import_module("ray.data")
+    except ImportError as error:
+        raise UserError("--ray needs Ray. Run `pip install '.[ray]'`.") from error
+    if ray.is_initialized():
+        return ray
+    options: dict[str, Any] = {"num_cpus": workers} if address == LOCAL and workers else {}
+    try:
+        ray.init(
+            address=address,
+            log_to_driver=False,
+            include_dashboard=False if address == LOCAL else None,
+            **options,
+        )
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise UserError(f"--ray {address}: Ray cannot be reached: {error}. Check the address.") from error
+    return ray

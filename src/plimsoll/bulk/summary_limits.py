@@ -1,0 +1,76 @@
+"""Limits what a summary model may cost in a run.
+
+    summarize ──► would the most that it can cost exceed the limit? ──yes──► SummaryFailed: code writes the summary
+                        └─no─► reserve that much ──► ask ──► replace the reservation by what it did cost
+
+Several threads ask at once, so money is reserved before it is spent: the limit holds, also at the end.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from plimsoll.caching.pricing import bill_of, money_of, most_money
+from plimsoll.context import Summarizer
+from plimsoll.dialects import Usage
+from plimsoll.errors import SummaryFailed, UserError
+from plimsoll.models import ModelCard, estimate_tokens
+from plimsoll.providers.auxiliary import Auxiliary
+
+
+class LimitedSummaries:
+    """The summary models of a run, up to an amount in USD."""
+
+    def __init__(self, service: Auxiliary, limit: float | None, spent: float = 0.0) -> None:
+        self.spent = spent  # in USD, by this run and the one that it continues
+        self.limit = limit
+        self._service = service
+        self._cards = [model.candidate.card for model in service.models]
+        self._reserved = 0.0
+        self._lock = threading.Lock()
+        unpriced = next((card for card in self._cards if not card.known), None)
+        if limit is not None and unpriced is not None:
+            raise UserError(
+                f"--max-spend: the prices of {unpriced.name or 'the summary model'} are unknown. Set them with "
+                "model.cards.<model>.prices, or omit --max-spend."
+            )
+
+    def begin(self) -> "LimitedSummary":
+        """A summarizer for one summary."""
+        return LimitedSummary(self, self._service.begin(self._record))
+
+    @contextmanager
+    def reserved(self, prompt: str, max_tokens: int) -> Iterator[None]:
+        """Set the most aside that this request can cost; raises `SummaryFailed` if there is not enough left."""
+        tokens = estimate_tokens(prompt)
+        most = max((most_money(card, tokens, max_tokens) for card in self._cards), default=0.0)
+        with self._lock:
+            if self.limit is not None and self.spent + self._reserved + most > self.limit:
+                raise SummaryFailed(f"the spending limit of ${self.limit:g} is reached")
+            self._reserved += most
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._reserved -= most
+
+    def _record(self, card: ModelCard, usage: Usage) -> None:
+        with self._lock:
+            self.spent += money_of(bill_of(usage), card) or 0.0
+
+
+class LimitedSummary:
+    """One summary, in as many requests as it takes."""
+
+    def __init__(self, limits: LimitedSummaries, inner: Summarizer) -> None:
+        self._limits, self._inner = limits, inner
+
+    @property
+    def context_length(self) -> int:
+        """The window of the model that is asked."""
+        return self._inner.context_length
+
+    def summarize(self, prompt: str, max_tokens: int) -> str:
+        """The model's answer, if the limit allows the request."""
+        with self._limits.reserved(prompt, max_tokens):
+            return self._inner.summarize(prompt, max_tokens)
