@@ -268,6 +268,28 @@ def test_auxiliary_compression_idle_timeout_ends_the_wait_for_a_silent_model(hom
     assert "sent no new token for 0.25 s" in done.stderr
 
 
+def test_compression_prompt_file_changes_what_the_summary_model_is_asked(home, tmp_path):
+    file = tmp_path / "prompt.md"
+    file.write_text("Write in British English.\n\n## Deployment\nwhich version runs where\n", "utf-8")
+    with ScriptedServer(lambda _request: say("A summary.")) as model:
+        config = (
+            f"auxiliary:\n  compression:\n    model: small\n    provider: custom\n    base_url: {model.openai_url}\n"
+            f"compression:\n  prompt_file: {file}\n"
+        )
+        done = run(home, ["compress", "--example"], config)
+        asked = str(model.requests[0].request.messages)
+    assert done.returncode == 0, done.stderr
+    assert "Write in British English." in asked
+    assert "## Deployment" in asked
+    missing = f"compression:\n  prompt_file: {tmp_path}/none.md\n"
+    for command in (BASE, ["config", "check"]):
+        refused = run(home, command, missing)
+        assert refused.returncode != 0
+        told = " ".join((refused.stdout + refused.stderr).split())
+        assert "compression.prompt_file: cannot read" in told
+        assert "Traceback" not in told
+
+
 def test_model_and_auxiliary_compression_api_mode_choose_the_wire(home):
     with ScriptedServer(lambda _request: say("A summary."), model="gemini-2.5-flash") as model:
         config = (

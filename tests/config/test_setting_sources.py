@@ -25,6 +25,7 @@ SOUND: dict[str, st.SearchStrategy[Any]] = {
     "compression.target_tokens": st.integers(1, 10**9),
     "compression.evidence": st.booleans(),
     "compression.background": st.booleans(),
+    "compression.prompt_file": st.sampled_from(["/srv/prompt.md", "~/prompt.md"]),
     "compression.policy": st.sampled_from(["threshold", "cost"]),
     "context.engine": st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]*", fullmatch=True).filter(
         lambda t: t != "null"

@@ -13,7 +13,7 @@ from typing import Any
 
 from plimsoll.config import Settings
 from plimsoll.context import ClearedResult, CompactionReport, ContextCompressor, SummaryWriter
-from plimsoll.context.ledger import SummaryLine, as_json
+from plimsoll.context.ledger import NOTHING_ADDED, CustomPrompt, SummaryLine, as_json
 from plimsoll.context.report import ShortenedMessage
 from plimsoll.messages import STUB_RESULT, Message, is_whole, repair, text_of, validate
 from plimsoll.models import estimate_messages_tokens_rough
@@ -36,6 +36,7 @@ class BatchPlan:
     protect_last_n: int
     target_tokens: int | None = None
     evidence: bool = True
+    prompt: CustomPrompt = NOTHING_ADDED
     focus: str | None = None
     summarizer: SummaryWriter | None = None
     at_once: int = 1  # summaries that the summarizer writes side by side
@@ -70,6 +71,7 @@ class BatchPlan:
             summarizer=self.summarizer,
             target_tokens=self.target_tokens,
             evidence=self.evidence,
+            prompt=self.prompt,
             media=self.media,
         )
 

@@ -10,6 +10,7 @@ from plimsoll.context.lcm import ArchiveNodeStore, InMemoryNodeStore, LcmEngine,
 from plimsoll.context.ledger import LoggedSource
 from plimsoll.models.media_limits import MediaLimits
 from plimsoll.plugins.offers import COMPRESSOR, EngineContext, EngineOffer
+from plimsoll.plugins.prompt_file import read_prompt_file
 
 SOURCE = "built in"
 LCM = "lcm"
@@ -46,6 +47,7 @@ def make_compressor(context: EngineContext) -> ContextCompressor:
         target_tokens=compression.target_tokens,
         lean=compression.policy == "cost",
         evidence=compression.evidence,
+        prompt=read_prompt_file(compression.prompt_file),
         log=_log_of(context),
         # Stored views always name handles: by them the archive finds the original. `ModelConnection` and the gateway
         # leave them out for a model that cannot use them.
@@ -74,6 +76,7 @@ def make_lcm(context: EngineContext) -> LcmEngine:
         protect_last_n=compression.protect_last_n,
         summarizer=context.summarizer,
         evidence=compression.evidence,
+        prompt=read_prompt_file(compression.prompt_file),
         store=store,
         clock=time.monotonic,
         offers_tools=context.offers_tools,

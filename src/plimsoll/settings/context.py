@@ -10,7 +10,8 @@ Only ranges and defaults are here; the compaction phases implement the settings.
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 from plimsoll.models.providers import providers
 from plimsoll.settings.model import (
@@ -24,6 +25,13 @@ from plimsoll.settings.model import (
 from plimsoll.settings.section import Section
 
 AUXILIARY_PROVIDERS = ("auto", "main", *providers())
+
+
+def _absolute(path: str) -> str:
+    if not path.startswith(("/", "~")):
+        fault = f"{path!r} is a relative path; give an absolute path or one that starts with ~"
+        raise PydanticCustomError("relative_path", "{fault}", {"fault": fault})
+    return path
 
 
 class ContextSettings(Section):
@@ -80,6 +88,12 @@ class CompressionSettings(Section):
     evidence: bool = Field(
         default=True,
         description="Append exact quotes (ids, paths, values, errors) to the summary, within the target size.",
+    )
+    prompt_file: Annotated[str, AfterValidator(_absolute)] | None = Field(
+        default=None,
+        description="Markdown file with additions to the prompt of the summary model: instructions, and `##` "
+        "headings that summaries have after the nine standard ones. An absolute path, or one that starts with ~.",
+        json_schema_extra={"allowed": "an absolute path or one that starts with ~"},
     )
     background: bool = Field(
         default=True,

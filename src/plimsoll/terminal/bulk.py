@@ -28,6 +28,7 @@ from plimsoll.config import Settings, load_settings
 from plimsoll.errors import UserError
 from plimsoll.models import DEFAULT_WINDOW
 from plimsoll.plugins import COMPRESSOR
+from plimsoll.plugins.prompt_file import read_prompt_file
 from plimsoll.providers.auxiliary import Auxiliary
 from plimsoll.providers.retry import Retries
 from plimsoll.terminal.summary_model import open_summary_model
@@ -147,6 +148,7 @@ def _plan(settings: Settings, every: bool) -> tuple[BatchPlan, list[str]]:
         protect_last_n=compression.protect_last_n,
         target_tokens=compression.target_tokens,
         evidence=compression.evidence,
+        prompt=read_prompt_file(compression.prompt_file),
         media=card.media,
         only_if_due=not every,
     )

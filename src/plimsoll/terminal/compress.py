@@ -27,6 +27,7 @@ from plimsoll.config.per_model import overrides_for
 from plimsoll.context.report import NO_MODEL_SUMMARY
 from plimsoll.models import DEFAULT_WINDOW, shipped_cards
 from plimsoll.plugins import COMPRESSOR
+from plimsoll.plugins.prompt_file import read_prompt_file
 from plimsoll.providers.auxiliary import Auxiliary
 from plimsoll.terminal.batch import compact_all
 from plimsoll.terminal.compress_report import print_json, show
@@ -219,6 +220,7 @@ def _plan(
         protect_last_n=settings.compression.protect_last_n,
         target_tokens=settings.compression.target_tokens,
         evidence=settings.compression.evidence,
+        prompt=read_prompt_file(settings.compression.prompt_file),
         focus=focus,
         summarizer=auxiliary,
         at_once=auxiliary.at_once if auxiliary else 1,

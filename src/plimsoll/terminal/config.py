@@ -128,9 +128,14 @@ def path() -> None:
 
 
 def _plugin_problems(settings: Settings) -> tuple[str, ...]:
-    from plimsoll.assembly import plugin_problems  # loads every package, which most commands here do not need
+    # These load every package, which most commands here do not need.
+    from plimsoll.assembly import plugin_problems
+    from plimsoll.plugins.prompt_file import prompt_file_problems
 
-    return plugin_problems(settings, os.environ, plimsoll_home(), Path.cwd())
+    return (
+        *prompt_file_problems(settings.compression.prompt_file),
+        *plugin_problems(settings, os.environ, plimsoll_home(), Path.cwd()),
+    )
 
 
 def _facts(loaded: LoadedSettings, setting: Setting, key: str) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,7 @@ from plimsoll.context.report import NO_MODEL_SUMMARY
 from plimsoll.errors import UserError
 from plimsoll.messages import SYSTEM_ROLES
 from plimsoll.models import estimate_messages_tokens_rough
+from plimsoll.plugins.prompt_file import read_prompt_file
 from plimsoll.secrets import redact
 from plimsoll.terminal.session_source import latest_option, newest_of, only_one, read_source
 from plimsoll.terminal.sessions import transfer
@@ -73,9 +74,15 @@ def handoff(
     model, found = (None, []) if no_model else open_summary_model(loaded.settings, quiet=True)
     _tell([*loaded.notices, *found, *transcript.notices])
     _check(transcript)
+    prompt = read_prompt_file(loaded.settings.compression.prompt_file)
     with model or nullcontext():
         written = write_handoff(
-            transcript.messages, tokens or HANDOFF_TOKENS, model, focus, evidence=not no_evidence
+            transcript.messages,
+            tokens or HANDOFF_TOKENS,
+            model,
+            focus,
+            evidence=not no_evidence,
+            prompt=prompt,
         )
     if written.failure:
         _tell([f"{NO_MODEL_SUMMARY.format(plain(written.failure)).rstrip('.')}; Plimsoll wrote it itself."])

@@ -173,6 +173,7 @@ def _job(
         read=_numbered(plan, behind, read),
         after=_numbered(plan, behind, after),
         opening_at=_opening_number(plan, numbers),
+        custom=rules.custom,
     )
 
 

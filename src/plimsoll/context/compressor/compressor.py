@@ -13,7 +13,7 @@ from plimsoll.context.compressor.compact import compact
 from plimsoll.context.compressor.plan import CompressorRules, fixed_part, planned
 from plimsoll.context.compressor.reports import without_media
 from plimsoll.context.engine import ContextEngine
-from plimsoll.context.ledger import LoggedSource, SummarySources
+from plimsoll.context.ledger import NOTHING_ADDED, CustomPrompt, LoggedSource, SummarySources
 from plimsoll.context.media_budget import exceeds, within_limits
 from plimsoll.context.rearm import RearmState
 from plimsoll.context.report import CompactionReport
@@ -36,7 +36,7 @@ class ContextCompressor(ContextEngine):
     `lean` about 10 000. Without `evidence`, no quotes follow the summary. `log` says what a summary stands for that
     another engine wrote in this conversation. Only where the model is `able_to_recall`, stubs name the handle of what
     they replace; `last_report` lists the handles in any case. `media` limits the bytes, images and pages of a
-    request; without it, the model's card does.
+    request; without it, the model's card does. `prompt` adds instructions and headings to the summary prompt.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class ContextCompressor(ContextEngine):
         evidence: bool = True,
         able_to_recall: bool = False,
         media: MediaLimits | None = None,
+        prompt: CustomPrompt | None = None,
     ) -> None:
         if protect_last_n < 1:
             raise SettingError(f"protect_last_n must be at least 1, not {protect_last_n!r}")
@@ -62,6 +63,7 @@ class ContextCompressor(ContextEngine):
         self.protect_last_n = protect_last_n
         self.last_report: CompactionReport | None = None
         self.evidence = evidence
+        self.prompt = prompt or NOTHING_ADDED
         self.able_to_recall = able_to_recall
         # Set by hosts whose clients keep the conversation: they edit and repeat requests.
         self.unanswered_may_change = False
@@ -218,6 +220,7 @@ class ContextCompressor(ContextEngine):
             self.summarizer,
             self.remembered,
             self.evidence,
+            self.prompt,
             self.able_to_recall,
             self.unanswered_may_change,
         )

@@ -11,6 +11,7 @@ conversation is read.
 from collections.abc import Sequence
 
 from plimsoll.context.compressor.summarise import Summary, SummaryJob, summarise
+from plimsoll.context.ledger import NOTHING_ADDED, CustomPrompt
 from plimsoll.context.markers import find_summary, summary_body
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import InvalidConversation
@@ -27,6 +28,7 @@ def write_handoff(
     writer: SummaryWriter | None = None,
     focus: str | None = None,
     evidence: bool = True,
+    prompt: CustomPrompt | None = None,
 ) -> Summary:
     """The hand-off in at most about `tokens`; by the model where there is one and it gives a usable text."""
     at = find_summary(messages)
@@ -47,5 +49,6 @@ def write_handoff(
         previous="" if at is None else summary_body(messages[at]),
         earlier="" if at is None else summary_body(messages[at]),
         focus=focus,
+        custom=prompt or NOTHING_ADDED,
     )
     return summarise(job, writer)

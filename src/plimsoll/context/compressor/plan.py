@@ -12,7 +12,7 @@ from plimsoll.context.budget import Budget, FixedPart, Sizes, ledger_tokens
 from plimsoll.context.calibration import Calibration, calibrate
 from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries, head_limit
 from plimsoll.context.compressor.prune import describe
-from plimsoll.context.ledger import SummarySources
+from plimsoll.context.ledger import NOTHING_ADDED, CustomPrompt, SummarySources
 from plimsoll.context.markers import summary_body
 from plimsoll.context.report import ShortenedMessage
 from plimsoll.context.summarizer import SummaryWriter
@@ -44,6 +44,7 @@ class CompressorRules:
     summarizer: SummaryWriter | None = None
     remembered: SummarySources = field(default_factory=SummarySources)
     evidence: bool = True  # whether quotes follow the headings
+    custom: CustomPrompt = NOTHING_ADDED  # what a user added to the summary prompt
     able_to_recall: bool = False  # whether the model has a tool for the handles of what was cleared
     unanswered_may_change: bool = (
         False  # whether what no reply has followed yet may be said differently next time

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from plimsoll.context.ledger import SECTIONS, asked_headings
+from plimsoll.context.ledger import NOTHING_ADDED, SECTIONS, CustomPrompt, asked_headings
 from plimsoll.messages import Message, arguments_text, excerpt, text_of, tool_calls
 from plimsoll.models import estimate_tokens
 from plimsoll.secrets import redact
@@ -29,6 +29,7 @@ class SummaryPrompt:
     opening: str = ""
     newest: str = ""  # the newest request, where the transcript does not show it
     request_characters: int = _REQUEST_EXCERPT  # at most, of each request
+    custom: CustomPrompt = NOTHING_ADDED
 
     def prompt(self, transcript: str, previous: str = "") -> str:
         """The whole prompt for one piece of transcript and the summary so far."""
@@ -58,7 +59,9 @@ class SummaryPrompt:
     def _rules(self) -> str:
         words = int(self.budget * _WORDS_PER_TOKEN * _SHORT_OF)
         lines = max(len(SECTIONS), words // _WORDS_PER_LINE)
-        return _template("summarise").format(headings=asked_headings(), words=words, lines=lines)
+        headings = asked_headings(self.custom.sections)
+        rules = _template("summarise").format(headings=headings, words=words, lines=lines)
+        return f"{rules}{self.custom.instructions}\n" if self.custom.instructions else rules
 
     def _wishes(self) -> Iterator[str]:
         if self.focus:

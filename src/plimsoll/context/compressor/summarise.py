@@ -17,7 +17,10 @@ from typing import Literal
 from plimsoll.context.compressor.excerpts import transcript_texts
 from plimsoll.context.compressor.prompt import SummaryPrompt, all_text, pack
 from plimsoll.context.ledger import (
+    NOTHING_ADDED,
+    SECTIONS,
     ConversationFacts,
+    CustomPrompt,
     LineSources,
     Sections,
     SummaryRoom,
@@ -36,6 +39,7 @@ from plimsoll.context.ledger import (
     render_sections,
     section_lines,
     terms_in,
+    titles_of,
     within,
     without_forgotten,
     without_invented_constraints,
@@ -110,6 +114,7 @@ class SummaryJob:
     read: NumberedMessages | None = None  # what facts are read from: the middle, where nothing else is given
     after: NumberedMessages = NumberedMessages()  # what stays behind the middle
     opening_at: int = -1  # the number of the opening request
+    custom: CustomPrompt = NOTHING_ADDED  # what a user added to the prompt
 
     def facts(self) -> ConversationFacts:
         """The state of the work in all that the summary stands for."""
@@ -158,7 +163,7 @@ class LateText:
         if not self.has_arrived or self.pending.cancelled() or self.pending.exception() is not None:
             return written
         try:
-            said = _checked(self.pending.result(), self.job.budget)
+            said = _checked(self.pending.result(), self.job.budget, self.job.custom)
             now = self.job.state_after(self.facts)
             sections = _true_lines(said, self.job, self.facts, now, kept_terms(self.job.kept))
         except SummaryFailed:
@@ -193,7 +198,14 @@ def deterministic_summary(job: SummaryJob, failure: str = "") -> Summary:
     earlier = completed(parse_sections(model_lines(job.previous)), _earlier_ledger(job))
     room = SummaryRoom(min(job.budget, job.ledger_room), job.ledger_room if job.evidence else 0)
     written = write_summary(facts, earlier, room, job.focus, kept_terms(job.kept), now=now)
-    return Summary(*_rendered(written.sections), "deterministic", facts, now, written.sources, failure)
+    sections = within(_with_added(written.sections, earlier), job.budget)
+    return Summary(*_rendered(sections), "deterministic", facts, now, written.sources, failure)
+
+
+def _with_added(written: Sections, earlier: Sections) -> Sections:
+    """What code wrote, with what a model once wrote under headings that a user added: code knows no more of them."""
+    added = titles_of(earlier)[len(SECTIONS) :]
+    return {**written, **{title: earlier[title] for title in added}}
 
 
 def _earlier_ledger(job: SummaryJob) -> Sections:
@@ -275,10 +287,11 @@ def _ask_in_place(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str])
         return None
     if not summarizer.prefers_conversation(job.view, sum(map(estimate_tokens, texts)), job.budget):
         return None
-    instruction = SummaryPrompt(job.budget, job.focus).instruction(job.view, job.covered, job.previous)
+    frame = SummaryPrompt(job.budget, job.focus, custom=job.custom)
+    instruction = frame.instruction(job.view, job.covered, job.previous)
     try:
         said = _call(summarizer.summarize_conversation, job.view, instruction, job.budget)
-        return _checked(said, job.budget)
+        return _checked(said, job.budget, job.custom)
     except SummaryLate:  # nobody waits any longer, so nothing else is asked
         raise
     except SummaryFailed:  # the ordinary way is still open; the summarizer has its own note of why
@@ -300,19 +313,19 @@ def _ask_in_pieces(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str]
                 if shrinks == _MOST_SHRINKS or summarizer.context_length >= window:
                     raise
                 break
-            summary = redact(render_sections(_checked(said, frame.budget)))
+            summary = redact(render_sections(_checked(said, frame.budget, job.custom)))
             del todo[0]
         if not todo:
             break
         texts = todo  # only what is left is cut smaller
-    return parse_sections(summary)
+    return parse_sections(summary, job.custom.titles)
 
 
 def _sized(job: SummaryJob, window: int, summary: str) -> tuple[SummaryPrompt, int]:
     """What surrounds each piece in a window of this size, and the room for the piece."""
     answer = min(job.budget, max(1, window // 4))
     # Together the two requests take at most a quarter of the window, at four characters a token.
-    frame = SummaryPrompt(answer, job.focus, job.opening, job.newest_request, window // 2)
+    frame = SummaryPrompt(answer, job.focus, job.opening, job.newest_request, window // 2, job.custom)
     # The summary so far is at most as long as an answer; 10 % stays free for what the estimate gets wrong.
     so_far = max(answer, estimate_tokens(summary))
     room = int(window * 0.9) - answer - so_far - estimate_tokens(frame.prompt("", "x"))
@@ -333,14 +346,14 @@ def _call(ask: Callable[..., str], *arguments: object) -> str:
     return text
 
 
-def _checked(text: str, budget: int) -> Sections:
+def _checked(text: str, budget: int, custom: CustomPrompt) -> Sections:
     said = _THINKING.sub("", text).strip()
     if not said:
         raise SummaryFailed("the summary model returned nothing")
     tokens = estimate_tokens(said)
     if tokens > budget * TOO_LONG:
         raise SummaryFailed(f"the summary has about {tokens:,} tokens, its budget is {budget:,}")
-    sections = parse_sections(said)
+    sections = parse_sections(said, custom.titles)
     if not has_goal_and_progress(sections):
         raise SummaryFailed("the answer has no Goal and Progress")
     return sections

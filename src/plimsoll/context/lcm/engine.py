@@ -20,6 +20,7 @@ from plimsoll.context.lcm.node_store import OWN, InMemoryNodeStore, NodeStore
 from plimsoll.context.lcm.node_writer import LateTexts, NodeWriter
 from plimsoll.context.lcm.tools import LcmToolContext, answer, schemas
 from plimsoll.context.lcm.tree import tree_of
+from plimsoll.context.ledger import CustomPrompt
 from plimsoll.context.markers import newest_own_request
 from plimsoll.context.report import CompactionReport
 from plimsoll.context.summarizer import SummaryWriter
@@ -42,6 +43,7 @@ class LcmEngine(ContextCompressor):
         store: NodeStore | None = None,
         clock: Callable[[], float] = lambda: 0.0,
         offers_tools: bool = True,
+        prompt: CustomPrompt | None = None,
     ) -> None:
         """`clock` gives seconds; with it, no summary is begun that the host would not wait for.
 
@@ -56,6 +58,7 @@ class LcmEngine(ContextCompressor):
             summarizer,
             evidence=evidence,
             able_to_recall=True,
+            prompt=prompt,
             media=MediaLimits(),  # its host removes images: they stay in the tree
         )
         self.store: NodeStore = store or InMemoryNodeStore()
@@ -79,7 +82,9 @@ class LcmEngine(ContextCompressor):
         rules = self._rules_for(messages, current_tokens, ask, keep)
         rules = replace(rules, able_to_recall=self.offers_tools)
         late_texts = self.late_texts if keep else {}
-        writer = NodeWriter(rules.summarizer, focus_topic, self.clock, late_texts=late_texts)
+        writer = NodeWriter(
+            rules.summarizer, focus_topic, self.clock, late_texts=late_texts, custom=self.prompt
+        )
         store = self.store if keep else self.store.scratch()
         return compact_into_tree(messages, store, writer, rules, current_tokens, overhead_tokens)
 

@@ -18,12 +18,14 @@ from plimsoll.context.compressor.excerpts import transcript_texts
 from plimsoll.context.compressor.summarise import TOO_LONG, LateText, SummaryJob, summarise
 from plimsoll.context.ledger import (
     EVIDENCE,
-    SECTIONS,
+    NOTHING_ADDED,
     ConversationFacts,
+    CustomPrompt,
     SummaryRoom,
     parse_sections,
     render_evidence,
     render_sections,
+    titles_of,
     write_sections,
 )
 from plimsoll.context.ledger.template import section_lines
@@ -66,6 +68,7 @@ class NodeWriter:
     answered: int = 0  # texts that a model wrote
     notes: dict[str, None] = field(default_factory=dict)
     late_texts: LateTexts = field(default_factory=dict)  # outlive this compaction
+    custom: CustomPrompt = NOTHING_ADDED  # what a user added to the summary prompt
     _began: float | None = None
 
     @property
@@ -92,7 +95,7 @@ class NodeWriter:
         """
         budget = max(NODE_LEAST, min(NODE_MOST, int(tokens * NODE_SHARE)))
         ledger = budget // 2 if quotes else 0
-        job = SummaryJob(said, tokens, budget, ledger, opening=opening, focus=self.focus)
+        job = SummaryJob(said, tokens, budget, ledger, opening=opening, focus=self.focus, custom=self.custom)
         arrived, failure = self._arrived(job), ""
         if arrived:
             self.answered += 1
@@ -185,7 +188,7 @@ def as_lines(summary: str) -> str:
     """The sections of a summary that say something, without headings: those belong to the whole view."""
     sections = parse_sections(summary)
     blocks = []
-    for title in (*SECTIONS, EVIDENCE):
+    for title in (*titles_of(sections), EVIDENCE):
         lines = section_lines(sections.get(title, ""))
         if lines:
             blocks.append(f"{title}: {lines[0]}" if len(lines) == 1 else "\n".join([f"{title}:", *lines]))

@@ -12,6 +12,7 @@ from plimsoll.context.ledger.complete import (
     without_model_lines,
 )
 from plimsoll.context.ledger.constraint_check import removed_with_reason, without_invented_constraints
+from plimsoll.context.ledger.custom_prompt import NOTHING_ADDED, CustomPrompt, read_custom_prompt
 from plimsoll.context.ledger.facts import read_facts
 from plimsoll.context.ledger.outcome import call_line
 from plimsoll.context.ledger.outcomes import Outcome, outcome_of
@@ -29,6 +30,7 @@ from plimsoll.context.ledger.template import (
     render_evidence,
     render_sections,
     section_lines,
+    titles_of,
 )
 from plimsoll.context.ledger.terms import plain_words, terms_in
 from plimsoll.context.ledger.write import (
@@ -42,8 +44,10 @@ from plimsoll.context.ledger.write import (
 __all__ = [
     "EVIDENCE",
     "NONE",
+    "NOTHING_ADDED",
     "SECTIONS",
     "ConversationFacts",
+    "CustomPrompt",
     "LineSources",
     "LoggedSource",
     "Outcome",
@@ -71,12 +75,14 @@ __all__ = [
     "pairs_of",
     "parse_sections",
     "plain_words",
+    "read_custom_prompt",
     "read_facts",
     "removed_with_reason",
     "render_evidence",
     "render_sections",
     "section_lines",
     "terms_in",
+    "titles_of",
     "within",
     "without_forgotten",
     "without_invented_constraints",

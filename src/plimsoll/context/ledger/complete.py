@@ -20,11 +20,11 @@ from plimsoll.context.ledger.template import (
     BY_PRIORITY,
     EVIDENCE,
     NONE,
-    SECTIONS,
     Sections,
     parse_sections,
     render_sections,
     section_lines,
+    titles_of,
 )
 from plimsoll.context.ledger.terms import plain_words, terms_in
 from plimsoll.errors import SummaryFailed
@@ -53,7 +53,7 @@ def checked_lines(
     _refuse_foreign(written, words)
     kept: Sections = {}
     with_terms = invented = 0
-    for title in SECTIONS:
+    for title in titles_of(written):
         lines: list[str] = []
         for line in section_lines(written.get(title, "")):
             strange = [
@@ -92,7 +92,7 @@ def completed(written: Mapping[str, str], ledger: Mapping[str, str]) -> Sections
     """Each section: what the model wrote, then what the ledger adds; the evidence is the ledger's."""
     sections = {
         title: "\n".join(part for part in (_said(written, title), _said(ledger, title)) if part) or NONE
-        for title in SECTIONS
+        for title in titles_of(written, ledger)
     }
     return {**sections, EVIDENCE: ledger.get(EVIDENCE, "")}
 
@@ -106,11 +106,11 @@ def within(sections: Mapping[str, str], limit: int) -> Sections:
         return dict(sections)
     lines = [
         (title, place, line)
-        for title in BY_PRIORITY
+        for title in _by_priority(sections)
         for place, line in enumerate(section_lines(sections.get(title, "")))
     ]
-    left = limit - estimate_tokens(render_sections({}))
-    kept: dict[str, list[tuple[int, str]]] = {title: [] for title in SECTIONS}
+    kept: dict[str, list[tuple[int, str]]] = {title: [] for title in titles_of(sections)}
+    left = limit - estimate_tokens(render_sections(dict.fromkeys(kept, "")))
     for title, place, line in sorted(lines, key=lambda one: _rank(one[0], one[2])):
         cost = estimate_tokens(line) + 1
         if cost <= left:
@@ -118,6 +118,10 @@ def within(sections: Mapping[str, str], limit: int) -> Sections:
             kept[title].append((place, line))
     cut = {title: "\n".join(line for _, line in sorted(found)) for title, found in kept.items()}
     return {**cut, EVIDENCE: sections.get(EVIDENCE, "")}
+
+
+def _by_priority(sections: Mapping[str, str]) -> tuple[str, ...]:
+    return (*BY_PRIORITY, *titles_of(sections)[len(BY_PRIORITY) :])
 
 
 def _rank(title: str, line: str) -> int:
@@ -132,9 +136,11 @@ def for_model(summary: str, limit: int) -> str:
     What code keeps by itself need not be read and written again by a model.
     """
     sections = parse_sections(summary)
-    lines = [(title, line) for title in BY_PRIORITY for line in section_lines(sections.get(title, ""))]
-    left = limit - estimate_tokens(render_sections({}))
-    kept: dict[str, list[str]] = {title: [] for title in SECTIONS}
+    lines = [
+        (title, line) for title in _by_priority(sections) for line in section_lines(sections.get(title, ""))
+    ]
+    kept: dict[str, list[str]] = {title: [] for title in titles_of(sections)}
+    left = limit - estimate_tokens(render_sections(dict.fromkeys(kept, "")))
     for by_model in (True, False):
         for title, line in lines:
             if is_model_line(line) == by_model and not line.startswith(QUOTE):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from plimsoll.context.ledger.complete import is_model_line
 from plimsoll.context.ledger.state import ConversationFacts, LineSources, Sources
-from plimsoll.context.ledger.template import EVIDENCE, SECTIONS, parse_sections, section_lines
+from plimsoll.context.ledger.template import EVIDENCE, parse_sections, section_lines, titles_of
 from plimsoll.context.ledger.terms import terms_in
 from plimsoll.context.ledger.words import content_words
 from plimsoll.secrets import redact
@@ -47,7 +47,7 @@ def cited_lines(text: str, sources: LineSources, facts: ConversationFacts) -> tu
     index: _Index | None = None
     found: list[SummaryLine] = []
     sections = parse_sections(text)
-    for title in (*SECTIONS, EVIDENCE):
+    for title in (*titles_of(sections), EVIDENCE):
         for line in section_lines(sections.get(title, "")):
             numbers = known.get((title, line)) or known.get((title, line.strip()))
             if not numbers:

@@ -3,12 +3,13 @@
 ## Goal · ## Constraints & Preferences · ## Progress (### Done, ### In Progress, ### Blocked)
 ## Key Decisions · ## Relevant Files · ## Next Steps · ## Critical Context
 
-and after them, where code has more to quote than they hold: ## Evidence
+after them the headings that a user added (`custom_prompt.py`), and then, where code has more to quote than they hold:
+## Evidence
 """
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TypeAlias
@@ -38,19 +39,38 @@ EVIDENCE_NOTE = (
     "Exact quotes from the compacted messages that the summary above does not hold, by file or command."
 )
 NONE = "(none)"
-_HEADING = re.compile(r"^\s{0,3}(?:#{1,6}\s*\**|\*\*)\s*(?P<title>[A-Za-z][A-Za-z &]*?)\s*:?\s*\**\s*:?\s*$")
+HEADING_TITLE = re.compile(r"[^\W\d_](?:[^\W\d_]|[ &])*")
+_HEADING = re.compile(
+    rf"^\s{{0,3}}(?:#{{1,6}}\s*\**|\*\*)\s*(?P<title>{HEADING_TITLE.pattern}?)\s*:?\s*\**\s*:?\s*$"
+)
+_ADDED = re.compile(rf"## (?P<title>{HEADING_TITLE.pattern})")  # as `render_sections` writes it
 _TITLES = {title.casefold(): title for title in (*SECTIONS, "Progress", EVIDENCE)} | {
     "constraints and preferences": "Constraints & Preferences"
 }
 
 
-def parse_sections(text: str) -> Sections:
-    """The known sections of a summary, by title; what stands before the first heading is chatter and dropped."""
+def is_reserved(title: str) -> bool:
+    """Whether a heading is one of the standard ones."""
+    return title.casefold() in _TITLES
+
+
+def titles_of(*summaries: Iterable[str]) -> tuple[str, ...]:
+    """The standard headings, and then those that a user added to any of the summaries."""
+    added = dict.fromkeys(title for titles in summaries for title in titles if not is_reserved(title))
+    return (*SECTIONS, *added)
+
+
+def parse_sections(text: str, added: Collection[str] | None = None) -> Sections:
+    """The known sections of a summary, by title; what stands before the first heading is chatter and dropped.
+
+    `added` are the headings besides the standard ones that a model was asked for. Without it, the text is a
+    summary of ours, in which every heading is known.
+    """
+    asked = {title.casefold(): title for title in added or ()}
     sections: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in text.splitlines():
-        match = _HEADING.match(line)
-        title = _TITLES.get(match["title"].casefold()) if match else None
+        title = _title_in(line, asked) or (_added_title(line, sections) if added is None else None)
         if title:
             current = sections.setdefault(title, [])
         elif current is not None:
@@ -65,6 +85,21 @@ def parse_sections(text: str) -> Sections:
     return found
 
 
+def _title_in(line: str, asked: Mapping[str, str]) -> str | None:
+    """The heading that a line is, a standard one or one of those that were asked for."""
+    match = _HEADING.match(line)
+    if not match:
+        return None
+    named = match["title"].casefold()
+    return _TITLES.get(named) or asked.get(named)
+
+
+def _added_title(line: str, before: Collection[str]) -> str | None:
+    """The heading of a summary of ours that a user added; these stand between the nine and the evidence."""
+    match = _ADDED.fullmatch(line) if "Goal" in before and EVIDENCE not in before else None
+    return match["title"] if match else None
+
+
 def has_goal_and_progress(sections: Mapping[str, str]) -> bool:
     """Whether the two sections without which a summary has failed are there and say something."""
     says = {title for title, body in sections.items() if body and body.casefold() != NONE}
@@ -73,12 +108,12 @@ def has_goal_and_progress(sections: Mapping[str, str]) -> bool:
 
 def render_sections(sections: Mapping[str, str]) -> str:
     """All headings in order; a section with nothing to say is `(none)`."""
-    return _under_headings({title: sections.get(title, "").strip() or NONE for title in SECTIONS})
+    return _under_headings({title: sections.get(title, "").strip() or NONE for title in titles_of(sections)})
 
 
-def asked_headings() -> str:
+def asked_headings(added: Sequence[SummarySection] = ()) -> str:
     """All headings in order, each with what a model is asked to write there."""
-    return _under_headings({section.title: section.ask for section in _ALL})
+    return _under_headings({section.title: section.ask for section in (*_ALL, *added)})
 
 
 def _under_headings(bodies: Mapping[str, str]) -> str:
@@ -89,6 +124,8 @@ def _under_headings(bodies: Mapping[str, str]) -> str:
             lines.append(f"## {section.part_of}")
         opened = section.part_of
         lines += [f"{'###' if section.part_of else '##'} {section.title}", bodies[section.title]]
+    for title in titles_of(bodies)[len(SECTIONS) :]:
+        lines += [f"## {title}", bodies[title]]
     return "\n".join(lines)
 
 
