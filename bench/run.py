@@ -36,6 +36,7 @@ BENCHES = {
 LONG_BENCHES = {
     "reading": "how fast every message is read, memory, reading on (needs the shared corpus)",
     "gateway": "the gateway under load, against LiteLLM's proxy",
+    "inspector": "the inspector page with a long session, in a real browser (needs make peers)",
     "isolation": "small requests beside compactions of 200,000 tokens",
 }
 

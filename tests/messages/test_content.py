@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.messages import (
+    arguments_of,
     excerpt,
     fitting_role,
     media_of,
     meets_itself,
     parts_of,
     text_of,
+    validate,
     with_block,
     with_text,
     without_handle,
@@ -128,3 +130,13 @@ def test_a_summary_that_quotes_a_shortened_message_names_no_handle():
     quoted = "- read · ok\nfull text under handle h:3f2a9c1b7d\n- [9 lines; full text under handle h:3f2a9c1b7d] more"
     summary = {"role": "user", "content": quoted}
     assert without_handle(summary, is_own=True)["content"] == "- read · ok\n- [9 lines] more"
+
+
+def test_arguments_that_are_nested_too_deeply_are_no_object_and_no_failure():
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": '{"a":' + "[" * 100_000}}
+    assert arguments_of(call) == {}
+    conversation = [
+        {"role": "user", "content": "?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+    ]
+    assert "bad_arguments" in {one.code for one in validate(conversation, "anthropic")}

@@ -63,7 +63,7 @@ def _from_json(questions: Any, result: str) -> Iterator[str]:
         return
     try:
         answers = json.loads(result).get("answers")
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     asked = {str(one.get("id")): str(one.get("question") or "") for one in questions if isinstance(one, dict)}
     for name, given in answers.items() if isinstance(answers, dict) else ():

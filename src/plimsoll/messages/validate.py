@@ -153,7 +153,7 @@ def _anthropic_call(index: int, call: dict[str, Any]) -> Iterator[Violation]:
     arguments = call_function(call).get("arguments")
     try:
         is_object = isinstance(json.loads(arguments or "{}"), dict) if isinstance(arguments, str) else False
-    except ValueError:
+    except (ValueError, RecursionError):
         is_object = False
     if not is_object:
         yield Violation(index, "bad_arguments", f"arguments of call {call.get('id')!r} are not a JSON object")

@@ -24,6 +24,8 @@ from plimsoll.gateway.sessions.endpoint import Service
 
 POLL_SECONDS = 0.5
 QUIET_SECONDS = 15.0
+# Then the page connects again: a gateway that ends waits no longer, and a key that was revoked is refused.
+STREAM_SECONDS = 20.0
 _NO_STORE = (b"cache-control", b"no-store")
 State = dict[str, Any]
 
@@ -111,7 +113,9 @@ class LiveEndpoint:
             return
         sending = asyncio.create_task(self._sent(own.archive, session.id, send))
         gone = asyncio.create_task(left(receive))
-        await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+        # A server that ends cancels what is left of its requests; for a watcher that is the end of the stream.
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED, timeout=STREAM_SECONDS)
         for task in (sending, gone):
             task.cancel()
         await asyncio.gather(sending, gone, return_exceptions=True)

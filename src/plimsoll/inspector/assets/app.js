@@ -96,10 +96,15 @@ function useSession(source, id, onProblem) {
       setLive(true);
     };
     const follow = async () => {
-      for (let wait = 1000; !ended.signal.aborted; wait = Math.min(wait * 2, 30000)) {
-        await source.watch(id, changed, ended.signal).catch(() => {});
+      for (let wait = 1000; !ended.signal.aborted; ) {
+        const isOver = await source.watch(id, changed, ended.signal).then(() => true, () => false);
+        if (isOver) {
+          wait = 1000; // the server ends each stream after a while
+          continue;
+        }
         setLive(false);
-        if (!ended.signal.aborted) await new Promise((done) => setTimeout(done, wait));
+        await new Promise((done) => setTimeout(done, wait));
+        wait = Math.min(wait * 2, 30000);
       }
     };
     follow();

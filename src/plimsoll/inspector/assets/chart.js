@@ -4,7 +4,8 @@
 const P = globalThis.Plimsoll;
 const { html } = P;
 const { useEffect, useLayoutEffect, useMemo, useRef, useState } = P.hooks;
-const LEFT = 46, RIGHT = 10, TOP = 18, BOTTOM = 20;
+const LEFT = 46, RIGHT = 10, TOP = 18, BOTTOM = 26;
+const FEWEST = 24; // bars that the chart has room for; fewer do not become wider
 const NARROWEST = 8; // bars that fill the chart at the strongest zoom
 
 // Colours come from the style sheet, so that both themes have their own. A canvas needs them resolved.
@@ -34,50 +35,54 @@ function steps(most) {
   return found;
 }
 
-function draw(canvas, props, size, range) {
-  const { bars, colours, lines = [], marks = [], cursor, most } = props;
-  const ratio = globalThis.devicePixelRatio || 1;
-  canvas.width = size.width * ratio;
-  canvas.height = size.height * ratio;
-  const ink = canvas.getContext("2d");
-  ink.scale(ratio, ratio);
-  const theme = palette(canvas, [...colours, "line", "muted", "text", "warn", "danger", "accent", "cursor"]);
+function frame(size, range, most) {
   const width = size.width - LEFT - RIGHT, height = size.height - TOP - BOTTOM;
-  const x = (index) => LEFT + ((index - range[0]) / (range[1] - range[0])) * width;
-  const y = (value) => TOP + height - (value / most) * height;
-  ink.clearRect(0, 0, size.width, size.height);
-  ink.font = "11px system-ui, sans-serif";
+  return {
+    width, height,
+    x: (index) => LEFT + ((index - range[0]) / (range[1] - range[0])) * width,
+    y: (value) => TOP + height - (value / most) * height,
+    each: width / (range[1] - range[0]),
+  };
+}
+
+function drawScale(ink, theme, { width, y }, most) {
   ink.textBaseline = "middle";
+  ink.textAlign = "right";
   for (const value of steps(most)) {
     ink.fillStyle = theme.line;
     ink.fillRect(LEFT, Math.round(y(value)), width, 1);
     ink.fillStyle = theme.muted;
-    ink.textAlign = "right";
     ink.fillText(P.short(value), LEFT - 6, y(value));
   }
-  const each = width / (range[1] - range[0]);
+}
+
+function drawBars(ink, theme, { bars, totals, colours }, { width, x, y, each }, range) {
   const gap = each > 6 ? 1 : 0;
   const from = Math.max(0, Math.floor(range[0])), to = Math.min(bars.length, Math.ceil(range[1]));
-  const at = (index) => {
-    const left = x(index), right = Math.max(x(index + 1) - gap, left + 1);
+  const one = (index, left, wide) => {
     let base = 0;
-    bars[index].forEach((part, order) => {
-      if (!part) return;
+    for (let order = 0; order < colours.length; order++) {
+      const part = bars[index][order];
+      if (!part) continue;
       ink.fillStyle = theme[colours[order]];
-      ink.fillRect(left, y(base + part), right - left, y(base) - y(base + part));
+      ink.fillRect(left, y(base + part), wide, y(base) - y(base + part));
       base += part;
-    });
-  };
-  if (each >= 1) for (let index = from; index < to; index++) at(index);
-  else {
-    const sum = (index) => bars[index].reduce((a, b) => a + b, 0);
-    for (let pixel = 0; pixel < width; pixel++) {
-      let best = -1;
-      const first = Math.floor(range[0] + pixel / each), end = Math.min(to, Math.ceil(range[0] + (pixel + 1) / each));
-      for (let index = Math.max(from, first); index < end; index++) if (best < 0 || sum(index) > sum(best)) best = index;
-      if (best >= 0) at(best);
     }
+  };
+  if (each >= 1) {
+    for (let index = from; index < to; index++) one(index, x(index), Math.max(x(index + 1) - gap - x(index), 1));
+    return;
   }
+  for (let pixel = 0; pixel < width; pixel++) {
+    let best = -1;
+    const first = Math.floor(range[0] + pixel / each), end = Math.min(to, Math.ceil(range[0] + (pixel + 1) / each));
+    for (let index = Math.max(from, first); index < end; index++) if (best < 0 || totals[index] > totals[best]) best = index;
+    if (best >= 0) one(best, LEFT + pixel, 1);
+  }
+}
+
+function drawLines(ink, theme, lines, { width, y }, most) {
+  ink.textAlign = "left";
   for (const { value, label, tone } of lines) {
     if (value > most) continue;
     ink.strokeStyle = ink.fillStyle = theme[tone];
@@ -87,9 +92,11 @@ function draw(canvas, props, size, range) {
     ink.lineTo(LEFT + width, y(value));
     ink.stroke();
     ink.setLineDash([]);
-    ink.textAlign = "left";
     ink.fillText(label, LEFT + 4, y(value) - 8);
   }
+}
+
+function drawMarks(ink, theme, marks, { height, x }, range) {
   for (const { index, tone } of marks) {
     if (index < range[0] || index > range[1]) continue;
     const middle = Math.round(x(index));
@@ -101,20 +108,43 @@ function draw(canvas, props, size, range) {
     ink.lineTo(middle + 0.5, TOP - 3);
     ink.fill();
   }
-  if (cursor >= from && cursor < to) {
-    const left = Math.max(LEFT, x(cursor)), wide = Math.max(2, x(cursor + 1) - x(cursor) - gap);
-    ink.strokeStyle = theme.cursor;
-    ink.lineWidth = 1.5;
-    ink.strokeRect(left - 1, TOP - 1, wide + 2, height + 2);
-    ink.lineWidth = 1;
-  }
+}
+
+function drawCursor(ink, theme, cursor, { height, x, each }, range) {
+  if (cursor < Math.floor(range[0]) || cursor >= range[1]) return;
+  const left = Math.max(LEFT, x(cursor)), wide = Math.max(2, x(cursor + 1) - x(cursor) - (each > 6 ? 1 : 0));
+  ink.strokeStyle = theme.cursor;
+  ink.lineWidth = 1.5;
+  ink.strokeRect(left - 1, TOP - 1, wide + 2, height + 2);
+}
+
+function inkOf(canvas, size) {
+  const ratio = globalThis.devicePixelRatio || 1;
+  canvas.width = size.width * ratio;
+  canvas.height = size.height * ratio;
+  const ink = canvas.getContext("2d");
+  ink.scale(ratio, ratio);
+  ink.font = "11px system-ui, sans-serif";
+  return ink;
+}
+
+// Everything but the cursor, which moves most often.
+function drawBack(canvas, props, size, range) {
+  const { bars, colours, lines = [], marks = [], most, totals } = props;
+  const ink = inkOf(canvas, size);
+  const theme = palette(props.element, [...colours, "line", "muted", "warn", "danger", "accent", "edited"]);
+  const place = frame(size, range, most);
+  drawScale(ink, theme, place, most);
+  drawBars(ink, theme, { bars, totals, colours }, place, range);
+  drawLines(ink, theme, lines, place, most);
+  drawMarks(ink, theme, marks, place, range);
   ink.fillStyle = theme.muted;
   ink.textAlign = "left";
-  ink.fillText(String(from + 1), LEFT, size.height - 8);
+  ink.fillText(String(Math.floor(range[0]) + 1), LEFT, size.height - 12);
   ink.textAlign = "right";
-  ink.fillText(String(to), LEFT + width, size.height - 8);
+  ink.fillText(String(Math.min(bars.length, Math.ceil(range[1]))), LEFT + place.width, size.height - 12);
   ink.textAlign = "center";
-  if (size.width > 480) ink.fillText(props.axis ?? "request", LEFT + width / 2, size.height - 8);
+  if (size.width > 480) ink.fillText(props.axis ?? "request", LEFT + place.width / 2, size.height - 12);
 }
 
 P.Chart = (props) => {
@@ -123,14 +153,16 @@ P.Chart = (props) => {
   const [width, setWidth] = useState(800);
   const [range, setRange] = useState(null); // null: everything
   const dragged = useRef(null);
-  const whole = [0, Math.max(bars.length, 1)];
+  const whole = [0, Math.max(bars.length, FEWEST)];
   const shown = range ? [Math.max(0, range[0]), Math.min(whole[1], range[1])] : whole;
+  const totals = useMemo(() => Float64Array.from(bars, (bar) => bar.reduce((a, b) => a + b, 0)), [bars]);
   const most = useMemo(() => {
     let largest = 1;
-    for (const bar of bars) largest = Math.max(largest, bar.reduce((a, b) => a + b, 0));
+    for (const total of totals) largest = Math.max(largest, total);
     for (const line of props.lines ?? []) if (line.value <= largest * 2.5) largest = Math.max(largest, line.value);
     return largest * 1.06;
-  }, [bars, props.lines]);
+  }, [totals, props.lines]);
+  const back = useRef(null);
   useLayoutEffect(() => {
     const observer = new ResizeObserver(([entry]) => setWidth(Math.max(200, entry.contentRect.width)));
     observer.observe(canvas.current.parentElement);
@@ -150,9 +182,16 @@ P.Chart = (props) => {
       removeEventListener("plimsoll-theme", redraw);
     };
   }, []);
-  useLayoutEffect(() => draw(canvas.current, { ...props, most }, { width, height }, shown), [
-    bars, marks, props.lines, cursor, width, shown[0], shown[1], most, theme,
-  ]);
+  const size = { width, height };
+  useLayoutEffect(() => {
+    back.current ??= document.createElement("canvas");
+    drawBack(back.current, { ...props, most, totals, element: canvas.current }, size, shown);
+  }, [bars, marks, props.lines, width, shown[0], shown[1], most, theme]);
+  useLayoutEffect(() => {
+    const ink = inkOf(canvas.current, size);
+    ink.drawImage(back.current, 0, 0, width, height);
+    drawCursor(ink, palette(canvas.current, ["cursor"]), cursor, frame(size, shown, most), shown);
+  }, [bars, marks, props.lines, cursor, width, shown[0], shown[1], most, theme]);
   const zoom = (factor, centre = (shown[0] + shown[1]) / 2) => {
     const size = Math.max(Math.min(NARROWEST, whole[1]), (shown[1] - shown[0]) * factor);
     if (size >= whole[1]) return setRange(null);

@@ -121,7 +121,7 @@ def _from_json(text: str) -> Wrapped | None:
         return None
     try:
         body = json.loads(text)
-    except ValueError:  # cut in the middle
+    except (ValueError, RecursionError):  # cut in the middle, or too deep
         found = _CODE_FIRST.match(text)
         return Wrapped(cleaned(text), int(found[1]), has_header=True) if found else None
     inner = body.get("metadata")

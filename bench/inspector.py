@@ -1,0 +1,120 @@
+"""The inspector with a long session in a real browser: 10,000 messages and 50 compactions.
+
+    .venv/bin/python bench/inspector.py            after `make peers`, which installs the browser
+
+Exit code 1 where a bar is missed: the first view within a second after the data has arrived, no task over 100 ms
+while the list and the chart are moved, at most 1.5 MB before the first view, and at most 150 ms of the server's CPU.
+"""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "peers"))
+
+from browsing import TestBrowser, browser
+
+from figures import report
+from long_session import build
+
+MESSAGES, COMPACTIONS = 10_000, 50
+BARS = {
+    "first view after the data": (1_000.0, "ms"),
+    "longest task while scrolling": (100.0, "ms"),
+    "sent before the first view": (1_500.0, "KB"),
+    "server CPU for the first view": (150.0, "ms"),
+}
+# Notes when the timeline has arrived, when the first bars are drawn, and every task of more than 50 ms.
+WATCH = """
+window.tasks = [];
+new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((one) => [one.startTime, one.duration])))
+  .observe({ type: "longtask", buffered: true });
+const seen = new MutationObserver(() => {
+  if (!document.querySelector("canvas") || window.drawn) return;
+  requestAnimationFrame(() => { window.drawn ??= performance.now(); });
+});
+addEventListener("DOMContentLoaded", () => seen.observe(document.body, { childList: true, subtree: true }));
+"""
+SCROLL = """
+(async () => {
+  const list = document.querySelector(".virtual");
+  const frame = () => new Promise(requestAnimationFrame);
+  const began = performance.now();
+  for (let step = 0; step < 120; step++) { list.scrollTop += 900; await frame(); }
+  for (let step = 0; step < 60; step++) { list.scrollTop = Math.random() * list.scrollHeight; await frame(); }
+  const chart = document.querySelector("canvas");
+  const press = (key) => chart.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  for (const key of ["+", "+", "+", "+", ..."]]]]]]]]]]", ..."----"]) { press(key); await frame(); await frame(); }
+  await new Promise((done) => setTimeout(done, 500));
+  return Math.max(0, ...window.tasks.filter(([start]) => start >= began).map(([, duration]) => duration));
+})()
+"""
+
+
+def measured(page: TestBrowser, address: str, server: psutil.Process) -> dict[str, float]:
+    """Open the page once, then move through it."""
+    page.open(address.partition("#")[0], script=WATCH)  # the code is loaded and compiled once before
+    before = sum(server.cpu_times()[:2])
+    page.open(address, script=WATCH)
+    page.see("canvas")
+    page.until("window.drawn !== undefined")
+    spent = sum(server.cpu_times()[:2]) - before
+    entries = page.evaluate(
+        "performance.getEntriesByType('resource').map((one) => [one.name, one.responseEnd, one.transferSize])"
+    )
+    arrived = next(end for name, end, _ in entries if name.endswith("/timeline"))
+    drawn = page.evaluate("window.drawn")
+    sent = sum(size for _, end, size in entries if end <= drawn) / 1_000
+    page.see(".row")
+    return {
+        "first view after the data": drawn - arrived,
+        "longest task while scrolling": page.evaluate(SCROLL),
+        "sent before the first view": sent,
+        "server CPU for the first view": spent * 1_000,
+    }
+
+
+def run(home: Path) -> dict[str, float]:
+    """Make the session, start the page and measure it."""
+    session = asyncio.run(build(home / "archive.db", MESSAGES, COMPACTIONS))
+    environ = {**os.environ, "PLIMSOLL_HOME": str(home)}
+    command = [str(Path(sys.executable).parent / "plimsoll"), "inspect", session, "--no-browser"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, env=environ, text=True) as process,
+        browser() as page,
+    ):
+        try:
+            assert process.stdout is not None
+            link = re.search(r"http://\S+", process.stdout.readline())
+            assert link is not None
+            return measured(page, link[0], psutil.Process(process.pid))
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+
+
+def main() -> int:
+    """Print the figures; 1 where a bar is missed."""
+    with TemporaryDirectory() as folder:
+        found = run(Path(folder))
+    table = Table(title=f"{MESSAGES:,} messages, {COMPACTIONS} compactions", title_justify="left")
+    for heading in ("figure", "measured", "bar"):
+        table.add_column(heading, justify="left" if heading == "figure" else "right")
+    for name, (bar, unit) in BARS.items():
+        table.add_row(name, f"{found[name]:,.0f} {unit}", f"{bar:,.0f} {unit}")
+        report("inspector", name, found[name], unit, resolution=20.0)
+    Console().print(table)
+    return int(any(found[name] > bar for name, (bar, _) in BARS.items()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

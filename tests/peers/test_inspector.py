@@ -1,0 +1,327 @@
+"""The inspector in a real browser, used as a person does: a session of the chat, a live drop-in conversation, and
+conversations that try to act."""
+
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from browsing import TestBrowser, axe_script, browser
+from hostile_texts import TEXTS, conversation
+from processes import PROGRAM, GatewayProcess, running_gateway, upstream_settings
+
+from plimsoll.archive import OPERATOR
+from plimsoll.archive.open_archive import open_archive
+from plimsoll.caching import replay
+from plimsoll.models import card_for
+from plimsoll.testing.scripted_server import ScriptedServer, call, say
+
+FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
+WINDOW = 24_000
+MODEL = "claude-sonnet-4-5"
+EXAMPLE = Path(str(files("plimsoll").joinpath("examples", "fastapi.json")))
+FATAL = ("serious", "critical")
+
+
+@dataclass(frozen=True)
+class Running:
+    """A gateway, the model behind it, and a session that `plimsoll chat` made in its archive."""
+
+    gateway: GatewayProcess
+    home: Path
+    chat: str
+
+    def page(self, session: str = "", tab: str = "") -> str:
+        """The address of a part of the page."""
+        return f"{self.gateway.url}/inspect#session={session}{f'&tab={tab}' if tab else ''}"
+
+    def timeline(self, session: str) -> dict[str, Any]:
+        """What the page draws."""
+        found: dict[str, Any] = httpx.get(
+            f"{self.gateway.url}/sessions/{session}/timeline", timeout=60
+        ).json()
+        return found
+
+
+def answer(request: Any) -> Any:
+    """A model that looks at a file now and then, and remembers one fact in its summaries."""
+    if "Look" in json.dumps(request.messages[-1]):
+        return call("read_file", path="notes.txt")
+    return say(f"Noted. {FILLER * 12}")
+
+
+def chatted(environ: dict[str, str], folder: Path) -> None:
+    """A session of the chat with several turns, long enough to be compacted."""
+    for number in range(5):
+        asked = (
+            f"{'Look at notes.txt. ' if number == 1 else ''}Ship {number}: berth-{number}.md. {FILLER * 160}"
+        )
+        command = [PROGRAM, "chat", *(["--continue"] if number else []), "--yes", "-q", asked]
+        done = subprocess.run(
+            command, env=environ, cwd=folder, capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("inspector")
+    home = folder / "plimsoll"
+    home.mkdir()
+    (folder / "notes.txt").write_text("The quay is 240 m long.\n" * 20)
+    with ScriptedServer(answer, window=900_000) as server:
+        settings = {
+            **upstream_settings(server, "anthropic"),
+            "MODEL__NAME": MODEL,
+            "MODEL__CONTEXT_LENGTH": str(WINDOW),
+            "COMPRESSION__PROTECT_LAST_N": "2",
+            "COMPRESSION__BACKGROUND": "false",
+        }
+        environ = {**os.environ, "PLIMSOLL_HOME": str(home), "ANTHROPIC_API_KEY": "any"}
+        environ |= {f"PLIMSOLL_{name}": value for name, value in settings.items()}
+        chatted(environ, folder)
+        os.environ["ANTHROPIC_API_KEY"] = "any"
+        with running_gateway(home, settings) as gateway:
+            listed = httpx.get(f"{gateway.url}/sessions", timeout=60).json()["sessions"]
+            yield Running(gateway, home, listed[0]["id"])
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[TestBrowser]:
+    with browser() as opened:
+        yield opened
+
+
+def stored(home: Path, messages: list[dict[str, Any]], title: str) -> str:
+    """A session with these messages in the gateway's archive."""
+
+    async def work() -> str:
+        async with await open_archive(None, home) as store:
+            archive = store.for_owner(OPERATOR)
+            session = await archive.create_session(title=title, model=MODEL)
+            await archive.append(session.id, messages, turn="begin")
+            return session.id
+
+    return asyncio.run(work())
+
+
+def test_the_list_shows_every_session_and_opens_one(running: Running, page: TestBrowser) -> None:
+    page.open(f"{running.gateway.url}/inspect")
+    page.see(".sessions")
+    row = page.text(f"tr:has-text('{running.chat}')")
+    assert "Ship 0" in row
+    assert "compaction" in row
+    page.picture("sessions")
+    page.click(f"tr:has-text('{running.chat}') .session-link")
+    page.see("canvas")
+    assert running.chat in page.evaluate("location.hash")
+    assert page.noted() == []
+
+
+def test_the_timeline_has_every_request_and_is_used_with_the_keyboard(
+    running: Running, page: TestBrowser
+) -> None:
+    page.open(running.page(running.chat))
+    page.see("canvas")
+    timeline = running.timeline(running.chat)
+    requests = timeline["messages"]["roles"].count("a")
+    assert page.attribute("canvas", "aria-valuemax") == str(requests)
+    page.press("canvas", "Home")
+    assert "Request 1 of" in page.attribute("canvas", "aria-valuetext")
+    page.press("canvas", "ArrowRight ArrowRight")
+    assert f"Request 3 of {requests}" in page.attribute("canvas", "aria-valuetext")
+    # The part "new" is there, and the sizes add up to the prompt that the provider counted.
+    said = page.attribute("canvas", "aria-valuetext")
+    assert "New messages" in said
+    page.press("canvas", "Home ]")
+    assert "Summary" in page.attribute("canvas", "aria-valuetext")
+    page.press("canvas", "+ + ArrowRight 0 -")
+    assert page.count(".marks .mark") == len(
+        [e for e in timeline["events"] if e["view_after"] != e["view_before"]]
+    )
+    page.press("canvas", "End Enter")
+    page.see("article.detail h2")
+    page.picture("timeline")
+    assert page.noted() == []
+
+
+def test_a_compaction_shows_where_a_line_comes_from_and_what_became_of_a_message(
+    running: Running, page: TestBrowser
+) -> None:
+    page.open(running.page(running.chat))
+    page.click(".marks .mark.accent")
+    page.see(".columns .line")
+    lines = page.count(".line")
+    assert lines > 2
+    sourced = page.evaluate(
+        "[...document.querySelectorAll('.line')].findIndex((one) => one.textContent.includes('←'))"
+    )
+    page.click(f".line >> nth={sourced}")
+    page.see("#page .row.related")
+    assert "Line from messages" in page.text(".fate-note")
+    page.click("[aria-label='Before'] .row >> nth=-1")
+    assert " was " in page.text(".fate-note")
+    page.picture("compaction")
+    assert page.noted() == []
+
+
+def test_the_cache_names_the_reason_of_each_miss_and_answers_what_if_at_once(
+    running: Running, page: TestBrowser
+) -> None:
+    page.open(running.page(running.chat, "cache"))
+    page.see(".what-if .figure")
+    reasons = page.texts("td .tag")
+    assert "First request" in reasons
+    assert "Prefix changed by a compaction" in reasons
+    before = page.text(".what-if .figure")
+    page.choose(".what-if select", "claude-opus-4.1")
+    after = page.text(".what-if .figure")
+    assert before != after
+    page.picture("cache")
+    page.click("td .link:has-text('Show the change')")
+    page.see(".columns")
+    assert page.noted() == []
+
+
+def test_search_finds_a_message_and_opens_it_in_its_place(running: Running, page: TestBrowser) -> None:
+    page.open(running.page(running.chat, "search"))
+    page.fill("input[type=search]", "berth-1.md")
+    page.choose(".search-form select", "substring")
+    page.choose(".search-form label:has-text('Role') select", "user")
+    page.see(".hit")
+    page.until("document.querySelectorAll('.hit').length === 1")
+    assert "berth-1.md" in page.text(".hit mark")
+    page.picture("search")
+    page.click(".hit")
+    page.see("article.detail .text")
+    assert "berth-1.md" in page.text("article.detail .text")
+    assert page.attribute(".row.selected", "aria-selected") == "true"
+    assert page.noted() == []
+
+
+def dropin(url: str, turns: int, messages: list[dict[str, str]]) -> None:
+    """A client of the gateway that sends its whole history each time."""
+    for _ in range(turns):
+        messages.append({"role": "user", "content": f"Ship {len(messages)}? {FILLER * 160}"})
+        body = {"model": MODEL, "max_tokens": 500, "messages": messages}
+        answered = httpx.post(f"{url}/v1/messages", json=body, headers={"x-api-key": "any"}, timeout=120)
+        assert answered.status_code == 200, answered.text
+        messages.append({"role": "assistant", "content": answered.json()["content"][0]["text"]})
+
+
+def test_the_bars_of_a_drop_in_conversation_grow_while_two_people_watch(
+    running: Running, page: TestBrowser
+) -> None:
+    before = {one["id"] for one in httpx.get(f"{running.gateway.url}/sessions").json()["sessions"]}
+    said: list[dict[str, str]] = []
+    dropin(running.gateway.url, 8, said)
+    listed = httpx.get(f"{running.gateway.url}/sessions").json()["sessions"]
+    (live,) = [one["id"] for one in listed if one["id"] not in before]
+    with browser() as other:
+        for one in (page, other):
+            one.open(running.page(live))
+            one.see(".live.on")
+        known = int(page.attribute("canvas", "aria-valuemax"))
+        dropin(running.gateway.url, 2, said)
+        for one in (page, other):
+            one.until(f"Number(document.querySelector('canvas').ariaValueMax) > {known}")
+            assert one.noted() == []
+    page.picture("live")
+
+
+def test_hostile_conversations_run_nothing_and_break_no_layout(running: Running, page: TestBrowser) -> None:
+    assert len(TEXTS) >= 40
+    messages = conversation()
+    id = stored(running.home, messages, "<img src=x onerror=hit('title')>\u202e evil")
+    page.open(running.page(id), script="window.hits = []; window.hit = (how) => window.hits.push(how);")
+    page.see("canvas")
+    width = page.evaluate("document.documentElement.clientWidth")
+    for number in range(2, len(messages), 3):
+        page.evaluate(f"location.hash = 'session={id}&message={number}'")
+        page.see(f"article[aria-label='Message {number}'] .message-body")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, messages[number - 1]
+        rows = page.evaluate("[...document.querySelectorAll('.row')].map((row) => row.offsetHeight)")
+        assert set(rows) == {28}
+    made = "img, iframe, object, embed, svg, a, base, form, style, link:not([href^='/inspect/']), details[ontoggle]"
+    assert page.count(made) == 0
+    assert page.evaluate("window.hits") == []
+    page.evaluate(f"location.hash = 'session={id}&message={2 + 3 * list(TEXTS).index('override')}'")
+    page.see("article.detail .sign")
+    assert page.text("article.detail .sign") == "RLO"
+    page.picture("hostile")
+    assert page.noted() == []
+
+
+def test_a_page_in_one_file_works_without_a_server_and_runs_nothing(
+    running: Running, page: TestBrowser, tmp_path: Path
+) -> None:
+    id = stored(running.home, conversation(), "<script>hit('title')</script>")
+    target = tmp_path / "page.html"
+    environ = {**os.environ, "PLIMSOLL_HOME": str(running.home)}
+    subprocess.run([PROGRAM, "inspect", id, "-o", str(target)], env=environ, check=True, timeout=300)
+    page.open(f"file://{target}", script="window.hits = []; window.hit = (how) => window.hits.push(how);")
+    page.see("canvas")
+    page.click("nav button:has-text('Search')")
+    page.fill("input[type=search]", "invoice")
+    page.see(".hit")
+    page.click(".hit")
+    page.see("article.detail .sign")
+    assert page.evaluate("window.hits") == []
+    assert page.noted() == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_everybody_can_use_each_part(running: Running, page: TestBrowser, scheme: str, width: int) -> None:
+    found = []
+    for tab in ("", "timeline", "compactions", "cache", "search"):
+        address = running.page(running.chat, tab) if tab else f"{running.gateway.url}/inspect"
+        page.open(address, width, 844, scheme)
+        page.see({"": ".sessions", "compactions": ".columns", "search": ".search-form"}.get(tab, "canvas"))
+        if tab == "timeline":
+            page.press("canvas", "End Enter")
+            page.see("article.detail .text")
+        if width == 390 or scheme == "dark":
+            page.picture(f"{tab or 'sessions'}-{scheme}-{width}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.add_script(str(axe_script()))
+        problems = page.evaluate("axe.run(document).then((result) => result.violations)")
+        found += [
+            (tab, one["id"], [node["html"][:200] for node in one["nodes"]])
+            for one in problems
+            if one["impact"] in FATAL
+        ]
+    assert found == []
+
+
+def test_what_if_computes_what_the_simulator_does(running: Running, page: TestBrowser) -> None:
+    """The page simulates sizes alone. Estimates of blocks and of whole messages differ a little."""
+    told = json.loads(EXAMPLE.read_text("utf-8"))
+    messages = told["messages"] if isinstance(told, dict) else told
+    id = stored(running.home, messages, "Example")
+    page.open(running.page(id, "cache"))
+    page.see(".what-if .figure")
+    for model in ("claude-sonnet-4.5", "claude-haiku-4.5", "gpt-5"):
+        for ttl, gap in (("5m", 30), ("5m", 600), ("1h", 600)):
+            options = {
+                "model": model,
+                "ttl": ttl,
+                "threshold": 0.99,
+                "target": 0.2,
+                "policy": "never",
+                "gap": gap,
+            }
+            simulated = page.evaluate(
+                f"fetch('/sessions/{id}/timeline').then((answer) => answer.json())"
+                f".then((told) => Plimsoll.simulate(Plimsoll.derive(told), {json.dumps(options)}).total)"
+            )
+            expected = replay(messages, card_for(model), "auto", ttl, gap).total
+            assert simulated["money"] == pytest.approx(expected.money, rel=0.05), (options, expected)
+            assert simulated["read"] == pytest.approx(expected.read, rel=0.05, abs=2_000), (options, expected)
