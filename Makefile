@@ -53,6 +53,7 @@ docs: $(VENV)/.docs  ## write the generated parts of docs/ anew and build the si
 	$(BIN)/python bench/walkthroughs.py
 	$(BIN)/python bench/gallery.py
 	$(BIN)/python site/pictures.py
+	@if command -v tmux >/dev/null; then $(BIN)/python site/record.py; else echo "no tmux: pictures of screens are as they were"; fi
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "The site is in build/site. To read it: $(BIN)/python -m http.server -d build/site"
 

@@ -14,7 +14,7 @@ import plimsoll
 SOURCE = Path(plimsoll.__file__).parent
 ROWS = [
     {"errors"},
-    {"messages", "patterns", "secrets"},
+    {"messages", "patterns", "secrets", "installation"},
     {"models"},
     {"settings"},
     {"tools"},

@@ -16,10 +16,13 @@ from pathlib import Path
 import pytest
 
 import plimsoll
+from plimsoll.terminal.tour.recorded_session import RecordedSession
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
+    ROOT / "README.zh-CN.md",
+    ROOT / "PACKAGE.md",
     ROOT / "ARCHITECTURE.md",
     ROOT / "CONTRIBUTING.md",
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "conversations"),
@@ -170,17 +173,38 @@ def read_until(terminal, text):
 def test_the_figures_of_the_readme_are_those_of_the_example(tmp_path):
     command = ["plimsoll", "compress", "--example", "--no-model", "--json"]
     done = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, check=True)
-    shown = (ROOT / "README.md").read_text("utf-8")
-    for key in ("messages_before", "messages_after", "tokens_before", "tokens_after"):
-        value = int(re.search(rf'"{key}": (\d+)', done.stdout)[1])
-        assert f"{value:,}" in shown, f"{key} is {value:,} now"
+    for name in ("README.md", "README.zh-CN.md", "PACKAGE.md"):
+        shown = (ROOT / name).read_text("utf-8")
+        for key in ("messages_before", "messages_after", "tokens_before", "tokens_after"):
+            value = int(re.search(rf'"{key}": (\d+)', done.stdout)[1])
+            assert f"{value:,}" in shown, f"{key} is {value:,} now: {name}"
+
+
+def test_the_readme_of_the_wheel_has_no_links_into_the_repository():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert LINK.findall((ROOT / project["readme"]).read_text("utf-8")) == []
+
+
+def test_the_picture_of_the_readme_shows_what_the_tour_shows(tmp_path):
+    picture = (ROOT / "docs" / "images" / "tour.svg").read_text("utf-8")
+    with RecordedSession() as session:
+        last = list(session.grow())[-1]
+        report = session.compact()
+    for shown in (
+        f"{last.messages} messages, {last.tokens:,} tokens",
+        f"{report.tokens_before:,}",
+        f"{report.tokens_after:,}",
+    ):
+        assert shown.replace(" ", "&#160;") in picture, f"run site/record.py: {shown}"
 
 
 def test_every_dependency_is_explained():
     explained = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = chain.from_iterable(project["optional-dependencies"].values())
-    named = {re.split(r"[><=\[]", entry)[0] for entry in (*project["dependencies"], *extras)} - {"plimsoll"}
+    named = {re.split(r"[><=\[]", entry)[0] for entry in (*project["dependencies"], *extras)} - {
+        "plimsoll-context"
+    }
     assert {name for name in named if name.removeprefix("pytest-") not in explained} == set()
 
 

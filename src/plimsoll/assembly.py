@@ -24,6 +24,7 @@ from plimsoll.archive import Archive
 from plimsoll.caching import CachingPolicy, caching_policy, request_extras
 from plimsoll.config import Settings
 from plimsoll.context import ContextCompressor, SummaryWriter
+from plimsoll.installation import install_command
 from plimsoll.models import ModelCard, limiting_betas, unknown_model_notice
 from plimsoll.models.providers import window_at
 from plimsoll.plugins import (
@@ -386,7 +387,8 @@ def _notices(settings: Settings, card: ModelCard) -> tuple[str, ...]:
 def _server_notices(problems: Mapping[str, str]) -> Iterator[str]:
     """A sentence for each server that is missing, or one where all are for want of the package."""
     if NEEDS_PACKAGE in problems.values():
-        yield f"{NEEDS_PACKAGE}. The chat continues without the tools of {', '.join(sorted(problems))}."
+        without = ", ".join(sorted(problems))
+        yield f"{NEEDS_PACKAGE}: {install_command('mcp')}. The chat continues without the tools of {without}."
         return
     for name, why in sorted(problems.items()):
         key = f"mcp_servers.{name}"

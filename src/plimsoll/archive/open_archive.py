@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.archive.store import ArchiveStore
 from plimsoll.errors import SettingError, UserError
+from plimsoll.installation import install_command
 from plimsoll.settings.archive import SERVER_SCHEMES, fault_of
 
 FILE_NAME = "archive.db"
@@ -41,6 +42,6 @@ async def _on_server(url: str) -> ArchiveStore:
             raise
         raise UserError(
             "archive.url names a PostgreSQL database, but its driver is not installed. "
-            "Run `pip install '.[postgres]'`, or set archive.url to a file."
+            f"Run `{install_command('postgres')}`, or set archive.url to a file."
         ) from error
     return await PostgresStore.open(url)

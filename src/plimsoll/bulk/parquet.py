@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from plimsoll.errors import TranscriptError, UserError
+from plimsoll.installation import install_command
 
 _BATCH = 16  # rows that are decoded at a time
 
@@ -49,7 +50,7 @@ def _opened(path: str) -> Any:
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
-        raise UserError(f"{path}: reading Parquet needs pyarrow. Run `pip install '.[bulk]'`.") from error
+        raise UserError(f"{path}: reading Parquet needs pyarrow. Run `{install_command('bulk')}`.") from error
     try:
         return parquet.ParquetFile(path)
     except (arrow.ArrowException, OSError) as error:

@@ -11,6 +11,7 @@ from typing import Any
 
 from plimsoll.bulk.process_chunk import ChunkJob, process_chunk
 from plimsoll.errors import UserError
+from plimsoll.installation import install_command
 
 LOCAL = "local"  # start Ray on this machine
 
@@ -42,7 +43,7 @@ def _connected(address: str, workers: int | None) -> Any:
         ray = import_module("ray")
         import_module("ray.data")
     except ImportError as error:
-        raise UserError("--ray needs Ray. Run `pip install '.[ray]'`.") from error
+        raise UserError(f"--ray needs Ray. Run `{install_command('ray')}`.") from error
     if ray.is_initialized():
         return ray
     options: dict[str, Any] = {"num_cpus": workers} if address == LOCAL and workers else {}

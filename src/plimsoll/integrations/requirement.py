@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from plimsoll.errors import UserError
+from plimsoll.installation import install_command
 
 
 @contextmanager
@@ -17,5 +18,5 @@ def host_package(extra: str, package: str) -> Iterator[None]:
             raise
         raise UserError(
             f"The adapter needs the package {missing!r}, which is not installed. "
-            f"Run `pip install '.[{extra}]'`."
+            f"Run `{install_command(extra)}`."
         ) from error

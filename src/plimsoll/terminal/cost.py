@@ -31,6 +31,7 @@ from plimsoll.caching import (
 )
 from plimsoll.config import Settings, load_settings
 from plimsoll.errors import UserError
+from plimsoll.installation import install_command
 from plimsoll.models import ModelCard
 from plimsoll.terminal.suggestions import nearest_model
 from plimsoll.terminal.tables import fitted, plain
@@ -305,7 +306,7 @@ def draw(priced: Sequence[PricedReplay], card: ModelCard, target: Path) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise UserError("Drawing needs matplotlib: pip install '.[plot]'") from error
+        raise UserError(f"Drawing needs matplotlib: {install_command('plot')}") from error
     figure = Figure(figsize=(11, 7), dpi=150, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))

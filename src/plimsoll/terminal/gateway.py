@@ -12,6 +12,7 @@ import click
 
 from plimsoll.config import load_settings
 from plimsoll.errors import UserError
+from plimsoll.installation import install_command
 from plimsoll.plugins import COMPRESSOR
 from plimsoll.terminal.gateway_clients import client_address, client_lines
 from plimsoll.terminal.gateway_keys import keys
@@ -41,7 +42,8 @@ def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise UserError(
-            f"The gateway needs {', '.join(missing)}, which is not installed: pip install '.[gateway]'."
+            f"The gateway needs packages that are not installed ({', '.join(missing)}). "
+            f"Run `{install_command('gateway')}`."
         )
     loaded = load_settings()
     for notice in loaded.notices:

@@ -18,6 +18,7 @@ from plimsoll.archive import OPERATOR, title_of
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import load_settings, plimsoll_home
 from plimsoll.errors import UnknownSession, UserError
+from plimsoll.installation import install_command
 from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of, only_one, read_source
 from plimsoll.terminal.sessions.store_access import has_archive, open_store
 from plimsoll.transcripts import Transcript
@@ -61,7 +62,8 @@ def inspect(
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise UserError(
-            f"The inspector needs {', '.join(missing)}, which is not installed: pip install '.[gateway]'."
+            f"The inspector needs packages that are not installed ({', '.join(missing)}). "
+            f"Run `{install_command('gateway')}`."
         )
     options = _options(newest_of(latest) if latest else source, line)
     options += ["--output", output] if output else []

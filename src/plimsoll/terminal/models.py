@@ -25,6 +25,7 @@ from rich.text import Text
 from plimsoll.config import load_settings, plimsoll_home
 from plimsoll.dialects import ChatRequest, Reply, Usage
 from plimsoll.errors import ProviderError, UserError
+from plimsoll.installation import install_command
 from plimsoll.messages import texts_of
 from plimsoll.models import ModelCard, shipped_cards
 from plimsoll.providers import (
@@ -104,7 +105,7 @@ def fetch() -> None:
         f"{model.name} is installed: {path} ({model.bytes / 1e6:.0f} MB, {time.monotonic() - started:.1f} s)"
     )
     if not can_serve():
-        click.echo("note: to run it, install xllamacpp: pip install '.[local]'", err=True)
+        click.echo(f"note: to run it, install xllamacpp: {install_command('local')}", err=True)
 
 
 @models.command()
@@ -194,7 +195,7 @@ async def _state(facts: ProviderFacts, environ: Mapping[str, str], home: Path) -
         )
     model = embedded_model()
     if not can_serve():
-        return ProviderState(facts, False, "pip install '.[local]'", model.name)
+        return ProviderState(facts, False, install_command("local"), model.name)
     fetched = is_fetched(home)
     why = f"fetched: {model_path(home)}" if fetched else "not installed; run `plimsoll models fetch`"
     return ProviderState(facts, fetched, why, model.name)

@@ -20,6 +20,7 @@ from plimsoll.errors import MissingKey, UserError
 from plimsoll.gateway.messaging.adapter import Adapter, Allowed
 from plimsoll.gateway.messaging.poller import Poller
 from plimsoll.gateway.sessions import SessionService
+from plimsoll.installation import install_command
 from plimsoll.settings.gateway import GatewaySection
 from plimsoll.settings.messaging import PlatformSection
 
@@ -87,7 +88,7 @@ def _adapter(name: str, platform: PlatformSection, environ: Mapping[str, str]) -
     if platform.package and find_spec(platform.package[0]) is None:
         _, package, extra = platform.package
         raise UserError(
-            f"{platform.title} needs {package}, which is not installed: pip install '.[{extra}]'."
+            f"{platform.title} needs {package}, which is not installed: {install_command(extra)}."
         )
     allowed = Allowed(frozenset(platform.allowed_users), frozenset(platform.places))
     token = _secret(f"gateway.{name}.token", platform.token or "", environ)

@@ -12,6 +12,7 @@ from typing import Any
 
 from plimsoll.errors import UserError
 from plimsoll.gateway.telemetry.request_facts import RequestFacts
+from plimsoll.installation import install_command
 
 _NANOSECONDS = 1_000_000_000
 Values = dict[str, str | int | float | bool]
@@ -108,7 +109,7 @@ def open_traces(collector: str) -> Traces:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
         raise UserError(
-            "gateway.traces is set, but OpenTelemetry is not installed: pip install '.[otel]'."
+            f"gateway.traces is set, but OpenTelemetry is not installed: {install_command('otel')}."
         ) from error
     provider = TracerProvider(resource=Resource.create({"service.name": "plimsoll-gateway"}))
     exporter = OTLPSpanExporter(endpoint=f"{collector.rstrip('/')}/v1/traces")

@@ -23,6 +23,7 @@ from typing import Any, Self
 
 from plimsoll.dialects import dialect_named
 from plimsoll.errors import LocalModelError
+from plimsoll.installation import install_command
 from plimsoll.providers.endpoint import Endpoint
 from plimsoll.providers.local.model import DEFAULT_CONTEXT, embedded_model
 
@@ -162,7 +163,7 @@ def can_serve() -> bool:
 
 def _check(model: Path) -> None:
     if not can_serve():
-        raise LocalModelError("A model on this machine needs xllamacpp: pip install '.[local]'")
+        raise LocalModelError(f"A model on this machine needs xllamacpp: {install_command('local')}")
     if model.is_file():
         return
     if model.name == embedded_model().file:

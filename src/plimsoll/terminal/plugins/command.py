@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem
 from rich.console import Console
 
 from plimsoll.errors import PluginError, UserError
+from plimsoll.installation import install_command
 from plimsoll.plugins import TrustFile, plugin_at
 from plimsoll.terminal.plugins.engine_choice import EngineChoice
 from plimsoll.terminal.plugins.listing import as_json, facts, lists
@@ -108,7 +109,7 @@ def check(path: Path, examples: int) -> int:
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
-        raise UserError("`plugins check` needs hypothesis: pip install '.[testing]'") from None
+        raise UserError(f"`plugins check` needs hypothesis: {install_command('testing')}") from None
     with tempfile.TemporaryDirectory(prefix="plimsoll-check-") as home:
         found = verdicts(_folder(path), examples, Path(home))
     for verdict in found:

@@ -20,7 +20,7 @@ from plimsoll.tools.mcp.naming import tool_names
 from plimsoll.tools.mcp.results import result_of
 from plimsoll.tools.tool import Approval, Arguments, Definition, Tool, ToolContext, ToolResult, failed
 
-NEEDS_PACKAGE = "MCP servers need another package: pip install '.[mcp]'"
+NEEDS_PACKAGE = "MCP servers need another package"
 
 
 class McpTool(Tool):
