@@ -8,11 +8,10 @@ from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.body_reader import BodyReader
 from plimsoll.gateway.dropin.chain import root_for
 from plimsoll.gateway.dropin.client_request import ClientRequest
+from plimsoll.gateway.dropin.failures import send_refusal
 from plimsoll.gateway.http.array_stream import as_json_array
 from plimsoll.gateway.http.body import Refused, read_body
 from plimsoll.gateway.http.disconnects import until_left
-from plimsoll.gateway.http.responses import send_error
-from plimsoll.gateway.telemetry.request_facts import note_refusal
 from plimsoll.settings.gateway import GatewaySection
 
 Serve = Callable[[ClientRequest, Send], Coroutine[Any, Any, None]]
@@ -51,7 +50,6 @@ class DropInEndpoint:
             else:
                 await until_left(self._serve(request, send), receive)
         except Refused as error:
-            note_refusal(error.kind)
-            await send_error(send, self._dialect, error.status, error.message, kind=error.kind)
+            await send_refusal(send, self._dialect, error)
         except ClientLeft:
             return

@@ -19,18 +19,18 @@ from starlette.routing import Route
 from plimsoll.agent.compaction_record import record_of
 from plimsoll.dialects import Dialect, Usage, dialect_of, dialects
 from plimsoll.dialects.forwarded import ForwardedPath, forwarded_paths, forwarded_url
-from plimsoll.errors import ProviderError, UsageLimitReached, UserError
-from plimsoll.gateway.access.usage_limits import refusal_of
+from plimsoll.errors import ProviderError, UserError
 from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.client_request import ClientRequest
+from plimsoll.gateway.dropin.failures import send_failure, send_refusal
 from plimsoll.gateway.dropin.metering import MARGIN, most_spent
-from plimsoll.gateway.dropin.request_handler import RequestHandler, Reserve, status_of
+from plimsoll.gateway.dropin.request_handler import RequestHandler, Reserve
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.body import LARGE_BYTES, Refused, parse_body, read_body
 from plimsoll.gateway.http.disconnects import until_left
 from plimsoll.gateway.http.masking import StreamMask, masking
 from plimsoll.gateway.http.responses import send_error
-from plimsoll.gateway.telemetry.request_facts import current_key, note_refusal, note_upstream, note_usage
+from plimsoll.gateway.telemetry.request_facts import current_key, note_upstream, note_usage
 from plimsoll.gateway.upstream.headers import client_key, returned_headers
 from plimsoll.gateway.upstream.pool import Answer
 from plimsoll.gateway.upstream.target import Target
@@ -81,8 +81,7 @@ class ForwardEndpoint:
             forwarded = _Forwarded(request, method, path, path.written(values), values.get("model", ""))
             await until_left(self._serve(forwarded, send), receive)
         except Refused as error:
-            note_refusal(error.kind)
-            await send_error(send, dialect, error.status, error.message, kind=error.kind)
+            await send_refusal(send, dialect, error)
         except UserError as error:
             await send_error(send, dialect, 400, str(error))
         except ClientLeft:
@@ -106,14 +105,8 @@ class ForwardEndpoint:
             send = masking(send, target.secrets)
             async with self._room(asked):
                 await self._forward(asked, target, send)
-        except ProviderError as error:
-            await send_error(send, request.dialect, error.status or status_of(error), str(error))
-        except UsageLimitReached as error:
-            note_refusal(error.limit)
-            code, headers = refusal_of(error)
-            await send_error(send, request.dialect, 429, str(error), code=code, headers=headers)
-        except UserError as error:
-            await send_error(send, request.dialect, 503, str(error))
+        except (ProviderError, UserError) as error:
+            await send_failure(send, request.dialect, error)
 
     def _room(self, asked: "_Forwarded") -> AbstractAsyncContextManager[None]:
         """Reserve the request in the limits of its caller."""

@@ -11,7 +11,8 @@ from plimsoll.dialects import Dialect, dialect_of
 from plimsoll.errors import InvalidConversation, ProviderError, UserError
 from plimsoll.gateway.asgi import Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.client_request import ClientRequest
-from plimsoll.gateway.dropin.request_handler import RequestHandler, status_of, without_keys
+from plimsoll.gateway.dropin.failures import send_failure
+from plimsoll.gateway.dropin.request_handler import RequestHandler, without_keys
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.masking import masking
 from plimsoll.gateway.http.responses import JSON, send_error, send_whole
@@ -45,11 +46,8 @@ class Models:
             call = handler.call(request, target, url, b"", "GET")
             answer = await handler.pool.ask(call)
             body = await answer.whole(_LIST_BYTES)
-        except ProviderError as error:
-            await send_error(send, dialect, error.status or status_of(error), str(error))
-            return
-        except UserError as error:
-            await send_error(send, dialect, 503, str(error))
+        except (ProviderError, UserError) as error:
+            await send_failure(send, dialect, error)
             return
         body = without_keys(body, target.secrets)
         if target.dialect is dialect:
@@ -79,10 +77,8 @@ async def count_tokens(handler: RequestHandler, request: ClientRequest, send: Se
         body = await answer.whole(_LIST_BYTES)
     except InvalidConversation as error:
         await send_error(send, request.dialect, 400, str(error))
-    except ProviderError as error:
-        await send_error(send, request.dialect, error.status or status_of(error), str(error))
-    except UserError as error:
-        await send_error(send, request.dialect, 503, str(error))
+    except (ProviderError, UserError) as error:
+        await send_failure(send, request.dialect, error)
     else:
         headers = returned_headers(answer.headers)
         await send_whole(send, answer.status, headers, without_keys(body, target.secrets))

@@ -34,13 +34,13 @@ from plimsoll.errors import (
     UsageLimitReached,
     UserError,
 )
-from plimsoll.gateway.access.usage_limits import refusal_of
 from plimsoll.gateway.asgi import Send
 from plimsoll.gateway.dropin.client_compaction import ClientCompaction
 from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.compaction import ConversationCompactor
 from plimsoll.gateway.dropin.conversation_store import ConversationStore
 from plimsoll.gateway.dropin.early_failure import overflow_in
+from plimsoll.gateway.dropin.failures import send_failure
 from plimsoll.gateway.dropin.media import MediaRemover, may_exceed_limits
 from plimsoll.gateway.dropin.metering import Meter, need_of
 from plimsoll.gateway.dropin.recall_relay import RecallParts, RecallRelay
@@ -54,9 +54,9 @@ from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.masking import masking
-from plimsoll.gateway.http.responses import EVENTS, send_error, send_whole
+from plimsoll.gateway.http.responses import EVENTS, send_whole
 from plimsoll.gateway.runtime_options import RuntimeOptions
-from plimsoll.gateway.telemetry.request_facts import current_key, note_refusal, note_upstream, note_usage
+from plimsoll.gateway.telemetry.request_facts import current_key, note_upstream, note_usage
 from plimsoll.gateway.upstream.headers import client_key, returned_headers, sent_headers
 from plimsoll.gateway.upstream.pool import Answer, Call, Pool
 from plimsoll.gateway.upstream.target import Target, Targets
@@ -108,14 +108,8 @@ class RequestHandler:
                     await self._client_compaction.answer(self.outgoing(request, target), send)
             else:
                 await self._serve(request, target, send)
-        except ProviderError as error:
-            await send_error(send, request.dialect, error.status or status_of(error), str(error))
-        except UsageLimitReached as error:
-            note_refusal(error.limit)
-            code, headers = refusal_of(error)
-            await send_error(send, request.dialect, 429, str(error), code=code, headers=headers)
-        except UserError as error:
-            await send_error(send, request.dialect, 503, str(error))
+        except (ProviderError, UserError) as error:
+            await send_failure(send, request.dialect, error)
 
     def outgoing(self, request: ClientRequest, target: Target) -> UpstreamRequest:
         """A request before anything is known of its conversation."""
@@ -372,8 +366,3 @@ def _said(error: ProviderError) -> str:
     if isinstance(error, ContextOverflow) and error.limit:
         return f"prompt is too long: {error.requested or error.limit + 1} tokens > {error.limit} maximum"
     return str(error)
-
-
-def status_of(error: ProviderError) -> int:
-    """The status of a failure that has none: the upstream was late, or could not be reached."""
-    return 504 if isinstance(error, ProviderTimeout) else 502

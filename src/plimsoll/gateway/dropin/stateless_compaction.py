@@ -23,15 +23,15 @@ from plimsoll.context import CompactionReport
 from plimsoll.context.ledger import as_json
 from plimsoll.dialects import dialect_of
 from plimsoll.errors import PlimsollError, UsageLimitReached
-from plimsoll.gateway.access.usage_limits import refusal_of
 from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
+from plimsoll.gateway.dropin.failures import send_failure, send_refusal
 from plimsoll.gateway.dropin.metering import most_spent
 from plimsoll.gateway.dropin.request_handler import Reserve
 from plimsoll.gateway.dropin.summary_models import SummaryModels
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.body import Refused, parse_body, read_body
 from plimsoll.gateway.http.responses import JSON, send_error, send_whole
-from plimsoll.gateway.telemetry.request_facts import current_key, note_compaction, note_refusal
+from plimsoll.gateway.telemetry.request_facts import current_key, note_compaction
 from plimsoll.models import card_for
 from plimsoll.request_compaction import WireRequest, unchanged, wire_dialect
 
@@ -122,12 +122,9 @@ class CompactEndpoint:
             answer = await self._compactor().compact(options, caller_in(scope).archive_owner)
             await send_whole(send, 200, [JSON], await asyncio.to_thread(jsontext.write, answer))
         except Refused as error:
-            note_refusal(error.kind)
-            await send_error(send, dialect, error.status, error.message, kind=error.kind)
+            await send_refusal(send, dialect, error)
         except UsageLimitReached as error:
-            note_refusal(error.limit)
-            code, more = refusal_of(error)
-            await send_error(send, dialect, 429, str(error), code=code, headers=more)
+            await send_failure(send, dialect, error)
         except PlimsollError as error:
             await send_error(send, dialect, 400, str(error))
         except ClientLeft:

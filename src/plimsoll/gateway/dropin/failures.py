@@ -1,0 +1,32 @@
+"""What a client is told where its request cannot be served, in its own dialect."""
+
+from plimsoll.dialects import Dialect
+from plimsoll.errors import ProviderError, ProviderTimeout, UsageLimitReached, UserError
+from plimsoll.gateway.access.usage_limits import refusal_of
+from plimsoll.gateway.asgi import Send
+from plimsoll.gateway.http.body import Refused
+from plimsoll.gateway.http.responses import send_error
+from plimsoll.gateway.telemetry.request_facts import note_refusal
+
+
+async def send_failure(send: Send, dialect: Dialect, error: ProviderError | UserError) -> None:
+    """A failed upstream, a limit that was reached, or something that the operator has to set right."""
+    if isinstance(error, UsageLimitReached):
+        note_refusal(error.limit)
+        code, headers = refusal_of(error)
+        await send_error(send, dialect, 429, str(error), code=code, headers=headers)
+    elif isinstance(error, ProviderError):
+        await send_error(send, dialect, error.status or _status_of(error), str(error))
+    else:
+        await send_error(send, dialect, 503, str(error))
+
+
+async def send_refusal(send: Send, dialect: Dialect, error: Refused) -> None:
+    """A request that is outside the limits, or no request at all."""
+    note_refusal(error.kind)
+    await send_error(send, dialect, error.status, error.message, kind=error.kind)
+
+
+def _status_of(error: ProviderError) -> int:
+    """The status of a failure that has none: the upstream was late, or could not be reached."""
+    return 504 if isinstance(error, ProviderTimeout) else 502
