@@ -112,6 +112,26 @@ def test_short_conversations_among_long_ones_are_left_out_with_a_note(run: Run, 
     assert "short.json: too short to measure, skipped" in result.stderr
 
 
+def test_a_folder_of_many_sessions_gives_on_all_cores_what_each_gives_alone(run: Run, tmp_path: Path):
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    for number in range(9):  # enough for worker processes
+        written(folder / f"{number}.json", 30 + number)
+    (folder / "broken.json").write_text("[")
+    result = run(folder, "--window", "8K", "--json")
+    found = lines(result)
+    assert [Path(one["source"]).name for one in found] == [f"{number}.json" for number in range(9)]
+    assert "broken.json: line 1 is not JSON" in result.stderr
+    assert lines(run(folder / "4.json", "--window", "8K", "--json")) == [found[4]]
+
+
+def test_only_a_broken_file_is_an_error(run: Run, tmp_path: Path):
+    (tmp_path / "broken.json").write_text("[")
+    result = run(tmp_path / "broken.json")
+    assert result.exit_code == 2
+    assert "broken.json: line 1 is not JSON" in result.stderr
+
+
 def test_no_file_and_no_example_says_what_to_name(run: Run):
     result = run()
     assert result.exit_code == 2

@@ -38,7 +38,7 @@ class InputFile:
     changed: int  # nanoseconds
 
 
-def find_inputs(paths: Sequence[str], output: Path) -> list[InputFile]:
+def find_inputs(paths: Sequence[str], output: Path | None = None) -> list[InputFile]:
     """Every file below these paths once; those of an earlier run's output are not input."""
     found: dict[Path, str] = {}
     for path in paths:
@@ -46,7 +46,7 @@ def find_inputs(paths: Sequence[str], output: Path) -> list[InputFile]:
             raise UserError(f"{path} does not exist.")
         for one in _below(Path(path)):
             real = one.resolve()
-            if output.resolve() not in real.parents:
+            if output is None or output.resolve() not in real.parents:
                 found.setdefault(real, str(one))
     if not found:
         shown = ", ".join(paths)

@@ -44,17 +44,14 @@ class BulkRun:
             files.update(repr((one.path, one.kind, one.size, one.changed)).encode("utf-8", "surrogateescape"))
         compaction = self.plan.compaction
         named = {
-            one.name: getattr(compaction, one.name)
+            one.name: _noted(getattr(compaction, one.name))
             for one in fields(compaction)
-            if one.name not in ("summarizer", "at_once", "settings", "media")
+            if one.name not in ("summarizer", "at_once")
         }
-        settings = compaction.settings.model_dump_json() if compaction.settings is not None else ""
         return {
             "version": __version__,
             "input": f"{len(self.files)} files, sha256 {files.hexdigest()[:16]}",
             **named,
-            "media": repr(compaction.media),
-            "models": hashlib.sha256(settings.encode()).hexdigest()[:16],
             "summaries": "code" if compaction.summarizer is None else "model",
             "split": self.plan.split,
             "chunk": [self.chunk_rows, self.chunk_bytes],
@@ -64,6 +61,13 @@ class BulkRun:
     def size(self) -> int:
         """Bytes of input, for the progress bar."""
         return sum(one.size for one in self.files)
+
+
+def _noted(value: Any) -> Any:
+    """A value for the manifest: what JSON has as it is, of anything else a checksum."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return f"sha256 {hashlib.sha256(repr(value).encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
 
 
 def in_processes(jobs: Iterator[ChunkJob], workers: int) -> Iterator[int]:

@@ -1,6 +1,6 @@
 """`plimsoll bench`: measures what a compaction keeps of your own sessions.
 
-    files ─► cut after user turns ─► compact the history ─► is what the agent needed next still there?
+    files and folders ─► bulk.measurement, on all cores ─► a table, or JSON lines
 
 It calls no model and writes nothing. Everything that the agent typed from memory after a cut counts as needed.
 A window of the newest messages of the same size is measured for comparison.
@@ -9,7 +9,7 @@ A window of the newest messages of the same size is measured for comparison.
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,32 +20,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.config import Settings, load_settings
-from plimsoll.context import ContextCompressor
-from plimsoll.errors import UserError
-from plimsoll.messages import Message
-from plimsoll.quality import (
-    CONTINUATION,
-    Measurement,
-    QualityFigures,
-    SizeSettings,
-    figures,
-    fit,
-    measure,
-    prepare,
-    recency_window,
-    share,
-    spread,
-    tokens,
-    turns_of,
+from plimsoll.bulk.inputs import InputFile, find_inputs
+from plimsoll.bulk.measurement import (
+    MeasuredConversation,
+    MeasurementPlan,
+    PairedResult,
+    measured,
+    measured_files,
 )
-from plimsoll.quality.handoff import section, taken_up
+from plimsoll.config import load_settings
+from plimsoll.errors import TranscriptError, UserError
+from plimsoll.quality import QualityFigures, SizeSettings, figures, fit, share
 from plimsoll.terminal.tables import fitted, plain
 from plimsoll.terminal.token_option import tokens_option
-from plimsoll.transcripts import Transcript, read_example, read_transcripts
+from plimsoll.transcripts import read_example
 
 WINDOW = 64_000
-MOST_CUTS = 4
 _HEADINGS = (
     "cuts",
     "before",
@@ -62,31 +52,8 @@ _HEADINGS = (
 _EXPENDABLE = ("cuts", "next step", "stated", "before", "invented", "valid")
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredCut:
-    """A place in one of the conversations."""
-
-    transcript: Transcript
-    at: int
-
-    @property
-    def history(self) -> list[Message]:
-        """What the compactor sees."""
-        return self.transcript.messages[: self.at]
-
-
-@dataclass(frozen=True, slots=True)
-class PairedResult:
-    """One cut, compacted, and the newest messages of the same size."""
-
-    cut: MeasuredCut
-    compacted: Measurement
-    recency: Measurement
-    is_taken_up: bool  # whether the agent did next what the summary's first next step says
-
-
 @click.command()
-@click.argument("paths", metavar="FILE...", nargs=-1, type=click.Path(path_type=str))
+@click.argument("paths", metavar="FILE|FOLDER...", nargs=-1, type=click.Path(path_type=str))
 @click.option("--example", is_flag=True, help="Measure the bundled conversation.")
 @click.option(
     "--budget",
@@ -106,8 +73,9 @@ def bench(
 ) -> None:
     """Measure what a compaction keeps of your own sessions.
 
-    FILE is a conversation as for `plimsoll compress`. It is cut after up to four of your turns. The part before the
-    cut is compacted without a model and searched for facts that the agent typed from memory in the next 40 messages.
+    FILE holds conversations as for `plimsoll compress` or a dataset as for `plimsoll bulk`; a FOLDER is searched with
+    everything below it. A conversation is cut after up to four of your turns. The part before the cut is compacted
+    without a model and searched for facts that the agent typed from memory in the next 40 messages.
 
     \b
     far facts   names, paths, ids that the agent needed and that are not in the last 20 messages before the cut
@@ -121,138 +89,103 @@ def bench(
     if bool(paths) == example:
         raise click.UsageError("Pass conversation files, or --example for the bundled conversation.")
     loaded = load_settings()
-    transcripts = read_example() if example else [one for path in paths for one in read_transcripts(path)]
-    window = window or WINDOW
-    settings = loaded.settings
-    cuts = _cuts(transcripts, window, settings.compression.threshold)
-    compression = settings.compression
+    files = [] if example else find_inputs(paths)
+    compression = loaded.settings.compression
     chosen = SizeSettings(compression.target_tokens, compression.target_ratio, compression.protect_last_n)
-    knobs = _fitted(cuts, budget, window, settings) if budget else chosen
-    pairs = _measured(cuts, knobs, window, settings)
-    of_files = [f"{one.place}: {note}" for one in transcripts for note in one.notices]
-    for notice in (*loaded.notices, *of_files, *_short(transcripts, cuts), *_over(pairs, budget)):
+    plan = MeasurementPlan(window or WINDOW, compression.threshold, chosen)
+    if budget:
+        plan = replace(plan, knobs=_fitted(files, plan, budget))
+    found = _measured(files, plan, "measuring")
+    long_enough = [one for one in found if one.pairs]
+    if not long_enough:
+        raise _nothing(found, plan)
+    of_files = [f"{one.place}: {note}" for one in found for note in one.notices]
+    for notice in (*loaded.notices, *of_files, *_left_out(found), *_over(long_enough, budget)):
         click.echo(f"note: {notice}", err=True)
     if as_json:
-        for one, part in _by_conversation(pairs):
-            click.echo(json.dumps(_facts(one, part, knobs, window)))
+        for one in long_enough:
+            click.echo(json.dumps(_facts(one, plan)))
         return
-    _show(pairs, knobs, window)
+    _show(long_enough, plan)
 
 
-def _cuts(transcripts: Sequence[Transcript], window: int, threshold: float) -> list[MeasuredCut]:
-    """Cuts after user turns, from where a compaction is due."""
-    due = int(window * threshold)
-    found = [
-        MeasuredCut(one, at) for one in transcripts for at in spread(turns_of(one.messages, due), MOST_CUTS)
-    ]
-    if found:
-        return found
-    longest = max(transcripts, key=lambda one: tokens(one.messages))
-    size = tokens(longest.messages)
-    if size < due:
-        raise UserError(
-            f"No conversation is long enough to measure: the longest, {longest.place}, has {size:,} tokens, and with "
-            f"a window of {window:,} compaction is due at {due:,}. Pass a longer session or a smaller --window."
+def _nothing(found: Sequence[MeasuredConversation], plan: MeasurementPlan) -> UserError:
+    """Why nothing was measured."""
+    readable = [one for one in found if not one.failure]
+    if not readable:
+        return TranscriptError(found[0].failure)
+    longest = max(readable, key=lambda one: one.tokens)
+    if longest.tokens < plan.due:
+        return UserError(
+            f"No conversation is long enough to measure: the longest, {longest.place}, has {longest.tokens:,} "
+            f"tokens, and with a window of {plan.window:,} compaction is due at {plan.due:,}. Pass a longer session "
+            "or a smaller --window."
         )
-    raise UserError(
-        f"Nothing can be measured: {longest.place} has no user turn with an answer after the first {due:,} tokens. "
-        "Pass a smaller --window or a longer session."
+    return UserError(
+        f"Nothing can be measured: {longest.place} has no user turn with an answer after the first {plan.due:,} "
+        "tokens. Pass a smaller --window or a longer session."
     )
 
 
-def _engine(knobs: SizeSettings, window: int, settings: Settings) -> ContextCompressor:
-    return ContextCompressor(
-        context_length=window,
-        threshold=settings.compression.threshold,
-        target_ratio=knobs.target_ratio,
-        protect_last_n=knobs.protect_last_n,
-        target_tokens=knobs.target_tokens,
-    )
-
-
-def _fitted(cuts: Sequence[MeasuredCut], budget: int, window: int, settings: Settings) -> SizeSettings:
-    """The settings whose results have the wanted mean size on these cuts."""
-    console = Console(stderr=True)
+def _fitted(files: Sequence[InputFile], plan: MeasurementPlan, budget: int) -> SizeSettings:
+    """The settings whose results have the wanted mean size on these conversations."""
 
     def size(knobs: SizeSettings) -> float:
-        progress.advance(task)
-        results = (_engine(knobs, window, settings).compress(cut.history) for cut in cuts)
-        return sum(map(tokens, results)) / len(cuts)
+        found = _measured(files, replace(plan, knobs=knobs, sizes_only=True), "finding settings")
+        sizes = [size for one in found for size in one.sizes]
+        if not sizes:
+            raise _nothing(found, plan)
+        return sum(sizes) / len(sizes)
 
-    with _progress(console, "finding settings") as progress:
-        task = progress.add_task("", total=None)
-        return fit(size, budget)
-
-
-def _measured(
-    cuts: Sequence[MeasuredCut], knobs: SizeSettings, window: int, settings: Settings
-) -> list[PairedResult]:
-    """Compact and measure every cut, with a progress bar."""
-    with _progress(Console(stderr=True), "measuring") as progress:
-        return [_pair(cut, knobs, window, settings) for cut in progress.track(cuts)]
+    return fit(size, budget)
 
 
-def _progress(console: Console, doing: str) -> Progress:
+def _measured(files: Sequence[InputFile], plan: MeasurementPlan, doing: str) -> list[MeasuredConversation]:
+    """Every conversation, with a progress bar; without files, the one that comes with Plimsoll."""
+    if not files:
+        return [measured(one, plan) for one in read_example()]
+    console = Console(stderr=True)
     columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        return list(progress.track(measured_files(files, plan), total=None))
 
 
-def _pair(cut: MeasuredCut, knobs: SizeSettings, window: int, settings: Settings) -> PairedResult:
-    history = cut.history
-    behind = cut.transcript.messages[cut.at : cut.at + CONTINUATION]
-    looked_for = prepare(history, behind)
-    engine = _engine(knobs, window, settings)
-    result = engine.compress(history)
-    newest = recency_window(history, tokens(result))
-    steps = section(engine.last_report.summary if engine.last_report else "", "Next Steps")
-    return PairedResult(
-        cut,
-        measure(looked_for, history, result),
-        measure(looked_for, history, newest),
-        bool(steps) and taken_up(steps[0], behind),
-    )
-
-
-def _short(transcripts: Sequence[Transcript], cuts: Sequence[MeasuredCut]) -> Iterator[str]:
-    """Which conversations were left out."""
-    measured = {id(cut.transcript) for cut in cuts}
-    left = [one.place for one in transcripts if id(one) not in measured]
+def _left_out(found: Sequence[MeasuredConversation]) -> Iterator[str]:
+    """Which conversations were not measured."""
+    yield from (f"{plain(one.failure)} Skipped." for one in found if one.failure)
+    left = [one.place for one in found if not one.failure and not one.pairs]
     if left:
         named = left[0] if len(left) == 1 else f"{len(left)} conversations"
         yield f"{plain(named)}: too short to measure, skipped."
 
 
-def _over(pairs: Sequence[PairedResult], budget: int | None) -> Iterator[str]:
-    after = figures([pair.compacted for pair in pairs]).tokens
+def _over(found: Sequence[MeasuredConversation], budget: int | None) -> Iterator[str]:
+    after = _figures(_pairs(found))[0].tokens
     if budget and after > budget * 1.02:
         yield f"--budget {budget:,} cannot be reached; the smallest results have {after:,.0f} tokens on average."
 
 
-def _by_conversation(pairs: Sequence[PairedResult]) -> list[tuple[Transcript, list[PairedResult]]]:
-    found: dict[int, tuple[Transcript, list[PairedResult]]] = {}
-    for pair in pairs:
-        found.setdefault(id(pair.cut.transcript), (pair.cut.transcript, []))[1].append(pair)
-    return list(found.values())
+def _pairs(found: Sequence[MeasuredConversation]) -> list[PairedResult]:
+    return [pair for one in found for pair in one.pairs]
 
 
 def _figures(pairs: Sequence[PairedResult]) -> tuple[QualityFigures, QualityFigures]:
     return figures([pair.compacted for pair in pairs]), figures([pair.recency for pair in pairs])
 
 
-def _facts(
-    transcript: Transcript, pairs: Sequence[PairedResult], knobs: SizeSettings, window: int
-) -> dict[str, Any]:
+def _facts(one: MeasuredConversation, plan: MeasurementPlan) -> dict[str, Any]:
     """One line of --json."""
+    pairs, knobs = one.pairs, plan.knobs
     ours, newest = _figures(pairs)
     return {
-        "source": transcript.source,
-        "line": transcript.line,
-        "id": transcript.id,
-        "window": window,
+        "source": one.source,
+        "line": one.line,
+        "id": one.id,
+        "window": plan.window,
         "target_tokens": knobs.target_tokens,
         "target_ratio": knobs.target_ratio,
         "protect_last_n": knobs.protect_last_n,
-        "cuts": [pair.cut.at for pair in pairs],
+        "cuts": [pair.at for pair in pairs],
         "tokens_before": round(ours.tokens_before),
         "tokens_after": round(ours.tokens),
         "far_facts": ours.far_facts,
@@ -276,34 +209,34 @@ def _facts(
     }
 
 
-def _show(pairs: Sequence[PairedResult], knobs: SizeSettings, window: int) -> None:
+def _show(found: Sequence[MeasuredConversation], plan: MeasurementPlan) -> None:
+    knobs = plan.knobs
     console = Console(highlight=False)
     if not sys.stdout.isatty():
         console.width = 160
-    console.print(fitted(lambda without: _table(pairs, without), _EXPENDABLE, console.width))
+    console.print(fitted(lambda without: _table(found, without), _EXPENDABLE, console.width))
     aim = f"target_tokens {knobs.target_tokens:,}, " if knobs.target_tokens else ""
     setting = f"{aim}target_ratio {knobs.target_ratio:g}, protect_last_n {knobs.protect_last_n}"
-    console.print(Text(f"window {window:,}, {setting}, no model; tokens are characters / 4", "dim"))
-    if not figures([pair.compacted for pair in pairs]).far_facts:
+    console.print(Text(f"window {plan.window:,}, {setting}, no model; tokens are characters / 4", "dim"))
+    if not _figures(_pairs(found))[0].far_facts:
         console.print(
             Text("The agent needed nothing from further back than 20 messages, so there are no far facts.")
         )
 
 
-def _table(pairs: Sequence[PairedResult], without: frozenset[str]) -> Table:
+def _table(found: Sequence[MeasuredConversation], without: frozenset[str]) -> Table:
     shown = [place for place, heading in enumerate(_HEADINGS) if heading not in without]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("conversation", overflow="fold")
     for place in shown:
         table.add_column(_HEADINGS[place], justify="right", no_wrap=True)
-    parts = _by_conversation(pairs)
-    for one, part in parts:
-        cells = _cells(part)
+    for one in found:
+        cells = _cells(one.pairs)
         table.add_row(Text(plain(_name(one))), *(cells[place] for place in shown))
-    if len(parts) > 1:
-        cells = _cells(pairs)
+    if len(found) > 1:
+        cells = _cells(_pairs(found))
         table.add_section()
-        table.add_row(f"{len(parts)} in all", *(cells[place] for place in shown), style="bold")
+        table.add_row(f"{len(found)} in all", *(cells[place] for place in shown), style="bold")
     return table
 
 
@@ -328,6 +261,6 @@ def _share(value: float | None) -> str:
     return "–" if value is None else f"{value:.0%}"
 
 
-def _name(transcript: Transcript) -> str:
-    name = Path(transcript.source).name
-    return name if transcript.line is None else f"{name}:{transcript.line}"
+def _name(one: MeasuredConversation) -> str:
+    name = Path(one.source).name
+    return name if one.line is None else f"{name}:{one.line}"
