@@ -1,6 +1,7 @@
 """The reference pages, generated from the code: commands, REST endpoints, Python API."""
 
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,8 +9,12 @@ import click
 
 import plimsoll
 from plimsoll.dialects import dialects
+from plimsoll.gateway.dropin.stateless_compaction import COMPACT_PATH
 from plimsoll.gateway.sessions.openapi import description
 from plimsoll.terminal.main import plimsoll as command_line
+
+_MODULE = re.compile(r"\b(?:[a-z_]+\.)+(?=[A-Z])")
+_SUCCESS = "2"  # the first digit of a status; the errors are the same for all operations
 
 
 def commands_page() -> str:
@@ -90,8 +95,25 @@ def rest_page() -> str:
         f"| {one.title} | {_paths(one.answer_paths)} | {_paths(one.count_paths)} | {_paths(one.models_paths)} |"
         for one in dialects()
     ]
-    lines += ["", "## Sessions, search and compaction", ""]
+    lines += [
+        "",
+        "## Compaction and health",
+        "",
+        "| endpoint | what it does |",
+        "|---|---|",
+        f"| `POST {COMPACT_PATH}` | compacts one request and returns it; see [compact one request]"
+        "(../gateway.md#compact-one-request) |",
+        "| `GET /healthz`, `/readyz`, `/metrics` | [health](../deploy.md#health-and-shutdown) and "
+        "[metrics](../deploy.md#metrics) |",
+        "",
+        "## Sessions and search",
+        "",
+        "See [sessions over HTTP](../gateway-sessions.md). Every operation can also return these errors, as "
+        "[Problem](#problem):",
+        "",
+    ]
     spec = description()
+    lines += _errors(spec)
     for path, operations in spec["paths"].items():
         for method, operation in operations.items():
             if method in ("get", "post", "put", "patch", "delete"):
@@ -103,7 +125,7 @@ def rest_page() -> str:
 
 
 def _paths(paths: Any) -> str:
-    return "<br>".join(f"`{path}`" for path in paths) or "–"
+    return "<br>".join(f"`{path}`".replace(":path}", "}") for path in paths) or "–"
 
 
 def _operation(method: str, path: str, operation: dict[str, Any], spec: dict[str, Any]) -> Iterator[str]:
@@ -122,11 +144,28 @@ def _operation(method: str, path: str, operation: dict[str, Any], spec: dict[str
         yield ""
     body = operation.get("requestBody", {}).get("content", {})
     for content in body.values():
-        yield from (f"Request body: {_type(content.get('schema', {}))}", "")
+        yield from ("Request body:", "", *_fields(content.get("schema", {})))
     for status, answer in operation.get("responses", {}).items():
-        answer = _resolved(answer, spec)
-        kinds = [_type(content.get("schema", {})) for content in answer.get("content", {}).values()]
-        yield f"- `{status}` {_cell(str(answer.get('description', '')))} {' or '.join(kinds)}".rstrip()
+        if not status.startswith(_SUCCESS):
+            continue
+        kinds = [
+            _type(content.get("schema", {}))
+            for content in _resolved(answer, spec).get("content", {}).values()
+        ]
+        yield from (f"Returns `{status}`{', ' if kinds else ''}{' or '.join(kinds)}.", "")
+
+
+def _errors(spec: dict[str, Any]) -> Iterator[str]:
+    """The errors of all operations, each once."""
+    found = {
+        status: _resolved(answer, spec).get("description", "")
+        for operations in spec["paths"].values()
+        for operation in operations.values()
+        for status, answer in operation.get("responses", {}).items()
+        if not status.startswith(_SUCCESS)
+    }
+    yield from ("| status | cause |", "|---|---|")
+    yield from (f"| `{status}` | {_cell(str(cause))} |" for status, cause in sorted(found.items()))
     yield ""
 
 
@@ -156,6 +195,10 @@ def _schema(name: str, schema: dict[str, Any]) -> Iterator[str]:
     yield from (f"### {name}", "")
     if schema.get("description"):
         yield from (str(schema["description"]), "")
+    yield from _fields(schema)
+
+
+def _fields(schema: dict[str, Any]) -> Iterator[str]:
     properties = schema.get("properties", {})
     if properties:
         yield from ("| field | type | meaning |", "|---|---|---|")
@@ -199,19 +242,27 @@ def _class(name: str, value: type) -> Iterator[str]:
 
 
 def _method(name: str, member: Any) -> Iterator[str]:
-    signature = "" if isinstance(member, property) else _signature(member)
+    signature = "" if isinstance(member, property) else _signature(member, width=10_000)
     text = (inspect.getdoc(member) or "").split("\n\n")[0].replace("\n", " ")
     yield f"- `{name}{signature}`{': ' if text else ''}{text}"
 
 
-def _signature(value: Any) -> str:
+def _signature(value: Any, *, width: int = 72) -> str:
+    """The signature without the names of modules; a long one has a line for each parameter."""
     try:
-        text = str(inspect.signature(value))
+        signature = inspect.signature(value)
     except (TypeError, ValueError):
         return ""
-    return (
-        text.replace("'", "").replace("plimsoll.", "").replace("collections.abc.", "").replace("typing.", "")
-    )
+    text = _MODULE.sub("", str(signature))
+    if len(text) <= width or not signature.parameters:
+        return text
+    own = [_MODULE.sub("", str(one)) for one in signature.parameters.values()]
+    keyword_only = [one.kind is one.KEYWORD_ONLY for one in signature.parameters.values()]
+    if any(keyword_only) and not any(one.kind is one.VAR_POSITIONAL for one in signature.parameters.values()):
+        own.insert(keyword_only.index(True), "*")
+    ending = text.rpartition(" -> ")[2] if " -> " in text else ""
+    lines = "".join(f"    {one},\n" for one in own)
+    return f"(\n{lines})" + (f" -> {ending}" if ending else "")
 
 
 def _doc(value: Any) -> Iterator[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import plimsoll
+from plimsoll.config import Settings, load_settings
 from plimsoll.terminal.tour.recorded_session import RecordedSession
 
 ROOT = Path(__file__).parents[1]
@@ -75,6 +76,17 @@ def test_every_piece_of_python_in_the_documentation_runs(text, tmp_path):
     command = [sys.executable, "-c", text]
     done = subprocess.run(command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("text", blocks("yaml"))
+def test_every_configuration_in_the_documentation_is_valid(text, tmp_path, monkeypatch):
+    sections = set(re.findall(r"^(\w+):", text, re.MULTILINE))
+    if not sections <= set(Settings.model_fields):  # the file of another program, or of a plugin
+        assert sections.isdisjoint(Settings.model_fields)
+        return
+    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path))
+    (tmp_path / "config.yaml").write_text(text, "utf-8")
+    assert load_settings().settings
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
