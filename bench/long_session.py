@@ -16,10 +16,11 @@ from plimsoll.agent.compaction_record import ledger_of
 from plimsoll.archive import OPERATOR, Archive, CompactionEvent, UsageRecord, draft_of
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.caching.pricing import Bill, money_of
-from plimsoll.models import card_for, estimate_messages_tokens_rough
+from plimsoll.models import card_for, estimate_message_tokens
 
 START = 1_790_000_000.0
 MODEL = "claude-sonnet-4.5"
+OVERHEAD = 1_800  # tokens of tool schemas
 EXAMPLE = Path(__file__).resolve().parents[1] / "src/plimsoll/examples/fastapi.json"
 Message = dict[str, Any]
 
@@ -66,9 +67,9 @@ class Growing:
         await self.archive.append(self.id, messages, turn=f"after.{self.last}", after=self.last)
         self.last += len(messages)
 
-    async def asked(self, view: list[Message], pause: float, is_new_view: bool) -> None:
+    async def asked(self, size: int, pause: float, is_new_view: bool) -> None:
         """Record what a request used: it reads what the one before left, unless that expired or changed."""
-        prompt = estimate_messages_tokens_rough(view) + 1_800
+        prompt = size + OVERHEAD
         read = 0 if pause > 300 else min(self.prompt, prompt)
         if is_new_view:
             read = min(read, 3_000)
@@ -112,8 +113,8 @@ async def build(path: Path, count: int, compactions: int) -> str:
         grown = Growing(archive, session.id, clock, window=200_000)
         every = max(20, count // (compactions + 1))
         waiting: list[Message] = []
-        view: list[Message] = []
-        made, is_new = 0, False
+        size = made = 0
+        is_new = False
         for number, message in enumerate(conversation(count), 1):
             if message["role"] == "assistant":
                 pause = 900.0 if number % 47 == 0 else 20.0
@@ -123,11 +124,11 @@ async def build(path: Path, count: int, compactions: int) -> str:
                 if made < compactions and number > every * (made + 1):
                     await grown.compact()
                     made, is_new = made + 1, True
-                    view = [item.message for item in await archive.items(session.id)]
-                await grown.asked(view, pause, is_new)
+                    _, size = await archive.weight(session.id)
+                await grown.asked(size, pause, is_new)
                 is_new = False
             waiting.append(message)
-            view.append(message)
+            size += estimate_message_tokens(message)
         await grown.add(waiting)
         return session.id
 

@@ -5,7 +5,7 @@ name, `plimsoll.archive.sqlite` has the one in a file.
 """
 
 from plimsoll.archive.interface import Archive
-from plimsoll.archive.outline import ReferenceOutline, SessionOutline, ViewOutline
+from plimsoll.archive.outline import ReferenceOutline, SessionOutline, UsageColumns, ViewOutline
 from plimsoll.archive.owners import OPERATOR, Owner, key_of, key_owner, room_owner
 from plimsoll.archive.query import SearchHit, SearchPage, SearchQuery
 from plimsoll.archive.records import (
@@ -50,6 +50,7 @@ __all__ = [
     "Source",
     "Span",
     "StoredMessage",
+    "UsageColumns",
     "UsageRecord",
     "UsageTotal",
     "View",

@@ -108,8 +108,11 @@ class Archive(ABC):
         """Messages `first` to `last`, as they were said. Ask in pages; a log can be long."""
 
     @abstractmethod
-    async def outline(self, id: str, first: int = 1) -> SessionOutline:
-        """Sizes of the messages from `first` on and of all views, without reading a message."""
+    async def outline(self, id: str, first: int = 1, evidence: str = "") -> SessionOutline:
+        """Sizes of the messages from `first` on and of all views, without reading a message.
+
+        `evidence` is the heading behind which a summary's evidence stands.
+        """
 
     @abstractmethod
     async def find_by_handle(

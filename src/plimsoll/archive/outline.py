@@ -2,13 +2,14 @@
 
     messages   roles "suat…" · tokens [812, 40, …] · times [0.0, 3.2, …]      one entry per message of the log
     views      1–3 · message 9 shortened to 40 tokens · node n:3f… of 2,100     one per view that was ever in force
+    events     compactions without their ledgers · usage: one column per field
 
 It is what a page needs to draw a session of many thousand messages, and costs two numbers per message.
 """
 
 from dataclasses import dataclass
 
-from plimsoll.archive.records import Session
+from plimsoll.archive.records import CompactionEvent, Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class ReferenceOutline:
     last: int = 0
     tokens: int | None = None  # None for a run of whole messages, whose sizes the outline has
     node: str = ""
+    evidence: int = 0  # how many tokens of a node stand behind the heading that was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,22 @@ class ViewOutline:
 
 
 @dataclass(frozen=True, slots=True)
+class UsageColumns:
+    """What every request used, one column per field of `UsageRecord`, oldest first."""
+
+    model: tuple[str, ...] = ()
+    input: tuple[int, ...] = ()
+    cache_read: tuple[int, ...] = ()
+    cache_write: tuple[int, ...] = ()
+    output: tuple[int, ...] = ()
+    money: tuple[float | None, ...] = ()
+    purpose: tuple[str, ...] = ()
+    time: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SessionOutline:
-    """A session without its texts. The columns begin at message `first`."""
+    """A session without its texts. The columns begin at message `first`; events have no ledger."""
 
     session: Session
     first: int
@@ -43,3 +59,5 @@ class SessionOutline:
     tokens: tuple[int, ...]  # as the model sees them: a message that is too large counts in its short form
     times: tuple[float, ...]
     views: tuple[ViewOutline, ...]
+    events: tuple[CompactionEvent, ...]
+    usage: UsageColumns

@@ -81,7 +81,7 @@ async def compaction_detail(archive: Archive, id: str, number: int) -> Compactio
     length = views[1].log_length or session.messages
     before, after = [await archive.items(id, _at(view, length, session)) for view in views]
     nodes = [await archive.node(one.node) for one in after if one.node and not _has_node(before, one.node)]
-    summary, evidence = parts_of_summary(nodes)
+    summary, evidence = _parts_of(nodes)
     return CompactionDetail(
         event,
         before_items(before, after, nodes),
@@ -182,7 +182,7 @@ def _fate(item: ViewItem, stays: Mapping[int | str, Any], covered: Sequence[Span
     return "removed"
 
 
-def parts_of_summary(nodes: Sequence[Node]) -> tuple[str, str]:
+def _parts_of(nodes: Sequence[Node]) -> tuple[str, str]:
     text = "\n".join(
         summary_body(node.message) if is_summary(node.message) else text_of(node.message) for node in nodes
     )

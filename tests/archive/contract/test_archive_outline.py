@@ -53,3 +53,13 @@ def test_a_fork_has_the_views_of_its_parent_that_know_only_shared_messages(archi
     early, late = archive.fork(id, at=12).id, archive.fork(id).id
     assert [len(archive.outline(one).views) for one in (early, late)] == [1, 2]
     assert len(archive.outline(early).roles) == 12
+
+
+def test_evidence_is_the_share_of_a_summary_behind_its_heading(archive: Driver):
+    said = talk(10)
+    id = archive.begin(*said)
+    archive.compact(id, [said[0], summary(f"{'a ' * 500}\n## Evidence\n{'b ' * 500}"), *said[7:]])
+    (view,) = archive.outline(id, evidence="## Evidence").views
+    (node,) = [one for one in view.references if one.node]
+    assert 0.4 < node.evidence / node.tokens < 0.6
+    assert [one.evidence for one in archive.outline(id).views[0].references] == [0, 0]

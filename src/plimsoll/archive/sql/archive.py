@@ -144,8 +144,8 @@ class SqlArchive(Archive):
             id, lambda db, row: log.messages(db, row, first, row.session.messages if last is None else last)
         )
 
-    async def outline(self, id: str, first: int = 1) -> SessionOutline:
-        return await self._read(id, lambda db, row: outline.read(db, row, first))
+    async def outline(self, id: str, first: int = 1, evidence: str = "") -> SessionOutline:
+        return await self._read(id, lambda db, row: outline.read(db, row, first, evidence))
 
     async def find_by_handle(
         self, handle: str, *, id: str | None = None, limit: int = 10

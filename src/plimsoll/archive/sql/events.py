@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 from plimsoll.archive.encoding import to_json
+from plimsoll.archive.outline import UsageColumns
 from plimsoll.archive.records import CompactionEvent, UsageRecord, UsageTotal
 from plimsoll.archive.sql.connection import Record, SqlConnection
 from plimsoll.archive.sql.lineage import SessionRow
@@ -37,10 +38,13 @@ async def record(db: SqlConnection, row: SessionRow, event: CompactionEvent) -> 
     return replace(event, session=row.session.id, time=now, view_before=view, view_after=view, number=number)
 
 
-async def newest(db: SqlConnection, row: SessionRow, limit: int) -> list[CompactionEvent]:
-    """The newest events, oldest of them first."""
+async def newest(
+    db: SqlConnection, row: SessionRow, limit: int, *, ledgers: bool = True
+) -> list[CompactionEvent]:
+    """The newest events, oldest of them first; `ledgers` are by far the largest part of them."""
+    columns = _EVENT if ledgers else _EVENT.replace("ledger", "'{}'")
     rows = await db.rows(
-        f"SELECT {_EVENT} FROM events WHERE session = ? ORDER BY id DESC LIMIT ?", (row.key, limit)
+        f"SELECT {columns} FROM events WHERE session = ? ORDER BY id DESC LIMIT ?", (row.key, limit)
     )
     first = await _count(db, row) - len(rows) + 1
     return [_event(row.session.id, number, values) for number, values in enumerate(reversed(rows), first)]
@@ -93,6 +97,15 @@ async def newest_usage(db: SqlConnection, row: SessionRow, limit: int) -> list[U
         UsageRecord(**dict(zip(names, values, strict=True)), session=row.session.id)
         for values in reversed(rows)
     ]
+
+
+async def usage_columns(db: SqlConnection, row: SessionRow, limit: int) -> UsageColumns:
+    """The newest records as columns, oldest first."""
+    rows = await db.rows(
+        f"SELECT {_USAGE} FROM usage WHERE session = ? ORDER BY id DESC LIMIT ?", (row.key, limit)
+    )
+    columns = zip(*reversed(rows), strict=True) if rows else ((),) * len(_USAGE.split(", "))
+    return UsageColumns(**dict(zip(_USAGE.split(", "), map(tuple, columns), strict=True)))
 
 
 async def usage_total(db: SqlConnection, row: SessionRow) -> UsageTotal:

@@ -1,9 +1,11 @@
 """The outline of a session: columns of the log and the references of all its views, without a body."""
 
 from plimsoll.archive.outline import ReferenceOutline, SessionOutline, ViewOutline
+from plimsoll.archive.sql import events
 from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.archive.sql.lineage import Segment, SessionRow, clipped, segments
 
+EVENTS, REQUESTS = 1_000, 20_000  # the newest of each
 _COLUMNS = (
     "SELECT m.role, coalesce(s.tokens, m.tokens), m.time FROM messages m "
     "LEFT JOIN shown s ON s.session = m.session AND s.sequence = m.sequence "
@@ -14,13 +16,18 @@ _VIEWS = (
     "WHERE session = ? AND log_length <= ? ORDER BY id"
 )
 _REFERENCES = (
-    "SELECT r.view, r.first, r.last, s.sequence, s.tokens, r.node, n.tokens FROM view_references r "
+    "SELECT r.view, r.first, r.last, s.sequence, s.tokens, r.node FROM view_references r "
     "JOIN views v ON v.id = r.view LEFT JOIN shortenings s ON s.id = r.shortening "
-    "LEFT JOIN nodes n ON n.id = r.node WHERE v.session = ? ORDER BY r.view, r.position"
+    "WHERE v.session = ? ORDER BY r.view, r.position"
+)
+# Of the nodes that stand in a view; an engine's tree has many more.
+_NODES = (
+    "SELECT id, tokens, body FROM nodes WHERE id IN "
+    "(SELECT r.node FROM view_references r JOIN views v ON v.id = r.view WHERE v.session = ?)"
 )
 
 
-async def read(db: SqlConnection, row: SessionRow, first: int) -> SessionOutline:
+async def read(db: SqlConnection, row: SessionRow, first: int, evidence: str) -> SessionOutline:
     """The outline from message `first` on, with all views."""
     whole = await segments(db, row)
     columns = [
@@ -32,7 +39,7 @@ async def read(db: SqlConnection, row: SessionRow, first: int) -> SessionOutline
         segment.key != row.key for segment in whole
     ):  # a fork that has no messages of its own may have views
         whole.append(Segment(row.key, 0, row.session.messages))
-    views = [view for segment in whole for view in await _views(db, row, segment)]
+    views = [view for segment in whole for view in await _views(db, row, segment, evidence)]
     return SessionOutline(
         row.session,
         first,
@@ -40,26 +47,29 @@ async def read(db: SqlConnection, row: SessionRow, first: int) -> SessionOutline
         tuple(tokens for _, tokens, _ in columns),
         tuple(time for _, _, time in columns),
         tuple(views),
+        tuple(await events.newest(db, row, EVENTS, ledgers=False)),
+        await events.usage_columns(db, row, REQUESTS),
     )
 
 
-async def _views(db: SqlConnection, row: SessionRow, segment: Segment) -> list[ViewOutline]:
+async def _views(db: SqlConnection, row: SessionRow, segment: Segment, evidence: str) -> list[ViewOutline]:
     """The views that the owner of a segment made; of a parent, those that know only shared messages."""
     last = row.session.messages if segment.key == row.key else segment.last
+    nodes = {
+        id: ReferenceOutline(tokens=tokens, node=id, evidence=_evidence(body, tokens, evidence))
+        for id, tokens, body in await db.rows(_NODES, (segment.key,))
+    }
     references: dict[int, list[ReferenceOutline]] = {}
-    for view, start, end, sequence, short, node, size in await db.rows(_REFERENCES, (segment.key,)):
-        references.setdefault(view, []).append(_reference(start, end, sequence, short, node, size))
+    for view, start, end, sequence, short, node in await db.rows(_REFERENCES, (segment.key,)):
+        one = nodes.get(node) or ReferenceOutline(sequence or start or 0, sequence or end or 0, short)
+        references.setdefault(view, []).append(one)
     return [
         ViewOutline(number, previous, through, created, log_length, tuple(references.get(number, ())))
         for number, previous, through, created, log_length in await db.rows(_VIEWS, (segment.key, last))
     ]
 
 
-def _reference(
-    start: int | None, end: int | None, sequence: int | None, short: int | None, node: str | None, size: int
-) -> ReferenceOutline:
-    if node is not None:
-        return ReferenceOutline(tokens=size, node=node)
-    if sequence is not None:
-        return ReferenceOutline(sequence, sequence, short)
-    return ReferenceOutline(start or 0, end or 0)
+def _evidence(body: str, tokens: int, heading: str) -> int:
+    """The tokens of a node behind a heading, by their share of its characters."""
+    at = body.rfind(heading) if heading else -1
+    return 0 if at < 0 else round(tokens * (len(body) - at) / len(body))

@@ -14,6 +14,7 @@ import uvicorn
 from plimsoll.archive import Owner
 from plimsoll.config import load_settings, plimsoll_home
 from plimsoll.errors import UserError, advice_on
+from plimsoll.gateway.inspector.live import LiveSessions
 from plimsoll.gateway.inspector.local_app import LocalInspector
 from plimsoll.gateway.inspector.standalone import write_page
 
@@ -22,17 +23,21 @@ INTERRUPTED = 130
 
 
 class _Server(uvicorn.Server):
-    """Says where the page is once it can be opened."""
+    """Says where the page is once it can be opened, and ends its streams when it stops."""
 
-    def __init__(self, config: uvicorn.Config, address: str, opens: bool) -> None:
+    def __init__(self, config: uvicorn.Config, live: LiveSessions, address: str, opens: bool) -> None:
         super().__init__(config)
-        self._address, self._opens = address, opens
+        self._live, self._address, self._opens = live, address, opens
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         print(f"Inspector: {self._address}\nPress Ctrl+C to stop.", flush=True)
         if self._opens:
             await asyncio.to_thread(webbrowser.open, self._address)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._live.close()
+        await super().shutdown(sockets)
 
 
 def main() -> int:
@@ -77,7 +82,7 @@ def _run(options: argparse.Namespace) -> int:
             server_header=False,
             timeout_graceful_shutdown=1,
         )
-        _Server(config, address, not options.no_browser).run([listening])
+        _Server(config, inspector.live, address, not options.no_browser).run([listening])
     return 0
 
 

@@ -60,12 +60,19 @@ class _Watched:
             try:
                 state = await state_of(archive, id)
             except PlimsollError:
-                self.is_gone, state = True, {}
+                await self.end()
+                return
             if state != self.state:
                 async with self.changed:
                     self.state = state
                     self.changed.notify_all()
             await asyncio.sleep(POLL_SECONDS)
+
+    async def end(self) -> None:
+        """Nothing more will be told."""
+        async with self.changed:
+            self.is_gone, self.state = True, {}
+            self.changed.notify_all()
 
 
 class LiveSessions:
@@ -73,9 +80,18 @@ class LiveSessions:
 
     def __init__(self) -> None:
         self._watched: dict[tuple[Owner, str], _Watched] = {}
+        self._is_closed = False
+
+    async def close(self) -> None:
+        """End all streams: the server stops, and would wait for them."""
+        self._is_closed = True
+        for watched in self._watched.values():
+            await watched.end()
 
     async def states(self, archive: Archive, id: str) -> AsyncIterator[State | None]:
         """Each new state, the present one first; None after a while without one. Ends with the session."""
+        if self._is_closed:
+            return
         key = (archive.owner, id)
         watched = self._watched.setdefault(key, _Watched())
         watched.watchers += 1
@@ -87,7 +103,7 @@ class LiveSessions:
                 async with watched.changed:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(QUIET_SECONDS):
-                            await watched.changed.wait_for(lambda: watched.state != seen)  # noqa: B023
+                            await watched.changed.wait_for(lambda: watched.is_gone or watched.state != seen)  # noqa: B023
                 is_new, seen = watched.state != seen, watched.state
                 if not watched.is_gone:
                     yield seen if is_new else None
@@ -101,8 +117,8 @@ class LiveSessions:
 class LiveEndpoint:
     """The events of one session as an ASGI application."""
 
-    def __init__(self, service: Service) -> None:
-        self._service, self._live = service, LiveSessions()
+    def __init__(self, service: Service, live: LiveSessions) -> None:
+        self._service, self._live = service, live
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         own = self._service().for_owner(caller_in(scope).archive_owner)
@@ -130,6 +146,6 @@ class LiveEndpoint:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def live_routes(service: Service) -> list[BaseRoute]:
+def live_routes(service: Service, live: LiveSessions) -> list[BaseRoute]:
     """The path of the events."""
-    return [Route("/sessions/{id}/live", LiveEndpoint(service), methods=["GET"])]
+    return [Route("/sessions/{id}/live", LiveEndpoint(service, live), methods=["GET"])]

@@ -16,6 +16,7 @@ from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import Settings
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.problems import problem
+from plimsoll.gateway.inspector.live import LiveSessions
 from plimsoll.gateway.inspector.local_access import LocalAccess
 from plimsoll.gateway.inspector.routes import inspector_routes
 from plimsoll.gateway.sessions import SessionService
@@ -31,9 +32,10 @@ class LocalInspector:
         self._settings, self._environ, self._home = settings, environ, home
         self._service: SessionService | None = None
         self.token = secrets.token_urlsafe(24)
+        self.live = LiveSessions()
         self.app = Starlette(
             routes=[
-                *inspector_routes(self._open_service),
+                *inspector_routes(self._open_service, self.live),
                 *session_routes(self._open_service, settings.gateway),
             ],
             lifespan=self._opened,

@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from plimsoll.gateway.inspector.live import live_routes
+from plimsoll.gateway.inspector.live import LiveSessions, live_routes
 from plimsoll.gateway.sessions.endpoint import Service
 from plimsoll.inspector import PAGE_HEADERS, Asset, script, shell, stylesheet
 
@@ -28,11 +28,11 @@ def _sent(asset: Asset) -> Response:
     return Response(asset.content, media_type=asset.media_type, headers=headers)
 
 
-def inspector_routes(service: Service) -> list[BaseRoute]:
+def inspector_routes(service: Service, live: LiveSessions | None = None) -> list[BaseRoute]:
     """The shell, its two assets, and the events of a session that is being watched."""
     return [
         Route("/inspect", _shell, methods=["GET"]),
         Route("/inspect/app.js", _script, methods=["GET"]),
         Route("/inspect/app.css", _styles, methods=["GET"]),
-        *live_routes(service),
+        *live_routes(service, live or LiveSessions()),
     ]

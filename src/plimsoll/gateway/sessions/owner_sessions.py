@@ -21,6 +21,7 @@ from plimsoll.archive import (
     ViewItem,
     title_of,
 )
+from plimsoll.context.ledger import EVIDENCE
 from plimsoll.errors import UnknownSession
 from plimsoll.gateway.sessions.open_sessions import OpenSessions
 from plimsoll.gateway.sessions.running_turns import RunningTurns
@@ -93,7 +94,7 @@ class OwnerSessions:
     async def outline(self, id: str, first: int = 1) -> SessionOutline:
         """Sizes of the messages from `first` on and of all views."""
         await self.session(id)
-        return await self._archive.outline(id, first)
+        return await self._archive.outline(id, first, f"## {EVIDENCE}")
 
     async def view(self, id: str) -> list[ViewItem]:
         """What the model sees."""

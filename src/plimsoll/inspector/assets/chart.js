@@ -83,7 +83,8 @@ function drawBars(ink, theme, { bars, totals, colours }, { width, x, y, each }, 
 
 function drawLines(ink, theme, lines, { width, y }, most) {
   ink.textAlign = "left";
-  for (const { value, label, tone } of lines) {
+  let above = Infinity; // where the label before stands; one that would touch it goes below its line
+  for (const { value, label, tone } of lines.toSorted((a, b) => b.value - a.value)) {
     if (value > most) continue;
     ink.strokeStyle = ink.fillStyle = theme[tone];
     ink.setLineDash([4, 3]);
@@ -92,7 +93,9 @@ function drawLines(ink, theme, lines, { width, y }, most) {
     ink.lineTo(LEFT + width, y(value));
     ink.stroke();
     ink.setLineDash([]);
-    ink.fillText(label, LEFT + 4, y(value) - 8);
+    const at = Math.abs(y(value) - 8 - above) < 13 ? y(value) + 9 : y(value) - 8;
+    ink.fillText(label, LEFT + 4, at);
+    above = at;
   }
 }
 

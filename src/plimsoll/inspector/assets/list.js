@@ -2,7 +2,7 @@
 const P = globalThis.Plimsoll;
 const { html } = P;
 const { useEffect, useLayoutEffect, useRef, useState } = P.hooks;
-const SPARE = 8; // rows above and below the visible ones
+const SPARE = 4; // rows above and below the visible ones
 
 P.VirtualList = ({ name, count, height, row, label, selected, onSelect, onOpen, reveal, classOf }) => {
   const box = useRef(null);

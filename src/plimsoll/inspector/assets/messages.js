@@ -44,7 +44,7 @@ function usePages(source, id, version) {
 function Row({ number, role, tokens, stored, state, isPinned }) {
   return html`<span class="number">${number}</span>
     <span class=${`role role-${role}`}>${P.ROLES[role]}</span>
-    <span class="preview" dir="auto">${stored ? P.plain(P.wordsOf(stored.message), 260) : "…"}</span>
+    <span class="preview" dir="auto">${stored ? P.plain(P.wordsOf(stored.message), 180) : "…"}</span>
     ${isPinned && html`<span class="tag pin">pinned</span>`}
     ${state !== "kept" && html`<span class=${`tag ${state}`}>${state}</span>`}
     <span class="tokens">${P.short(tokens)}</span>`;

@@ -13,6 +13,8 @@ P.PARTS = [
   ["fresh", "New messages"],
 ];
 const [TOOLS, SYSTEM, HEAD, SUMMARY, EVIDENCE, TAIL, FRESH] = P.PARTS.keys();
+// A reference is sent as a row of numbers.
+const reference = ([first, last, tokens, node, evidence]) => ({ first, last, tokens, node, evidence });
 const FIRST_EXCHANGE = 3; // messages: system prompt, first question and answer
 
 P.derive = (timeline) => {
@@ -74,10 +76,11 @@ function viewChanges(timeline) {
 function measured(view, roles, sum) {
   const parts = new Array(P.PARTS.length).fill(0);
   let behind = false; // behind the first summary
-  for (const one of view.references) {
+  const references = view.references.map(reference);
+  for (const one of references) {
     if (one.node) {
-      parts[SUMMARY] += one.tokens - (one.evidence ?? 0);
-      parts[EVIDENCE] += one.evidence ?? 0;
+      parts[SUMMARY] += one.tokens - one.evidence;
+      parts[EVIDENCE] += one.evidence;
       behind = true;
     } else {
       const size = one.tokens ?? sum(one.first, one.last);
@@ -89,7 +92,7 @@ function measured(view, roles, sum) {
       } else parts[HEAD] += size;
     }
   }
-  return { ...view, parts, hasNode: behind };
+  return { ...view, references, parts };
 }
 
 function withTail(view, last, sent, sum) {
