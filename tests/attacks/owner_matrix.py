@@ -21,6 +21,7 @@ from postgres_server import server
 
 from plimsoll.archive import (
     OPERATOR,
+    Action,
     Archive,
     Lease,
     Node,
@@ -47,7 +48,7 @@ OWNERS = (
 PINNED = 9  # the last message, the only one that the compaction leaves in the view
 TABLES = (
     "sessions", "messages", "turns", "pins", "nodes", "edges", "shortenings", "views", "view_references", "events",
-    "usage", "leases", "shown", "access_keys", "mail_rooms", "letters",
+    "usage", "actions", "leases", "shown", "access_keys", "mail_rooms", "letters",
 )  # fmt: skip
 
 
@@ -65,7 +66,9 @@ class Belongings:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What no other owner may ever get to see."""
-        return (self.word, f"title-{self.word}", f"summary-{self.word}", f"model-{self.word}")
+        return (
+            self.word, f"title-{self.word}", f"summary-{self.word}", f"model-{self.word}", f"actor-{self.word}"
+        )  # fmt: skip
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -97,7 +100,7 @@ async def settled(archive: Archive, word: str) -> Belongings:
     draft = draft_of(id, before, items, [summary(f"summary-{word}"), said[-1]])
     view = await archive.commit_compaction(id, draft, replace(EVENT, reason=word))
     assert len(said) == PINNED
-    await archive.pin(id, PINNED)
+    await archive.pin(id, PINNED, actor=f"actor-{word}")
     await archive.record_usage(id, UsageRecord(f"model-{word}", input=3))
     lease = await archive.acquire(id, f"holder-{word}", 1_000)
     assert lease is not None
@@ -244,6 +247,10 @@ def _commit(archive: Archive, own: Belongings, other: Belongings) -> Calls:
         own.session, ViewDraft(view, (), 8, (Node(other.node, forged, (Span(1, 2),)),)), EVENT
     )
     yield archive.commit_compaction(own.session, ViewDraft(view, (), 8), EVENT, lease=other.lease)
+    forgery = Action("edit", "thief", {"node": other.node})
+    yield archive.commit_compaction(
+        other.session, ViewDraft(other.view.number, (Span(1, 2),), 8), EVENT, action=forgery
+    )
 
 
 def _renew(archive: Archive, _own: Belongings, other: Belongings) -> Calls:
@@ -271,13 +278,13 @@ CASES: dict[str, Case | None] = {
     "sessions": _sessions,
     "figures": _figures,
     "update_session": _of_session("update_session", title="forged"),
-    "fork": _of_session("fork"),
+    "fork": _of_session("fork", actor="thief"),
     "delete": _of_session("delete"),
     "append": _append,
     "messages": _of_session("messages"),
     "find_by_handle": _handles,
-    "pin": _of_session("pin", 1),
-    "unpin": _of_session("unpin", PINNED),
+    "pin": _of_session("pin", 1, actor="thief"),
+    "unpin": _of_session("unpin", PINNED, actor="thief"),
     "pins": _of_session("pins"),
     "view": _view,
     "items": _shown("items"),
@@ -287,7 +294,12 @@ CASES: dict[str, Case | None] = {
     "add_nodes": _add_nodes,
     "commit_compaction": _commit,
     "record_compaction": _of_session("record_compaction", EVENT),
-    "undo": _of_session("undo"),
+    "undo": _of_session("undo", actor="thief"),
+    "redo": _of_session("redo", actor="thief"),
+    "undone_view": _of_session("undone_view"),
+    "record_action": _of_session("record_action", Action("export", "thief")),
+    "actions": _of_session("actions"),
+    "edits": _of_session("edits"),
     "compactions": _of_session("compactions"),
     "compaction": _of_session("compaction", 1),
     "record_usage": _of_session("record_usage", UsageRecord("forged")),

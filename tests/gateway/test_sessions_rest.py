@@ -259,7 +259,7 @@ def test_the_description_names_every_operation(tmp_path: Path) -> None:
     with ScriptedServer() as server, serving(server, tmp_path) as sessions:
         described = sessions.http.get("/openapi.json").json()
     assert described["openapi"] == "3.1.0"
-    assert len([one for path in described["paths"].values() for one in path]) == 18
+    assert len([one for path in described["paths"].values() for one in path]) == 25
 
 
 def test_sessions_in_which_nobody_speaks_are_closed_and_opened_again(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def test_commands_begin_anew_and_tell_what_was_used(telegram: TelegramServer, tm
         assert "requests: 1" in usage
         assert "the model sees: 3 of 3 messages" in usage
         assert asked("/compress the ships").startswith("Nothing was changed: ")
-        assert asked("/undo").endswith("has no compaction that could be undone.")
+        assert asked("/undo").endswith("has no compaction or edit that could be undone.")
         assert asked("!new").startswith("Started a new conversation. The previous one is kept as 20")
         assert asked("hello again") == "You said: hello again"
         assert asked("/tmp is full") == "You said: /tmp is full"

@@ -286,7 +286,7 @@ def test_undo_brings_back_what_the_model_saw(home):
     with ScriptedServer(talkative) as server:
         done = grown(home, server, "/compress", "/undo", "and then", turns=5, more=ROOMY)
         messages = server.requests[-1].body["messages"]
-    assert re.search(r"undone: \d+ → 11 messages", done.stderr)
+    assert re.search(r"Undone: the model sees \d+ → 11 messages", done.stderr)
     assert [text_of(dict(m)) for m in messages if m["role"] == "user"] == [
         *(f"question number {number}" for number in range(1, 6)),
         "and then",

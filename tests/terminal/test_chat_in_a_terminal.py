@@ -177,7 +177,7 @@ def test_the_embedded_model_talks_compacts_with_a_focus_and_takes_it_back(home, 
         shown = screen.wait_for("▒ summary")
         screen.wait_for_prompt()
         screen.type("/undo")
-        shown = screen.wait_for("undone: ")
+        shown = screen.wait_for("Undone: ")
         assert "→ 9 messages" in shown
         screen.wait_for_prompt()
         screen.type("/quit")

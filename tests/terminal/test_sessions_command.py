@@ -190,7 +190,7 @@ def test_undo_restores_the_view_before_the_last_compaction(compacted: str):
     assert "4 → 6 messages" in out("undo", compacted)
     assert "CONTEXT COMPACTION" not in out("show", compacted, "--view")
     result = run("undo", compacted)
-    assert "no compaction that could be undone" in str(result.exception)
+    assert "no compaction or edit that could be undone" in str(result.exception)
 
 
 def test_a_pinned_message_is_marked_and_can_be_let_go(session: str):

@@ -161,19 +161,24 @@ class Agent:
 
     async def preview(self, focus: str | None = None) -> CompactionReport | None:
         """What `compact_by_hand` would do, with a summary written by code; changes nothing."""
+        return (await self.previewed(focus))[0]
+
+    async def previewed(self, focus: str | None = None) -> tuple[CompactionReport | None, list[Message]]:
+        """The report of a preview, and the view that it shows."""
         tokens = self.connection.tokens(self.view)
         self.weigh_fixed()
         found = await self.compactor.preview(self.view, tokens, focus)
         if found.report is None or found.report.outcome != "compacted":
-            return found.report
+            return found.report, list(self.view)
         lighter = self._finished(found.messages)
-        return replace(
+        report = replace(
             found.report,
             messages_before=len(self.view),
             messages_after=len(lighter),
             tokens_before=tokens,
             tokens_after=self.compactor.trigger.expected(self.view, tokens, lighter),
         )
+        return report, lighter
 
     def tell(self, emit: Emit) -> None:
         """Say what the engine and the hooks did wrong, each thing once."""

@@ -230,10 +230,6 @@ class Compactor:
                 built_in.clearing(view), self.trigger.target(self._budget)
             )
 
-    def undone(self, tokens: int) -> None:
-        """A person took the last compaction back: not again until there is more, or later."""
-        self.trigger.tried_in_vain(tokens)
-
     def write_with(self, summarizer: SummaryWriter | None, model: str) -> None:
         """Summaries are written by somebody else from now on, or by nobody."""
         self.model = model

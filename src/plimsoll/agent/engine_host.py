@@ -83,6 +83,12 @@ class EngineHost:
             self._fallback.update_model(self._fallback.model, self.engine.context_length)
         return self._fallback
 
+    def forget_summaries(self) -> None:
+        """A person edited the view: nothing that an engine remembers of it may come back."""
+        for engine in (self.engine, self._fallback):
+            if isinstance(engine, ContextCompressor):
+                engine.forget_summaries()
+
     def without_model(self) -> ContextCompressor:
         """A built-in that asks nobody, with the numbers of the engine that serves."""
         engine = self.engine

@@ -16,7 +16,7 @@ from typing import Any
 from plimsoll.agent.compaction_record import Assessment, assess
 from plimsoll.agent.worker import Host
 from plimsoll.agent.workers import Workers
-from plimsoll.archive import Node, SearchPage, SearchQuery, StoredMessage
+from plimsoll.archive import Node, PersonEdits, SearchPage, SearchQuery, StoredMessage
 from plimsoll.context import (
     CompactionReport,
     ContextCompressor,
@@ -201,6 +201,10 @@ class _StoreProxy:
 
     def by_handle(self, handle: str) -> StoredMessage | None:
         found: StoredMessage | None = self.link.call(_STORE, "by_handle", handle)
+        return found
+
+    def edits(self) -> PersonEdits:
+        found: PersonEdits = self.link.call(_STORE, "edits")
         return found
 
 

@@ -80,7 +80,7 @@ class Trigger:
     def remember(self, events: Sequence[CompactionEvent], tokens: int) -> None:
         """Take up the verdict of an earlier process from the events that it stored; the view has `tokens` now."""
         last = events[-1] if events else None
-        if last and last.outcome != "compacted" and not last.reason.startswith(NOTHING):
+        if last and last.outcome in ("refused", "undone") and not last.reason.startswith(NOTHING):
             # What a person has taken back is not done again at the next chance.
             self._wait(last.tokens_before if last.outcome == "refused" else tokens, last.time)
         if last and last.outcome == "compacted" and last.trigger not in (CLEARING, MEDIA):

@@ -9,11 +9,13 @@ from plimsoll.archive.outline import ReferenceOutline, SessionOutline, UsageColu
 from plimsoll.archive.owners import OPERATOR, Owner, key_of, key_owner, room_owner
 from plimsoll.archive.query import SearchHit, SearchPage, SearchQuery
 from plimsoll.archive.records import (
+    Action,
     Appended,
     CompactionEvent,
     Lease,
     Node,
     NodeLink,
+    PersonEdits,
     Session,
     SessionFigures,
     Source,
@@ -29,6 +31,7 @@ from plimsoll.archive.views import Reference, ShortenedReference, View, ViewDraf
 
 __all__ = [
     "OPERATOR",
+    "Action",
     "Appended",
     "Archive",
     "ArchiveStore",
@@ -38,6 +41,7 @@ __all__ = [
     "Node",
     "NodeLink",
     "Owner",
+    "PersonEdits",
     "Reference",
     "ReferenceOutline",
     "SearchHit",

@@ -20,10 +20,12 @@ from plimsoll.archive.outline import SessionOutline
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.query import SearchPage, SearchQuery
 from plimsoll.archive.records import (
+    Action,
     Appended,
     CompactionEvent,
     Lease,
     Node,
+    PersonEdits,
     Session,
     SessionFigures,
     StoredMessage,
@@ -68,11 +70,18 @@ class Archive(ABC):
 
     @abstractmethod
     async def fork(
-        self, id: str, *, at: int | None = None, title: str | None = None, view: int | None = None
+        self,
+        id: str,
+        *,
+        at: int | None = None,
+        title: str | None = None,
+        view: int | None = None,
+        actor: str = "",
     ) -> Session:
         """A session that shares everything up to message `at` (default: the newest) and goes its own way.
 
-        It begins with `view`, which knows nothing of later messages; by default with the newest such view.
+        It begins with `view`, which knows nothing of later messages; by default with the newest such view. Here and
+        in the methods below, `actor` names the person whose action is recorded; without one, none is.
         """
 
     @abstractmethod
@@ -121,11 +130,11 @@ class Archive(ABC):
         """Messages whose content has a handle that begins so, one for each handle."""
 
     @abstractmethod
-    async def pin(self, id: str, sequence: int) -> None:
+    async def pin(self, id: str, sequence: int, *, actor: str = "") -> None:
         """Keep a message word for word through all compactions; `Conflict` where one has taken it out already."""
 
     @abstractmethod
-    async def unpin(self, id: str, sequence: int) -> None:
+    async def unpin(self, id: str, sequence: int, *, actor: str = "") -> None:
         """Let a message go its way again."""
 
     @abstractmethod
@@ -163,9 +172,15 @@ class Archive(ABC):
 
     @abstractmethod
     async def commit_compaction(
-        self, id: str, draft: ViewDraft, event: CompactionEvent, *, lease: Lease | None = None
+        self,
+        id: str,
+        draft: ViewDraft,
+        event: CompactionEvent,
+        *,
+        lease: Lease | None = None,
+        action: Action | None = None,
     ) -> View:
-        """Nodes, their edges, the new view and the event, in one transaction.
+        """Nodes, their edges, the new view, the event and a person's action, in one transaction.
 
         Raises `Conflict` if the view is not the draft's base or a pinned message would leave it, `StaleLease` if
         another process holds the lease now.
@@ -176,8 +191,16 @@ class Archive(ABC):
         """An attempt that changed nothing, and why."""
 
     @abstractmethod
-    async def undo(self, id: str, *, lease: Lease | None = None) -> View:
-        """Go back to the view before the last compaction. What was said since stays."""
+    async def undo(self, id: str, *, lease: Lease | None = None, actor: str = "") -> View:
+        """Go back to the view before the last compaction or edit. What was said since stays."""
+
+    @abstractmethod
+    async def redo(self, id: str, *, lease: Lease | None = None, actor: str = "") -> View:
+        """Return to the view that was last undone; raises `UserError` if there is none, or another followed."""
+
+    @abstractmethod
+    async def undone_view(self, id: str) -> View | None:
+        """The view that `redo` would return to; None if there is none."""
 
     @abstractmethod
     async def compactions(self, id: str, *, limit: int = 100) -> list[CompactionEvent]:
@@ -186,6 +209,20 @@ class Archive(ABC):
     @abstractmethod
     async def compaction(self, id: str, number: int) -> CompactionEvent:
         """The event with this number, counted from 1; raises `UserError` if there is none."""
+
+    # People
+
+    @abstractmethod
+    async def record_action(self, id: str, action: Action) -> None:
+        """What a person did that changed nothing, such as an export."""
+
+    @abstractmethod
+    async def actions(self, id: str, *, limit: int = 100) -> list[Action]:
+        """The newest actions of people, oldest of them first."""
+
+    @abstractmethod
+    async def edits(self, id: str) -> PersonEdits:
+        """What people removed from the current view."""
 
     # Money
 

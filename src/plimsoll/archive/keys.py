@@ -40,6 +40,9 @@ class AccessKey:
     limits: KeyLimits
     created: float
     revoked: float | None = None
+    reads: str | None = (
+        None  # of a read-only key: the owner whose sessions it reads; None: its own, with writing
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +108,13 @@ class KeyStore(ABC):
     """The keys of an archive."""
 
     @abstractmethod
-    async def add(self, id: str, name: str, digest: bytes, limits: KeyLimits) -> AccessKey:
-        """Create a key; raises `UserError` if a valid key has this name."""
+    async def add(
+        self, id: str, name: str, digest: bytes, limits: KeyLimits, *, reads: str | None = None
+    ) -> AccessKey:
+        """Create a key, or a read-only one for the sessions of another owner.
+
+        Raises `UserError` if a valid key has this name.
+        """
 
     @abstractmethod
     async def renew(self, name: str, digest: bytes) -> AccessKey:

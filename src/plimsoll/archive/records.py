@@ -3,6 +3,7 @@
     Session ─┬─ StoredMessage   the log: all messages, in order
              ├─ Node            a summary and its sources
              ├─ CompactionEvent a change of the view, and its reason
+             ├─ Action          what a person did to it
              ├─ UsageRecord     usage and cost of a request
              └─ Lease           which process may work on it
 
@@ -18,7 +19,7 @@ from plimsoll.archive.owners import OPERATOR, Owner
 from plimsoll.messages import Message
 
 State = Literal["active", "deleted"]
-Outcome = Literal["compacted", "refused", "undone"]
+Outcome = Literal["compacted", "refused", "undone", "redone", "edited"]
 NodeKind = Literal["summary", "stub", "leaf", "condensed"]
 
 
@@ -102,7 +103,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class CompactionEvent:
-    """One compaction attempt, or an undo.
+    """One change of the view: a compaction attempt, a person's edit, an undo or a redo.
 
     The store sets the last five fields.
     """
@@ -120,6 +121,7 @@ class CompactionEvent:
     money: float | None = None  # USD; None if the price is unknown
     seconds: float = 0.0
     waited: float = 0.0  # seconds that the user waited
+    author: str = ""  # the person who asked for it; empty: nobody did
     session: str = ""
     time: float = 0.0
     view_before: int = 0
@@ -132,6 +134,33 @@ class CompactionEvent:
     ) -> "CompactionEvent":
         """An attempt that left the view as it was."""
         return cls(trigger, engine, "refused", reason, messages, messages, tokens, tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a person did to a session. The store sets the last four fields."""
+
+    action: str  # compact, edit, drop, undo, redo, pin, unpin, fork, export
+    actor: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+    session: str = ""
+    time: float = 0.0
+    view_before: int = 0
+    view_after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PersonEdits:
+    """What people removed from the current view. No compaction may bring it back."""
+
+    dropped: tuple[int, ...] = ()  # messages
+    summary: Node | None = None  # the newest summary that a person wrote
+    covered: tuple[Span, ...] = ()  # the messages that this summary stands for
+
+    @property
+    def hidden(self) -> frozenset[int]:
+        """The messages that no later summary may be written from."""
+        return frozenset(self.dropped).union(*(range(one.first, one.last + 1) for one in self.covered))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from plimsoll.context.markers import find_summary, is_summary, newest_own_reques
 from plimsoll.messages import Message, Wire, validate
 from plimsoll.models import estimate_messages_tokens_rough
 
+WIRES: tuple[Wire, ...] = ("openai", "anthropic")
+
 
 def refusal(
     before: Sequence[Message], tokens_before: int, after: Sequence[Message], wire: Wire = "openai"
@@ -21,9 +23,22 @@ def refusal(
         return (
             f"the compacted conversation would not be smaller ({tokens_before:,} → {tokens_after:,} tokens)"
         )
+    return _loss(before, after) or _fault(before, after, wire)
+
+
+def edit_refusal(before: Sequence[Message], after: Sequence[Message]) -> str:
+    """Why a person's edit may not replace `before`; empty if it may. Either provider may be asked next."""
+    return _loss(before, after) or next((why for wire in WIRES if (why := _fault(before, after, wire))), "")
+
+
+def _loss(before: Sequence[Message], after: Sequence[Message]) -> str:
     newest = newest_own_request(before)
     if newest is not None and before[newest] not in after:
         return "the newest request would be lost"
+    return ""
+
+
+def _fault(before: Sequence[Message], after: Sequence[Message], wire: Wire) -> str:
     # A user may have quoted a summary; only our own must be unique.
     quoted = sum(map(is_summary, before)) - (find_summary(before) is not None)
     if sum(map(is_summary, after)) > 1 + quoted:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from plimsoll.context.ledger import SECTIONS
+from plimsoll.context.ledger import SECTIONS, is_model_line, parse_sections, render_sections
 from plimsoll.messages import SYSTEM_ROLES, Message, text_of, texts_of
 
 if TYPE_CHECKING:  # the archive would double the time of `import plimsoll.ContextCompressor`
@@ -84,6 +84,25 @@ def summary_body(message: Message) -> str:
     """The summary itself, without the sentence before it."""
     _, _, body = text_of(message).partition(f"## {SECTIONS[0]}")
     return f"## {SECTIONS[0]}{body}"
+
+
+def summary_preamble(message: Message) -> str:
+    """What stands between the sentence before a summary and its first heading: the nodes of the lossless engine."""
+    text, _, _ = text_of(message).partition(f"## {SECTIONS[0]}")
+    return text.removeprefix(SUMMARY_PREFIX).removeprefix(f" {MARKS}").strip()
+
+
+def edited_summary(message: Message, text: str) -> Message:
+    """A summary with another text behind its first sentence; without any heading, the text is critical context."""
+    if f"## {SECTIONS[0]}" not in text:
+        text = render_sections(parse_sections(text) or {"Critical Context": text.strip()})
+    marks = f" {MARKS}" if any(map(is_model_line, text.splitlines())) else ""
+    return OwnSummary({**message, "content": f"{SUMMARY_PREFIX}{marks}\n\n{text.strip()}"})
+
+
+def editable_text(message: Message) -> str:
+    """The text of a summary that a person may edit: all of it but the sentence before it."""
+    return text_of(message).removeprefix(SUMMARY_PREFIX).removeprefix(f" {MARKS}").strip()
 
 
 def has_note(message: Message) -> bool:

@@ -32,11 +32,21 @@ class Caller:
 
     owner: str | None = None
     name: str = ""
+    reads: Owner | None = (
+        None  # whose sessions a read-only key reads; None: a key that reads and writes its own
+    )
 
     @property
     def archive_owner(self) -> Owner:
         """Who owns the sessions that the caller begins; they see no others."""
+        if self.reads is not None:
+            return self.reads
         return OPERATOR if self.owner is None else key_owner(self.owner)
+
+    @property
+    def actor(self) -> str:
+        """The name under which the archive records what the caller does."""
+        return OPERATOR if self.owner is None else f"key:{self.name}"
 
 
 NOBODY = Caller()

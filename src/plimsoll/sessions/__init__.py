@@ -1,5 +1,6 @@
 """Conversations that outlive the process: the agent on top of the archive."""
 
+from plimsoll.sessions.actions import ActionResult, SessionActions, acting
 from plimsoll.sessions.compaction_detail import (
     CompactionDetail,
     DetailItem,
@@ -14,9 +15,12 @@ from plimsoll.sessions.journal import ArchiveJournal
 from plimsoll.sessions.message_filter import MessageFilter
 from plimsoll.sessions.pins import with_pins
 from plimsoll.sessions.recall import recall_tool
+from plimsoll.sessions.view_edits import CacheEffect
 
 __all__ = [
+    "ActionResult",
     "ArchiveJournal",
+    "CacheEffect",
     "CompactionDetail",
     "Conversation",
     "ConversationParts",
@@ -25,7 +29,9 @@ __all__ = [
     "Hygiene",
     "LostFact",
     "MessageFilter",
+    "SessionActions",
     "SourcedLine",
+    "acting",
     "compaction_detail",
     "recall_tool",
     "with_pins",

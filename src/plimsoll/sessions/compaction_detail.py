@@ -11,11 +11,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from plimsoll.archive import Archive, CompactionEvent, Node, NodeLink, Session, Span, View, ViewItem
+from plimsoll.agent.compaction_record import ledger_of
+from plimsoll.archive import (
+    Archive,
+    CompactionEvent,
+    Node,
+    NodeLink,
+    Session,
+    Span,
+    View,
+    ViewDraft,
+    ViewItem,
+    draft_of,
+)
+from plimsoll.context import CompactionReport
 from plimsoll.context.ledger import EVIDENCE
 from plimsoll.context.markers import is_summary, summary_body
 from plimsoll.errors import UserError
-from plimsoll.messages import call_name, text_of, tool_calls
+from plimsoll.messages import Message, call_name, match_messages, text_of, tool_calls
+from plimsoll.models import estimate_message_tokens
 
 PREVIEW = 200  # characters of a message that a detail shows
 Fate: TypeAlias = Literal["kept", "shortened", "summarised", "removed"]
@@ -96,6 +110,59 @@ async def compaction_detail(archive: Archive, id: str, number: int) -> Compactio
     )
 
 
+def previewed_detail(
+    session: str,
+    engine: str,
+    items: Sequence[ViewItem],
+    view: Sequence[Message],
+    lighter: Sequence[Message],
+    report: CompactionReport | None,
+) -> CompactionDetail:
+    """A compaction that was only drafted. `view` are the messages of the items, as the engine got them."""
+    sizes = (len(view), sum(item.tokens for item in items))
+    if report is None or report.outcome != "compacted":
+        reason = report.reason if report else ""
+        return CompactionDetail(CompactionEvent.refused("by hand", engine, *sizes, reason))
+    ledger = ledger_of(view, lighter, report)
+    event = CompactionEvent(
+        "by hand", engine, "compacted", report.reason, report.messages_before, report.messages_after,
+        report.tokens_before, report.tokens_after, ledger,
+    )  # fmt: skip
+    same = [replace(item, message=one) for item, one in zip(items, view, strict=True)]
+    draft = draft_of(session, View(0), same, lighter)
+    after = _drafted_items(same, draft, lighter)
+    known = {handle: item.sequence for item in items if (handle := item.handle)}
+    lines = tuple(
+        SourcedLine(
+            line.section, line.text, line.by,
+            tuple(sorted({known.get(one.handle, one.message + 1) for one in line.sources})),
+        )
+        for line in report.lines
+    )  # fmt: skip
+    return CompactionDetail(
+        event, before_items(same, after, draft.nodes), after_items(same, after), lines, report.summary,
+        report.evidence, None, _facts(event), lost_facts(ledger, items), _steps(event),
+    )  # fmt: skip
+
+
+def _drafted_items(
+    before: Sequence[ViewItem], draft: ViewDraft, lighter: Sequence[Message]
+) -> list[ViewItem]:
+    """The items of a drafted view."""
+    nodes, places = iter(draft.nodes), match_messages([item.message for item in before], lighter)
+    found: list[ViewItem] = []
+    for message, place in zip(lighter, places, strict=True):
+        if place is None:
+            node = next(nodes, None)
+            found.append(ViewItem(message, estimate_message_tokens(message), node=node.id if node else ""))
+        elif before[place].message == message:
+            found.append(before[place])
+        else:
+            tokens = estimate_message_tokens(message)
+            found.append(replace(before[place], message=message, tokens=tokens, shortened=True))
+    return found
+
+
 def before_items(
     before: Sequence[ViewItem], after: Sequence[ViewItem], nodes: Iterable[Node]
 ) -> tuple[DetailItem, ...]:
@@ -142,7 +209,7 @@ def preview_of(item: ViewItem) -> str:
 
 async def _views(archive: Archive, id: str, event: CompactionEvent) -> tuple[View, View] | None:
     """The two views of an event that made a new one; None for others, or where a deletion took one along."""
-    if event.outcome != "compacted":
+    if event.outcome not in ("compacted", "edited"):
         return None
     try:
         return await archive.view(id, event.view_before), await archive.view(id, event.view_after)

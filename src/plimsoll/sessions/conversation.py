@@ -24,12 +24,14 @@ from plimsoll.agent import (
     engine_tools,
     largest_result,
 )
-from plimsoll.archive import Archive, CompactionEvent, Session
+from plimsoll.archive import OPERATOR, Action, Archive, CompactionEvent, PersonEdits, Session
 from plimsoll.caching import CostHistory, Pricing, pricing_of
 from plimsoll.context import ContextCompressor, ContextEngine, SummaryWriter
 from plimsoll.context.markers import as_stored
 from plimsoll.messages import SYSTEM_ROLES, Message, extends, match_messages
 from plimsoll.models import card_for
+from plimsoll.sessions.actions import SessionActions
+from plimsoll.sessions.compaction_detail import CompactionDetail, previewed_detail
 from plimsoll.sessions.exchange import Exchange, exchange_at
 from plimsoll.sessions.hygiene import Hygiene, clean
 from plimsoll.sessions.journal import ArchiveJournal
@@ -80,6 +82,7 @@ class Conversation:
         self._patience, self._lease, self._hygiene = parts.patience, parts.lease, parts.hygiene
         self._view = -1  # the number of the view that was read
         self._pins: list[int] = []
+        self._edits = PersonEdits()  # that the engine knows of
         self._turn = asyncio.Lock()
 
     @classmethod
@@ -108,6 +111,7 @@ class Conversation:
             connection, tools=tuple(agent.toolbox.schemas()), reads_handles=parts.offers_recall
         )
         await conversation._reload()
+        conversation._edits = await archive.edits(session.id)
         tokens = agent.connection.tokens(agent.view)
         agent.weigh_fixed()
         compactor.remember(await archive.compactions(session.id, limit=1), tokens)
@@ -192,27 +196,44 @@ class Conversation:
             await self._journal.add([system])
             self.agent.view.append(system)
 
-    async def compress(self, emit: Emit, focus: str | None = None) -> CompactionEvent:
+    async def compress(self, emit: Emit, focus: str | None = None, actor: str = OPERATOR) -> CompactionEvent:
         """Compact by hand."""
         async with self._alone():
-            return await self.agent.compact_by_hand(emit, focus)
+            self._journal.action = Action("compact", actor, {"focus": focus} if focus else {})
+            try:
+                return await self.agent.compact_by_hand(emit, focus)
+            finally:
+                self._journal.action = None
 
-    async def undo(self) -> None:
-        """The view before the last compaction; what was said since stays."""
+    async def preview(self, focus: str | None = None) -> CompactionDetail:
+        """What `compress` would do, with a summary written by code; changes nothing."""
         async with self._alone():
-            await self.archive.undo(self.session.id)
-            await self._reload()
-            self.agent.compactor.undone(self.agent.connection.tokens(self.agent.view))
+            report, lighter = await self.agent.previewed(focus)
+            items, name = await self.archive.items(self.session.id), self.agent.compactor.engine.name
+            view = list(self.agent.view)
+        return await asyncio.to_thread(previewed_detail, self.session.id, name, items, view, lighter, report)
+
+    @asynccontextmanager
+    async def acting(self, actor: str = OPERATOR) -> AsyncIterator[SessionActions]:
+        """What a person can do to the session; the open session takes the result over at once."""
+        async with self._alone():
+            yield SessionActions(self.archive, self.session.id, actor, self._journal.lease)
+            await self._follow()
 
     async def pin(self, sequence: int) -> None:
         """Keep a message word for word through all compactions."""
-        await self.archive.pin(self.session.id, sequence)
+        await SessionActions(self.archive, self.session.id, OPERATOR).pin(sequence)
         await self._reload_pins()
 
     async def unpin(self, sequence: int) -> None:
-        """Let a message go its way again."""
-        await self.archive.unpin(self.session.id, sequence)
+        """Let compactions summarise a message again."""
+        await SessionActions(self.archive, self.session.id, OPERATOR).unpin(sequence)
         await self._reload_pins()
+
+    async def undo(self) -> None:
+        """The view before the last compaction; what was said since stays."""
+        async with self.acting() as actions:
+            await actions.undo()
 
     async def switch_model(
         self, connection: ModelConnection, emit: Emit, writer: tuple[SummaryWriter | None, str] | None = None
@@ -264,11 +285,24 @@ class Conversation:
             now = await self.archive.session(self.session.id)
             if (now.messages, now.view) != (self._journal.last, self._view):
                 self._journal.last = now.messages
-                await self._reload()
+                await self._follow()
             elif await self.archive.pins(self.session.id) != self._pins:
                 await self._reload_pins()
             yield
             self._view = (await self.archive.session(self.session.id)).view
+
+    async def _follow(self) -> None:
+        """Take over what somebody else did to the session: another process, or a person."""
+        before = self._view
+        await self._reload()
+        if self._view == before:
+            return
+        compactor, tokens = self.agent.compactor, self.agent.connection.tokens(self.agent.view)
+        compactor.remember(await self.archive.compactions(self.session.id, limit=1), tokens)
+        edits = await self.archive.edits(self.session.id)
+        if edits != self._edits:
+            self._edits = edits
+            compactor.host.forget_summaries()
 
     async def _clean(self, emit: Emit, incoming: int) -> None:
         if self._hygiene is not None:

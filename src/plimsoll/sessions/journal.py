@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from plimsoll.archive import (
+    Action,
     Archive,
     Author,
     CompactionEvent,
@@ -28,6 +29,7 @@ class ArchiveJournal:
         self.holder = holder
         self.last = last  # the newest message that this process knows
         self.lease: Lease | None = None  # of the turn that is under way
+        self.action: Action | None = None  # of the person who asked for the next compaction
         self.key = ""  # names what is added next, once: a message that is sent again is known by it
 
     async def add(self, messages: Sequence[Message], shown: Mapping[int, Message] | None = None) -> None:
@@ -59,11 +61,15 @@ class ArchiveJournal:
         draft = await asyncio.to_thread(_drafted, self.session, view, items, before, after, author)
         # Of two processes without a turn, the second finds another view than its draft is made from. A lease of its
         # own would only keep everybody out for a minute after a process was killed.
-        await self.archive.commit_compaction(self.session, draft, event, lease=self.lease)
+        action, event = self.action, self._authored(event)
+        await self.archive.commit_compaction(self.session, draft, event, lease=self.lease, action=action)
         return (await self.archive.compactions(self.session, limit=1))[-1]
 
     async def refused(self, event: CompactionEvent) -> CompactionEvent:
-        return await self.archive.record_compaction(self.session, event)
+        return await self.archive.record_compaction(self.session, self._authored(event))
+
+    def _authored(self, event: CompactionEvent) -> CompactionEvent:
+        return replace(event, author=self.action.actor) if self.action else event
 
     async def used(self, usage: UsageRecord) -> None:
         await self.archive.record_usage(self.session, usage)

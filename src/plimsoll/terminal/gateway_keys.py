@@ -15,6 +15,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from plimsoll.archive import OPERATOR, Owner, key_owner
 from plimsoll.archive.key_format import new_key
 from plimsoll.archive.keys import AccessKey, KeyLimits, KeySnapshot, KeyUsage
 from plimsoll.errors import UserError
@@ -38,8 +39,18 @@ def keys() -> None:
 @click.option(
     "--money-per-day", type=click.FloatRange(min=0, min_open=True), help="Limit of USD per day (UTC)."
 )
+@click.option(
+    "--read-only",
+    "read",
+    metavar="OTHER",
+    help="A key that reads the sessions of the key OTHER, or of `operator`, and can do nothing else.",
+)
 def add(
-    name: str, requests_per_minute: int | None, tokens_per_day: int | None, money_per_day: float | None
+    name: str,
+    requests_per_minute: int | None,
+    tokens_per_day: int | None,
+    money_per_day: float | None,
+    read: str | None,
 ) -> None:
     """Create a key and show it once."""
     if not _NAME.fullmatch(name):
@@ -49,8 +60,11 @@ def add(
     limits = KeyLimits(requests_per_minute, tokens_per_day, money_per_day)
     made = new_key()
     with open_store(create=True) as access:
-        access.run(access.store.keys.add(made.id, name, made.digest, limits))
-    _show(made.text, f"Key {name}. It is not shown again.")
+        store = access.store.keys
+        reads = None if read is None else _owner_of(access.run(store.book()), read)
+        access.run(store.add(made.id, name, made.digest, limits, reads=reads))
+    what = "" if read is None else f", read-only for the sessions of {read}"
+    _show(made.text, f"Key {name}{what}. It is not shown again.")
 
 
 @keys.command()
@@ -95,6 +109,17 @@ def _holding(book: KeySnapshot) -> list[AccessKey]:
     return [key for key in book.keys if key.revoked is None]
 
 
+def _owner_of(book: KeySnapshot, name: str) -> Owner:
+    """The owner whose sessions a read-only key reads."""
+    if name == OPERATOR:
+        return OPERATOR
+    found = next((key for key in _holding(book) if key.name == name), None)
+    if found is None:
+        known = ", ".join([OPERATOR, *(key.name for key in _holding(book))])
+        raise UserError(f"No key has the name {name!r}; --read-only takes one of: {known}.")
+    return Owner(found.reads) if found.reads else key_owner(found.id)
+
+
 def _show(text: str, note: str) -> None:
     """Print only the key on standard output, so that it can be piped."""
     click.echo(text)
@@ -113,7 +138,7 @@ def _table(book: KeySnapshot, holding: list[AccessKey]) -> Table:
         tokens = f" of {limits.tokens_per_day:,}" if limits.tokens_per_day else ""
         money = f" of {limits.money_per_day:,.2f}" if limits.money_per_day else ""
         table.add_row(
-            plain(key.name),
+            f"{plain(key.name)}{f' (reads {key.reads})' if key.reads else ''}",
             key.id,
             datetime.fromtimestamp(key.created, UTC).strftime("%Y-%m-%d"),
             f"{used.requests:,}{a_minute}",
@@ -128,6 +153,7 @@ def _as_json(key: AccessKey, used: KeyUsage) -> dict[str, object]:
         "name": key.name,
         "id": key.id,
         "created": key.created,
+        "reads": key.reads,
         "requests_per_minute": key.limits.requests_per_minute,
         "tokens_per_day": key.limits.tokens_per_day,
         "money_per_day": key.limits.money_per_day,

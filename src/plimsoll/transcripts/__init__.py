@@ -16,6 +16,7 @@ from plimsoll.transcripts.example import EXAMPLE, read_example
 from plimsoll.transcripts.formats.format import SessionStamp
 from plimsoll.transcripts.formats.registry import log_title
 from plimsoll.transcripts.reader import iter_transcripts, read_stream, read_transcripts
+from plimsoll.transcripts.stored_session import ExportFormat, stored_session
 from plimsoll.transcripts.transcript import Shape, Transcript, counted
 from plimsoll.transcripts.writer import serialised, write_file, write_stream, write_transcripts
 
@@ -25,6 +26,7 @@ __all__ = [
     "EXAMPLE",
     "FOLDERS",
     "TARGETS",
+    "ExportFormat",
     "RequestBody",
     "SessionStamp",
     "Shape",
@@ -44,6 +46,7 @@ __all__ = [
     "read_transcripts",
     "serialised",
     "session_bytes",
+    "stored_session",
     "write_file",
     "write_session",
     "write_stream",

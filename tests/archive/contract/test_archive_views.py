@@ -108,7 +108,7 @@ def test_undo_restores_the_view_before_and_keeps_what_was_said_since(archive: Dr
     archive.undo(id)
     archive.reopen()
     assert archive.seen(id) == [*said, user("more")]
-    with pytest.raises(UserError, match="no compaction that could be undone"):
+    with pytest.raises(UserError, match="no compaction or edit that could be undone"):
         archive.undo(id)
 
 

@@ -16,17 +16,19 @@ from plimsoll.archive.outline import SessionOutline
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.query import SearchPage, SearchQuery
 from plimsoll.archive.records import (
+    Action,
     Appended,
     CompactionEvent,
     Lease,
     Node,
+    PersonEdits,
     Session,
     SessionFigures,
     StoredMessage,
     UsageRecord,
     UsageTotal,
 )
-from plimsoll.archive.sql import events, leases, log, nodes, outline, search, sessions, views
+from plimsoll.archive.sql import actions, events, leases, log, nodes, outline, search, sessions, views
 from plimsoll.archive.sql.connection import Database, Result, SqlConnection
 from plimsoll.archive.sql.index import Index
 from plimsoll.archive.sql.lineage import SessionRow, find
@@ -97,9 +99,22 @@ class SqlArchive(Archive):
         )
 
     async def fork(
-        self, id: str, *, at: int | None = None, title: str | None = None, view: int | None = None
+        self,
+        id: str,
+        *,
+        at: int | None = None,
+        title: str | None = None,
+        view: int | None = None,
+        actor: str = "",
     ) -> Session:
-        return await self._write(id, lambda db, row: sessions.fork(db, row, at, title, view, self._random))
+        async def work(db: SqlConnection, row: SessionRow) -> Session:
+            child = await sessions.fork(db, row, at, title, view, self._random)
+            if actor:
+                details = {"session": child.id, "at": child.forked_at}
+                await actions.record(db, row, Action("fork", actor, details))
+            return child
+
+        return await self._write(id, work)
 
     async def delete(self, id: str) -> int:
         async def alone(db: SqlConnection) -> int:
@@ -152,11 +167,19 @@ class SqlArchive(Archive):
     ) -> list[StoredMessage]:
         return await self._database.read(lambda db: log.find_by_handle(db, self._owner, id, handle, limit))
 
-    async def pin(self, id: str, sequence: int) -> None:
-        await self._write(id, lambda db, row: views.pin(db, row, sequence), repeatable=True)
+    async def pin(self, id: str, sequence: int, *, actor: str = "") -> None:
+        async def work(db: SqlConnection, row: SessionRow) -> None:
+            if await views.pin(db, row, sequence) and actor:
+                await actions.record(db, row, Action("pin", actor, {"message": sequence}))
 
-    async def unpin(self, id: str, sequence: int) -> None:
-        await self._write(id, lambda db, row: log.unpin(db, row, sequence), repeatable=True)
+        await self._write(id, work, repeatable=True)
+
+    async def unpin(self, id: str, sequence: int, *, actor: str = "") -> None:
+        async def work(db: SqlConnection, row: SessionRow) -> None:
+            if await log.unpin(db, row, sequence) and actor:
+                await actions.record(db, row, Action("unpin", actor, {"message": sequence}))
+
+        await self._write(id, work, repeatable=True)
 
     async def pins(self, id: str) -> list[int]:
         return await self._read(id, lambda db, row: log.pins(db, row.key))
@@ -187,15 +210,36 @@ class SqlArchive(Archive):
         await self._write(id, lambda db, row: add_nodes(db, row, nodes), lease, repeatable=True)
 
     async def commit_compaction(
-        self, id: str, draft: ViewDraft, event: CompactionEvent, *, lease: Lease | None = None
+        self,
+        id: str,
+        draft: ViewDraft,
+        event: CompactionEvent,
+        *,
+        lease: Lease | None = None,
+        action: Action | None = None,
     ) -> View:
-        return await self._write(id, lambda db, row: views.commit(db, row, draft, event), lease)
+        return await self._write(id, lambda db, row: views.commit(db, row, draft, event, action), lease)
 
     async def record_compaction(self, id: str, event: CompactionEvent) -> CompactionEvent:
         return await self._write(id, lambda db, row: events.record(db, row, event))
 
-    async def undo(self, id: str, *, lease: Lease | None = None) -> View:
-        return await self._write(id, lambda db, row: views.undo(db, row), lease)
+    async def undo(self, id: str, *, lease: Lease | None = None, actor: str = "") -> View:
+        return await self._write(id, lambda db, row: views.undo(db, row, actor), lease)
+
+    async def redo(self, id: str, *, lease: Lease | None = None, actor: str = "") -> View:
+        return await self._write(id, lambda db, row: views.redo(db, row, actor), lease)
+
+    async def undone_view(self, id: str) -> View | None:
+        return await self._read(id, views.undone)
+
+    async def record_action(self, id: str, action: Action) -> None:
+        await self._write(id, lambda db, row: actions.record(db, row, action))
+
+    async def actions(self, id: str, *, limit: int = 100) -> list[Action]:
+        return await self._read(id, lambda db, row: actions.newest(db, row, limit))
+
+    async def edits(self, id: str) -> PersonEdits:
+        return await self._read(id, actions.edits)
 
     async def compactions(self, id: str, *, limit: int = 100) -> list[CompactionEvent]:
         return await self._read(id, lambda db, row: events.newest(db, row, limit))

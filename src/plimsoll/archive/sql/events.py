@@ -12,7 +12,7 @@ from plimsoll.errors import UserError
 
 _EVENT = (
     "trigger, engine, outcome, reason, messages_before, messages_after, tokens_before, tokens_after, ledger, "
-    "model, money, seconds, waited, time, view_before, view_after"
+    "model, money, seconds, waited, author, time, view_before, view_after"
 )
 _USAGE = "model, input, cache_read, cache_write, output, money, purpose, time"
 
@@ -23,7 +23,7 @@ async def insert(db: SqlConnection, key: int, event: CompactionEvent, before: in
     values = (
         event.trigger, event.engine, event.outcome, event.reason, event.messages_before, event.messages_after,
         event.tokens_before, event.tokens_after, to_json(dict(event.ledger)), event.model, event.money,
-        event.seconds, event.waited, now, before, after,
+        event.seconds, event.waited, event.author, now, before, after,
     )  # fmt: skip
     marks = ", ".join("?" * len(values))
     await db.run(f"INSERT INTO events (session, {_EVENT}) VALUES (?, {marks})", (key, *values))

@@ -19,7 +19,7 @@ from plimsoll.archive.sql.connection import Database, Record, SqlConnection
 from plimsoll.errors import UserError
 
 _SELECT = (
-    "SELECT id, name, digest, requests_per_minute, tokens_per_day, money_per_day, created, revoked "
+    "SELECT id, name, digest, requests_per_minute, tokens_per_day, money_per_day, created, revoked, reads "
     "FROM access_keys"
 )
 _KEPT_MINUTES = 60  # old minutes are deleted, except a few for inspection
@@ -32,12 +32,14 @@ class SqlKeys(KeyStore):
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, id: str, name: str, digest: bytes, limits: KeyLimits) -> AccessKey:
+    async def add(
+        self, id: str, name: str, digest: bytes, limits: KeyLimits, *, reads: str | None = None
+    ) -> AccessKey:
         async def work(db: SqlConnection) -> AccessKey:
             # A name is free as soon as the key that had it is revoked; the index decides between two at once.
             added = await db.run(
                 "INSERT INTO access_keys (id, name, digest, created, requests_per_minute, tokens_per_day, "
-                "money_per_day) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                "money_per_day, reads) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 (
                     id,
                     name,
@@ -46,6 +48,7 @@ class SqlKeys(KeyStore):
                     limits.requests_per_minute,
                     limits.tokens_per_day,
                     limits.money_per_day,
+                    reads,
                 ),
             )
             if not added:
@@ -217,8 +220,8 @@ async def _holding(db: SqlConnection, name: str) -> AccessKey:
 
 
 def _key(row: Record) -> AccessKey:
-    id, name, digest, requests, tokens, money, created, revoked = row
-    return AccessKey(id, name, bytes(digest), KeyLimits(requests, tokens, money), created, revoked)
+    id, name, digest, requests, tokens, money, created, revoked, reads = row
+    return AccessKey(id, name, bytes(digest), KeyLimits(requests, tokens, money), created, revoked, reads)
 
 
 def _start(now: float, seconds: int) -> int:

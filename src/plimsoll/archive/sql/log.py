@@ -216,19 +216,20 @@ async def reader_of(db: SqlConnection, key: int, id: str, state: str, sequence: 
     return id
 
 
-async def pin(db: SqlConnection, row: SessionRow, sequence: int) -> None:
-    """Mark a message as one that stays."""
+async def pin(db: SqlConnection, row: SessionRow, sequence: int) -> bool:
+    """Mark a message as one that stays; whether it was not marked before."""
     require_message(row, sequence)
-    await db.run(
+    added = await db.run(
         "INSERT INTO pins (session, sequence, time) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         (row.key, sequence, await db.now()),
     )
+    return added > 0
 
 
-async def unpin(db: SqlConnection, row: SessionRow, sequence: int) -> None:
-    """Take the mark away."""
+async def unpin(db: SqlConnection, row: SessionRow, sequence: int) -> bool:
+    """Take the mark away; whether there was one."""
     require_message(row, sequence)
-    await db.run("DELETE FROM pins WHERE session = ? AND sequence = ?", (row.key, sequence))
+    return await db.run("DELETE FROM pins WHERE session = ? AND sequence = ?", (row.key, sequence)) > 0
 
 
 async def pins(db: SqlConnection, key: int) -> list[int]:

@@ -53,6 +53,7 @@ SELECT coalesce(min(e.first), 0) FROM edges e JOIN nodes n ON n.id = e.node JOIN
 WHERE n.kind = 'leaf' AND e.first <= ? AND e.last > ?
 """
 _SWEEP = (
+    "DELETE FROM actions WHERE session = (SELECT key FROM gone) AND view_after NOT IN (SELECT id FROM kept_views)",
     "DELETE FROM view_references WHERE view IN (SELECT id FROM views WHERE session = (SELECT key FROM gone) "
     "AND id NOT IN (SELECT id FROM kept_views))",
     "DELETE FROM views WHERE session = (SELECT key FROM gone) AND id NOT IN (SELECT id FROM kept_views)",

@@ -6,10 +6,12 @@ session to the new view; it runs inside of one transaction, as everything here d
 
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing
+from typing import Literal
 
 from plimsoll.archive.encoding import digest_of, to_json
-from plimsoll.archive.records import CompactionEvent, NodeLink, SessionFigures, Span
-from plimsoll.archive.sql import events, log, nodes
+from plimsoll.archive.records import Action, CompactionEvent, NodeLink, SessionFigures, Span
+from plimsoll.archive.sql import actions, events, log, nodes
 from plimsoll.archive.sql.connection import Record, SqlConnection
 from plimsoll.archive.sql.lineage import SessionRow, clipped, segments
 from plimsoll.archive.sql.sessions import total_at
@@ -119,7 +121,9 @@ async def figures(db: SqlConnection, row: SessionRow) -> SessionFigures:
     return SessionFigures(tokens, compactions, total.requests, total.money, total.unpriced)
 
 
-async def commit(db: SqlConnection, row: SessionRow, draft: ViewDraft, event: CompactionEvent) -> View:
+async def commit(
+    db: SqlConnection, row: SessionRow, draft: ViewDraft, event: CompactionEvent, action: Action | None
+) -> View:
     """Everything that a compaction brings. See `Archive.commit_compaction`."""
     before = await load(db, row, None)
     if draft.base != before.number:
@@ -145,11 +149,16 @@ async def commit(db: SqlConnection, row: SessionRow, draft: ViewDraft, event: Co
         )
     await _move(db, row, number)
     await events.insert(db, row.key, event, before.number, number)
+    if action is not None:
+        await actions.insert(db, row, action, before.number, number)
     return View(number, draft.references, draft.through, before.number, now, row.session.messages)
 
 
-async def pin(db: SqlConnection, row: SessionRow, sequence: int) -> None:
-    """Mark a message as one that stays. One that a compaction has taken out of the view cannot stay."""
+async def pin(db: SqlConnection, row: SessionRow, sequence: int) -> bool:
+    """Mark a message as one that stays; whether it was not marked before.
+
+    One that a compaction has taken out of the view cannot stay.
+    """
     log.require_message(row, sequence)
     holds = (await load(db, row, None)).whole(row.session.messages)
     if not await _stands_whole(db, row, holds, sequence) and not await log.shown(db, row, sequence, sequence):
@@ -157,7 +166,7 @@ async def pin(db: SqlConnection, row: SessionRow, sequence: int) -> None:
             f"Message {sequence} of session {row.session.id} is summarised or shortened, and a pin does not bring it "
             f"back. Undo the compaction first (`plimsoll sessions undo {row.session.id}`), then pin the message."
         )
-    await log.pin(db, row, sequence)
+    return await log.pin(db, row, sequence)
 
 
 async def _require_pins(db: SqlConnection, row: SessionRow, before: View, draft: ViewDraft) -> None:
@@ -225,26 +234,67 @@ async def _shortening(db: SqlConnection, row: SessionRow, reference: ShortenedRe
     return written
 
 
-async def undo(db: SqlConnection, row: SessionRow) -> View:
+async def undo(db: SqlConnection, row: SessionRow, actor: str) -> View:
     """Back to the view before; the compaction's nodes stay, and the event says what happened."""
     current = await load(db, row, None)
     if current.previous is None:
-        raise UserError(f"Session {row.session.id} has no compaction that could be undone.")
-    before = await load(db, row, current.previous)
+        raise UserError(f"Session {row.session.id} has no compaction or edit that could be undone.")
+    return await _select(db, row, current, await load(db, row, current.previous), "undo", actor)
+
+
+async def redo(db: SqlConnection, row: SessionRow, actor: str) -> View:
+    """To the view that was undone last."""
+    target = await undone(db, row)
+    if target is None:
+        raise UserError(f"Session {row.session.id} has nothing to redo: no undo came after its last change.")
+    return await _select(db, row, await load(db, row, None), target, "redo", actor)
+
+
+async def undone(db: SqlConnection, row: SessionRow) -> View | None:
+    """The view that was undone last and not returned to; None where another one was made since."""
+    rows = db.batches(
+        "SELECT outcome, view_before FROM events WHERE session = ? AND outcome <> 'refused' ORDER BY id DESC",
+        (row.key,),
+    )
+    redone = 0
+    async with aclosing(rows):
+        async for batch in rows:
+            for outcome, view in batch:
+                if outcome == "redone":
+                    redone += 1
+                elif outcome == "undone" and redone:
+                    redone -= 1
+                else:
+                    return await load(db, row, view) if outcome == "undone" else None
+    return None
+
+
+async def _select(
+    db: SqlConnection,
+    row: SessionRow,
+    current: View,
+    target: View,
+    word: Literal["undo", "redo"],
+    actor: str,
+) -> View:
+    """Make another view of the session the current one; the event and the action say so."""
     messages_before, tokens_before = await weight(db, row, current)
-    messages_after, tokens_after = await weight(db, row, before)
+    messages_after, tokens_after = await weight(db, row, target)
     event = CompactionEvent(
-        trigger="undo",
+        trigger=word,
         engine=row.session.engine,
-        outcome="undone",
+        outcome="undone" if word == "undo" else "redone",
         messages_before=messages_before,
         messages_after=messages_after,
         tokens_before=tokens_before,
         tokens_after=tokens_after,
+        author=actor,
     )
-    await _move(db, row, before.number)
-    await events.insert(db, row.key, event, current.number, before.number)
-    return before
+    await _move(db, row, target.number)
+    await events.insert(db, row.key, event, current.number, target.number)
+    if actor:
+        await actions.insert(db, row, Action(word, actor), current.number, target.number)
+    return target
 
 
 async def _move(db: SqlConnection, row: SessionRow, view: int) -> None:

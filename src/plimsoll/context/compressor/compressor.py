@@ -188,6 +188,10 @@ class ContextCompressor(ContextEngine):
         result, self.last_report = cleared(messages, self._rules)
         return result
 
+    def forget_summaries(self) -> None:
+        """A person edited the view: what stands behind summaries is looked up again in the log."""
+        self.remembered = self.remembered.emptied()
+
     def get_status(self) -> dict[str, Any]:
         report = self.last_report
         last = {"last_outcome": report.outcome, "last_reason": report.reason} if report else {}

@@ -1,12 +1,16 @@
 """Reads the messages that a stored summary replaced from the host's archive.
 
 view   1  2  S  41  42'  43        left: 3 … 40        42' is a result made shorter, 42 its original
+
+What a person removed is not among them: messages that they dropped, and all that a summary stands for that they
+wrote. That summary is taken by its words.
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from plimsoll.context.ledger import LoggedSource
+from plimsoll.context.markers import summary_body
 from plimsoll.messages import SYSTEM_ROLES, text_of
 
 if TYPE_CHECKING:
@@ -28,15 +32,20 @@ class StoredLog:
         if not any(item.node and summary in text_of(item.message) for item in items):
             return None
         seen = {item.sequence for item in items if item.sequence}
-        gone = set(range(1, max(seen, default=0))) - seen
-        return self._source(items, gone, max(seen)) if 0 < len(gone) <= MOST else None
+        edits = self._archive.run(self._archive.archive.edits(self._session))
+        gone = set(range(1, max(seen, default=0))) - seen - edits.hidden
+        earlier = summary_body(edits.summary.message) if edits.summary else ""
+        if len(gone) > MOST or not (gone or earlier):
+            return None
+        return self._source(items, gone, max(seen, default=0), earlier)
 
-    def _source(self, items: "Sequence[ViewItem]", gone: set[int], last: int) -> LoggedSource:
-        stored = self._archive.run(self._archive.archive.messages(self._session, min(gone), last))
+    def _source(self, items: "Sequence[ViewItem]", gone: set[int], last: int, earlier: str) -> LoggedSource:
+        first = min(gone, default=last)
+        stored = self._archive.run(self._archive.archive.messages(self._session, first, last))
         said = {one.sequence: one.message for one in stored}
         left = [n for n in sorted(gone) if n in said and said[n].get("role") not in SYSTEM_ROLES]
         shortened = [
             (item.message, said[item.sequence]) for item in items if item.shortened and item.sequence in said
         ]
         view = tuple(item.sequence - 1 if item.sequence else -1 for item in items)
-        return LoggedSource([said[n] for n in left], shortened, [n - 1 for n in left], view)
+        return LoggedSource([said[n] for n in left], shortened, [n - 1 for n in left], view, earlier)

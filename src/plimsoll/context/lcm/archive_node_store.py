@@ -8,7 +8,7 @@ and nothing can be ingested twice.
 
 from collections.abc import Sequence
 
-from plimsoll.archive import Node, SearchPage, SearchQuery, StoredMessage, ViewItem
+from plimsoll.archive import Node, PersonEdits, SearchPage, SearchQuery, StoredMessage, ViewItem
 from plimsoll.archive.blocking import BlockingArchive
 from plimsoll.messages import Message, match_messages
 
@@ -59,6 +59,9 @@ class ArchiveNodeStore:
     def by_handle(self, handle: str) -> StoredMessage | None:
         found = self._archive.run(self._archive.archive.find_by_handle(handle, id=self._session, limit=1))
         return found[0] if found else None
+
+    def edits(self) -> PersonEdits:
+        return self._archive.run(self._archive.archive.edits(self._session))
 
 
 class _Scratch(ArchiveNodeStore):

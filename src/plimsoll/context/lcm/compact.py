@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from plimsoll.archive import Span, StoredMessage
+from plimsoll.archive import PersonEdits, Span, StoredMessage
 from plimsoll.context.compressor.assemble import assemble
 from plimsoll.context.compressor.compact import only_cleared, weight_of
 from plimsoll.context.compressor.ladder import fit
@@ -23,7 +23,6 @@ from plimsoll.context.lcm.log_positions import carry_positions, runs_of, runs_to
 from plimsoll.context.lcm.node_store import NodeStore
 from plimsoll.context.lcm.node_writer import NodeWriter
 from plimsoll.context.lcm.render import full, rendered_nodes
-from plimsoll.context.lcm.tree import Tree
 from plimsoll.context.lcm.tree_builder import TreeBuilder
 from plimsoll.context.ledger import (
     ConversationFacts,
@@ -38,6 +37,7 @@ from plimsoll.context.ledger import (
     render_sections,
     write_summary,
 )
+from plimsoll.context.markers import summary_body, summary_preamble
 from plimsoll.context.report import CompactionReport
 from plimsoll.messages import SYSTEM_ROLES, Message
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tokens
@@ -90,7 +90,7 @@ def compact_into_tree(
     builder.condense()
     text = _Text()
     if plan.bounds.summary_role:
-        text = _text(plan, builder.tree, store, writer.focus, rules, stays, positions)
+        text = _text(plan, builder, store, writer.focus, rules, stays, positions)
     result = assemble(plan.messages, plan.bounds, text.all)
     if text.all and estimate_messages_tokens_rough(result) > plan.limit:
         text = _Text(render_sections({}))  # in a tiny window there is room for the headings alone
@@ -129,7 +129,7 @@ def _first_of_tail(plan: CompactionPlan, positions: Sequence[int]) -> int:
 
 def _text(
     plan: CompactionPlan,
-    tree: Tree,
+    builder: TreeBuilder,
     store: NodeStore,
     focus: str | None,
     rules: CompressorRules,
@@ -137,11 +137,13 @@ def _text(
     positions: Sequence[int],
 ) -> _Text:
     """Nodes and ledger within the room that is left."""
-    room = max(0, min(plan.ledger_tokens, plan.limit - plan.size(weight_of(" "))))
+    tree, room = builder.tree, max(0, min(plan.ledger_tokens, plan.limit - plan.size(weight_of(" "))))
     gone = [root for root in tree.roots if _is_gone(tree.span(root), stays)]
-    nodes = rendered_nodes(gone, room, names_tools=rules.able_to_recall)
+    by_person = _nodes_by_person(builder.edits, room)
+    nodes = rendered_nodes(gone, room - estimate_tokens(by_person), names_tools=rules.able_to_recall)
+    nodes = "\n\n".join(part for part in (by_person, nodes) if part)
     left = room - estimate_tokens(nodes) - 2
-    facts, previous = _ledger(plan, tree, store, rules, stays, positions)
+    facts, previous = _ledger(plan, builder, store, rules, stays, positions)
     # A topic is only a pointer; what a model wrote about something need not be said again.
     told = "\n".join(full(root) for root in tree.roots if not root.degraded and full(root) in nodes)
     kept = kept_terms(plan.stays())
@@ -165,17 +167,23 @@ def _state_after(
     return read_facts(messages, "", facts, [positions[place] - 1 for place in places], quotes=False)
 
 
+def _nodes_by_person(edits: PersonEdits, room: int) -> str:
+    """The nodes in a summary that a person wrote, in their words, where they leave room for newer ones."""
+    text = summary_preamble(edits.summary.message) if edits.summary else ""
+    return text if estimate_tokens(text) <= room // 2 else ""
+
+
 def _ledger(
     plan: CompactionPlan,
-    tree: Tree,
+    builder: TreeBuilder,
     store: NodeStore,
     rules: CompressorRules,
     stays: set[int],
     positions: Sequence[int],
 ) -> tuple[ConversationFacts, str]:
     """The facts of all that left, and what only the words of the ledger before still know."""
-    at, earlier = plan.bounds.previous, plan.previous
-    known = rules.remembered.behind(earlier)
+    at, earlier, tree = plan.bounds.previous, plan.previous, builder.tree
+    known, by_person = rules.remembered.behind(earlier), builder.edits.summary
     last = tree.leaves[-1].details["last"] if tree.leaves else 0
     if known.facts or (earlier and last > READ):
         middle = [place for run in plan.bounds.middle for place in run]
@@ -184,8 +192,9 @@ def _ledger(
         new = (positions[place] for place in middle if place > (at or 0))
         leaving.update(range(min(filter(None, new), default=last), last + 1))
     else:
-        known, leaving = SummarySource(), set(range(max(1, last - READ + 1), last + 1))
-    spoken = _spoken(store, leaving - stays)
+        known = SummarySource(earlier=summary_body(by_person.message) if by_person else "")
+        leaving = set(range(max(1, last - READ + 1), last + 1))
+    spoken = _spoken(store, leaving - stays - builder.hidden)
     messages, numbers = [one.message for one in spoken], [one.sequence - 1 for one in spoken]
     return read_facts(messages, plan.opening, known.facts, numbers), known.earlier
 

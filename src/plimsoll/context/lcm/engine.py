@@ -19,7 +19,7 @@ from plimsoll.context.lcm.compact import compact_into_tree
 from plimsoll.context.lcm.node_store import OWN, InMemoryNodeStore, NodeStore
 from plimsoll.context.lcm.node_writer import LateTexts, NodeWriter
 from plimsoll.context.lcm.tools import LcmToolContext, answer, schemas
-from plimsoll.context.lcm.tree import tree_of
+from plimsoll.context.lcm.tree import current_tree
 from plimsoll.context.ledger import CustomPrompt
 from plimsoll.context.markers import newest_own_request
 from plimsoll.context.report import CompactionReport
@@ -101,6 +101,10 @@ class LcmEngine(ContextCompressor):
         if isinstance(self.store, ArchiveNodeStore) and session_id and session_id != self.store.session:
             self.store = self.store.of(session_id)
 
+    def forget_summaries(self) -> None:
+        super().forget_summaries()
+        self.late_texts = {}
+
     def on_session_reset(self) -> None:
         """A new conversation begins; what an archive holds of the old one stays there."""
         super().on_session_reset()
@@ -109,7 +113,7 @@ class LcmEngine(ContextCompressor):
             self.store = InMemoryNodeStore()
 
     def get_status(self) -> dict[str, Any]:
-        tree = tree_of(self.store.nodes())
+        tree = current_tree(self.store)
         waiting = sum(node.degraded for node in tree.known.values() if node.id not in tree.replaced)
         return {
             **super().get_status(),

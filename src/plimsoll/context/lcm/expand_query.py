@@ -15,7 +15,7 @@ from plimsoll.context.lcm.node_store import NodeStore
 from plimsoll.context.lcm.node_writer import NodeWriter, template
 from plimsoll.context.lcm.passages import passages
 from plimsoll.context.lcm.transcript import message_by_id, node_by_id, text_of_message, text_of_node
-from plimsoll.context.lcm.tree import Tree, tree_of
+from plimsoll.context.lcm.tree import Tree, current_tree
 from plimsoll.errors import SummaryFailed, UserError
 from plimsoll.messages import excerpt
 from plimsoll.models import estimate_tokens
@@ -39,7 +39,7 @@ def expand_query(
     ids = arguments.get("ids") or []
     if not isinstance(ids, list):
         raise UserError("`ids` must be a list of ids such as n:3f2a9c1b7d or m:12.")
-    tree = tree_of(store.nodes())
+    tree = current_tree(store)
     query = str(arguments.get("query") or question)
     found = _named(list(map(str, ids)), tree, store) if ids else _found(query, store, asked_at)
     if not found:

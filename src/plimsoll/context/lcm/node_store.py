@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Protocol
 
-from plimsoll.archive import Node, SearchHit, SearchPage, SearchQuery, StoredMessage
+from plimsoll.archive import Node, PersonEdits, SearchHit, SearchPage, SearchQuery, StoredMessage
 from plimsoll.archive.encoding import digest_of, searchable
 from plimsoll.archive.query import has_words, terms_of
 from plimsoll.archive.snippet import countdown, hit, matcher_for
@@ -61,6 +61,10 @@ class NodeStore(Protocol):
 
     def by_handle(self, handle: str) -> StoredMessage | None:
         """The message of this conversation whose content has this handle."""
+        ...
+
+    def edits(self) -> PersonEdits:
+        """What people removed from the view; it never goes under a node again."""
         ...
 
 
@@ -119,6 +123,9 @@ class InMemoryNodeStore:
 
     def by_handle(self, handle: str) -> StoredMessage | None:
         return next((one for one in self._log if one.handle == handle), None)
+
+    def edits(self) -> PersonEdits:
+        return PersonEdits()
 
     def _said(self, new: Sequence[Message]) -> list[int]:
         """The numbers of messages that are new to the log."""

@@ -11,7 +11,7 @@ from plimsoll.context.lcm.outline import outline_of
 from plimsoll.context.lcm.passages import Passage, passages
 from plimsoll.context.lcm.render import header, span_text, timestamp
 from plimsoll.context.lcm.transcript import message_by_id, node_by_id, page_of, text_of_message, text_of_node
-from plimsoll.context.lcm.tree import Tree, run_of, tree_of
+from plimsoll.context.lcm.tree import Tree, current_tree, run_of, tree_of
 from plimsoll.errors import UserError
 from plimsoll.messages import text_of
 
@@ -29,7 +29,7 @@ def grep(arguments: Mapping[str, Any], store: NodeStore, asked_at: int = 0) -> d
     limit = _whole_number(arguments, "limit", DEFAULT_LIMIT, 1, MOST_HITS)
     offset = _whole_number(arguments, "offset", 0, 0)
     everywhere = _one_of(arguments, "session_scope", ("current", "all")) == "all"
-    tree = tree_of(store.nodes())
+    tree = current_tree(store)
     query = _query(arguments, None if everywhere else store.session)
     if asked_at > 1 and not everywhere:
         query = replace(query, last=asked_at - 1)
@@ -46,7 +46,7 @@ def grep(arguments: Mapping[str, Any], store: NodeStore, asked_at: int = 0) -> d
 def describe(arguments: Mapping[str, Any], store: NodeStore) -> dict[str, Any]:
     """Describe what an id refers to."""
     id = _text(arguments, "id")
-    tree = tree_of(store.nodes())
+    tree = current_tree(store)
     node = node_by_id(id, tree)
     if node is not None:
         return _described(node, tree)
@@ -70,7 +70,7 @@ def expand(arguments: Mapping[str, Any], store: NodeStore) -> dict[str, Any]:
     id = _text(arguments, "id")
     size = _whole_number(arguments, "max_tokens", DEFAULT_PAGE, LEAST_PAGE, MOST_PAGE)
     offset = _whole_number(arguments, "offset", 0, 0)
-    tree = tree_of(store.nodes())
+    tree = current_tree(store)
     node = node_by_id(id, tree)
     text = text_of_node(node, tree, store) if node else text_of_message(message_by_id(id, store))
     page = page_of(text, offset, size)
@@ -79,7 +79,7 @@ def expand(arguments: Mapping[str, Any], store: NodeStore) -> dict[str, Any]:
 
 def status(store: NodeStore) -> dict[str, Any]:
     """What is kept in nodes."""
-    tree = tree_of(store.nodes())
+    tree = current_tree(store)
     depths: dict[str, int] = {}
     for id in {leaf.id for leaf in tree.leaves} | set(tree.parents.values()):
         depth = f"depth {tree.known[id].depth}"

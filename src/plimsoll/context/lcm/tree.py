@@ -12,10 +12,14 @@ the place of the one that it replaces.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from plimsoll.archive import Node, NodeLink, Span
+
+if TYPE_CHECKING:
+    from plimsoll.context.lcm.node_store import NodeStore
 
 FAN_IN = 4
 KINDS = ("leaf", "condensed")
@@ -90,9 +94,12 @@ class Tree:
         return self.span(self.known[id])
 
 
-def tree_of(nodes: Iterable[Node]) -> Tree:
-    """The tree that these nodes are, in the order in which they were written."""
-    known = {node.id: node for node in nodes if node.kind in KINDS}
+def tree_of(nodes: Iterable[Node], hidden: Set[int] = frozenset()) -> Tree:
+    """The tree that these nodes are, in the order in which they were written.
+
+    A node that tells of a `hidden` message, directly or through another node, does not count.
+    """
+    known = dict(_telling({node.id: node for node in nodes if node.kind in KINDS}, hidden))
     replaced = {
         str(node.details[REPLACES]): node.id
         for node in known.values()
@@ -107,6 +114,26 @@ def tree_of(nodes: Iterable[Node]) -> Tree:
     tops = [known[id] for id in counted - parents.keys()]
     roots = tuple(sorted(tops, key=lambda node: bare.span(node).first))
     return Tree(known, leaves, roots, parents, replaced)
+
+
+def current_tree(store: "NodeStore") -> Tree:
+    """The tree of a conversation as its view shows it: without what a person removed."""
+    return tree_of(store.nodes(), store.edits().hidden)
+
+
+def _telling(nodes: Mapping[str, Node], hidden: Set[int]) -> Iterator[tuple[str, Node]]:
+    """The nodes that tell of no hidden message; children come before their parents."""
+    told: set[str] = set()
+    for id, node in nodes.items():
+        if not hidden or not any(
+            one.node not in told if isinstance(one, NodeLink) else _meets(one, hidden) for one in node.sources
+        ):
+            told.add(id)
+            yield id, node
+
+
+def _meets(span: Span, hidden: Set[int]) -> bool:
+    return any(sequence in hidden for sequence in range(span.first, span.last + 1))
 
 
 def _parents(leaves: Sequence[Node], condensed: Iterable[Node], bare: Tree) -> dict[str, str]:

@@ -4,13 +4,15 @@ fallback texts.
     uncovered run ──► cut between tool groups, about 20 000 tokens each ──► leaves ──► four of a depth ──► one
 
 Nothing leaves the view before its leaf is stored. A leaf that was prepared and never
-shown is found again and used, so no message is ever under two.
+shown is found again and used, so no message is ever under two. What a person removed from
+the view goes under none.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from plimsoll.archive import Node, Span, StoredMessage
+from plimsoll.context.lcm.log_positions import runs_of
 from plimsoll.context.lcm.node_store import NodeStore
 from plimsoll.context.lcm.node_writer import NodeWriter
 from plimsoll.context.lcm.nodes import condensed, leaf
@@ -28,11 +30,13 @@ class TreeBuilder:
     def __init__(self, store: NodeStore, writer: NodeWriter, opening: str = "") -> None:
         self._store, self._writer, self._opening = store, writer, opening
         self._nodes = store.nodes()
-        self.tree: Tree = tree_of(self._nodes)
+        self.edits = store.edits()
+        self.hidden = self.edits.hidden
+        self.tree: Tree = tree_of(self._nodes, self.hidden)
 
     def cover(self, runs: Sequence[Span]) -> None:
         """Put every message of these runs under a leaf that is under none yet."""
-        for run in runs:
+        for run in (part for whole in runs for part in self._shown(whole)):
             for gap in self.tree.uncovered(run.first, run.last):
                 said = self._store.messages(gap.first, gap.last)
                 self._add(
@@ -73,12 +77,19 @@ class TreeBuilder:
     def _originals(self, nodes: Sequence[Node]) -> list[Message]:
         spans = [self.tree.span(node) for node in nodes]
         first, last = min(span.first for span in spans), max(span.last for span in spans)
-        return [one.message for one in self._store.messages(max(first, last - READ + 1), last)]
+        said = self._store.messages(max(first, last - READ + 1), last)
+        return [one.message for one in said if one.sequence not in self.hidden]
+
+    def _shown(self, run: Span) -> list[Span]:
+        """The parts of a run that no person removed."""
+        if not self.hidden:
+            return [run]
+        return runs_of(set(range(run.first, run.last + 1)) - self.hidden)
 
     def _add(self, nodes: Sequence[Node]) -> None:
         self._store.add(nodes)
         self._nodes = [*self._nodes, *nodes]
-        self.tree = tree_of(self._nodes)
+        self.tree = tree_of(self._nodes, self.hidden)
 
 
 def leaf_runs(said: Sequence[StoredMessage], size: int = LEAF_TOKENS) -> Iterator[Sequence[StoredMessage]]:

@@ -72,6 +72,7 @@ class LoggedSource:
     shortened: Sequence[tuple[Message, Message]] = ()  # as it stays, as it was said
     numbers: Sequence[int] | None = None  # of the messages in the whole conversation, from 0
     view: tuple[int, ...] = ()  # the numbers of the messages beside the summary, which itself has -1
+    earlier: str = ""  # the words of a summary that a person wrote, in place of the messages before these
 
 
 class SummarySources:
@@ -137,9 +138,8 @@ class SummarySources:
         if left is None:
             return None
         facts = read_facts(left.messages, opening, numbers=left.numbers)
-        return SummarySource(
-            facts, originals=SummarySource().originals_with(left.shortened), numbers=left.view
-        )
+        originals = SummarySource().originals_with(left.shortened)
+        return SummarySource(facts, left.earlier, originals, left.view)
 
     def keep(self, summary: str, behind: SummarySource) -> None:
         """This stands behind a summary."""

@@ -2,7 +2,8 @@
 
     always          a browser's request from another site's page: 403, unless gateway.allowed_origins has its origin
     no key needed   under a foreign name (DNS rebinding): 403, else in
-    key needed      none or a wrong one: 401 · a limit reached: 429 with Retry-After · else in
+    key needed      none or a wrong one: 401 · a read-only one for more than reading: 403 ·
+                    a limit reached: 429 with Retry-After · else in
 
     Authorization: Bearer plim-…   ·   x-api-key: plim-…   ·   x-plimsoll-key: plim-… beside the client's own
 
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
+from plimsoll.archive import Owner
 from plimsoll.archive.key_format import is_key
 from plimsoll.dialects import dialect_of, key_headers
 from plimsoll.errors import PlimsollError, UsageLimitReached
@@ -40,6 +42,11 @@ _ASKED = (
     "it makes one with `plimsoll gateway keys add NAME`."
 )
 _WRONG = "This key is unknown or revoked. `plimsoll gateway keys list` shows the valid keys."
+_READ_ONLY = (
+    "The key {name!r} is read-only: it can read sessions and nothing else. `plimsoll gateway keys add NAME` makes a "
+    "key that can act."
+)
+_READING = frozenset({"GET", "HEAD"})
 _BEARER: tuple[Header, ...] = ((b"www-authenticate", b"Bearer"),)
 _SOON: tuple[Header, ...] = ((b"retry-after", b"2"),)
 _TITLES = {401: "No key", 403: "Not from here", 429: "Too much", 503: "Not now"}
@@ -93,15 +100,17 @@ class Authentication:
         if not self._key_policy.is_keyed:
             self._refuse_other_hosts(scope)
             return NOBODY
-        return await self._with_key(key, self._key_policy.key_cache)
+        return await self._with_key(key, self._key_policy.key_cache, scope["method"])
 
-    async def _with_key(self, text: str, key_cache: KeyCache) -> Caller:
+    async def _with_key(self, text: str, key_cache: KeyCache, method: str) -> Caller:
         if not text:
             raise _Refusal(401, "key", _ASKED, "invalid_api_key", _BEARER)
         try:
             key = await key_cache.find(text)
             if key is None:
                 raise _Refusal(401, "key", _WRONG, "invalid_api_key", _BEARER)
+            if key.reads is not None and method not in _READING:
+                raise _Refusal(403, "read-only", _READ_ONLY.format(name=key.name), "read_only_key")
             await key_cache.admit(key)
         except UsageLimitReached as error:
             code, headers = refusal_of(error)
@@ -109,7 +118,7 @@ class Authentication:
         except PlimsollError as error:
             told = "The gateway cannot check keys: its archive does not answer. Try again in a moment."
             raise _Refusal(503, "archive", told, headers=_SOON) from error
-        return Caller(key.id, key.name)
+        return Caller(key.id, key.name, None if key.reads is None else Owner(key.reads))
 
     def _refuse_other_pages(self, scope: Scope) -> None:
         """Refuse what the page of another site makes a browser send: on every path, with or without keys.

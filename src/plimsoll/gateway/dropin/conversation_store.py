@@ -245,6 +245,8 @@ class ConversationStore:
                 )
             )
             conversation.learn_past(await archive.compactions(session.id, limit=1))
+            if conversation.compactor is not None and (await archive.edits(session.id)).hidden:
+                conversation.compactor.host.forget_summaries()  # nothing of what a person removed may come back
 
     async def _agrees(self, conversation: ClientConversation, session: str, at: int, last: int) -> int:
         """`last` if a stored log continues after message `at` as this conversation does; else 0."""

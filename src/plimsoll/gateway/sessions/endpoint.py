@@ -40,7 +40,8 @@ class SessionEndpoint:
             if operation is None:
                 raise self._not_allowed(scope)
             given = await read(operation, scope, receive, self._limits)
-            own = self._service().for_owner(caller_in(scope).archive_owner)
+            caller = caller_in(scope)
+            own = self._service().for_owner(caller.archive_owner, caller.actor)
             if operation is SEND:
                 await take_turn(own, given, key_of(scope), receive, send)
                 return

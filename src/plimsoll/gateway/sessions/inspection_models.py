@@ -1,8 +1,19 @@
-"""What an inspector of sessions gets: a compaction in detail."""
+"""What an inspector of sessions sends and gets: a compaction in detail, and a person's actions."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from plimsoll.gateway.sessions.models import CompactionResponse, Count, SessionModel
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
+
+from plimsoll.gateway.sessions.models import (
+    CompactionResponse,
+    Count,
+    MessageNumber,
+    Said,
+    SessionModel,
+    SessionResponse,
+    optional_field,
+    truth,
+)
 from plimsoll.sessions import CompactionDetail
 
 
@@ -66,3 +77,93 @@ class CompactionDetailResponse(CompactionResponse):
                 **{name: getattr(detail, name) for name in names},
             }
         )
+
+
+class Preview(SessionModel):
+    """The body of `POST /sessions/{id}/undo` and `/redo`."""
+
+    preview: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="Say what would happen, and change nothing."
+    )
+
+
+class Drop(Preview):
+    """The body of `POST /sessions/{id}/drop`."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"messages": [3]}})
+
+    messages: Annotated[list[MessageNumber], Field(min_length=1, max_length=1_000)]
+
+
+class SummaryText(Preview):
+    """The body of `PUT /sessions/{id}/summary`."""
+
+    text: Annotated[Said, StringConstraints(max_length=1_000_000)]
+    node: Annotated[str, StringConstraints(pattern="^n:[0-9a-f]{10}$")] = optional_field(
+        description="The summary to replace, where a view has several."
+    )
+
+
+class ExportQuery(SessionModel):
+    """The query of `GET /sessions/{id}/export`."""
+
+    format: Literal["openai", "anthropic"] = "openai"
+    view: Annotated[bool, BeforeValidator(truth)] = Field(
+        default=False, description="What the model sees instead of the whole conversation."
+    )
+
+
+class CacheEffectResponse(SessionModel):
+    """What a change does to the provider's cache, in estimated tokens; `money` in USD, null without prices."""
+
+    kept: Count
+    rewritten: Count
+    money: float | None
+
+
+class ActionResponse(SessionModel):
+    """What an action did or, in a preview, would do. `refused` says why a preview cannot be done."""
+
+    action: Literal["drop", "edit", "undo", "redo"]
+    preview: bool
+    refused: str
+    view: Count
+    messages: list[Count]
+    messages_before: Count
+    messages_after: Count
+    tokens_before: Count
+    tokens_after: Count
+    cache: CacheEffectResponse
+    session: SessionResponse
+
+
+class RecordedActionResponse(SessionModel):
+    """What a person did to a session, and when."""
+
+    action: str
+    actor: str
+    details: dict[str, Any]
+    time: float
+    view_before: Count
+    view_after: Count
+
+
+class ActionsResponse(SessionModel):
+    """List what people did to a session, the newest last."""
+
+    actions: list[RecordedActionResponse]
+
+
+class ExportResponse(SessionModel):
+    """A conversation in the form of a provider's requests."""
+
+    format: Literal["openai", "anthropic"]
+    content: dict[str, Any]
+
+
+class SummaryResponse(SessionModel):
+    """The summary in the view, as a person may edit it; `node` is null where there is none."""
+
+    node: str | None
+    text: str
+    author: str

@@ -1,23 +1,123 @@
 """The operations that an inspector of sessions needs besides those of every client.
 
-GET    /sessions/{id}/compactions/{number}
-GET    /sessions/{id}/timeline
+    GET    /sessions/{id}/compactions/{number}        POST   /sessions/{id}/compact/preview
+    GET    /sessions/{id}/summary                     PUT    /sessions/{id}/summary
+    GET    /sessions/{id}/actions                     POST   /sessions/{id}/drop · undo · redo
+    GET    /sessions/{id}/export · timeline
+
+A person's actions are those of `plimsoll.sessions`, which the terminal calls too. None of them needs a model.
 """
+
+import asyncio
+import io
+import json
+from typing import Any
 
 from pydantic import BaseModel
 
-from plimsoll.gateway.sessions.inspection_models import CompactionDetailResponse
+from plimsoll.archive import Session
+from plimsoll.context.markers import editable_text, is_summary
+from plimsoll.gateway.sessions.inspection_models import (
+    ActionResponse,
+    ActionsResponse,
+    CompactionDetailResponse,
+    Drop,
+    ExportQuery,
+    ExportResponse,
+    Preview,
+    SummaryResponse,
+    SummaryText,
+)
+from plimsoll.gateway.sessions.models import CompactionsQuery, Focus
 from plimsoll.gateway.sessions.operation import Given, Operation
 from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
 from plimsoll.gateway.sessions.timeline import TimelineQuery, TimelineResponse, read_timeline
+from plimsoll.messages import Message
 from plimsoll.sessions import compaction_detail
+from plimsoll.transcripts import ExportFormat, stored_session, write_stream
 
 _ONE = "/sessions/{id}"
+_PAGE = 500  # messages of an export that are read at a time
 
 
 async def _compaction(own: OwnerSessions, given: Given) -> BaseModel:
     session = await own.session(given.id)
     return CompactionDetailResponse.of(await compaction_detail(own.archive, session.id, given.number))
+
+
+async def _preview(own: OwnerSessions, given: Given) -> BaseModel:
+    return CompactionDetailResponse.of(await own.preview(given.id, given.body.focus))
+
+
+async def _drop(own: OwnerSessions, given: Given) -> BaseModel:
+    if given.body.preview:
+        actions = await own.actions(given.id)
+        return ActionResponse.model_validate(await actions.drop(given.body.messages, preview=True))
+    async with own.acting(given.id) as actions:
+        return ActionResponse.model_validate(await actions.drop(given.body.messages))
+
+
+async def _edit(own: OwnerSessions, given: Given) -> BaseModel:
+    text, node = given.body.text, given.body.node
+    if given.body.preview:
+        actions = await own.actions(given.id)
+        return ActionResponse.model_validate(await actions.edit_summary(text, node=node, preview=True))
+    async with own.acting(given.id) as actions:
+        return ActionResponse.model_validate(await actions.edit_summary(text, node=node))
+
+
+async def _undo(own: OwnerSessions, given: Given) -> BaseModel:
+    if given.body.preview:
+        return ActionResponse.model_validate(await (await own.actions(given.id)).undo(preview=True))
+    async with own.acting(given.id) as actions:
+        return ActionResponse.model_validate(await actions.undo())
+
+
+async def _redo(own: OwnerSessions, given: Given) -> BaseModel:
+    if given.body.preview:
+        return ActionResponse.model_validate(await (await own.actions(given.id)).redo(preview=True))
+    async with own.acting(given.id) as actions:
+        return ActionResponse.model_validate(await actions.redo())
+
+
+async def _summary(own: OwnerSessions, given: Given) -> BaseModel:
+    for item in await own.view(given.id):
+        if item.node and is_summary(item.message):
+            author = (await own.archive.node(item.node)).details.get("author", "")
+            return SummaryResponse(node=item.node, text=editable_text(item.message), author=author)
+    return SummaryResponse(node=None, text="", author="")
+
+
+async def _actions(own: OwnerSessions, given: Given) -> BaseModel:
+    await own.session(given.id)
+    found = await own.archive.actions(given.id, limit=given.query.limit)
+    return ActionsResponse.model_validate({"actions": found})
+
+
+async def _export(own: OwnerSessions, given: Given) -> BaseModel:
+    session, format = await own.session(given.id), given.query.format
+    if given.query.view:
+        messages = [item.message for item in await own.view(given.id)]
+    else:
+        messages = await _whole_log(own, session)
+    content = await asyncio.to_thread(_encoded, messages, session, format)
+    await (await own.actions(given.id)).exported(format, view=given.query.view)
+    return ExportResponse(format=format, content=content)
+
+
+async def _whole_log(own: OwnerSessions, session: Session) -> list[Message]:
+    messages: list[Message] = []
+    for first in range(1, session.messages + 1, _PAGE):
+        page = await own.log(session.id, first, min(first + _PAGE - 1, session.messages))
+        messages += [one.message for one in page]
+    return messages
+
+
+def _encoded(messages: list[Message], session: Session, format: ExportFormat) -> dict[str, Any]:
+    written = io.BytesIO()
+    write_stream(written, [stored_session(session, messages, format)])
+    content: dict[str, Any] = json.loads(written.getvalue())
+    return content
 
 
 INSPECTION: tuple[Operation, ...] = (
@@ -37,5 +137,69 @@ INSPECTION: tuple[Operation, ...] = (
         TimelineResponse,
         read_timeline,
         query=TimelineQuery,
+    ),
+    Operation(
+        "preview_compaction",
+        "POST",
+        f"{_ONE}/compact/preview",
+        "What compacting now would do",
+        CompactionDetailResponse,
+        _preview,
+        body=Focus,
+    ),
+    Operation("read_summary", "GET", f"{_ONE}/summary", "The summary in the view", SummaryResponse, _summary),
+    Operation(
+        "edit_summary",
+        "PUT",
+        f"{_ONE}/summary",
+        "Edit the summary in the view",
+        ActionResponse,
+        _edit,
+        body=SummaryText,
+    ),
+    Operation(
+        "drop_messages",
+        "POST",
+        f"{_ONE}/drop",
+        "Drop messages from the view; the log keeps them",
+        ActionResponse,
+        _drop,
+        body=Drop,
+    ),
+    Operation(
+        "undo_change",
+        "POST",
+        f"{_ONE}/undo",
+        "Undo the last compaction or edit",
+        ActionResponse,
+        _undo,
+        body=Preview,
+    ),
+    Operation(
+        "redo_change",
+        "POST",
+        f"{_ONE}/redo",
+        "Redo what was undone",
+        ActionResponse,
+        _redo,
+        body=Preview,
+    ),
+    Operation(
+        "list_actions",
+        "GET",
+        f"{_ONE}/actions",
+        "List what people did to a session",
+        ActionsResponse,
+        _actions,
+        query=CompactionsQuery,
+    ),
+    Operation(
+        "export_session",
+        "GET",
+        f"{_ONE}/export",
+        "Export a session",
+        ExportResponse,
+        _export,
+        query=ExportQuery,
     ),
 )

@@ -40,7 +40,7 @@ def _without_default(schema: dict[str, Any]) -> None:
     schema.pop("default", None)
 
 
-def _optional(**more: Any) -> Any:
+def optional_field(**more: Any) -> Any:
     """A field that may be missing, but not null."""
     return Field(default=None, json_schema_extra=_without_default, **more)
 
@@ -82,7 +82,7 @@ WireMessage = Annotated[
 SearchedName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\u0000]*$")]
 
 
-def _truth(value: Any, info: ValidationInfo) -> Any:
+def truth(value: Any, info: ValidationInfo) -> Any:
     """In a query, truth is written as text."""
     return {"true": True, "false": False}.get(str(value), value) if info.context == TEXT else value
 
@@ -107,7 +107,7 @@ class LogQuery(SessionModel):
 
     first: MessageNumber = 1
     limit: Annotated[int, Field(strict=True, ge=1, le=1_000), _AS_WHOLE] = 100
-    clip: Annotated[int, Field(strict=True, ge=1, le=1_000_000), _AS_WHOLE] = _optional(
+    clip: Annotated[int, Field(strict=True, ge=1, le=1_000_000), _AS_WHOLE] = optional_field(
         description="Cut texts and tool arguments to this many characters, and leave out media."
     )
 
@@ -122,23 +122,25 @@ class SearchParameters(SessionModel):
     """The query of a search."""
 
     text: Annotated[str, StringConstraints(min_length=1, max_length=1_000, pattern=r"^[^\u0000]*$")]
-    mode: Literal["words", "substring", "regex"] = _optional()
-    order: Literal["newest", "oldest", "relevance"] = _optional()
-    role: Literal["system", "user", "assistant", "tool"] = _optional()
-    limit: Annotated[int, Field(strict=True, ge=1, le=200), _AS_WHOLE] = _optional()
-    cursor: Count = _optional()
-    tool: SearchedName = _optional(description="Only calls of this tool and their results.")
-    file: SearchedName = _optional(
+    mode: Literal["words", "substring", "regex"] = optional_field()
+    order: Literal["newest", "oldest", "relevance"] = optional_field()
+    role: Literal["system", "user", "assistant", "tool"] = optional_field()
+    limit: Annotated[int, Field(strict=True, ge=1, le=200), _AS_WHOLE] = optional_field()
+    cursor: Count = optional_field()
+    tool: SearchedName = optional_field(description="Only calls of this tool and their results.")
+    file: SearchedName = optional_field(
         description="Only messages that name this file, and results of calls with it."
     )
-    errors: Annotated[bool, BeforeValidator(_truth)] = _optional(description="Only results of failed calls.")
+    errors: Annotated[bool, BeforeValidator(truth)] = optional_field(
+        description="Only results of failed calls."
+    )
 
 
 class NewSession(SessionModel):
     """The body of `POST /sessions`."""
 
     title: Title = Field(default="", description="Shown in lists; if empty, taken from the first message.")
-    system_prompt: Said = _optional(description="The system prompt; it cannot be changed later.")
+    system_prompt: Said = optional_field(description="The system prompt; it cannot be changed later.")
 
 
 class TextPart(SessionModel):
@@ -191,7 +193,7 @@ class NewMessage(SessionModel):
 class Focus(SessionModel):
     """The body of `POST /sessions/{id}/compact`."""
 
-    focus: Annotated[Said, StringConstraints(max_length=2_000)] = _optional(
+    focus: Annotated[Said, StringConstraints(max_length=2_000)] = optional_field(
         description="Topic that gets most of the summary."
     )
 
@@ -199,8 +201,8 @@ class Focus(SessionModel):
 class Fork(SessionModel):
     """The body of `POST /sessions/{id}/fork`."""
 
-    at: Count = _optional(description="The last shared message.")
-    title: Title = _optional()
+    at: Count = optional_field(description="The last shared message.")
+    title: Title = optional_field()
 
 
 # Responses
@@ -319,12 +321,13 @@ class AnswerResponse(SessionModel):
 
 
 class CompactionResponse(SessionModel):
-    """An attempt to make the view lighter, or its undoing."""
+    """A change of the view: a compaction attempt, a person's edit, an undo or a redo."""
 
     number: Count
     trigger: str
     engine: str
-    outcome: Literal["compacted", "refused", "undone"]
+    outcome: Literal["compacted", "refused", "undone", "redone", "edited"]
+    author: str = Field(description="The person who asked for it; empty if nobody did.")
     reason: str
     messages_before: Count
     messages_after: Count

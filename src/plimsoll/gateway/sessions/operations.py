@@ -93,10 +93,6 @@ async def _compact(own: OwnerSessions, given: Given) -> BaseModel:
     return CompactionResponse.model_validate(await own.compact(given.id, given.body.focus))
 
 
-async def _undo(own: OwnerSessions, given: Given) -> BaseModel:
-    return SessionResponse.model_validate(await own.undo(given.id))
-
-
 async def _fork(own: OwnerSessions, given: Given) -> BaseModel:
     forked = await own.fork(given.id, at=given.body.at, title=given.body.title)
     return SessionResponse.model_validate(forked)
@@ -192,14 +188,6 @@ OPERATIONS: tuple[Operation, ...] = (
         CompactionResponse,
         _compact,
         body=Focus,
-    ),
-    Operation(
-        "undo_compaction",
-        "POST",
-        f"{_ONE}/undo",
-        "Undo the last compaction",
-        SessionResponse,
-        _undo,
     ),
     Operation(
         "fork_session",

@@ -7,7 +7,8 @@ process it is sent again.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 
 from plimsoll.agent import Emit, Event
 from plimsoll.archive import (
@@ -28,7 +29,7 @@ from plimsoll.gateway.sessions.running_turns import RunningTurns
 from plimsoll.gateway.sessions.session_opener import system_prompt
 from plimsoll.gateway.telemetry.turn_usage import recording_usage
 from plimsoll.messages import Message
-from plimsoll.sessions import Exchange
+from plimsoll.sessions import CompactionDetail, Exchange, SessionActions, acting
 
 Heard = Callable[[int], None]
 LimitsFor = Callable[[str], tuple[int, int]]  # the window of a model and its threshold, in tokens
@@ -42,10 +43,16 @@ class OwnerSessions:
     """The sessions of one owner. `SessionService.for_owner` makes it."""
 
     def __init__(
-        self, archive: Archive, open_sessions: OpenSessions, turns: RunningTurns, limits_for: LimitsFor
+        self,
+        archive: Archive,
+        open_sessions: OpenSessions,
+        turns: RunningTurns,
+        limits_for: LimitsFor,
+        actor: str,
     ) -> None:
         self._archive, self._open_sessions, self._turns = archive, open_sessions, turns
         self.limits_for = limits_for
+        self._actor = actor  # in the record of actions
 
     @property
     def archive(self) -> Archive:
@@ -74,8 +81,7 @@ class OwnerSessions:
 
     async def fork(self, id: str, *, at: int | None = None, title: str | None = None) -> Session:
         """A session that shares everything up to message `at`, by default all, and goes its own way."""
-        await self.session(id)
-        return await self._archive.fork(id, at=at, title=title)
+        return await (await self.actions(id)).fork(at=at, title=title)
 
     async def delete(self, id: str) -> int:
         """Remove a session; whoever is being answered in it is stopped. How many messages stay for forks."""
@@ -114,15 +120,11 @@ class OwnerSessions:
 
     async def pin(self, id: str, number: int) -> list[int]:
         """Pin a message through all compactions; all that are pinned then."""
-        await self.session(id)
-        await self._archive.pin(id, number)
-        return await self._archive.pins(id)
+        return await (await self.actions(id)).pin(number)
 
     async def unpin(self, id: str, number: int) -> list[int]:
         """Unpin a message; all that are pinned then."""
-        await self.session(id)
-        await self._archive.unpin(id, number)
-        return await self._archive.pins(id)
+        return await (await self.actions(id)).unpin(number)
 
     async def pins(self, id: str) -> list[int]:
         """The pinned messages, in order."""
@@ -174,11 +176,29 @@ class OwnerSessions:
         await self.session(id)
         async with self._open_sessions.turn(self._archive, id) as opened:
             conversation = opened.conversation
-            return await conversation.compress(recording_usage(emit), focus)
+            return await conversation.compress(recording_usage(emit), focus, self._actor)
 
-    async def undo(self, id: str) -> Session:
-        """Undo the last compaction; what was said since stays."""
+    async def preview(self, id: str, focus: str | None = None) -> CompactionDetail:
+        """What `compact` would do, with a summary written by code; changes nothing."""
         await self.session(id)
         async with self._open_sessions.turn(self._archive, id) as opened:
-            await opened.conversation.undo()
-        return await self._archive.session(id)
+            return await opened.conversation.preview(focus)
+
+    # A person's actions, for which no model is needed
+
+    async def actions(self, id: str) -> SessionActions:
+        """What a person can do to a session at any time."""
+        await self.session(id)
+        return SessionActions(self._archive, id, self._actor)
+
+    @asynccontextmanager
+    async def acting(self, id: str) -> AsyncIterator[SessionActions]:
+        """What a person can do to a session while no turn runs in it."""
+        await self.session(id)
+        async with acting(self._archive, id, self._actor) as actions:
+            yield actions
+
+    async def undo(self, id: str) -> Session:
+        """Undo the last compaction or edit; what was said since stays."""
+        async with self.acting(id) as actions:
+            return (await actions.undo()).session

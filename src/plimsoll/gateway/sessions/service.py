@@ -58,9 +58,13 @@ class SessionService:
         opener = SessionOpener(settings, environ, home, holder, Path.cwd(), reserve, workers, charge, demo)
         return cls(archive_of, opener, settings.gateway.sessions, partial(limits_of, settings))
 
-    def for_owner(self, owner: Owner) -> OwnerSessions:
-        """Everything that this owner can do with their sessions; those of others do not exist for them."""
-        return OwnerSessions(self._archive_of(owner), self._open_sessions, self._turns, self._limits_for)
+    def for_owner(self, owner: Owner, actor: str = "") -> OwnerSessions:
+        """Everything that this owner can do with their sessions; those of others do not exist for them.
+
+        `actor` is the name under which actions are recorded, by default the owner's.
+        """
+        archive = self._archive_of(owner)
+        return OwnerSessions(archive, self._open_sessions, self._turns, self._limits_for, actor or owner)
 
     async def close(self, patience: float = 0.0) -> None:
         """Leave all sessions; what is being answered may go on for so many seconds and is then stopped."""

@@ -18,7 +18,13 @@ from plimsoll.agent import can_draft
 from plimsoll.errors import UserError
 from plimsoll.models import estimate_tools_tokens
 from plimsoll.plugins import PluginCommand
-from plimsoll.terminal.chat import archive_commands, edit_commands, output_commands, session_commands
+from plimsoll.terminal.chat import (
+    archive_commands,
+    edit_commands,
+    output_commands,
+    session_commands,
+    view_commands,
+)
 from plimsoll.terminal.chat.chat_session import ChatSession
 from plimsoll.terminal.chat.context_usage import context_bar, context_usage
 from plimsoll.terminal.chat.status_lines import nearest_sentence, start_lines
@@ -121,16 +127,6 @@ async def context(talk: ChatSession, _argument: str) -> None:
     talk.screen.show(context_bar(found, talk.screen.out.width))
 
 
-async def undo(talk: ChatSession, _argument: str) -> None:
-    conversation = talk.opened.conversation
-    before = len(conversation.agent.view)
-    await conversation.undo()
-    status = talk.status
-    talk.screen.note(
-        f"undone: {before:,} → {len(conversation.agent.view):,} messages, {status.used:,} tokens", "green"
-    )
-
-
 async def model(talk: ChatSession, argument: str) -> None:
     if argument and not await talk.run(talk.switch_model(argument), "connecting"):
         return
@@ -163,7 +159,10 @@ _COMMANDS = (
         compress,
         ("compress",),
     ),
-    SlashCommand("/undo", "undo the last compaction", undo),
+    SlashCommand("/undo", "undo the last compaction or edit", view_commands.undo),
+    SlashCommand("/redo", "redo what you undid", view_commands.redo),
+    SlashCommand("/drop N…", "drop messages from what the model sees", view_commands.drop),
+    SlashCommand("/summary", "edit the summary in $EDITOR", view_commands.summary),
     SlashCommand("/context", "show what fills the window", context),
     SlashCommand("/cost", "show tokens, cache use and cost", archive_commands.usage, ("usage",)),
     SlashCommand("/new", "start a new session", session_commands.new, ("clear",)),

@@ -10,6 +10,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll.archive import OPERATOR, Action
 from plimsoll.errors import UserError
 from plimsoll.messages import Message, text_of
 from plimsoll.models import estimate_tools_tokens
@@ -38,6 +39,7 @@ async def export(talk: ChatSession, argument: str) -> None:
     session = await talk.archive.session(talk.id)
     messages = [message async for message in _messages(talk)]
     await asyncio.to_thread(export_session, session, iter(messages), form, str(target))
+    await talk.archive.record_action(talk.id, Action("export", OPERATOR, {"format": form, "view": False}))
     talk.screen.note(f"{len(messages):,} messages written to {plain(str(target))}", "green")
 
 

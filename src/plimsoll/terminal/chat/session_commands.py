@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.archive import Session
+from plimsoll.archive import OPERATOR, Session
 from plimsoll.assembly import failed_plugins
 from plimsoll.errors import UserError
 from plimsoll.terminal.chat.chat_session import ChatSession
@@ -45,7 +45,7 @@ async def fork(talk: ChatSession, argument: str) -> None:
     if argument and not argument.isdecimal():
         raise UserError(f"{plain(argument)!r} is not a message number: /fork [N]")
     before = talk.id
-    child = await talk.archive.fork(talk.id, at=int(argument) if argument else None)
+    child = await talk.archive.fork(talk.id, at=int(argument) if argument else None, actor=OPERATOR)
     await talk.reopen(child.id, quiet=True)
     talk.screen.note(
         f"This is {child.id} now, a fork with {child.messages:,} messages. /resume {before} goes back.", ""
@@ -58,7 +58,7 @@ async def retry(talk: ChatSession, _argument: str) -> None:
     if stored is None:
         raise UserError("There is no request to repeat yet.")
     before = talk.id
-    child = await talk.archive.fork(talk.id, at=stored.sequence - 1)
+    child = await talk.archive.fork(talk.id, at=stored.sequence - 1, actor=OPERATOR)
     await talk.reopen(child.id, quiet=True)
     talk.screen.note(f"Asking again in {child.id}; /resume {before} shows the answer before.")
     await talk.say(stored.message["content"])

@@ -1,7 +1,7 @@
 """`plimsoll sessions`: the subcommands for stored conversations.
 
     list · show · search · export        read
-    fork · undo · pin · unpin            change what the model sees; the log stays
+    compact · edit · drop · undo · …     change what the model sees; the log stays (actions.py)
     import · delete                      add, remove
 
 A session is named by its id or a unique prefix.
@@ -18,11 +18,9 @@ import click
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from plimsoll.archive import OPERATOR, Node, Owner, SearchPage, SearchQuery, Session, View
+from plimsoll.archive import OPERATOR, Action, Node, Owner, SearchPage, SearchQuery, Session, View
 from plimsoll.errors import UserError
-from plimsoll.sessions import MessageFilter
-from plimsoll.sessions.compaction_detail import cited_message
-from plimsoll.terminal.sessions import compactions, conversation, hits, listing, transfer
+from plimsoll.terminal.sessions import actions, compactions, conversation, hits, listing, transfer
 from plimsoll.terminal.sessions.store_access import (
     StoreAccess,
     has_archive,
@@ -40,6 +38,10 @@ ROLES = ("system", "developer", "user", "assistant", "tool")
 @click.group()
 def sessions() -> None:
     """Show, search, export and manage stored conversations."""
+
+
+for command in actions.ALL:
+    sessions.add_command(command)
 
 
 @sessions.command("list")
@@ -135,6 +137,8 @@ def search(
     A message must contain all words of TEXT. "Quotes" match a phrase, and conf* matches words with that prefix. If no
     word matches, TEXT is searched inside words.
     """
+    from plimsoll.sessions import MessageFilter  # it imports the agent, which listing sessions does not need
+
     now = time.time()
     chosen = MessageFilter(tool, path, errors)
     with open_store() as access:
@@ -182,59 +186,10 @@ def export(session: str, form: str, as_view: bool, output: str | None) -> None:
         found = access.run(access.store.session(session))
         messages = _view(access, found) if as_view else transfer.said(access, found)
         transfer.export_session(found, iter(messages), form, output)
+        done = Action("export", OPERATOR, {"format": form, "view": as_view})
+        access.run(access.archive_of(found).record_action(found.id, done))
     if output and output != transfer.STANDARD:
         click.echo(f"Written to {output}")
-
-
-@sessions.command()
-@click.argument("session", shell_complete=session_ids)
-@click.option("--at", metavar="MESSAGE", type=click.IntRange(0), help="The last message to share.  [newest]")
-@click.option("--title", help="Another title.")
-def fork(session: str, at: int | None, title: str | None) -> None:
-    """Create a session that continues from a message of another one. Prints the new id."""
-    with open_store() as access:
-        found = access.run(access.store.session(session))
-        child = access.run(access.archive_of(found).fork(found.id, at=at, title=title))
-    click.echo(child.id)
-
-
-@sessions.command()
-@click.argument("session", shell_complete=session_ids)
-def undo(session: str) -> None:
-    """Restore the view before the last compaction. Later messages stay."""
-    with open_store() as access:
-        found = access.run(access.store.session(session))
-        archive = access.archive_of(found)
-        messages_before, tokens_before = access.run(archive.weight(found.id))
-        access.run(archive.undo(found.id))
-        messages, tokens = access.run(archive.weight(found.id))
-    click.echo(
-        f"Undone: the model sees {messages_before:,} → {messages:,} messages, {tokens_before:,} → {tokens:,} tokens."
-    )
-
-
-@sessions.command()
-@click.argument("session", shell_complete=session_ids)
-@click.argument("message", type=int)
-def pin(session: str, message: int) -> None:
-    """Keep MESSAGE (its number) word for word through all compactions."""
-    with open_store() as access:
-        found = access.run(access.store.session(session))
-        access.run(access.archive_of(found).pin(found.id, message))
-    click.echo(f"Message {message} is pinned.")
-
-
-@sessions.command()
-@click.argument("session", shell_complete=session_ids)
-@click.argument("message", type=int)
-def unpin(session: str, message: int) -> None:
-    """Unpin MESSAGE (its number)."""
-    with open_store() as access:
-        found = access.run(access.store.session(session))
-        archive = access.archive_of(found)
-        was_pinned = message in access.run(archive.pins(found.id))
-        access.run(archive.unpin(found.id, message))
-    click.echo(f"Message {message} {'is no longer' if was_pinned else 'was not'} pinned.")
 
 
 @sessions.command()
@@ -320,7 +275,7 @@ def _events(access: StoreAccess, session: Session, sources: bool) -> Iterator[Re
     for number, event in enumerate(events, 1):
         before, after = (_known(access, session, view) for view in (event.view_before, event.view_after))
         nodes: list[Node] = []
-        if event.outcome == "compacted" and before is not None and after is not None:
+        if event.outcome in ("compacted", "edited") and before is not None and after is not None:
             nodes = [
                 access.run(access.archive_of(session).node(id)) for id in compactions.new_nodes(before, after)
             ]
@@ -330,6 +285,8 @@ def _events(access: StoreAccess, session: Session, sources: bool) -> Iterator[Re
 
 
 def _place(access: StoreAccess, session: Session, number: int, handle: str) -> int | None:
+    from plimsoll.sessions.compaction_detail import cited_message
+
     return access.run(cited_message(access.archive_of(session), session.id, number, handle))
 
 

@@ -24,9 +24,11 @@ from plimsoll.terminal.tables import before_after, plain, summary_panel
 
 def heading(number: int, event: CompactionEvent) -> Rule:
     """When it was, what set it off, and how it ended."""
-    colour = {"compacted": "green", "refused": "yellow", "undone": "magenta"}[event.outcome]
+    colours = {"compacted": "green", "refused": "yellow", "edited": "cyan"}
+    colour = colours.get(event.outcome, "magenta")
+    who = f" · by {event.author}" if event.author else ""
     engine = event.engine or "no engine"
-    title = f"{number} · {format_time(event.time)} · {event.trigger} · {engine} · {event.outcome}"
+    title = f"{number} · {format_time(event.time)} · {event.trigger} · {engine} · {event.outcome}{who}"
     return Rule(Text(plain(title), f"bold {colour}"), align="left", style="dim")
 
 
@@ -42,10 +44,10 @@ def described(
     parts: list[RenderableType] = [heading(number, event)]
     if event.reason:
         parts.append(Text(plain(event.reason)))
-    if event.outcome == "compacted":
+    if event.outcome in ("compacted", "edited"):
         parts.append(Padding(before_after(event), (0, 0, 0, 1)))
     parts += _changes(event, before, after, last)
-    if event.outcome != "undone":
+    if event.outcome in ("compacted", "refused"):
         parts.append(Text(_effort(event), "dim"))
     parts += [summary_panel(_said(node), "model" if node.model else "deterministic") for node in nodes]
     return Group(*parts, Text(""))
@@ -76,11 +78,11 @@ def new_nodes(before: View, after: View) -> list[str]:
 
 
 def _changes(event: CompactionEvent, before: View | None, after: View | None, last: int) -> Iterator[Text]:
-    if event.outcome == "undone":
+    if event.outcome in ("undone", "redone"):
         yield _line("messages", f"{event.messages_before:,} → {event.messages_after:,}")
         yield _line("tokens", f"{event.tokens_before:,} → {event.tokens_after:,}")
         yield _line("back at", f"view {event.view_after}" if event.view_after else "the whole conversation")
-    if event.outcome == "compacted" and before is not None and after is not None:
+    if event.outcome in ("compacted", "edited") and before is not None and after is not None:
         yield from _parts(before, after, last)
 
 

@@ -8,23 +8,24 @@ from contextlib import suppress
 from pathlib import Path
 
 from plimsoll.archive import Session, title_of
-from plimsoll.dialects import dialect_named
 from plimsoll.errors import UserError
 from plimsoll.messages import Message
 from plimsoll.terminal.sessions.conversation import markdown
 from plimsoll.terminal.sessions.html_page import html
 from plimsoll.terminal.sessions.store_access import StoreAccess
 from plimsoll.transcripts import (
+    ExportFormat,
     Transcript,
     read_stream,
     read_transcripts,
+    stored_session,
     write_stream,
     write_transcripts,
 )
 
 STANDARD = "-"
 PAGE = 500  # messages that are read from the archive at a time
-FORMATS = ("openai", "anthropic")
+FORMATS: tuple[ExportFormat, ...] = ("openai", "anthropic")
 DOCUMENTS = {"markdown": markdown, "html": html}
 
 
@@ -72,16 +73,7 @@ def export_session(session: Session, messages: Iterator[Message], format: str, o
         else:
             write_whole(Path(str(output)), pieces)
         return
-    facts = {"id": session.id, "title": session.title, "model": session.model, "messages": []}
-    wrapper = facts if dialect_named(format).open_documents else {"messages": []}
-    transcript = Transcript(
-        list(messages),
-        session.id,
-        format=next(one for one in FORMATS if one == format),
-        id=session.id,
-        shape="object",
-        wrapper=wrapper,
-    )
+    transcript = stored_session(session, messages, next(one for one in FORMATS if one == format))
     if output in (None, STANDARD):
         write_stream(sys.stdout.buffer, [transcript])
         sys.stdout.buffer.flush()
