@@ -62,12 +62,12 @@ INNER_ROWS = {
         {"open_archive"},
     ],
     "integrations": [
-        {"codec", "options", "overflow", "requirement", "wording"},
-        {"tracked", "context_tools"},
+        {"codec", "canonical", "options", "overflow", "requirement", "wording"},
+        {"tracked", "context_tools", "bedrock"},
         {"conversations", "host_view"},
         {"serving"},
         {"history"},
-        {"langchain"},
+        {"langchain", "agent_framework", "google_adk", "inspect_ai", "openhands", "strands"},
     ],
     "testing": [
         {"strategies", "prefix", "pressure", "scripted_server"},

@@ -18,10 +18,14 @@ class AdapterCase:
     name: str  # the peer is adapter-<name>
     heading: str  # of its section in docs/integrations.md
     window: int = 6_000
+    model: str = "gpt-4.1"
     turns: int = 64
     # Why its views differ from those of the gateway; empty: they must be the same.
     differs: str = ""
     keeps_all: bool = True  # the host's own state has every message at the end
+    rewrites: bool = False  # the host itself changes older messages whenever a run begins
+    tools: tuple[str, ...] = ()  # of ours that its agents can call
+    loop_window: int = 10_000
 
     @property
     def peer(self) -> Peer:
@@ -33,14 +37,32 @@ class AdapterCase:
         """Its driver, in the host's environment."""
         return [str(self.peer.python), str(DRIVERS / f"adapter_{self.name.replace('-', '_')}.py")]
 
-    def code(self, url: str, window: int) -> list[str]:
-        """The code of the page for this server and window."""
+    def code(self, url: str, window: int, more: str = "") -> list[str]:
+        """The code of the page for this server and window, with more options."""
         blocks = read_recipes(url, page=PAGE)[self.heading].code
         assert any(SHOWN_WINDOW in block for block in blocks), f"{self.heading} shows no {SHOWN_WINDOW}"
-        chosen = f"window={window}, protect_last_n={KEPT}"
+        chosen = f"window={window}, protect_last_n={KEPT}{more}"
         return [block.replace(SHOWN_WINDOW, chosen) for block in blocks]
 
 
+_BOTH = ("recall", "compact_context")
 ADAPTERS = [
     AdapterCase("langchain", "LangChain"),
+    AdapterCase("google-adk", "Google ADK", model="gemini-2.5-pro", tools=_BOTH),
+    AdapterCase("strands", "Strands Agents", tools=_BOTH),
+]
+# In long tool loops, compared with the core for the same canonical messages: drivers that write down what they ask.
+LOOPS = [
+    *ADAPTERS[1:3],
+    AdapterCase(
+        "agent-framework",
+        "Microsoft Agent Framework",
+        differs="it adds the agent's name to older replies, and tells a strategy no usage",
+        rewrites=True,
+        tools=_BOTH,
+    ),
+    AdapterCase("openhands", "OpenHands", differs="it joins neighbouring user messages", loop_window=20_000),
+    AdapterCase(
+        "inspect-ai", "Inspect", differs="it decides when to compact, by its own count", tools=("recall",)
+    ),
 ]

@@ -39,10 +39,26 @@ def install(peer: Peer) -> None:
 def _install_from_pypi(peer: Peer) -> None:
     if not peer.python.exists():
         # This interpreter's pip fills the environment, so Debian's missing ensurepip does not matter.
-        _run([sys.executable, "-m", "venv", "--without-pip", str(peer.folder)])
+        _run([_interpreter(peer), "-m", "venv", "--without-pip", str(peer.folder)])
     pip = [sys.executable, "-m", "pip", "--python", str(peer.python), "install", "--prefer-binary"]
     own = ["--editable", f"{ROOT}[{peer.extra}]"] if peer.extra else []
     _run([*pip, "--quiet", "--disable-pip-version-check", *peer.packages, *own])
+
+
+def _interpreter(peer: Peer) -> str:
+    """This interpreter, or one of the version that the peer needs: of pyenv, or on the PATH."""
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if peer.needs_python in ("", here):
+        return sys.executable
+    name = f"python{peer.needs_python}"
+    kept = sorted((Path.home() / ".pyenv" / "versions").glob(f"{peer.needs_python}.*/bin/{name}"))
+    if kept:  # pyenv's command on the PATH fails unless the version is active
+        return str(kept[-1])
+    if found := shutil.which(name):
+        return found
+    raise InstallError(
+        f"{peer.name} needs Python {peer.needs_python}. Install {name}, then run `make peers`."
+    )
 
 
 def _install_from_npm(peer: Peer) -> None:

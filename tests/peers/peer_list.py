@@ -27,6 +27,7 @@ class Peer:
     purpose: str
     used_by: str = TESTS
     extra: str = ""  # of Plimsoll, which is installed beside the packages
+    needs_python: str = ""  # the version that a PyPI peer needs, where ours may be too old
 
     @property
     def wanted(self) -> list[str]:
@@ -80,6 +81,7 @@ def read_peers() -> dict[str, Peer]:
             entry["purpose"],
             entry.get("used_by", TESTS),
             entry.get("extra", ""),
+            entry.get("python", ""),
         )
         for name, entry in listed.items()
     }

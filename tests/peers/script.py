@@ -66,3 +66,41 @@ def answer(request: ChatRequest) -> ScriptedAnswer | Reply:
         name, others = _SHELLS[shell]
         return called(ship, shell, f"Let me see {ship}.", **{name: command}, **others)
     return say(f"{ship} lies somewhere. {FILLER * 12}".strip())
+
+
+SHIPS = 16  # that one long question is about
+
+
+def long_questions(count: int) -> list[str]:
+    """Questions that take SHIPS tool turns each."""
+    return [f"Look up the ships from ship{number * SHIPS} on." for number in range(count)]
+
+
+def long_answers(count: int) -> list[str]:
+    """What the client should get for them."""
+    return [f"The last of them, ship{(n + 1) * SHIPS - 1}, was looked up." for n in range(count)]
+
+
+def looked_up(number: int) -> str:
+    """The result of a lookup, as drivers return it."""
+    return f"ship{number} lies at pier {number + 3}. {FILLER * 12}"
+
+
+def look_up_each(request: ChatRequest) -> ScriptedAnswer | Reply:
+    """One ship after the other; then the tools of an adapter, where it is asked to use them."""
+    said = "\n".join(text for _, text in newest_part(request.messages))
+    if asked := re.search(r"from ship(\d+) on", said):
+        return called(f"ship{asked[1]}", "lookup", key=f"ship{asked[1]}")
+    if asked := re.search(r"Recall (ship\d+)", said):
+        return called(asked[1], "recall", query=f"{asked[1]} lies at pier")
+    if "Compact now" in said:
+        return called("now", "compact_context", focus="the piers")
+    if "matches" in said:
+        return say("Recalled." if "ship17 lies at pier" in said else f"Not recalled: {said[:500]}")
+    found = re.search(r"ship(\d+) lies at pier", said)
+    if not found:
+        return say("Compacted.")
+    following = int(found[1]) + 1
+    if following % SHIPS == 0:
+        return say(f"The last of them, ship{found[1]}, was looked up.")
+    return called(f"ship{following}", "lookup", key=f"ship{following}")

@@ -10,27 +10,13 @@ from cases import DRIVERS, PEERS
 from observed import breaks, cached_share, cold
 from peer_list import ROOT
 from processes import run_client, running_gateway
-from script import FILLER, called, newest_part
+from script import FILLER, SHIPS, long_answers, long_questions, look_up_each, looked_up
 
-from plimsoll.dialects import ChatRequest, Reply
 from plimsoll.messages import text_of, validate
-from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, say
+from plimsoll.testing.scripted_server import ScriptedServer
 
 PAGE = ROOT / "docs" / "typescript.md"
-WINDOW, SHIPS, QUESTIONS = 10_000, 16, 4
-
-
-def look_up_each(request: ChatRequest) -> ScriptedAnswer | Reply:
-    """One ship after the other, SHIPS for each question; depends only on the newest part of a request."""
-    said = "\n".join(text for _, text in newest_part(request.messages))
-    if asked := re.search(r"from ship(\d+) on", said):
-        return called(f"ship{asked[1]}", "lookup", key=f"ship{asked[1]}")
-    found = re.search(r"ship(\d+) lies at pier", said)
-    assert found, said[:200]
-    following = int(found[1]) + 1
-    if following % SHIPS == 0:
-        return say(f"The last of them, ship{found[1]}, was looked up.")
-    return called(f"ship{following}", "lookup", key=f"ship{following}")
+WINDOW, QUESTIONS = 10_000, 4
 
 
 def compiled(folder: Path) -> Path:
@@ -69,19 +55,17 @@ def test_a_vercel_agent_compacts_through_the_endpoint_and_keeps_its_whole_histor
             "window": WINDOW,
             "filler": FILLER * 12,
             "compiled": str(compiled(tmp_path / "module")),
-            "questions": [f"Look up the ships from ship{n * SHIPS} on." for n in range(QUESTIONS)],
+            "questions": long_questions(QUESTIONS),
         }
         driver = ["node", str(DRIVERS / "vercel_prepare_step.mjs")]
         environment = {"PEER_FOLDER": str(PEERS["vercel-ai"].folder)}
         done = run_client(driver, task, tmp_path / "client", environment)
         compactions = gateway.compactions()
-    expected = [f"The last of them, ship{(n + 1) * SHIPS - 1}, was looked up." for n in range(QUESTIONS)]
-    assert done["answers"] == expected
+    assert done["answers"] == long_answers(QUESTIONS)
     # The history has every question, call, result and answer; what the provider saw was shorter.
     assert len(done["messages"]) == QUESTIONS * (2 * SHIPS + 2)
-    results = [f"ship{n} lies at pier {n + 3}. {FILLER * 12}" for n in range(QUESTIONS * SHIPS)]
     history = json.dumps(done["messages"])
-    assert [one for one in results if one not in history] == []
+    assert [n for n in range(QUESTIONS * SHIPS) if looked_up(n) not in history] == []
     assert [(seen.status, seen.refusal) for seen in server.requests if seen.status != 200] == []
     assert len(server.requests) == QUESTIONS * (SHIPS + 1)
     assert compactions >= 3

@@ -6,8 +6,12 @@ result   {"answers": […], "stored": "…"}, the last line of its output; `stor
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
+from recording import record
+
+INSTRUCTIONS = "You answer questions about ships. Be brief."
 FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
 
 
@@ -20,12 +24,19 @@ class AdapterTask:
         self.model: str = given["model"]
         self.questions: list[str] = given["questions"]
         self.code: list[str] = given["code"]
+        self.records: str = given.get("records", "")
 
     def run_code(self, **names: Any) -> dict[str, Any]:
         """The names that the code of the page defines."""
+        defined = {"INSTRUCTIONS": INSTRUCTIONS, **names}
         for block in self.code:
-            exec(block, names)
-        return names
+            exec(block, defined)
+        return defined
+
+    def record(self, adapter: Any) -> None:
+        """Write down what the adapter asks of the core, where the test wants to know."""
+        if self.records:
+            record(adapter.history, Path(self.records))
 
 
 def write_result(answers: list[str], stored: Any) -> None:

@@ -1,0 +1,122 @@
+"""Google ADK: a plugin that shortens what the model sees. The session keeps every event.
+
+    app = App(name="app", root_agent=agent, plugins=[PlimsollPlugin(window=64_000)])
+
+The plugin changes one request at a time, before the model call. It needs no `EventsCompactionConfig`; with both, ADK
+compacts what is compacted already.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from plimsoll.dialects import dialect_named
+from plimsoll.integrations.codec import HostGroup, WrittenMessage
+from plimsoll.integrations.history import HistoryCompactor
+from plimsoll.integrations.host_view import HostView
+from plimsoll.integrations.requirement import host_package
+from plimsoll.messages import Message, parts_of
+
+with host_package("google-adk", "google.adk"):
+    from google.adk.plugins.base_plugin import BasePlugin
+    from google.adk.tools.base_tool import BaseTool
+    from google.genai import types
+
+
+class AdkContentCodec:
+    """`Content` objects are Google's wire format, which Plimsoll reads and writes as a dialect."""
+
+    _dialect = dialect_named("gemini")
+
+    def decode(self, messages: Sequence[Any]) -> list[HostGroup]:
+        """One content may hold several function responses."""
+        wire = [_dumped(one) for one in messages]
+        return [HostGroup(1, self._dialect.canonical(wire, place)) for place in range(len(wire))]
+
+    def encode(self, written: Sequence[WrittenMessage[Any]]) -> list[Any]:
+        """Contents for messages that a compaction wrote; signatures of changed calls are left out."""
+        wire = self._dialect.written([one.message for one in written], "")
+        return [types.Content.model_validate(one) for one in wire]
+
+    def system(self, config: Any) -> tuple[Message, ...]:
+        """The system instruction in canonical form."""
+        given = config.system_instruction
+        wire = {"parts": [{"text": given}]} if isinstance(given, str) else _dumped(given)
+        return self._dialect.lead({"systemInstruction": wire})
+
+    def tools(self, config: Any) -> list[dict[str, Any]]:
+        """The declared functions in OpenAI form."""
+        return self._dialect.canonical_tools([_dumped(one) for one in config.tools or ()])
+
+
+class PlimsollPlugin(BasePlugin):
+    """Compacts conversations before model calls. Options are those of `AdapterOptions`."""
+
+    def __init__(self, name: str = "plimsoll", **options: Any) -> None:
+        super().__init__(name=name)
+        self.history = HistoryCompactor(**options)
+        self._codec = AdkContentCodec()
+        self._sent: dict[tuple[str, str], HostView[Any]] = {}
+
+    @property
+    def tools(self) -> list[Any]:
+        """Tools for the agent: `compact_context`, and `recall` with the option `recall=True`."""
+        return [AdkContextTool(self.history, one["function"]) for one in self.history.tool_definitions]
+
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
+        """Send the view instead of the history."""
+        speaker = (callback_context.session.id, callback_context.agent_name)
+        config = llm_request.config
+        view = await self.history.view_async(
+            self._codec,
+            llm_request.contents,
+            system=self._codec.system(config),
+            tools=self._codec.tools(config),
+            conversation="/".join(speaker),
+            model=llm_request.model or "",
+        )
+        self._sent[speaker] = view
+        if view.changed:
+            llm_request.contents = view.messages
+        if view.has_note:
+            texts = [part["text"] for one in view.system for part in parts_of(one)]
+            parts = [types.Part(text=text) for text in texts]
+            config.system_instruction = types.Content(role="user", parts=parts)
+
+    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
+        """Learn what the provider counted; the last part of a stream says it."""
+        usage = llm_response.usage_metadata
+        view = self._sent.get((callback_context.session.id, callback_context.agent_name))
+        if view is not None and usage is not None and usage.prompt_token_count:
+            self.history.observe(view, usage.prompt_token_count)
+
+    async def after_run_callback(self, *, invocation_context: Any) -> None:
+        """Keep no view of a run that has ended."""
+        session = invocation_context.session.id
+        for speaker in [one for one in self._sent if one[0] == session]:
+            del self._sent[speaker]
+
+    async def close(self) -> None:
+        """End the compactor with its runner."""
+        self.history.close()
+
+
+class AdkContextTool(BaseTool):
+    """One of our tools as ADK calls it."""
+
+    def __init__(self, history: HistoryCompactor, function: dict[str, Any]) -> None:
+        super().__init__(name=function["name"], description=function["description"])
+        self._history, self._parameters = history, function["parameters"]
+
+    def _get_declaration(self) -> Any:
+        return types.FunctionDeclaration(
+            name=self.name, description=self.description, parameters_json_schema=self._parameters
+        )
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> dict[str, str]:
+        """Answer a call."""
+        return {"result": await self._history.answer_async(self.name, args)}
+
+
+def _dumped(value: Any) -> dict[str, Any]:
+    dumped: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True) if value else {}
+    return dumped

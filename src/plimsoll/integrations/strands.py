@@ -1,0 +1,90 @@
+"""Strands Agents: a conversation manager that shortens what the model sees. `agent.messages` stays complete.
+
+    agent = Agent(model=model, tools=tools, conversation_manager=PlimsollConversationManager(window=64_000))
+
+Use one manager for each agent. It replaces Strands' own managers, so nothing is trimmed or summarised twice.
+"""
+
+from typing import Any
+
+from plimsoll.context.markers import NOTE
+from plimsoll.integrations.bedrock import BedrockCodec, bedrock_parts
+from plimsoll.integrations.canonical import function_tool, message_of
+from plimsoll.integrations.history import HistoryCompactor
+from plimsoll.integrations.host_view import HostView
+from plimsoll.integrations.requirement import host_package
+
+with host_package("strands", "strands"):
+    from strands.agent.conversation_manager import ConversationManager
+    from strands.hooks import AfterModelCallEvent, AgentInitializedEvent
+    from strands.middleware import InvokeModelStage
+    from strands.tools import PythonAgentTool
+
+
+class PlimsollConversationManager(ConversationManager):
+    """Compacts conversations before model calls. Options are those of `AdapterOptions`."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.history = HistoryCompactor(**options)
+        self._codec = BedrockCodec()
+        self._sent: HostView[Any] | None = None
+        self._overflowed = False
+
+    @property
+    def tools(self) -> list[Any]:
+        """Tools for the agent: `compact_context`, and `recall` with the option `recall=True`."""
+        return [self._tool(one["function"]) for one in self.history.tool_definitions]
+
+    def _tool(self, function: dict[str, Any]) -> Any:
+        async def answer(use: Any, **_: Any) -> dict[str, Any]:
+            text = await self.history.answer_async(function["name"], use["input"])
+            return {"toolUseId": use["toolUseId"], "status": "success", "content": [{"text": text}]}
+
+        schema = {"json": function["parameters"]}
+        spec = {"name": function["name"], "description": function["description"], "inputSchema": schema}
+        return PythonAgentTool(function["name"], spec, answer)
+
+    def register_hooks(self, registry: Any, **kwargs: Any) -> None:
+        """Take part in every model call of the agent."""
+        super().register_hooks(registry, **kwargs)
+        registry.add_callback(
+            AgentInitializedEvent,
+            lambda event: event.agent.add_middleware(InvokeModelStage.Input, self._shorten),
+        )
+        registry.add_callback(AfterModelCallEvent, self._observe)
+
+    async def _shorten(self, context: Any) -> Any:
+        given = context.system_prompt or []
+        prompt = [{"text": given}] if isinstance(given, str) else list(given)
+        specs = context.tool_specs or ()
+        view = await self.history.view_async(
+            self._codec,
+            context.messages,
+            system=[message_of("system", bedrock_parts(prompt))] if prompt else (),
+            tools=[function_tool(s["name"], s["description"], s["inputSchema"]["json"]) for s in specs],
+            model=str((context.model.get_config() or {}).get("model_id") or ""),
+            force=self._overflowed,
+        )
+        self._sent = view
+        if view.has_note:
+            context = context.replace(system_prompt=[*prompt, {"text": NOTE}])
+        return context.replace(messages=view.messages) if view.changed else context
+
+    def _observe(self, event: Any) -> None:
+        if event.stop_response is None or self._sent is None:
+            return
+        self._overflowed = False
+        usage = event.stop_response.message.get("metadata", {}).get("usage", {})
+        # Bedrock counts what its cache read in the total, not in the input.
+        counted = usage.get("totalTokens", 0) - usage.get("outputTokens", 0)
+        self.history.observe(self._sent, max(counted, usage.get("inputTokens", 0)))
+
+    def apply_management(self, agent: Any, **kwargs: Any) -> None:
+        """The history stays as it is."""
+
+    def reduce_context(self, agent: Any, e: Exception | None = None, **kwargs: Any) -> None:
+        """After an overflow, compact before the next attempt; where that was not enough, the error stands."""
+        if e is not None and self._overflowed:
+            raise e
+        self._overflowed = e is not None
