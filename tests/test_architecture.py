@@ -67,7 +67,7 @@ INNER_ROWS = {
         {"conversations", "host_view"},
         {"serving"},
         {"history"},
-        {"langchain", "agent_framework", "google_adk", "inspect_ai", "openhands", "strands"},
+        {"langchain", "agent_framework", "claude_agent", "google_adk", "inspect_ai", "openhands", "strands"},
     ],
     "testing": [
         {"strategies", "prefix", "pressure", "scripted_server"},
