@@ -1,7 +1,10 @@
 """The core of the adapters: the same view again, extended between two compactions, and nothing of the host lost."""
 
 import asyncio
+import importlib
 import json
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,9 +24,10 @@ from ships import (
     requests,
 )
 
-from plimsoll import validate
+from plimsoll import ContextCompressor, validate
+from plimsoll.context.lcm import LcmEngine
 from plimsoll.context.markers import NOTE, is_summary
-from plimsoll.errors import SettingError
+from plimsoll.errors import SettingError, UserError
 from plimsoll.integrations import ChatCodec, HistoryCompactor
 from plimsoll.messages import Message, safe_cuts, text_of
 from plimsoll.testing.strategies import conversations
@@ -274,6 +278,48 @@ def test_the_least_used_conversation_is_forgotten() -> None:
         again = history.view(CHAT, asked, conversation="a")
         assert again.compacted
         assert again.canonical == first.canonical
+
+
+class _Forgetful(ContextCompressor):
+    """An engine that loses everything."""
+
+    def compress(self, messages: list[Message], *args: Any, **named: Any) -> list[Message]:
+        return []
+
+
+@pytest.mark.parametrize("kind", [ContextCompressor, _Forgetful, LcmEngine])
+def test_any_engine_serves_and_a_broken_one_is_replaced(kind: type[ContextCompressor]) -> None:
+    made: list[tuple[str, int]] = []
+
+    def engine(model: str, window: int) -> ContextCompressor:
+        made.append((model, window))
+        return kind(model=model, context_length=window, protect_last_n=4)
+
+    with HistoryCompactor(window=WINDOW, model="gpt-4.1", engine=engine) as history:
+        view = history.view(CHAT, requests(LOG)[-1], system=[SYSTEM])
+    assert set(made) == {("gpt-4.1", WINDOW)}
+    assert view.compacted
+    assert view.messages[-1] == LOG[-2]
+    assert validate(view.canonical) == []
+
+
+@pytest.mark.parametrize(
+    ("adapter", "host", "extra"),
+    [
+        ("langchain", "langchain", "langchain"),
+        ("litellm", "litellm", "litellm"),
+        ("llama_index", "llama_index", "llama-index"),
+        ("openai_agents", "agents", "openai-agents"),
+        ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
+        ("smolagents", "smolagents", "smolagents"),
+    ],
+)
+def test_an_adapter_without_its_host_names_the_extra(
+    adapter: str, host: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, host, None)
+    with pytest.raises(UserError, match=re.escape(f"[{extra}]'")):
+        importlib.import_module(f"plimsoll.integrations.{adapter}")
 
 
 def test_a_wrong_option_is_refused_with_its_value() -> None:

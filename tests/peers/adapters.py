@@ -26,6 +26,7 @@ class AdapterCase:
     rewrites: bool = False  # the host itself changes older messages whenever a run begins
     tools: tuple[str, ...] = ()  # of ours that its agents can call
     loop_window: int = 10_000
+    recovers: bool = False  # the host lets the adapter send a request again that was too long
 
     @property
     def peer(self) -> Peer:
@@ -47,9 +48,18 @@ class AdapterCase:
 
 _BOTH = ("recall", "compact_context")
 ADAPTERS = [
-    AdapterCase("langchain", "LangChain"),
+    AdapterCase("langchain", "LangChain", recovers=True),
     AdapterCase("google-adk", "Google ADK", model="gemini-2.5-pro", tools=_BOTH),
     AdapterCase("strands", "Strands Agents", tools=_BOTH),
+    AdapterCase("pydantic-ai", "Pydantic AI", recovers=True),
+    AdapterCase("openai-agents", "OpenAI Agents SDK"),
+    AdapterCase("smolagents", "smolagents", recovers=True),
+    AdapterCase(
+        "llama-index",
+        "LlamaIndex",
+        differs="the agent adds the calls of the running turn behind its memory: a compaction waits for the next",
+    ),
+    AdapterCase("litellm", "LiteLLM"),
 ]
 # In long tool loops, compared with the core for the same canonical messages: drivers that write down what they ask.
 LOOPS = [

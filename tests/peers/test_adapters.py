@@ -1,22 +1,27 @@
 """Adapters in their real hosts, far past the window: the answers, the history and the views are right."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from adapters import ADAPTERS, KEPT, AdapterCase
+from cases import DRIVERS
 from observed import breaks
 from processes import run_client, running_gateway, upstream_settings
 from script import answer
 
+sys.path.insert(0, str(DRIVERS))
+
+from adapter_task import FILLER, lookup
+
 from plimsoll.context.markers import is_summary
-from plimsoll.messages import parts_of, text_of, validate
+from plimsoll.messages import SYSTEM_ROLES, parts_of, text_of, validate
 from plimsoll.testing.pressure import told_how_full
 from plimsoll.testing.scripted_server import CapturedRequest, ScriptedServer
 
 ROOMY = 900_000
-FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
 
 
 def questions(turns: int) -> list[str]:
@@ -24,15 +29,21 @@ def questions(turns: int) -> list[str]:
     return [f"ship{number}: where does it lie? {FILLER}".strip() for number in range(turns)]
 
 
-def run(case: AdapterCase, server: ScriptedServer, window: int, folder: Path) -> dict[str, Any]:
+def run(
+    case: AdapterCase, server: ScriptedServer, window: int, folder: Path, turns: int = 0
+) -> dict[str, Any]:
     """One conversation of the host with this server."""
     task = {
         "url": server.url,
         "model": case.model,
-        "questions": questions(case.turns),
+        "questions": questions(turns or case.turns),
         "code": case.code(server.url, window),
     }
-    offline = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false"}
+    offline = {
+        "OPENAI_AGENTS_DISABLE_TRACING": "1",
+        "LANGSMITH_TRACING": "false",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    }
     result: Any = run_client(case.command, task, folder, offline)
     found: dict[str, Any] = result
     return found
@@ -78,7 +89,7 @@ def comparable(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     Some hosts send the note of a compaction in a message of its own, and some send every text as a part.
     """
-    count = next((n for n, one in enumerate(messages) if one.get("role") != "system"), len(messages))
+    count = next((n for n, one in enumerate(messages) if one.get("role") not in SYSTEM_ROLES), len(messages))
     lead = {"role": "system", "content": "\n".join(map(text_of, messages[:count]))}
     return [{**one, "content": parts_of(one)} for one in (lead, *messages[count:])]
 
@@ -121,12 +132,26 @@ def test_an_adapter_keeps_its_host_within_the_window(case: AdapterCase, tmp_path
     if case.keeps_all:
         stored = result["stored"]
         assert all(question in stored for question in questions(case.turns))
-        results = [text_of(one) for one in messages_of(whole[-1]) if one.get("role") == "tool"]
-        assert len(results) >= 60
-        assert all(text in stored for text in results)
+        assert case.turns >= 60
+        assert all(lookup(f"ship{number}").strip() in stored for number in range(case.turns))
 
     # The views are those of the gateway.
     if not case.differs:
         gateway = through_gateway(case, whole, tmp_path / "gateway")
         for number, (one, other) in enumerate(zip(seen, gateway, strict=True)):
             assert comparable(messages_of(one)) == comparable(other), f"request {number} differs"
+
+
+@pytest.mark.parametrize("case", [one for one in ADAPTERS if one.recovers], ids=lambda case: case.name)
+def test_a_request_that_the_provider_finds_too_long_is_compacted_and_sent_again(
+    case: AdapterCase, tmp_path: Path
+) -> None:
+    """The adapter believes in a large window; the provider states its own when it refuses."""
+    assert case.peer.is_installed, f"{case.peer.name} is not installed; run `make peers`"
+    with ScriptedServer(answer, model=case.model, window=case.window) as server:
+        result = run(case, server, ROOMY, tmp_path / "host", turns=30)
+    assert len(result["answers"]) == 30
+    assert all("lies at pier" in text for text in result["answers"])
+    refused = [number for number, one in enumerate(server.requests) if one.status != 200]
+    assert len(refused) == 1
+    assert any(map(is_summary, messages_of(server.requests[refused[0] + 1])))

@@ -109,8 +109,8 @@ class HistoryCompactor:
     def observe(self, view: HostView[H], prompt_tokens: int) -> None:
         """The provider counted so many tokens for the request with this view."""
         if view.conversation is not None and prompt_tokens > 0:
-            work = self._server.observe(view.conversation, view.estimated, prompt_tokens)
-            self._loop.start(work).result()
+            # Nobody waits: the loop does it before whatever is asked next.
+            self._loop.start(self._server.observe(view.conversation, view.estimated, prompt_tokens))
 
     def replaced(self, codec: MessageCodec[H], view: HostView[H], conversation: str = "") -> None:
         """The host has made the messages of this view its history. The conversation goes on from there."""

@@ -7,17 +7,15 @@ recognise ─► decided before? ─► the same view
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from plimsoll.agent import CompactionRules, Compactor
 from plimsoll.archive import ArchiveStore, CompactionEvent
-from plimsoll.archive.open_archive import open_archive
-from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.archive.titles import title_of
 from plimsoll.context import CompactionReport
 from plimsoll.dialects import drop_bound_thinking
 from plimsoll.dialects.rewriting import KeptMessage
+from plimsoll.integrations.archived_items import opened_archive
 from plimsoll.integrations.context_tools import compaction_asked, tool_answer
 from plimsoll.integrations.conversations import TrackedConversations
 from plimsoll.integrations.options import AdapterOptions
@@ -189,9 +187,7 @@ class ViewServer:
         if self._options.archive is None:
             return
         if self._store is None:
-            url = self._options.archive
-            is_url = "://" in url
-            self._store = await (open_archive(url, Path()) if is_url else SqliteStore.open(Path(url)))
+            self._store = await opened_archive(self._options.archive)
         known = [*conversation.lead, *conversation.removed, *conversation.log]
         if conversation.journal is None:
             archive = self._store.for_owner(self._options.owner)

@@ -132,7 +132,7 @@ class TrackedConversation:
 
     def fork(self, place: int) -> "TrackedConversation":
         """A branch that shares the first messages."""
-        views = [view for view in self.views if is_shared(view, place)]
+        views, shared = [view for view in self.views if is_shared(view, place)], set(self.chain[:place])
         return TrackedConversation(
             lead=self.lead,
             chain=self.chain[:place],
@@ -142,7 +142,7 @@ class TrackedConversation:
             anchor=self.anchor,
             parent=self.compactor.engine if self.compactor else self.parent,
             branches=self.branches,
-            decisions={key: view for key, view in self.decisions.items() if key[0] in self.chain[:place]},
+            decisions={key: view for key, view in self.decisions.items() if key[0] in shared},
             removed=self.removed,
             limit=self.limit,
         )

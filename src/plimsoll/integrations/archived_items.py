@@ -1,0 +1,130 @@
+"""A named list of items of one conversation, stored in an archive as messages that can be searched.
+
+Nothing is lost: taking the last item back goes on in a fork of the session, and clearing begins a new one. What was
+stored before stays in the archive.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from plimsoll.archive import OPERATOR, Archive, ArchiveStore, Owner, Session
+from plimsoll.archive.open_archive import open_archive
+from plimsoll.archive.sqlite import SqliteStore
+from plimsoll.messages import Message
+from plimsoll.providers.auxiliary.bridge import LoopThread
+
+T = TypeVar("T")
+Item = dict[str, Any]
+_ITEM = "item"  # the key of a stored message
+_PAGE = 100  # sessions that are looked at together
+
+
+async def opened_archive(place: str) -> ArchiveStore:
+    """The archive at a URL or in a file."""
+    return await (open_archive(place, Path()) if "://" in place else SqliteStore.open(Path(place)))
+
+
+class ArchivedItems:
+    """The items of the newest session of this name. Any event loop may use it.
+
+    `as_message` and `as_items` convert between an item and the message that stores it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        archive: str,
+        owner: Owner = OPERATOR,
+        *,
+        as_message: Callable[[Item], Message],
+        as_items: Callable[[Message], list[Item]],
+    ) -> None:
+        self._name, self._place, self._owner = name, archive, owner
+        self._as_message, self._as_items = as_message, as_items
+        self._loop = LoopThread(self._close, "plimsoll-session", "the session was closed")
+        self._store: ArchiveStore | None = None
+        self._lock: asyncio.Lock | None = None  # of the loop that stores
+
+    async def get(self, limit: int | None = None) -> list[Item]:
+        """All items, or the newest ones, the oldest first."""
+        items = await self._run(self._read)
+        return items if limit is None else items[max(0, len(items) - limit) :]
+
+    async def add(self, items: Sequence[Item]) -> None:
+        """Append items."""
+        messages = [self._stored(item) for item in items]
+
+        async def work(archive: Archive, session: Session) -> None:
+            if messages:
+                turn = f"items.{session.messages}"
+                await archive.append(session.id, messages, turn=turn, after=session.messages)
+
+        await self._run(work)
+
+    async def pop(self) -> Item | None:
+        """Take the last item back."""
+
+        async def work(archive: Archive, session: Session) -> Item | None:
+            items = await self._read(archive, session)
+            if not items:
+                return None
+            if session.messages == 1:
+                await archive.create_session(title=self._name)
+            else:
+                await archive.fork(session.id, at=session.messages - 1, title=self._name, view=0)
+            return items[-1]
+
+        return await self._run(work)
+
+    async def clear(self) -> None:
+        """Begin again with no items."""
+
+        async def work(archive: Archive, session: Session) -> None:
+            if session.messages:
+                await archive.create_session(title=self._name)
+
+        await self._run(work)
+
+    def close(self) -> None:
+        """Close the archive."""
+        self._loop.close()
+
+    async def _read(self, archive: Archive, session: Session) -> list[Item]:
+        stored = await archive.messages(session.id)
+        return [item for one in stored for item in self._restored(one.message)]
+
+    def _stored(self, item: Item) -> Message:
+        """The message of an item; with the item itself where the message does not give back its very bytes."""
+        message = self._as_message(item)
+        is_same = json.dumps(self._as_items(message)) == json.dumps([item])
+        return message if is_same else {**message, _ITEM: item}
+
+    def _restored(self, message: Message) -> list[Item]:
+        return [message[_ITEM]] if _ITEM in message else self._as_items(message)
+
+    async def _run(self, work: Callable[[Archive, Session], Awaitable[T]]) -> T:
+        return await asyncio.wrap_future(self._loop.start(self._with_session(work)))
+
+    async def _with_session(self, work: Callable[[Archive, Session], Awaitable[T]]) -> T:
+        self._lock = self._lock or asyncio.Lock()
+        async with self._lock:
+            self._store = self._store or await opened_archive(self._place)
+            archive = self._store.for_owner(self._owner)
+            return await work(archive, await self._newest(archive))
+
+    async def _newest(self, archive: Archive) -> Session:
+        """The newest session of this name; a new one where there is none."""
+        offset, found = 0, list[Session]()
+        while page := await archive.sessions(limit=_PAGE, offset=offset):
+            found += [one for one in page if one.title == self._name]
+            offset += len(page)
+        if not found:
+            return await archive.create_session(title=self._name)
+        return max(found, key=lambda one: (one.created, one.id))
+
+    async def _close(self) -> None:
+        if self._store is not None:
+            await self._store.close()

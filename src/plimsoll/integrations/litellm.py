@@ -1,0 +1,92 @@
+"""LiteLLM: a callback for its SDK (asynchronous calls) and its proxy; chat, responses and Anthropic messages.
+
+    caller's messages  stay complete          before the call ──► the provider gets the view
+
+LiteLLM keeps no history, so every call brings the whole conversation. On the proxy, conversations of different keys
+never meet.
+"""
+
+from collections import OrderedDict
+from typing import Any
+
+from plimsoll.dialects import dialect_named
+from plimsoll.errors import InvalidConversation
+from plimsoll.integrations.history import HistoryCompactor
+from plimsoll.integrations.host_view import HostView
+from plimsoll.integrations.requirement import host_package
+from plimsoll.integrations.wire import HostRequest
+
+with host_package("litellm", "litellm"):
+    from litellm.integrations.custom_logger import CustomLogger
+
+# LiteLLM's kinds of calls, by the dialect of their messages.
+_DIALECTS = {
+    "completion": "openai",
+    "acompletion": "openai",
+    "responses": "responses",
+    "aresponses": "responses",
+    "anthropic_messages": "anthropic",
+    "aanthropic_messages": "anthropic",
+}
+_MOST_CALLS = 1_024  # calls that are remembered until their reply is there
+
+
+class PlimsollHook(CustomLogger):
+    """For `litellm.callbacks`, or `litellm_settings: callbacks` of the proxy.
+
+    Takes the options of `HistoryCompactor`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.history = HistoryCompactor(**options)
+        self._calls: OrderedDict[str, HostView[dict[str, Any]]] = OrderedDict()
+        self._proxied: OrderedDict[str, None] = OrderedDict()
+
+    async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any]:
+        """A call of the SDK; those that come from the proxy have their view already."""
+        if kwargs.get("litellm_call_id") in self._proxied:
+            return kwargs
+        return await self._compacted(kwargs, str(getattr(call_type, "value", call_type)))
+
+    async def async_pre_call_hook(
+        self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
+    ) -> dict[str, Any]:
+        """A call of the proxy."""
+        key = getattr(user_api_key_dict, "token", None) or getattr(user_api_key_dict, "api_key", None)
+        _remember(self._proxied, str(data.get("litellm_call_id")), None)
+        return await self._compacted(data, str(call_type), str(key or ""))
+
+    async def async_post_call_success_deployment_hook(
+        self, request_data: dict[str, Any], response: Any, call_type: Any
+    ) -> Any:
+        """Learn what the provider counted."""
+        view = self._calls.pop(str(request_data.get("litellm_call_id")), None)
+        usage = getattr(response, "usage", None)
+        counts = (getattr(usage, name, None) for name in ("prompt_tokens", "input_tokens"))
+        if view is not None:
+            self.history.observe(view, next((count for count in counts if isinstance(count, int)), 0))
+        return response
+
+    async def _compacted(
+        self, data: dict[str, Any], call_type: str, conversation: str = ""
+    ) -> dict[str, Any]:
+        """The call with the view; the caller's own lists and dicts stay as they are."""
+        name = _DIALECTS.get(call_type)
+        if name is None:
+            return data
+        dialect = dialect_named(name)
+        model = str(data.get("model") or "").rpartition("/")[2]  # LiteLLM writes provider/model
+        try:
+            request = HostRequest(dialect, data, model=model, conversation=conversation)
+        except InvalidConversation:
+            return data  # the provider says what is wrong with it
+        view = await request.view(self.history)
+        _remember(self._calls, str(data.get("litellm_call_id")), view)
+        return request.with_view(view)
+
+
+def _remember(calls: OrderedDict[str, Any], call: str, value: Any) -> None:
+    calls[call] = value
+    while len(calls) > _MOST_CALLS:
+        calls.popitem(last=False)

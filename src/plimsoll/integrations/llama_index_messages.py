@@ -1,0 +1,88 @@
+"""LlamaIndex's messages: one canonical message each."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from plimsoll.integrations.codec import HostGroup, WrittenMessage, one_by_one
+from plimsoll.integrations.requirement import host_package
+from plimsoll.messages import Message, arguments_text, call_name, text_of, tool_calls
+
+with host_package("llama-index", "llama_index"):
+    from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock, ToolCallBlock
+
+
+class LlamaIndexCodec:
+    """Thinking, audio and whatever else has no place in a chat dict stay on the host's messages."""
+
+    def decode(self, messages: Sequence[ChatMessage]) -> list[HostGroup]:
+        """The messages as they are sent to OpenAI."""
+        return one_by_one(messages, canonical)
+
+    def encode(self, written: Sequence[WrittenMessage[ChatMessage]]) -> list[ChatMessage]:
+        """Copies of the originals with the new text, and new messages."""
+        return [_changed(one) for one in written]
+
+
+def canonical(message: ChatMessage) -> Message:
+    """The message as it is sent to OpenAI."""
+    calls = _calls(message)
+    found: Message = {"role": message.role.value, "content": _content(message) or (None if calls else "")}
+    if calls:
+        found["tool_calls"] = calls
+    if found["role"] == "tool":
+        found["tool_call_id"] = str(message.additional_kwargs.get("tool_call_id") or "")
+    return found
+
+
+def _content(message: ChatMessage) -> Any:
+    text = "".join(block.text for block in message.blocks if isinstance(block, TextBlock))
+    images = [_image(block) for block in message.blocks if isinstance(block, ImageBlock)]
+    return [{"type": "text", "text": text}, *images] if images else text
+
+
+def _calls(message: ChatMessage) -> list[dict[str, Any]]:
+    """The calls in its blocks; older integrations keep them beside."""
+    calls = [_call(block) for block in message.blocks if isinstance(block, ToolCallBlock)]
+    return calls or [_plain(call) for call in message.additional_kwargs.get("tool_calls") or []]
+
+
+def _call(block: Any) -> dict[str, Any]:
+    given = block.tool_kwargs
+    arguments = given if isinstance(given, str) else json.dumps(given)
+    return {
+        "id": block.tool_call_id,
+        "type": "function",
+        "function": {"name": block.tool_name, "arguments": arguments},
+    }
+
+
+def _plain(call: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = call if isinstance(call, dict) else call.model_dump()
+    return plain
+
+
+def _image(block: Any) -> dict[str, Any]:
+    url = (
+        str(block.url)
+        if block.url
+        else f"data:{block.image_mimetype};base64," + (block.image or b"").decode()
+    )
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _changed(one: WrittenMessage[ChatMessage]) -> ChatMessage:
+    """The original with the new text; the other blocks and fields stay."""
+    text, calls = text_of(one.message), tool_calls(one.message)
+    block = [TextBlock(text=text)] if text or not calls else []
+    if one.original is not None:
+        kept = [other for other in one.original.blocks if not isinstance(other, TextBlock)]
+        return one.original.model_copy(update={"blocks": [*block, *kept]})
+    made = [
+        ToolCallBlock(
+            tool_call_id=call.get("id"), tool_name=call_name(call), tool_kwargs=arguments_text(call)
+        )
+        for call in calls
+    ]
+    extra = {"tool_call_id": one.message["tool_call_id"]} if one.message["role"] == "tool" else {}
+    return ChatMessage(role=one.message["role"], blocks=[*block, *made], additional_kwargs=extra)

@@ -1,0 +1,125 @@
+"""Pydantic AI's messages: a request holds several canonical messages, a response is one."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from plimsoll.context.markers import NOTE
+from plimsoll.integrations.codec import HostGroup, WrittenMessage
+from plimsoll.integrations.requirement import host_package
+from plimsoll.messages import Message, arguments_text, call_name, parts_of, text_of, texts_of, tool_calls
+
+with host_package("pydantic-ai", "pydantic_ai"):
+    from pydantic_ai.messages import (
+        BinaryContent,
+        ImageUrl,
+        ModelMessage,
+        ModelRequest,
+        ModelResponse,
+        RetryPromptPart,
+        SystemPromptPart,
+        TextPart,
+        ToolCallPart,
+        ToolReturnPart,
+        UserPromptPart,
+    )
+
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # of messages that nobody said; it is not sent
+_REBUILT = (TextPart, ToolCallPart)
+
+
+class PydanticAiCodec:
+    """Thinking, files and whatever else has no place in a chat dict stay on the host's messages."""
+
+    def decode(self, messages: Sequence[ModelMessage]) -> list[HostGroup]:
+        """One group for each message."""
+        return [HostGroup(1, list(_canonical(message))) for message in messages]
+
+    def encode(self, written: Sequence[WrittenMessage[ModelMessage]]) -> list[ModelMessage]:
+        """One message for each canonical message; the host joins neighbouring requests."""
+        return [_response(one) if one.message["role"] == "assistant" else _request(one) for one in written]
+
+
+def _canonical(message: ModelMessage) -> Iterator[Message]:
+    if isinstance(message, ModelRequest):
+        yield from map(_said, message.parts)
+        return
+    calls = [_call(part) for part in message.parts if isinstance(part, ToolCallPart)]
+    texts = [part.content for part in message.parts if isinstance(part, TextPart) and part.content]
+    said: Message = {"role": "assistant", "content": "\n\n".join(texts) if texts or not calls else None}
+    yield {**said, "tool_calls": calls} if calls else said
+
+
+def _call(part: Any) -> dict[str, Any]:
+    function = {"name": part.tool_name, "arguments": part.args_as_json_str()}
+    return {"id": part.tool_call_id, "type": "function", "function": function}
+
+
+def _said(part: Any) -> Message:
+    """A part of a request as a message."""
+    if isinstance(part, SystemPromptPart):
+        return {"role": "system", "content": part.content}
+    if isinstance(part, ToolReturnPart):
+        return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response_str()}
+    if isinstance(part, RetryPromptPart):
+        text = part.model_response()
+        is_result = part.tool_name is not None
+        result = {"role": "tool", "tool_call_id": part.tool_call_id, "content": text}
+        return result if is_result else {"role": "user", "content": text}
+    content = getattr(part, "content", None)
+    if isinstance(content, str) or not isinstance(content, Sequence):
+        return {"role": "user", "content": content if isinstance(content, str) else str(content or "")}
+    return {"role": "user", "content": [_part(one) for one in content]}
+
+
+def _part(one: Any) -> dict[str, Any]:
+    if isinstance(one, str):
+        return {"type": "text", "text": one}
+    if isinstance(one, ImageUrl):
+        return {"type": "image_url", "image_url": {"url": one.url}}
+    if isinstance(one, BinaryContent) and one.is_image:
+        return {"type": "image_url", "image_url": {"url": one.data_uri}}
+    return {"type": "text", "text": str(getattr(one, "content", None) or f"[{type(one).__name__}]")}
+
+
+def _response(one: WrittenMessage[ModelMessage]) -> ModelMessage:
+    text, calls = text_of(one.message), tool_calls(one.message)
+    new: list[Any] = [TextPart(text)] if text else []
+    new += [ToolCallPart(call_name(call), arguments_text(call), str(call.get("id"))) for call in calls]
+    if not isinstance(one.original, ModelResponse):
+        return ModelResponse(new or [TextPart("")], timestamp=_NEVER)
+    before = [part for part in one.original.parts if not isinstance(part, _REBUILT)]
+    return replace(one.original, parts=[*before, *new])
+
+
+def _request(one: WrittenMessage[ModelMessage]) -> ModelMessage:
+    origin = one.original
+    if not isinstance(origin, ModelRequest):
+        return ModelRequest(_new_parts(one.message), timestamp=_NEVER)
+    return replace(origin, parts=_changed_parts(origin.parts[one.index], one.message))
+
+
+def _changed_parts(part: Any, message: Message) -> list[Any]:
+    """A part of a request in the words of a message."""
+    if message["role"] == "system":
+        # The note is a message of its own, so what is before it stays in the provider's cache.
+        noted = NOTE in texts_of(message)
+        return [part, SystemPromptPart(NOTE, timestamp=_NEVER)] if noted else [part]
+    if _said(part) == message:
+        return [part]
+    if isinstance(message["content"], str):
+        return [replace(part, content=message["content"])]
+    return _new_parts(message)
+
+
+def _new_parts(message: Message) -> list[Any]:
+    if message["role"] == "system":
+        return [SystemPromptPart(text, timestamp=_NEVER) for text in texts_of(message)]
+    if message["role"] == "tool":
+        name, id = str(message.get("name") or "tool"), str(message["tool_call_id"])
+        return [ToolReturnPart(name, text_of(message), id, timestamp=_NEVER)]
+    texts = [str(entry.get("text") or json.dumps(entry)) for entry in parts_of(message)]
+    content: Any = message["content"] if isinstance(message["content"], str) else texts
+    return [UserPromptPart(content, timestamp=_NEVER)]
