@@ -1,5 +1,6 @@
 """The inspector page over HTTP: who may open it, what it is sent, and what it is told while a session grows."""
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -8,10 +9,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from doors import add_key
+from doors import add_key, owned
 from session_client import Sessions, serving
 from test_sessions_rest import heavy
 
+from plimsoll.archive import OPERATOR, SessionOutline
+from plimsoll.archive.open_archive import open_archive
 from plimsoll.gateway.inspector.standalone import redacted
 from plimsoll.inspector import page, script, shell, standalone, stylesheet
 from plimsoll.testing.scripted_server import ScriptedServer, say
@@ -161,3 +164,37 @@ def test_no_script_of_the_page_writes_markup_or_runs_text() -> None:
     assert b"@import" not in stylesheet().content
     assert b"url(" not in stylesheet().content
     assert b"<style" not in shell()
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_drop_in_conversation_that_was_never_compacted_is_shown_where_the_settings_say_so(
+    tmp_path: Path, is_stored: bool
+) -> None:
+    settings = {"gateway": {"store_conversations": is_stored}}
+    with (
+        ScriptedServer(lambda _request: say("Two ships.")) as server,
+        serving(server, tmp_path, **settings) as sessions,
+    ):
+        said: list[dict[str, str]] = [{"role": "system", "content": "Count ships."}]
+        for number in range(3):
+            said.append({"role": "user", "content": f"Which ships came in on day {number}?"})
+            body = {"model": "gpt-4.1", "messages": said}
+            answered = sessions.http.post("/v1/chat/completions", json=body).json()
+            said.append(answered["choices"][0]["message"])
+        sessions.gateway.stop()  # what runs beside the requests is finished then
+    listed = owned(tmp_path, None)
+    assert len(listed) == int(is_stored)
+    if is_stored:
+        (session,) = listed
+        outline = asyncio.run(outline_of(tmp_path, session.id))
+        assert outline.roles == ("system", "user", "assistant", "user", "assistant")
+        assert len(outline.usage.time) == 3
+        answers = [
+            time for role, time in zip(outline.roles, outline.times, strict=True) if role == "assistant"
+        ]
+        assert all(used <= answer for used, answer in zip(outline.usage.time, answers, strict=False))
+
+
+async def outline_of(home: Path, id: str) -> SessionOutline:
+    async with await open_archive(None, home) as store:
+        return await store.for_owner(OPERATOR).outline(id)

@@ -152,6 +152,7 @@ class Gateway:
             store.for_owner,
             index,
             f"gateway-{os.getpid()}-{secrets.token_hex(4)}",
+            settings.gateway.store_conversations,
         )
         stack.push_async_callback(conversation_store.close)
         summaries = await SummaryModels.open(settings, self.environ, home)

@@ -145,6 +145,13 @@ class _GatewayOptions(Section):
             "The least recently used ones are dropped first; a later request reads them from the archive again."
         ),
     )
+    store_conversations: bool = Field(
+        default=False,
+        description=(
+            "Store drop-in conversations from their first request on, so that the inspector and `plimsoll sessions` "
+            "show them. Otherwise a conversation is stored when it is first compacted."
+        ),
+    )
     recall: bool = Field(
         default=False,
         description=(

@@ -1,4 +1,4 @@
-"""Conversations in the archive: stored when they are first compacted, found again by any process.
+"""Conversations in the archive: stored when they are first compacted, or from the beginning; found by any process.
 
     compact ─► store what the client sent ─► index ─► commit the view ─► upstream ─► the client's answer
     a later request, another process ─► index ─► archive ─► the same view
@@ -36,8 +36,15 @@ class ConversationStore:
     Each conversation is read and written in the archive of its own owner.
     """
 
-    def __init__(self, archive_of: Callable[[Owner], Archive], index: ConversationIndex, holder: str) -> None:
+    def __init__(
+        self,
+        archive_of: Callable[[Owner], Archive],
+        index: ConversationIndex,
+        holder: str,
+        stores_all: bool = False,
+    ) -> None:
         self._archive_of, self._index, self._holder = archive_of, index, holder
+        self.stores_all = stores_all
 
     async def recall(self, conversation: ClientConversation, model: str) -> None:
         """Update a conversation from the archive; another process may have written to it."""
@@ -97,12 +104,21 @@ class ConversationStore:
         await self._add(conversation, journal, known)
         return journal
 
+    def stores(self, conversation: ClientConversation) -> bool:
+        """Whether a conversation is stored: once it was compacted, or always where the settings say so."""
+        # A first request has nothing yet that its client has sent again.
+        return conversation.journal is not None or (self.stores_all and conversation.settled() > 0)
+
     async def used(self, conversation: ClientConversation, usage: UsageRecord) -> None:
-        """Store the usage of a request of a stored conversation, and update the index."""
-        if conversation.journal is None:
+        """Store the usage of a request of a stored conversation, and update the index.
+
+        The usage comes last: the answer that it belongs to is stored with the next request, so a request's usage
+        always stands before its answer.
+        """
+        if not self.stores(conversation):
             return
-        await conversation.journal.used(usage)
-        await self.store(conversation, usage.model)
+        journal = await self.store(conversation, usage.model)
+        await journal.used(usage)
         await self.note(conversation)
 
     async def summarised(self, conversation: ClientConversation) -> None:

@@ -225,10 +225,10 @@ class RequestHandler:
         """Find the conversation of a request, and compact it where that is due.
 
         A token is at least one byte: a shorter request cannot reach any threshold and is not looked at, unless it
-        has many bytes or images for its upstream.
+        has many bytes or images for its upstream, or all conversations are stored.
         """
         request = out.client_request
-        is_short = len(request.raw) < out.facts.look_line
+        is_short = len(request.raw) < out.facts.look_line and not self._store.stores_all
         if request.is_switched_off or (is_short and not may_exceed_limits(request.raw, out.facts)):
             return
         async with self.recognizer.recognised(out) as conversation:
@@ -333,7 +333,7 @@ class RequestHandler:
             sent = conversation.sequence_at(len(out.client_request.said)) - len(conversation.lead)
             self._compactor.asked(conversation, tokens, out.facts, sent, out.written)
             self._compactor.prepare(conversation, tokens, out.facts)
-        if usage is not None and used is not None and conversation.journal is not None:
+        if usage is not None and used is not None and self._store.stores(conversation):
             self._run_beside(self._note(out, used))
 
     async def _note(self, out: UpstreamRequest, record: UsageRecord) -> None:

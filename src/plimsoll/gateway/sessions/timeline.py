@@ -122,7 +122,7 @@ def _columns(outline: SessionOutline) -> MessageColumns:
         first=outline.first,
         roles="".join(_LETTERS.get(role, "o") for role in outline.roles),
         tokens=list(outline.tokens),
-        times=[round(time - begin, 1) for time in outline.times],
+        times=[round(time - begin, 3) for time in outline.times],
     )
 
 
@@ -131,7 +131,7 @@ def _requests(used: UsageColumns, begin: float) -> RequestColumns:
     return RequestColumns(
         models=list(models),
         model=[models[name] for name in used.model],
-        times=[round(time - begin, 1) for time in used.time],
+        times=[round(time - begin, 3) for time in used.time],
         input=list(used.input),
         cache_read=list(used.cache_read),
         cache_write=list(used.cache_write),

@@ -51,7 +51,7 @@ function viewChanges(timeline) {
     let low = 0, high = times.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (times[middle] <= time - created + 0.05) low = middle + 1;
+      if (times[middle] <= time - created + 0.0005) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -115,14 +115,12 @@ function wholeLog(roles, last, sent, sum) {
   return parts;
 }
 
-// Usage has a time and no message: in order, each goes to the answer that was stored next to it.
+// Usage has a time and no message. It is stored before the answer that it belongs to, so it belongs to the next one.
 function attachUsage(requests, columns) {
-  const turns = [];
-  for (let i = 0; i < columns.times.length; i++) if (columns.purpose[i] === "turn") turns.push(i);
   let request = 0;
-  for (const i of turns) {
-    while (request + 1 < requests.length && Math.abs(requests[request + 1].time - columns.times[i]) <
-           Math.abs(requests[request].time - columns.times[i])) request++;
+  for (let i = 0; i < columns.times.length; i++) {
+    if (columns.purpose[i] !== "turn") continue;
+    while (request < requests.length && requests[request].time < columns.times[i]) request++;
     if (request >= requests.length) break;
     const prompt = columns.input[i] + columns.cache_read[i] + columns.cache_write[i];
     const one = requests[request];
