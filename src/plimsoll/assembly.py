@@ -46,6 +46,7 @@ from plimsoll.settings.agent import AgentSettings
 from plimsoll.tools import Tool, ToolBox, ToolContext, Workspace, require_bubblewrap, standard_tools
 from plimsoll.tools.mcp import NEEDS_PACKAGE, McpServers
 
+EMBEDDED_ANSWER = 512  # tokens of a reply of the embedded model: it says nothing useful at greater length
 RECALL = "recall"  # the tool that every conversation adds itself
 MCP, PLUGINS = "mcp", "plugins"  # sources of tools besides the standard ones
 
@@ -341,7 +342,8 @@ def _model_connection(
         cache_ttl=caching.cache_ttl,
         strategy=caching.strategy,
     )
-    if is_embedded(endpoint, home):
+    is_small = is_embedded(endpoint, home)
+    if is_small:
         policy = replace(policy, reason=policy.reason.replace(endpoint.model, card.name))
     extras = request_extras(policy, conversation)
     return ModelConnection(
@@ -349,8 +351,9 @@ def _model_connection(
         card=card,
         policy=policy,
         clock=time.time,
-        max_tokens=settings.model.max_output_tokens,
+        max_tokens=settings.model.max_output_tokens or (EMBEDDED_ANSWER if is_small else None),
         extra={"openai": extras} if extras else {},
+        stops_repetition=is_small,
     )
 
 

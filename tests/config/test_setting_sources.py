@@ -58,6 +58,7 @@ SOUND: dict[str, st.SearchStrategy[Any]] = {
     "tools.terminal.sandbox": st.booleans(),
     "tools.terminal.network": st.booleans(),
     "tools.timeout": st.floats(0.1, 3600),
+    "tools.edits": st.sampled_from(["ask", "accept", "plan"]),
     "tools.output_limit": st.integers(1_000, 10**9),
     "gateway.host": st.sampled_from(["127.0.0.1", "::1", "0.0.0.0"]),
     "gateway.port": st.integers(1, 65_535),

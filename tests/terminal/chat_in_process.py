@@ -32,7 +32,8 @@ class Talked:
 def talk(home, server, *lines, more="", name="gpt-5", act=None, screen=Screen, environ=None, approve=None):
     """Run the lines; `act(chat)` may do more with the open chat before each of them."""
     home.mkdir(exist_ok=True)
-    (home / "config.yaml").write_text(configured(server, more, name), "utf-8")
+    config = configured(server, more, name) if server else more
+    (home / "config.yaml").write_text(config, "utf-8")
     return asyncio.run(_talk(home, lines, act, screen, environ, approve))
 
 

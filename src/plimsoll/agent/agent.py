@@ -81,7 +81,7 @@ class Agent:
     async def hear(self, said: Message, emit: Emit) -> None:
         """Take down a user message; it is safe from here on, whatever becomes of its answer."""
         self.tell(emit)
-        await self._add([said])
+        await self.add([said])
 
     async def answer(
         self, emit: Emit, approve: Approve | None = None, first: Callable[[], Awaitable[None]] | None = None
@@ -212,13 +212,13 @@ class Agent:
             stopped = self.limits.reached(turn.requests, self.connection.clock() - turn.started, turn.money)
             if stopped:
                 emit(Notice(stopped))
-                return await self._add([{"role": "assistant", "content": f"[{stopped}]"}])
+                return await self.add([{"role": "assistant", "content": f"[{stopped}]"}])
             await self._lighten(self.connection.tokens(self.view), emit)
             await self._remove_media(within_media_limits(self.view, self.connection), emit)
             asked = self.connection.clock()
             reply = await self._ask(turn, emit)
             self.compactor.asked(self.connection.tokens(self.view), asked)
-            await self._add([reply.message])
+            await self.add([reply.message])
             self.connection.unfinished = None
             calls = tool_calls(reply.message)
             if calls:
@@ -331,7 +331,7 @@ class Agent:
 
         done = await self.toolbox.run_all(calls, approve, self.tool_context, finished)
         results = results_of(done.outcomes, self.compactor.engine.context_length)
-        await self._add(results.whole, results.shown)
+        await self.add(results.whole, results.shown)
         if done.cancelled:
             raise asyncio.CancelledError
 
@@ -353,7 +353,8 @@ class Agent:
         await self.journal.used(record)
         emit(UsageReported(record))
 
-    async def _add(self, messages: list[Message], shown: Mapping[int, Message] | None = None) -> Message:
+    async def add(self, messages: list[Message], shown: Mapping[int, Message] | None = None) -> Message:
+        """Take down messages, also if the caller is cancelled meanwhile; the last of them."""
         return await run_to_completion(self._store(messages, shown or {}))
 
     async def _store(self, messages: list[Message], shown: Mapping[int, Message]) -> Message:
@@ -364,9 +365,7 @@ class Agent:
     async def _give_up_calls(self) -> None:
         calls = tool_calls(self.view[-1]) if self.view else []
         if calls:
-            await self._add(
-                [failed(LOST).message(str(call.get("id", "")), call_name(call)) for call in calls]
-            )
+            await self.add([failed(LOST).message(str(call.get("id", "")), call_name(call)) for call in calls])
 
     async def _leave_valid(self, said: str) -> None:
         """After a turn that broke off: the newest word is not the user's, so that the next turn is in order.
@@ -380,7 +379,7 @@ class Agent:
         if self.view and self.view[-1].get("role") in ("user", "tool"):
             arrived = text_of(unfinished).rstrip() if unfinished else ""
             content = f"{arrived}\n\n{said}" if arrived else said
-            await self._add([{"role": "assistant", "content": content}])
+            await self.add([{"role": "assistant", "content": content}])
 
 
 def _whole(outcome: CallOutcome) -> str:

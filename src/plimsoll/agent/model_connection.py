@@ -12,10 +12,11 @@ Everything else the provider says is raised as it is.
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plimsoll.agent.events import Event, ReasoningReceived, TextReceived
+from plimsoll.agent.events import Event, Notice, ReasoningReceived, TextReceived
+from plimsoll.agent.repetition import repetition_start
 from plimsoll.caching import BlockChain, CacheMemory, CachingPolicy, mark
 from plimsoll.context.markers import OwnSummary
 from plimsoll.context.media_budget import without_media_handles
@@ -31,6 +32,7 @@ from plimsoll.providers import Client, ReplyStream
 from plimsoll.providers.spending import used_so_far
 from plimsoll.secrets import masked
 
+REPEATED = "The reply began to repeat itself and was stopped."
 Emit = Callable[[Event], None]
 # Room in somebody's limits for one request: tokens of its prompt, and the most of its reply.
 Reserve = Callable[[ModelCard, int, int], AbstractAsyncContextManager[None]]
@@ -54,6 +56,7 @@ class ModelConnection:
     # What of the last reply has arrived, until it stands in the history: what a person saw is not lost.
     unfinished: Message | None = None
     reserve: Reserve | None = None  # where usage is limited
+    stops_repetition: bool = False  # for a small model, which may never end by itself
     reads_handles: bool = True  # whether the model has a tool that reads back what a handle names
     # What a request has used whose reply broke off, or whose provider did not say: estimated.
     estimated: Usage | None = None
@@ -95,13 +98,17 @@ class ModelConnection:
             request, deadline=deadline, wasted=lambda usage: self.wasted.append(usage)
         )
         self.unfinished, self.estimated = None, None
-        began = False
+        began, said, repeats_at = False, "", None
         try:
             async with stream:
                 async for delta in stream:
                     began = True
                     if isinstance(delta, TextDelta):
                         emit(TextReceived(delta.text))
+                        said += delta.text
+                        repeats_at = repetition_start(said) if self.stops_repetition else None
+                        if repeats_at is not None:
+                            break
                     elif isinstance(delta, ReasoningDelta):
                         emit(ReasoningReceived(delta.text))
         except BaseException as error:
@@ -113,6 +120,12 @@ class ModelConnection:
             self.unfinished = stream.reply.message
         self._memory = marked.memory
         reply = stream.reply
+        if repeats_at is not None:
+            # The rest would lead the model to go on in the same way.
+            reply = replace(reply, message={**reply.message, "content": said[:repeats_at].rstrip()})
+            emit(Notice(REPEATED))
+        elif reply.finish_reason == "length":
+            emit(Notice(self._cut_notice()))
         if reply.usage is None:
             self.estimated = self._so_far(stream, view)
         if self.on_reply:
@@ -147,6 +160,11 @@ class ModelConnection:
     def hide(self, text: str) -> str:
         """A text without the key of this line."""
         return masked(text, [self.client.endpoint.key or ""])
+
+    def _cut_notice(self) -> str:
+        most = self.max_tokens or self.card.output_cap
+        limit = f"{most:,} tokens (model.max_output_tokens)"
+        return f"The reply was cut at the limit of {limit}; ask the model to continue."
 
     def _so_far(self, stream: ReplyStream, view: list[Message]) -> Usage:
         """What a reply has used as far as it came: what was reported, and the rest estimated."""

@@ -20,6 +20,7 @@ from plimsoll.agent import (
     Hooks,
     ModelConnection,
     SummaryAccount,
+    TextReceived,
     TurnLimits,
     engine_tools,
     largest_result,
@@ -123,6 +124,14 @@ class Conversation:
     async def say(self, message: Message, emit: Emit, approve: Approve | None = None) -> Message:
         """One turn; its last message. `Conflict` where another process answers for too long."""
         return (await self.exchange(message, emit, approve)).answer
+
+    async def answer_without_model(self, message: Message, answer: str, emit: Emit) -> None:
+        """One turn whose answer is known before the model is asked."""
+        async with self._alone():
+            await self.agent.give_up()
+            await self.agent.hear(message, emit)
+            emit(TextReceived(answer))
+            await self.agent.add([{"role": "assistant", "content": answer}])
 
     async def exchange(
         self,

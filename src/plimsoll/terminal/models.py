@@ -101,9 +101,8 @@ def fetch() -> None:
         return
     started = time.monotonic()
     path = asyncio.run(_fetch(home))
-    click.echo(
-        f"{model.name} is installed: {path} ({model.bytes / 1e6:.0f} MB, {time.monotonic() - started:.1f} s)"
-    )
+    seconds = time.monotonic() - started
+    click.echo(f"{model.name} is installed: {path} ({model.download} downloaded in {seconds:.1f} s)")
     if not can_serve():
         click.echo(f"note: to run it, install xllamacpp: {install_command('local')}", err=True)
 
@@ -197,7 +196,8 @@ async def _state(facts: ProviderFacts, environ: Mapping[str, str], home: Path) -
     if not can_serve():
         return ProviderState(facts, False, install_command("local"), model.name)
     fetched = is_fetched(home)
-    why = f"fetched: {model_path(home)}" if fetched else "not installed; run `plimsoll models fetch`"
+    missing = f"not installed; run `plimsoll models fetch` ({model.download})"
+    why = f"fetched: {model_path(home)}" if fetched else missing
     return ProviderState(facts, fetched, why, model.name)
 
 

