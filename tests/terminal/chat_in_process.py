@@ -77,6 +77,6 @@ async def _talk(home, lines, act, screen, environ, approve=None):
                 done.sessions.append(chat.id)
             done.draft = chat.draft
         finally:
-            await chat.close()
+            await chat.leave()
     done.out, done.beside = out.getvalue(), beside.getvalue()
     return done

@@ -5,6 +5,7 @@ import os
 import re
 import stat
 
+import httpx
 import pytest
 from chat_in_process import Seat, talk
 from rich.console import Console
@@ -222,3 +223,13 @@ def test_a_conflict_reloads_the_session(home):
     assert "Another process has written. The session was reloaded" in done.beside
     assert opened[0] is not opened[1]
     assert asked(server.requests[-1]) == ["two"]
+
+
+def test_inspect_shows_the_session_on_a_page_that_ends_with_the_chat(home):
+    with ScriptedServer() as server:
+        done = talk(home, server, "/inspect", "one", "/inspect --no-browser")
+    assert "There is nothing to inspect yet." in done.beside
+    address = re.search(r"Inspector: (http://127\.0\.0\.1:\d+\S*)", done.beside.replace("\n", ""))
+    assert address, done.beside
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(address[1], timeout=5)

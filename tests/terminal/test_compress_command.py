@@ -262,11 +262,11 @@ class TestRecall:
         assert f"has the handle {wrong}" in result.stderr
         assert handle in result.stderr
 
-    def test_a_file_without_results_says_so(self, run: Run, tmp_path: Path) -> None:
-        (tmp_path / "short.json").write_text('[{"role": "user", "content": "hi"}]')
+    def test_a_file_without_messages_says_so(self, run: Run, tmp_path: Path) -> None:
+        (tmp_path / "short.json").write_text('[{"role": "system", "content": "hi"}]')
         result = run("recall", tmp_path / "short.json", "h:0123456789")
         assert result.exit_code == 2
-        assert "no tool results" in result.stderr
+        assert "contains no messages" in result.stderr
 
 
 def drawn(renderable: Any, width: int = 80) -> str:
@@ -341,7 +341,7 @@ def test_what_was_cleared_is_listed_with_its_handle_and_found_in_the_original(ru
     (facts,) = lines(run("compress", original, *options, "--json"))
     handles = [one["handle"] for one in facts["cleared"]]
     assert handles
-    told = run("compress", original, *options, "--summary").stdout
+    told = run("compress", original, *options, "--summary").stderr
     assert f"`plimsoll recall {original} HANDLE` restores one" in told
     assert all(handle in told for handle in handles)
     for one in facts["cleared"]:

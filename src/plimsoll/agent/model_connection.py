@@ -39,6 +39,15 @@ Reserve = Callable[[ModelCard, int, int], AbstractAsyncContextManager[None]]
 
 
 @dataclass(slots=True)
+class ReceivedText:
+    """What has arrived of a reply."""
+
+    has_begun: bool = False
+    text: str = ""
+    repeats_at: int | None = None  # from where on it only repeats itself
+
+
+@dataclass(slots=True)
 class ModelConnection:
     """The line to one model: what is sent along with every request, and what was learned from its replies."""
 
@@ -98,34 +107,19 @@ class ModelConnection:
             request, deadline=deadline, wasted=lambda usage: self.wasted.append(usage)
         )
         self.unfinished, self.estimated = None, None
-        began, said, repeats_at = False, "", None
+        received = ReceivedText()
         try:
             async with stream:
-                async for delta in stream:
-                    began = True
-                    if isinstance(delta, TextDelta):
-                        emit(TextReceived(delta.text))
-                        said += delta.text
-                        repeats_at = repetition_start(said) if self.stops_repetition else None
-                        if repeats_at is not None:
-                            break
-                    elif isinstance(delta, ReasoningDelta):
-                        emit(ReasoningReceived(delta.text))
+                await self._receive(stream, received, emit)
         except BaseException as error:
             # A request that was refused costs nothing; one that nobody waits for any more does.
-            if began or isinstance(error, asyncio.CancelledError):
+            if received.has_begun or isinstance(error, asyncio.CancelledError):
                 self.estimated = self._so_far(stream, view)
             raise
         finally:
             self.unfinished = stream.reply.message
         self._memory = marked.memory
-        reply = stream.reply
-        if repeats_at is not None:
-            # The rest would lead the model to go on in the same way.
-            reply = replace(reply, message={**reply.message, "content": said[:repeats_at].rstrip()})
-            emit(Notice(REPEATED))
-        elif reply.finish_reason == "length":
-            emit(Notice(self._cut_notice()))
+        reply = self._ended(stream.reply, received, emit)
         if reply.usage is None:
             self.estimated = self._so_far(stream, view)
         if self.on_reply:
@@ -161,10 +155,31 @@ class ModelConnection:
         """A text without the key of this line."""
         return masked(text, [self.client.endpoint.key or ""])
 
-    def _cut_notice(self) -> str:
-        most = self.max_tokens or self.card.output_cap
-        limit = f"{most:,} tokens (model.max_output_tokens)"
-        return f"The reply was cut at the limit of {limit}; ask the model to continue."
+    async def _receive(self, stream: ReplyStream, received: "ReceivedText", emit: Emit) -> None:
+        """Emit the pieces of a reply, to its end or to where it only repeats itself."""
+        async for delta in stream:
+            received.has_begun = True
+            if isinstance(delta, TextDelta):
+                emit(TextReceived(delta.text))
+                received.text += delta.text
+                received.repeats_at = repetition_start(received.text) if self.stops_repetition else None
+                if received.repeats_at is not None:
+                    return
+            elif isinstance(delta, ReasoningDelta):
+                emit(ReasoningReceived(delta.text))
+
+    def _ended(self, reply: Reply, received: "ReceivedText", emit: Emit) -> Reply:
+        """The reply as it is kept; the user is told why it ended early."""
+        if received.repeats_at is not None:
+            emit(Notice(REPEATED))
+            # The rest would lead the model to go on in the same way.
+            kept = received.text[: received.repeats_at].rstrip()
+            return replace(reply, message={**reply.message, "content": kept})
+        if reply.finish_reason == "length":
+            most = self.max_tokens or self.card.output_cap
+            limit = f"{most:,} tokens (model.max_output_tokens)"
+            emit(Notice(f"The reply was cut at the limit of {limit}; ask the model to continue."))
+        return reply
 
     def _so_far(self, stream: ReplyStream, view: list[Message]) -> Usage:
         """What a reply has used as far as it came: what was reported, and the rest estimated."""

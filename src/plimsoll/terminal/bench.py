@@ -36,6 +36,8 @@ from plimsoll.terminal.token_option import tokens_option
 from plimsoll.transcripts import read_example
 
 WINDOW = 64_000
+# In a window of 64,000 the bundled conversation fits so well that the newest messages alone keep as much.
+EXAMPLE_WINDOW = 32_000
 _HEADINGS = (
     "cuts",
     "before",
@@ -65,7 +67,7 @@ _EXPENDABLE = ("cuts", "next step", "stated", "before", "invented", "valid")
     "--window",
     metavar="TOKENS",
     callback=tokens_option,
-    help=f"Context window; default {WINDOW:,}.",
+    help=f"Context window; default {WINDOW:,}, and {EXAMPLE_WINDOW:,} with --example.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each conversation.")
 def bench(
@@ -92,7 +94,7 @@ def bench(
     files = [] if example else find_inputs(paths)
     compression = loaded.settings.compression
     chosen = SizeSettings(compression.target_tokens, compression.target_ratio, compression.protect_last_n)
-    plan = MeasurementPlan(window or WINDOW, compression.threshold, chosen)
+    plan = MeasurementPlan(window or (EXAMPLE_WINDOW if example else WINDOW), compression.threshold, chosen)
     if budget:
         plan = replace(plan, knobs=_fitted(files, plan, budget))
     found = _measured(files, plan, "measuring")

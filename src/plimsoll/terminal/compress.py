@@ -30,7 +30,7 @@ from plimsoll.plugins import COMPRESSOR
 from plimsoll.plugins.prompt_file import read_prompt_file
 from plimsoll.providers.auxiliary import Auxiliary
 from plimsoll.terminal.batch import compact_all
-from plimsoll.terminal.compress_report import print_json, show
+from plimsoll.terminal.compress_report import print_json, show, show_summaries
 from plimsoll.terminal.session_output import check_output, target_choice, write_converted
 from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of, read_source
 from plimsoll.terminal.suggestions import nearest_model
@@ -92,7 +92,9 @@ def _complete_model(_ctx: click.Context, _option: click.Parameter, incomplete: s
     metavar="OUT",
     help="Output file; - is standard output. With --to, also a folder of sessions.",
 )
-@click.option("--summary", "in_full", is_flag=True, help="Print the full summary.")
+@click.option(
+    "--summary", "in_full", is_flag=True, help="Print only the summary, in full; notes go to standard error."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each conversation.")
 def compress(
     paths: tuple[str, ...],
@@ -141,10 +143,12 @@ def compress(
     told = _write(lighter, transcripts, target, output)
     if as_json:
         print_json(outcomes, in_full)
+    elif in_full:
+        show_summaries(outcomes, output == STANDARD, example)
     else:
-        show(outcomes, output == STANDARD, in_full, example)
+        show(outcomes, output == STANDARD, example)
     for line in told:
-        click.echo(line, err=as_json)
+        click.echo(line, err=as_json or in_full)
     _tell(_as_openai(lighter) if output and not target else ())
     _warn(outcomes, focus)
     _tell(_model_failures(outcomes, auxiliary))

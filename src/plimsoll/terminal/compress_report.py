@@ -39,7 +39,17 @@ def _original(transcript: Transcript, example: bool) -> str:
     return "FILE" if transcript.source == STANDARD_INPUT else shlex.quote(transcript.source)
 
 
-def show(outcomes: Sequence[BatchOutcome], on_stderr: bool, in_full: bool, example: bool) -> None:
+def show_summaries(outcomes: Sequence[BatchOutcome], on_stderr: bool, example: bool) -> None:
+    """The summaries, of several conversations each under its name; what was cleared goes to standard error."""
+    for number, one in enumerate(outcomes):
+        heading = "" if len(outcomes) == 1 else f"{chr(10) if number else ''}# {_name(one.transcript)}\n\n"
+        summary = one.whole_summary or "No summary was needed."
+        click.echo(plain(f"{heading}{summary}").rstrip("\n"), err=on_stderr)
+        if one.pruned:
+            click.echo(f"\n{cleared_lines(one.pruned, _original(one.transcript, example))}", err=True)
+
+
+def show(outcomes: Sequence[BatchOutcome], on_stderr: bool, example: bool) -> None:
     """The human's view; where nobody watches, the figures alone."""
     console = Console(stderr=on_stderr, highlight=False)
     if not console.is_terminal:
@@ -55,18 +65,9 @@ def show(outcomes: Sequence[BatchOutcome], on_stderr: bool, in_full: bool, examp
         console.print()
         console.print(before_after(only))
         if console.is_terminal:
-            _details(console, only, in_full, example)
+            _details(console, only, example)
         console.print()
         console.print(_verdict(only))
-    for one in outcomes if in_full else ():
-        heading = "" if len(outcomes) == 1 else f"# {_name(one.transcript)}\n\n"
-        console.print()
-        console.print(
-            Text(plain(f"{heading}{one.whole_summary or 'No summary was needed.'}")), soft_wrap=True
-        )
-        if one.pruned:
-            listed = cleared_lines(one.pruned, _original(one.transcript, example))
-            console.print(Text(f"\n{listed}"), soft_wrap=True)
 
 
 def _window(outcomes: Sequence[BatchOutcome]) -> str:
@@ -83,14 +84,14 @@ def _window(outcomes: Sequence[BatchOutcome]) -> str:
     return f"{said}: {count}not due{'; compacted on request' if asked else ''}"
 
 
-def _details(console: Console, outcome: BatchOutcome, in_full: bool, example: bool) -> None:
-    if outcome.pruned and not in_full:
+def _details(console: Console, outcome: BatchOutcome, example: bool) -> None:
+    if outcome.pruned:
         console.print()
         console.print(cleared_list(outcome.pruned, original=_original(outcome.transcript, example)))
     if outcome.shortened:
         console.print()
         console.print(Text(shortened_lines(outcome.shortened), "dim"))
-    if outcome.summary and not in_full:
+    if outcome.summary:
         console.print()
         console.print(summary_panel(outcome.whole_summary, outcome.summary_source))
 

@@ -7,6 +7,7 @@ Output goes to standard output, notices to standard error, so that `show --json`
 
 import json
 import os
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -86,8 +87,13 @@ def check(ctx: click.Context) -> None:
 @config.command()
 @click.argument("key", shell_complete=complete_key)
 def explain(key: str) -> None:
-    """Show the description, range, value and source of KEY. For model.name, also show which model answers and why."""
+    """Show the description, range, value and source of KEY. For model.name, also show which model answers and why.
+
+    KEY may also be a section, such as compression: then every key of it is listed with its value.
+    """
     today = current_key(key)
+    if _explain_section(today):
+        return
     setting = find_setting(today)
     if today != key:
         click.echo(f"{key} is an older spelling of {today}.", err=True)
@@ -125,6 +131,26 @@ def set_command(key: str, value: str) -> None:
 def path() -> None:
     """Print the path of the file, even if it does not exist."""
     click.echo(str(plimsoll_home() / FILE_NAME))
+
+
+def _explain_section(name: str) -> bool:
+    """List the keys of a section; False if there is no such section."""
+    found = [setting for setting in all_keys() if setting.key.startswith(f"{name}.")]
+    if not found:
+        return False
+    loaded = load_settings()
+    for number, setting in enumerate(found):
+        if number:
+            click.echo()
+        source = loaded.source(setting.key)
+        where = "" if source.kind == "default" else f"  # {source}"
+        is_pattern = "<" in setting.key  # one key for each name that a user chooses
+        value = "" if is_pattern else f" = {_text(setting, loaded.value(setting.key))}{where}"
+        click.echo(f"{setting.key}{value}")
+        for line in textwrap.wrap(setting.description, 96):
+            click.echo(f"  {line}")
+    click.echo("\n`plimsoll config explain KEY` shows the range, the source and the variable of one key.")
+    return True
 
 
 def _plugin_problems(settings: Settings) -> tuple[str, ...]:

@@ -8,18 +8,22 @@ it.
 
 import difflib
 import json
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import click
 
 from plimsoll.context import handle_of
 from plimsoll.errors import UserError
-from plimsoll.messages import Message
+from plimsoll.messages import SYSTEM_ROLES, Message
 from plimsoll.transcripts import EXAMPLE, Transcript, iter_transcripts, read_example, read_stream
 
 NEAREST = 3
 STANDARD = "-"
+MOST_BESIDE = 50  # files in the folder that are searched for the original
+LARGEST_BESIDE = 50_000_000  # bytes of one of them
 
 
 @click.command()
@@ -47,8 +51,9 @@ def _transcripts(path: str) -> Iterator[Transcript]:
 
 
 def _results(transcripts: Iterable[Transcript]) -> Iterator[Message]:
+    """Everything that a compaction may have cleared or shortened: tool results first of all, other messages too."""
     for transcript in transcripts:
-        yield from (message for message in transcript.messages if message.get("role") == "tool")
+        yield from (message for message in transcript.messages if message.get("role") not in SYSTEM_ROLES)
 
 
 def _recall(path: str, handle: str, results: Iterable[Message]) -> None:
@@ -63,23 +68,49 @@ def _recall(path: str, handle: str, results: Iterable[Message]) -> None:
         found.setdefault(known, message)
     fitting = [known for known in found if known.startswith(wanted) and len(wanted) > len("h:")]
     if len(fitting) != 1:
+        original = None if fitting else _original_beside(path, wanted)
+        if original is not None:
+            raise UserError(
+                f"{path} does not contain {wanted} any more; the original does: "
+                f"`plimsoll recall {shlex.quote(str(original))} {wanted}`."
+            )
         raise UserError(_unknown(path, wanted, fitting, list(found)))
     _print(found[fitting[0]])
+
+
+def _original_beside(path: str, wanted: str) -> Path | None:
+    """The conversation in the same folder that has this content: most often the one that was compacted."""
+    if path in (STANDARD, EXAMPLE) or len(wanted) <= len("h:"):
+        return None
+    folder = Path(path).parent
+    candidates = [
+        one for one in sorted(folder.glob("*.json*")) if one.is_file() and one.name != Path(path).name
+    ]
+    for candidate in candidates[:MOST_BESIDE]:
+        if candidate.stat().st_size > LARGEST_BESIDE:
+            continue
+        try:
+            if any(
+                handle_of(message).startswith(wanted)
+                for message in _results(iter_transcripts(str(candidate)))
+            ):
+                return candidate
+        except UserError:  # it is no conversation
+            continue
+    return None
 
 
 def _unknown(path: str, wanted: str, fitting: list[str], known: list[str]) -> str:
     if fitting:
         some = ", ".join(fitting[:NEAREST])
-        return f"{wanted} matches {len(fitting)} tool results in {path}: {some}. Type more of it."
+        return f"{wanted} matches {len(fitting)} messages in {path}: {some}. Type more of it."
     if not known:
-        return (
-            f"{path} contains no tool results, so there is nothing to recall. Pass the original conversation."
-        )
+        return f"{path} contains no messages, so there is nothing to recall. Pass the original conversation."
     near = difflib.get_close_matches(wanted, known, n=NEAREST, cutoff=0.5)
     hint = (
         f"Nearest: {', '.join(near)}." if near else "Pass the original conversation, not the compacted one."
     )
-    return f"No tool result in {path} has the handle {wanted}; it contains {len(known)} others. {hint}"
+    return f"No message in {path} has the handle {wanted}; it contains {len(known)} others. {hint}"
 
 
 def _print(message: Message) -> None:

@@ -28,7 +28,8 @@ def write_transcripts(path: str | os.PathLike[str], transcripts: Sequence[Transc
     """Write all conversations to one file, atomically."""
     if Path(path).suffix.lower() == ".jsonl":
         transcripts = [replace(one, shape="lines") if log_title(one.format) else one for one in transcripts]
-    write_file(path, serialised(transcripts))
+    is_json = Path(path).suffix.lower() == ".json" and len(transcripts) > 1
+    write_file(path, _as_list(transcripts) if is_json else serialised(transcripts))
 
 
 def write_file(path: str | os.PathLike[str], pieces: Iterable[bytes], mode: int | None = None) -> None:
@@ -69,6 +70,14 @@ def serialised(transcripts: Sequence[Transcript]) -> Iterator[bytes]:
         yield json_line(value)
     else:
         yield _encoded(json.dumps(value, ensure_ascii=False, indent=2) + "\n", value, indent=2)
+
+
+def _as_list(transcripts: Sequence[Transcript]) -> Iterator[bytes]:
+    """Several conversations as one JSON document; without the list it would be JSON lines."""
+    for number, transcript in enumerate(transcripts):
+        yield b",\n" if number else b"[\n"
+        yield json_line(_named(transcript)).rstrip(b"\n")
+    yield b"\n]\n"
 
 
 def _replace(target: Path, pieces: Iterable[bytes], mode: int | None) -> None:

@@ -8,7 +8,7 @@ An error in a turn is shown as a message, and the chat continues.
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib.resources import files
@@ -70,6 +70,7 @@ class ChatSession:
         self.edits = EditPermission(settings.tools.edits)
         if approve is None and self.edits.mode == "ask":  # nobody can be asked
             self.edits.mode = "accept"
+        self.on_leaving: list[Callable[[], Awaitable[None]]] = []  # what ends with the chat
         self.is_unsent = False  # whether the last message is not in the conversation
         self.place = Path.cwd()  # where tools work, files are named from, and exports go
         self._task: asyncio.Task[Any] | None = None
@@ -120,6 +121,12 @@ class ChatSession:
         await self.opened.close()
         if is_empty and not keep:
             await self.archive.delete(self.id)
+
+    async def leave(self) -> None:
+        """Leave the chat."""
+        await self.close()
+        for end in self.on_leaving:
+            await end()
 
     async def reopen(self, session: str | None, *, quiet: bool = False) -> None:
         """Go on in another session, or in this one as somebody else left it; if that fails, in the one before."""

@@ -83,7 +83,7 @@ async def _chat(
                 return 0
             return await _piped(talk)
         finally:
-            await talk.close()
+            await talk.leave()
             if is_person:
                 screen.note(f"`plimsoll chat --session {talk.id}` continues from here.")
 

@@ -21,6 +21,7 @@ from plimsoll.plugins import PluginCommand
 from plimsoll.terminal.chat import (
     archive_commands,
     edit_commands,
+    inspect_command,
     output_commands,
     session_commands,
     view_commands,
@@ -178,6 +179,7 @@ _COMMANDS = (
     SlashCommand("/engine [NAME]", "show the context engine, or use another one", session_commands.engine),
     SlashCommand("/edits [MODE]", "changes to files: ask, accept or plan", edit_commands.edits),
     SlashCommand("/tools", "list the tools of the model", output_commands.tools),
+    SlashCommand("/inspect", "show this session in the browser", inspect_command.inspect),
     SlashCommand("/edit [TEXT]", "write your message in $EDITOR", output_commands.edit),
     SlashCommand("/copy [N]", "copy the last answer, or message N", output_commands.copy),
     SlashCommand("/export [FORMAT] [FILE]", "write Markdown, HTML or JSON", output_commands.export),

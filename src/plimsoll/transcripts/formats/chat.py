@@ -30,7 +30,7 @@ _ID_KEYS = ("id", "session_id", "sessionId", "conversation_id")
 
 
 class ConversationFormat(TranscriptFormat):
-    """Whole conversations: one in the file, or one on each line."""
+    """Whole conversations: one in the file, one on each line, or a list of them."""
 
     name = "openai"
     title = "OpenAI or Anthropic messages"
@@ -44,7 +44,11 @@ class ConversationFormat(TranscriptFormat):
 
     def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
         for line, value in one_or_lines(records):
-            yield conversation(value, source, line)
+            if line is None and _is_list_of_conversations(value):
+                # One on each line, as they are written; the number says which one it is.
+                yield from (conversation(one, source, number) for number, one in enumerate(value, start=1))
+            else:
+                yield conversation(value, source, line)
 
 
 class MessageLinesFormat(TranscriptFormat):
@@ -59,6 +63,14 @@ class MessageLinesFormat(TranscriptFormat):
 
     def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
         yield one_message_per_line(records, source)
+
+
+def _is_list_of_conversations(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(one, dict) and isinstance(one.get("messages"), list) for one in value)
+    )
 
 
 def is_anthropic(messages: Sequence[Any], wrapper: dict[str, Any]) -> bool:

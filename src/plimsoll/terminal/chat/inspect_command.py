@@ -1,0 +1,59 @@
+"""`/inspect`: opens the page of `plimsoll inspect` for this session; it ends with the chat."""
+
+import asyncio
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+
+from plimsoll.errors import UserError
+from plimsoll.terminal.chat.chat_session import ChatSession
+from plimsoll.terminal.tables import plain
+
+_START = 30.0  # seconds for the page to start
+_STOP = 3.0
+_LINK = "Inspector: "
+
+
+async def inspect(talk: ChatSession, argument: str) -> None:
+    """Show this session in the browser."""
+    if argument not in ("", "--no-browser"):
+        raise UserError(f"{plain(argument)!r} is not known here: /inspect [--no-browser]")
+    if not await talk.has_messages():
+        raise UserError("There is nothing to inspect yet.")
+    page = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "plimsoll.terminal.main", "inspect", talk.id),
+        *([argument] if argument else []),
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+        start_new_session=True,  # Ctrl-C is for the chat
+        env={**talk.environ, "PLIMSOLL_HOME": str(talk.home)},
+    )
+    talk.on_leaving.append(lambda: _end(page))
+    link = await _link(page)
+    talk.screen.note(f"{_LINK}{link} (until you leave the chat)", "")
+
+
+async def _link(page: Process) -> str:
+    assert page.stdout is not None
+    assert page.stderr is not None
+    try:
+        async with asyncio.timeout(_START):
+            while line := (await page.stdout.readline()).decode("utf-8", "replace"):
+                if line.startswith(_LINK):
+                    return plain(line.removeprefix(_LINK).strip())
+            said = (await page.stderr.read()).decode("utf-8", "replace").strip().removeprefix("plimsoll: ")
+    except TimeoutError:
+        await _end(page)
+        said = f"it did not start within {_START:g} s"
+    raise UserError(f"The page cannot be shown: {plain(said)}")
+
+
+async def _end(page: Process) -> None:
+    if page.returncode is not None:
+        return
+    page.terminate()
+    try:
+        await asyncio.wait_for(page.wait(), _STOP)
+    except TimeoutError:
+        page.kill()
+        await page.wait()
