@@ -220,3 +220,20 @@ def test_a_conversation_without_an_answer_costs_nothing(run: Run, tmp_path: Path
     path.write_text(json.dumps([{"role": "user", "content": "hi"}]))
     assert facts(run(path, "--model", SONNET, "--json"))["strategies"]["planned"]["usd"] == 0
     assert run(path, "--model", SONNET).exit_code == 0
+
+
+def test_a_second_table_says_what_compaction_would_save(run: Run, tmp_path: Path):
+    long = written(tmp_path / "long.json", rounds=60)
+    small = ("--model", SONNET)
+    config = tmp_path / "home" / "config.yaml"
+    config.parent.mkdir()
+    config.write_text("model:\n  context_length: 30000\ncompression:\n  protect_last_n: 2\n", "utf-8")
+    found = facts(run(long, *small, "--json"))["compaction"]
+    assert list(found) == ["none", "threshold", "cost"]
+    assert found["none"]["compactions"] == 0
+    assert found["threshold"]["compactions"] >= 2
+    assert found["threshold"]["prompt_tokens"] < found["none"]["prompt_tokens"] / 2
+    assert found["threshold"]["usd"] < found["none"]["usd"]
+    assert found["cost"]["usd"] < found["none"]["usd"]
+    shown = run(long, *small).stdout
+    assert all(word in shown for word in ("compaction", "threshold", "cost", "of none"))

@@ -3,15 +3,15 @@
     files ─► the requests its agent sent ─► simulator ─► table, picture, or JSON lines
 
 Nothing is sent anywhere: tokens are estimated, prices and cache rules come from
-the model's card. The row `none` is the price without any cache.
+the model's card. The row `none` is the price without any cache. A second table shows the last row of the first
+under each compaction policy.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich import box
@@ -31,14 +31,19 @@ from plimsoll.caching import (
 )
 from plimsoll.config import Settings, load_settings
 from plimsoll.errors import UserError
-from plimsoll.installation import install_command
 from plimsoll.models import ModelCard
+from plimsoll.terminal.cost_plot import draw
+from plimsoll.terminal.cost_policies import (
+    EXPENDABLE,
+    PolicyReplay,
+    policy_facts,
+    policy_table,
+    under_policies,
+)
+from plimsoll.terminal.priced_replay import PricedReplay, conversation_name, short_tokens
 from plimsoll.terminal.suggestions import nearest_model
 from plimsoll.terminal.tables import fitted, plain
 from plimsoll.transcripts import Transcript, read_transcripts
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _HEADINGS = ("requests", "read", "written", "plain", "output", "USD", "of none")
 _EXPENDABLE = (
@@ -49,25 +54,6 @@ _EXPENDABLE = (
     "read",
 )  # what a narrow terminal goes without, in this order
 AUTOMATIC = "automatic"  # what a provider that caches by itself does, in place of a strategy
-_COLOURS = {"read": "#2a9d8f", "write": "#e9a23b", "plain": "#c8553d"}
-_LINES = {"none": "#8d99ae", "system_and_3": "#3d6cb9", "planned": "#2a9d8f", "automatic": "#2a9d8f"}
-
-
-@dataclass(frozen=True, slots=True)
-class PricedReplay:
-    """One conversation under each strategy that is compared, `none` first and the chosen one last."""
-
-    transcript: Transcript
-    replays: Mapping[str, Replay]
-
-    @property
-    def chosen(self) -> Replay:
-        """The replay that the person asked for."""
-        return list(self.replays.values())[-1]
-
-    def over_window(self, card: ModelCard) -> int:
-        """How many requests have more tokens than the model takes."""
-        return sum(step.bill.prompt_tokens > card.prompt_limit for step in self.chosen.steps)
 
 
 def _finite(context: click.Context, parameter: click.Parameter, value: float) -> float:
@@ -97,7 +83,7 @@ def cost(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Show what conversations cost, with and without prompt caching.
+    """Show what conversations cost, with and without prompt caching, and what compaction would save.
 
     FILE is a conversation as for `plimsoll compress`. Each assistant message counts as the reply to a request with
     all earlier messages.
@@ -118,11 +104,12 @@ def cost(
         click.echo(f"note: {notice}", err=True)
     if plot is not None:
         draw(priced, card, plot)
+    policies = [under_policies(one.transcript, settings, card, policy, one.chosen, gap) for one in priced]
     if as_json:
-        for one in priced:
-            click.echo(json.dumps(_facts(one, card, policy, gap)))
+        for one, compacted in zip(priced, policies, strict=True):
+            click.echo(json.dumps(_facts(one, card, policy, gap) | {"compaction": policy_facts(compacted)}))
         return
-    _show(priced, card, policy, gap)
+    _show(priced, card, policy, gap, policies)
     if plot is not None:
         click.echo(f"Drawn to {plot}")
 
@@ -206,9 +193,16 @@ def _price(
     )
 
 
-def _show(priced: Sequence[PricedReplay], card: ModelCard, policy: CachingPolicy, gap: float) -> None:
+def _show(
+    priced: Sequence[PricedReplay],
+    card: ModelCard,
+    policy: CachingPolicy,
+    gap: float,
+    policies: Sequence[Mapping[str, PolicyReplay]],
+) -> None:
     console = Console(highlight=False)
     console.print(fitted(lambda without: _table(priced, without), _EXPENDABLE, console.width))
+    console.print(fitted(lambda without: policy_table(policies, without), EXPENDABLE, console.width))
     lifetime = f", {policy.ttl} TTL" if policy.enabled and _takes_markers(card) else ""
     dated = f", prices as of {card.as_of}" if card.as_of else ""
     console.print(Text(f"{card.name}{lifetime}, {gap:g} s between requests, tokens estimated{dated}", "dim"))
@@ -228,7 +222,7 @@ def _table(priced: Sequence[PricedReplay], without: frozenset[str]) -> Table:
     if len(priced) > 1:
         for one in priced:
             bill, base = one.chosen.total, one.replays["none"].total
-            add(plain(_name(one.transcript)), bill, len(one.chosen.steps), base)
+            add(plain(conversation_name(one.transcript)), bill, len(one.chosen.steps), base)
         table.add_section()
     for label in priced[0].replays if priced else ():
         bill = total(one.replays[label].total for one in priced)
@@ -245,17 +239,10 @@ def _cells(bill: Bill, requests: int, base: Bill) -> tuple[str, ...]:
     share = f"{bill.money / base.money:.0%}" if base.money else "–"
     return (
         f"{requests:,}",
-        *(_short(tokens) for tokens in (bill.read, bill.written, bill.plain, bill.output)),
+        *(short_tokens(tokens) for tokens in (bill.read, bill.written, bill.plain, bill.output)),
         money,
         share,
     )
-
-
-def _short(tokens: int) -> str:
-    """A number of tokens in a few characters; --json has them all."""
-    if tokens < 10_000:
-        return f"{tokens:,}"
-    return f"{tokens / 1_000:,.1f}K" if tokens < 1_000_000 else f"{tokens / 1_000_000:,.2f}M"
 
 
 def _usd(money: float) -> str:
@@ -293,106 +280,3 @@ def _figures(played: Replay) -> dict[str, Any]:
         "usd": round(bill.money, 6),
         "usd_most": round(bill.money_most, 6),
     }
-
-
-def _name(transcript: Transcript) -> str:
-    name = Path(transcript.source).name
-    return name if transcript.line is None else f"{name}:{transcript.line}"
-
-
-def draw(priced: Sequence[PricedReplay], card: ModelCard, target: Path) -> None:
-    """Tokens of each request by price, and the money as it adds up, as a PNG."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UserError(f"Drawing needs matplotlib: {install_command('plot')}") from error
-    figure = Figure(figsize=(11, 7), dpi=150, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    _draw_tokens(above, priced)
-    _draw_money(below, priced)
-    title = _name(priced[0].transcript) if len(priced) == 1 else f"{len(priced)} conversations"
-    figure.suptitle(f"{title} on {card.name}", x=0.01, ha="left", fontsize=13, fontweight="bold")
-    try:
-        figure.savefig(target, format="png")
-    except OSError as error:
-        raise UserError(
-            f"{target} cannot be written: {error.strerror}. Pass another file to --plot."
-        ) from error
-
-
-def _draw_tokens(axes: "Axes", priced: Sequence[PricedReplay]) -> None:
-    steps = [step.bill for one in priced for step in one.chosen.steps]
-    numbers = range(1, len(steps) + 1)
-    layers = {
-        "read": [bill.read for bill in steps],
-        "write": [bill.written for bill in steps],
-        "plain": [bill.plain for bill in steps],
-    }
-    # Few requests are bars with a gap between them; many are drawn edge to edge, or the gaps would flicker.
-    width = 0.85 if len(steps) <= 120 else 1.0
-    bottom = [0] * len(steps)
-    for name, heights in layers.items():
-        label = {"read": "read from cache", "write": "written to cache", "plain": "plain input"}[name]
-        axes.bar(numbers, heights, width, bottom=bottom, color=_COLOURS[name], label=label, linewidth=0)
-        bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
-    axes.set_ylabel("tokens per request")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value / 1000:,.0f}K" if value else "0")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False, ncols=3, borderaxespad=0.2)
-    _tidy(axes, priced)
-
-
-def _draw_money(axes: "Axes", priced: Sequence[PricedReplay]) -> None:
-    ends: list[tuple[float, str, str]] = []
-    for label in priced[0].replays if priced else ():
-        spent, line = 0.0, [0.0]
-        for step in (step for one in priced for step in one.replays[label].steps):
-            spent += step.bill.money
-            line.append(spent)
-        width = 2.4 if label == list(priced[0].replays)[-1] else 1.6
-        axes.plot(range(len(line)), line, color=_LINES[label], linewidth=width)
-        ends.append((spent, label, _LINES[label]))
-    _label_ends(axes, ends, sum(len(one.chosen.steps) for one in priced))
-    axes.set_xlabel("request")
-    axes.set_ylabel("USD, cumulative")
-    axes.yaxis.set_major_formatter(lambda value, _: f"${value:,.2f}")
-    axes.set_ylim(bottom=0)
-    _tidy(axes, priced)
-
-
-def _label_ends(axes: "Axes", ends: Iterable[tuple[float, str, str]], last: int) -> None:
-    """Each line's name and sum at its end, moved apart where they would overlap."""
-    ordered = _same_joined(sorted(ends, key=lambda end: end[0]))
-    top = max((spent for spent, _, _ in ordered), default=0.0) or 1.0
-    lowest = 0.0
-    for spent, label, colour in ordered:
-        height = max(spent, lowest)
-        text = f"{label}  ${spent:,.2f}" if spent >= 0.1 else f"{label}  ${spent:,.4f}"
-        axes.annotate(
-            text, (last, height), (8, 0), textcoords="offset points", va="center", color=colour, fontsize=9,
-            fontweight="bold", annotation_clip=False,
-        )  # fmt: skip
-        lowest = height + top * 0.11
-    axes.margins(x=0.01)
-
-
-def _same_joined(ends: Sequence[tuple[float, str, str]]) -> list[tuple[float, str, str]]:
-    """Lines that end together share a label, in the colour of the one drawn on top."""
-    joined: list[tuple[float, str, str]] = []
-    for spent, label, colour in ends:
-        if joined and abs(spent - joined[-1][0]) <= 1e-3 * spent:
-            joined[-1] = (spent, f"{joined[-1][1]} = {label}", colour)
-        else:
-            joined.append((spent, label, colour))
-    return joined
-
-
-def _tidy(axes: "Axes", priced: Sequence[PricedReplay]) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#e5e7eb", linewidth=0.8)
-    axes.set_axisbelow(True)
-    done = 0.5
-    for one in priced[:-1]:
-        done += len(one.chosen.steps)
-        axes.axvline(done, color="#9ca3af", linewidth=0.6, linestyle=":")

@@ -1,0 +1,147 @@
+"""What compaction would save: a recorded conversation under each policy, with the agent's own decisions.
+
+    none        never compacted
+    threshold   at `compression.threshold`
+    cost        as soon as it pays
+
+Code writes the summaries here, so they cost nothing; a summary model would add the price of its calls.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll.agent import CLEARING, CompactionRules, Compactor
+from plimsoll.assembly import build_compressor
+from plimsoll.caching import BlockChain, CachingPolicy, Compaction, Replay, pricing_of, replay
+from plimsoll.config import Settings
+from plimsoll.context import ContextCompressor
+from plimsoll.messages import Message
+from plimsoll.models import ModelCard, estimate_messages_tokens_rough
+from plimsoll.terminal.priced_replay import short_tokens
+from plimsoll.transcripts import Transcript
+
+POLICIES: tuple[Literal["threshold", "cost"], ...] = ("threshold", "cost")
+NEVER = "none"
+EXPENDABLE = ("times", "sent")  # what a narrow terminal goes without, in this order
+
+
+@dataclass(slots=True)
+class _Clock:
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(slots=True)
+class _Deciding:
+    """Decides before each request, as the agent does, and counts."""
+
+    compactor: Compactor
+    engine: ContextCompressor
+    clock: _Clock
+    gap: float
+    count: int = 0
+
+    def __call__(self, at: int, view: Sequence[Message]) -> Compaction | None:
+        self.clock.now += self.gap
+        tokens = estimate_messages_tokens_rough(view)
+        way = "threshold" if self.compactor.is_due(tokens) else self.compactor.pays(view, tokens)
+        lighter = self._lighter(view, tokens, way) if way else None
+        if lighter is not None:
+            left = estimate_messages_tokens_rough(lighter)
+            self.compactor.cleared(view) if way == CLEARING else self.compactor.compacted(left)
+            self.count += 1
+            tokens = left
+        elif way:
+            self.compactor.trigger.tried_in_vain(tokens)
+        self.compactor.asked(tokens, self.clock.now)
+        return None if lighter is None else Compaction(at, lighter)
+
+    def _lighter(self, view: Sequence[Message], tokens: int, way: str) -> list[Message] | None:
+        engine = self.engine
+        self.compactor.trigger.weigh_fixed(view, 0)
+        messages = list(view)
+        lighter = (
+            engine.clear(messages) if way == CLEARING else engine.compress(messages, current_tokens=tokens)
+        )
+        return lighter if estimate_messages_tokens_rough(lighter) < tokens else None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyReplay:
+    """A conversation under one policy."""
+
+    replay: Replay
+    compactions: int
+
+
+def under_policies(
+    transcript: Transcript,
+    settings: Settings,
+    card: ModelCard,
+    caching: CachingPolicy,
+    chosen: Replay,
+    gap: float,
+) -> dict[str, PolicyReplay]:
+    """The conversation under each policy, with the caching strategy of `chosen`, which was never compacted."""
+    found = {NEVER: PolicyReplay(chosen, 0)}
+    for policy in POLICIES:
+        compression = settings.compression.model_copy(update={"policy": policy})
+        engine = build_compressor(
+            settings.model_copy(update={"compression": compression}),
+            window=settings.model.prompt_limit(),
+            model=card.name,
+        )
+        clock = _Clock()
+        compactor = Compactor(engine, CompactionRules(policy=policy, background=False), clock)
+        compactor.pricing = pricing_of(card, caching) if policy == "cost" else None
+        deciding = _Deciding(compactor, engine, clock, gap)
+        played = replay(
+            transcript.messages,
+            card,
+            chosen.strategy,
+            caching.ttl,
+            gap,
+            native_anthropic=caching.native_anthropic,
+            compactions=deciding,
+            chain=BlockChain(),
+        )
+        found[policy] = PolicyReplay(played, deciding.count)
+    return found
+
+
+def policy_table(found: Sequence[Mapping[str, PolicyReplay]], without: frozenset[str] = frozenset()) -> Table:
+    """A row for each policy: compactions, tokens sent, money, and the share of the money without compaction."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("compaction", no_wrap=True)
+    headings = ("times", "sent", "USD", "of none")
+    shown = [place for place, heading in enumerate(headings) if heading not in without]
+    for place in shown:
+        table.add_column(headings[place], justify="right", no_wrap=True)
+    base = sum(one[NEVER].replay.money for one in found)
+    for policy in (NEVER, *POLICIES):
+        money = sum(one[policy].replay.money for one in found)
+        sent = sum(one[policy].replay.total.prompt_tokens for one in found)
+        times = sum(one[policy].compactions for one in found)
+        share = f"{money / base:.0%}" if base else "–"
+        cells = (f"{times:,}", short_tokens(sent), f"{money:,.4f}", share)
+        table.add_row(Text(policy), *(cells[place] for place in shown))
+    return table
+
+
+def policy_facts(found: Mapping[str, PolicyReplay]) -> dict[str, dict[str, float | int]]:
+    """The same for programs."""
+    return {
+        policy: {
+            "compactions": one.compactions,
+            "prompt_tokens": one.replay.total.prompt_tokens,
+            "usd": round(one.replay.money, 6),
+        }
+        for policy, one in found.items()
+    }
