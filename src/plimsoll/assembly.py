@@ -38,7 +38,7 @@ from plimsoll.plugins import (
 from plimsoll.providers import Client, Endpoint, Resolution, connect
 from plimsoll.providers.auxiliary import Auxiliary, AuxiliaryResolution, resolve_auxiliary
 from plimsoll.providers.local import embedded_model, model_path
-from plimsoll.providers.local.model import DEFAULT_CONTEXT
+from plimsoll.providers.local.model import DEFAULT_ANSWER, DEFAULT_CONTEXT
 from plimsoll.providers.retry import Retries
 from plimsoll.sessions import Conversation, ConversationParts, Hygiene
 from plimsoll.sessions.turn_lock import LEASE_SECONDS
@@ -46,7 +46,6 @@ from plimsoll.settings.agent import AgentSettings
 from plimsoll.tools import Tool, ToolBox, ToolContext, Workspace, require_bubblewrap, standard_tools
 from plimsoll.tools.mcp import NEEDS_PACKAGE, McpServers
 
-EMBEDDED_ANSWER = 512  # tokens of a reply of the embedded model: it says nothing useful at greater length
 RECALL = "recall"  # the tool that every conversation adds itself
 MCP, PLUGINS = "mcp", "plugins"  # sources of tools besides the standard ones
 
@@ -351,7 +350,7 @@ def _model_connection(
         card=card,
         policy=policy,
         clock=time.time,
-        max_tokens=settings.model.max_output_tokens or (EMBEDDED_ANSWER if is_small else None),
+        max_tokens=settings.model.max_output_tokens or (DEFAULT_ANSWER if is_small else None),
         extra={"openai": extras} if extras else {},
         stops_repetition=is_small,
     )
@@ -396,7 +395,5 @@ def _server_notices(problems: Mapping[str, str]) -> Iterator[str]:
     for name, why in sorted(problems.items()):
         key = f"mcp_servers.{name}"
         off = f"plimsoll config set {shlex.quote(f'{key}.enabled')} false"
-        yield (
-            f"{why.rstrip('.')}. The chat continues without the tools of {name}; "
-            f"correct {key} in config.yaml, or disable it with `{off}`."
-        )
+        told = f"correct {key} in config.yaml, or disable it with `{off}`"
+        yield f"{why.rstrip('.')}. The chat continues without the tools of {name}; {told}."

@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+DEFAULT_ANSWER = 512  # tokens of a reply in a chat: at greater length the embedded model says nothing useful
 DEFAULT_CONTEXT = 8_192  # what the embedded model was trained for
 
 
