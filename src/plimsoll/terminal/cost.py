@@ -94,13 +94,10 @@ def cost(
     settings = _with_model(loaded.settings, transcripts)
     card = _card(settings)
     policy = _policy(settings)
-    of_files = (f"{one.place}: {note}" for one in transcripts for note in one.notices)
-    off = () if policy.enabled or policy.unwanted or not _takes_markers(card) else (policy.reason,)
     priced = [
         _price(transcript, card, policy, settings.prompt_caching.strategy, gap) for transcript in transcripts
     ]
-    unplaced = (f"Prompt caching is off: {reason}, so there is nothing to compare." for reason in off)
-    for notice in (*loaded.notices, *policy.notices, *unplaced, *of_files, *_too_long(priced, card)):
+    for notice in (*loaded.notices, *policy.notices, *_notices(priced, card, policy)):
         click.echo(f"note: {notice}", err=True)
     if plot is not None:
         draw(priced, card, plot)
@@ -112,6 +109,15 @@ def cost(
     _show(priced, card, policy, gap, policies)
     if plot is not None:
         click.echo(f"Drawn to {plot}")
+
+
+def _notices(priced: Sequence[PricedReplay], card: ModelCard, policy: CachingPolicy) -> Iterator[str]:
+    """What to know about the comparison, the files, and requests that are too long."""
+    if not (policy.enabled or policy.unwanted) and _takes_markers(card):
+        yield f"Prompt caching is off: {policy.reason}, so there is nothing to compare."
+    for one in priced:
+        yield from (f"{one.transcript.place}: {note}" for note in one.transcript.notices)
+    yield from _too_long(priced, card)
 
 
 def _with_model(settings: Settings, transcripts: Sequence[Transcript]) -> Settings:

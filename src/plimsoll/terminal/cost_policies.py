@@ -31,7 +31,7 @@ EXPENDABLE = ("times", "sent")  # what a narrow terminal goes without, in this o
 
 
 @dataclass(slots=True)
-class _Clock:
+class _ReplayClock:
     now: float = 0.0
 
     def __call__(self) -> float:
@@ -44,7 +44,7 @@ class _Deciding:
 
     compactor: Compactor
     engine: ContextCompressor
-    clock: _Clock
+    clock: _ReplayClock
     gap: float
     count: int = 0
 
@@ -98,7 +98,7 @@ def under_policies(
             window=settings.model.prompt_limit(),
             model=card.name,
         )
-        clock = _Clock()
+        clock = _ReplayClock()
         compactor = Compactor(engine, CompactionRules(policy=policy, background=False), clock)
         compactor.pricing = pricing_of(card, caching) if policy == "cost" else None
         deciding = _Deciding(compactor, engine, clock, gap)
