@@ -27,7 +27,7 @@ test: $(VENV)/.dev lint  ## lint, types and the whole test suite, without real c
 peers: $(VENV)/.dev  ## install the real clients of tests/peers/peers.toml into .local/peers
 	$(BIN)/python tests/peers/install.py
 
-test-peers: $(VENV)/.docs  ## run real clients, terminals and the site's search; first install the clients with make peers
+test-peers: $(VENV)/.dev $(VENV)/.docs  ## run real clients, terminals and the site's search; first install the clients with make peers
 	$(BIN)/python -m pytest -n 2 tests/peers tests/terminal/test_tour.py tests/terminal/test_chat_in_a_terminal.py
 
 lint: $(VENV)/.dev  ## style and types
@@ -75,6 +75,6 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.run
 
-$(VENV)/.docs: $(VENV)/.dev
+$(VENV)/.docs: pyproject.toml | $(BIN)/pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@

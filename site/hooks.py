@@ -29,6 +29,15 @@ GENERATED = {
     "reference/rest.md": rest_page,
     "reference/python.md": python_page,
 }
+# Pages that mention everything and answer little rank below the others in the search of the site.
+SEARCH_BOOST = {
+    "architecture.md": 0.2,
+    "changelog.md": 0.2,
+    "clients.md": 0.4,
+    "contributing.md": 0.2,
+    "gallery": 0.1,
+    "readers.md": 0.4,
+}
 _TO_DOCS = re.compile(r"\]\(docs/")
 _TO_ROOT_PAGE = re.compile(rf"\]\((?:\.\./)*({'|'.join(ROOT_PAGES.values())})(#[^)]*)?\)")
 _OUT_OF_DOCS = re.compile(r"\[([^\]]+)\]\((?:\.\./)+((?:src|deploy|bench|tests|examples)/[^)]*)\)")
@@ -48,7 +57,11 @@ def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Links out of docs/ become paths, links to the root's pages lead to the site's, fences show their file."""
-    up = "../" * page.file.src_uri.count("/")
+    uri = page.file.src_uri
+    boost = SEARCH_BOOST.get(uri, SEARCH_BOOST.get(uri.partition("/")[0]))
+    if boost is not None:
+        page.meta["search"] = {"boost": boost}
+    up = "../" * uri.count("/")
     names = {name: uri for uri, name in ROOT_PAGES.items()}
     markdown = _TO_ROOT_PAGE.sub(lambda found: f"]({up}{names[found[1]]}{found[2] or ''})", markdown)
     markdown = _OUT_OF_DOCS.sub(r"\1 (`\2`)", markdown)
