@@ -140,6 +140,7 @@ def test_other_settings_or_inputs_do_not_continue_a_run(run: Run, tmp_path: Path
         (("empty", "-o", "out"), "No conversation files found in empty"),
         (("rows.jsonl", "-o", "rows.jsonl"), "is a file. Pass a folder"),
         (("rows.jsonl", "-o", "strange"), "contains 'notes.txt'"),
+        (("rows.jsonl", "-o", "dataset"), "contains 'data.jsonl'"),
         (("-o", "out", "--ray", "rows.jsonl"), "--ray took 'rows.jsonl' as its address"),
         (("rows.jsonl", "-o", "out", "--use-model", "--ray"), "--use-model runs on one machine"),
         (("rows.jsonl", "-o", "out", "--max-spend", "5"), "add --use-model"),
@@ -156,10 +157,13 @@ def test_a_mistake_is_a_sentence(
     (tmp_path / "empty").mkdir()
     (tmp_path / "strange").mkdir()
     (tmp_path / "strange" / "notes.txt").write_text("mine")
+    (tmp_path / "dataset").mkdir()
+    (tmp_path / "dataset" / "data.jsonl").write_text("mine")
     result = run(*arguments)
     assert result.exit_code == 2
     assert words in result.stderr
     assert (tmp_path / "strange" / "notes.txt").read_text() == "mine"
+    assert (tmp_path / "dataset" / "data.jsonl").read_text() == "mine"
 
 
 class RealRun:

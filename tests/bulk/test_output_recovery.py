@@ -114,3 +114,13 @@ def test_two_runs_do_not_write_to_one_folder(dataset: tuple[BulkRun, dict[str, b
     run, _ = dataset
     with OutputFolder(tmp_path / "out", run.asked), pytest.raises(UserError, match="Another `plimsoll bulk`"):
         OutputFolder(tmp_path / "out", run.asked)
+
+
+def test_a_file_that_lost_rows_is_not_filled_with_zeros(
+    dataset: tuple[BulkRun, dict[str, bytes]], tmp_path: Path
+) -> None:
+    run, _ = dataset
+    finish(run, tmp_path / "out")
+    (tmp_path / "out" / "data.jsonl").unlink()
+    with pytest.raises(UserError, match=r"data\.jsonl is shorter than manifest\.jsonl says"):
+        finish(run, tmp_path / "out")

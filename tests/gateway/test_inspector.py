@@ -139,6 +139,16 @@ def test_a_page_in_one_file_names_its_scripts_and_holds_any_text_as_data() -> No
     assert [page._digest(one) in policy[1] for one in inline] == [True]
 
 
+def test_values_that_only_their_names_show_to_be_secret_are_redacted() -> None:
+    calls = [{"name": "login", "arguments": {"user": "ada", "password": "correct horse", "retries": 3}}]
+    headers = [{"name": "x-api-key", "value": "plain words"}, {"name": "accept", "value": "json"}]
+    told = redacted({"tool_calls": calls, "headers": headers, "metadata": {"apiKey": "plain words"}})
+    assert "correct horse" not in json.dumps(told)
+    assert "plain words" not in json.dumps(told)
+    assert told["tool_calls"][0]["arguments"] == {"user": "ada", "password": "[redacted]", "retries": 3}
+    assert told["headers"][1] == {"name": "accept", "value": "json"}
+
+
 def test_secrets_are_redacted_wherever_they_stand() -> None:
     key = "sk-ant-api03-" + "Qx7" * 30 + "-AAAA"
     told = json.dumps(redacted({"a": [f"the key is {key}", {key: 1}], "b": 2, "c": None}))

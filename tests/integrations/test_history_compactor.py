@@ -218,6 +218,42 @@ def test_recall_reads_only_the_conversation_that_asks(history: HistoryCompactor)
     assert page["text"].startswith("ship7: pier 7.")
 
 
+def test_recall_in_a_conversation_with_the_same_first_message_finds_nothing_of_another_one() -> None:
+    with HistoryCompactor(window=WINDOW, protect_last_n=4, recall=True, most_conversations=2) as history:
+        first = history.view(CHAT, LOG, system=[SYSTEM], force=True)
+        history.replaced(CHAT, first)
+        # The original is forgotten, and what the host stores in its place is used again.
+        history.view(CHAT, [{"role": "user", "content": "Something else."}])
+        stored = [
+            *first.messages,
+            {"role": "assistant", "content": "Yes."},
+            {"role": "user", "content": "Go on."},
+        ]
+        history.view(CHAT, stored, system=[SYSTEM])
+        view = history.view(CHAT, LOG[:1])
+        assert not view.changed
+        assert history.answer("recall", {"query": "ship7 pier"}).startswith("No message")
+
+
+def test_conversations_that_begin_alike_are_stored_with_their_own_system_prompts(tmp_path: Path) -> None:
+    file = tmp_path / "archive.db"
+    other: Message = {"role": "system", "content": "You answer questions about trains."}
+    with HistoryCompactor(window=WINDOW, protect_last_n=4, archive=str(file)) as history:
+        history.view(CHAT, LOG, system=[SYSTEM], force=True)
+        branch = [*LOG[:4], *conversation(40)[100:]]
+        history.view(CHAT, branch, system=[other], force=True)
+    assert asyncio.run(_first_messages(file)) == {text_of(SYSTEM), text_of(other)}
+
+
+async def _first_messages(file: Path) -> set[str]:
+    from plimsoll.archive import OPERATOR
+    from plimsoll.archive.sqlite import SqliteStore
+
+    async with await SqliteStore.open(file) as store:
+        archive = store.for_owner(OPERATOR)
+        return {text_of((await archive.messages(one.id))[0].message) for one in await archive.sessions()}
+
+
 async def _in_task(work: Any) -> None:
     await asyncio.to_thread(work)
 

@@ -27,7 +27,6 @@ from plimsoll.errors import UserError, advice_on
 DATA, REPORT, REJECTS = "data.jsonl", "report.jsonl", "rejects.jsonl"
 STATISTICS, MANIFEST, WORK = "statistics.md", "manifest.jsonl", "work"
 _FILES = (DATA, REPORT, REJECTS)
-_OURS = frozenset({*_FILES, STATISTICS, MANIFEST, WORK})
 
 
 class OutputFolder:
@@ -116,17 +115,21 @@ class OutputFolder:
             self._note(asked=asked)
         ends = next((line["ends"] for line in reversed(lines) if "ends" in line), [0, 0, 0])
         for name, end in zip(_FILES, ends, strict=True):
+            if os.fstat(self._files[name].fileno()).st_size < end:
+                raise UserError(
+                    f"{self.path / name} is shorter than {MANIFEST} says: something was removed from it. "
+                    "Pass another --output, or --restart to process every row again."
+                )
             self._files[name].seek(end)
             self._files[name].truncate()
         if not self.is_finished:
             self._prepare_work(restart)
 
     def _refuse_strangers(self) -> None:
-        """A folder with other things in it is not ours to write to."""
+        """A folder with other things in it is not ours to write to; without a manifest, nothing in it is ours."""
         names = {one.name for one in self.path.iterdir()}
-        strange = sorted(names - _OURS)
-        if strange and MANIFEST not in names:
-            raise UserError(f"{self.path} contains {strange[0]!r}. Pass a new or empty folder to --output.")
+        if names and MANIFEST not in names:
+            raise UserError(f"{self.path} contains {min(names)!r}. Pass a new or empty folder to --output.")
 
     def _resume(self, lines: list[dict[str, Any]], asked: dict[str, Any]) -> None:
         before = lines[0].get("asked", {})

@@ -116,7 +116,7 @@ class ViewServer:
         if found is None:
             return TrackedConversation(request.lead)
         conversation, place = found
-        return conversation if place == len(conversation.chain) else conversation.fork(place)
+        return conversation if place == len(conversation.chain) else conversation.fork(place, request.lead)
 
     async def _decided(self, conversation: TrackedConversation, request: ViewRequest) -> ServedView:
         """What a request with these messages gets; a repeated one gets the same again."""

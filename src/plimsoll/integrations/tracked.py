@@ -130,11 +130,16 @@ class TrackedConversation:
             del self.decisions[next(iter(self.decisions))]
         self.decisions[key] = view
 
-    def fork(self, place: int) -> "TrackedConversation":
-        """A branch that shares the first messages."""
+    def fork(self, place: int, lead: tuple[Message, ...]) -> "TrackedConversation":
+        """A branch that shares the first messages, with its own system prompt."""
         views, shared = [view for view in self.views if is_shared(view, place)], set(self.chain[:place])
+        # What the host gave up belongs to the summary in its place: without that one, the branch is another
+        # conversation that merely begins with the same words.
+        is_same = not self.removed or any(isinstance(one, OwnSummary) for one in self.log[:place])
+        if not is_same:
+            views, shared = [], set()
         return TrackedConversation(
-            lead=self.lead,
+            lead=lead,
             chain=self.chain[:place],
             log=self.log[:place],
             tokens=self.tokens[:place],
@@ -143,7 +148,7 @@ class TrackedConversation:
             parent=self.compactor.engine if self.compactor else self.parent,
             branches=self.branches,
             decisions={key: view for key, view in self.decisions.items() if key[0] in shared},
-            removed=self.removed,
+            removed=self.removed if is_same else (),
             limit=self.limit,
         )
 

@@ -16,7 +16,7 @@ from plimsoll.errors import UserError, advice_on
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.inspector.local_app import LocalInspector
 from plimsoll.inspector import standalone
-from plimsoll.secrets import redact
+from plimsoll.secrets import MARK, is_secret_name, redact
 
 PAGE = 200  # messages in one answer
 CLIP = 20_000  # characters of one text; the page says that it was cut
@@ -34,12 +34,24 @@ async def write_page(inspector: LocalInspector, session: str, path: Path) -> int
 
 
 def redacted(value: Any) -> Any:
-    """The same value with the secrets in all its texts replaced."""
+    """The same value with the secrets in all its texts replaced, also those that only their name shows."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
-        return {redact(name): redacted(one) for name, one in value.items()}
+        named = _is_secret_entry(value)
+        return {
+            redact(name): MARK
+            if isinstance(one, str) and one and (is_secret_name(name) or (named and name == "value"))
+            else redacted(one)
+            for name, one in value.items()
+        }
     return [redacted(one) for one in value] if isinstance(value, list) else value
+
+
+def _is_secret_entry(value: dict[str, Any]) -> bool:
+    """Whether an object is one entry of a list of names and values, such as a header, and its value is a secret."""
+    name = value.get("name")
+    return isinstance(name, str) and is_secret_name(name)
 
 
 async def _answers(inspector: LocalInspector, session: str) -> dict[str, Any]:
