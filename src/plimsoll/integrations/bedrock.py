@@ -33,6 +33,24 @@ class BedrockCodec:
         ]
 
 
+def alternating(messages: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    """The messages of a view, where what a compaction wrote shares one message with a neighbour of its role.
+
+    Bedrock wants roles to alternate, and a summary may follow a tool result, which is the user's here.
+    """
+    own = {id(one) for one in given}
+    joined: list[Any] = []
+    is_own = True
+    for one in messages:
+        if joined and joined[-1]["role"] == one["role"] and not (is_own and id(one) in own):
+            joined[-1] = {**joined[-1], "content": [*joined[-1]["content"], *one["content"]]}
+            is_own = False
+        else:
+            joined.append(one)
+            is_own = id(one) in own
+    return joined
+
+
 def _canonical(role: str, blocks: Sequence[Any]) -> Iterator[Message]:
     results = [block["toolResult"] for block in blocks if "toolResult" in block]
     uses = [block["toolUse"] for block in blocks if "toolUse" in block]

@@ -8,7 +8,7 @@ Use one manager for each agent. It replaces Strands' own managers, so nothing is
 from typing import Any
 
 from plimsoll.context.markers import NOTE
-from plimsoll.integrations.bedrock import BedrockCodec, bedrock_parts
+from plimsoll.integrations.bedrock import BedrockCodec, alternating, bedrock_parts
 from plimsoll.integrations.canonical import function_tool, message_of
 from plimsoll.integrations.history import HistoryCompactor
 from plimsoll.integrations.host_view import HostView
@@ -69,7 +69,9 @@ class PlimsollConversationManager(ConversationManager):
         self._sent = view
         if view.has_note:
             context = context.replace(system_prompt=[*prompt, {"text": NOTE}])
-        return context.replace(messages=view.messages) if view.changed else context
+        if not view.changed:
+            return context
+        return context.replace(messages=alternating(view.messages, context.messages))
 
     def _observe(self, event: Any) -> None:
         if event.stop_response is None or self._sent is None:
