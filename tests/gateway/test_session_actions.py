@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from clients import AnthropicClient, converse, model
 from doors import add_key, answering
 from gateway_server import RunningGateway, settings_for
-from session_client import Sessions, serving
+from session_client import MODEL, Sessions, serving
 
 from plimsoll.archive import OPERATOR, CompactionEvent, draft_of
 from plimsoll.archive.sqlite import SqliteStore
@@ -221,6 +221,52 @@ def test_a_pinned_message_cannot_be_dropped_and_a_new_edit_ends_the_redo(
     assert sessions.http.post(f"/sessions/{id}/drop", json={"messages": [7]}).status_code == 200
     assert sessions.http.post(f"/sessions/{id}/redo").status_code == 422
     assert [number for number, _, _ in state(home, id)["view"]] == [1, 0, 4, 5, 6, 8]
+
+
+@pytest.mark.rewrites_history("the compaction is what is tested")
+def test_a_session_is_compacted_alike_through_rest_and_through_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. " * 75
+    talk = [
+        TALK[0],
+        *({"role": role, "content": f"{n} {long}"} for n in range(8) for role in ("user", "assistant")),
+    ]
+
+    async def begun(home: Path) -> str:
+        async with await SqliteStore.open(home / "archive.db") as store:
+            archive = store.for_owner(OPERATOR)
+            id = (await archive.create_session(title="Ships", engine="compressor")).id
+            await archive.append(id, talk, turn="begin")
+            return id
+
+    homes = [tmp_path / name for name in ("rest", "terminal")]
+    for home in homes:
+        home.mkdir()
+    ids = [asyncio.run(begun(home)) for home in homes]
+    options: dict[str, Any] = {"compression": {"protect_last_n": 2}, "model": {"context_length": 40_000}}
+    with ScriptedServer() as server:
+        with serving(server, homes[0], **options) as sessions:
+            preview = sessions.http.post(
+                f"/sessions/{ids[0]}/compact/preview", json={"focus": "ships"}
+            ).json()
+            assert state(homes[0], ids[0])["events"] == []
+            done = sessions.http.post(f"/sessions/{ids[0]}/compact", json={"focus": "ships"}).json()
+            detail = sessions.http.get(f"/sessions/{ids[0]}/compactions/1").json()
+        assert (preview["outcome"], done["author"]) == ("compacted", "operator")
+        for name in ("before", "lines", "summary", "facts", "lost", "messages_after"):
+            assert preview[name] == detail[name], name
+        model = {"provider": "scripted", "base_url": server.openai_url, "name": MODEL}
+        config = {**options, "model": {**model, **options["model"]}}
+        (homes[1] / "config.yaml").write_text(json.dumps(config))
+        monkeypatch.setenv("PLIMSOLL_HOME", str(homes[1]))
+        result = CliRunner().invoke(terminal, ["compact", ids[1], "--focus", "ships"])
+        assert result.exit_code == 0, result.output + str(result.exception)
+    found, other = (state(home, id) for home, id in zip(homes, ids, strict=True))
+    # The sizes count the tools, which a gateway's sessions do not have.
+    assert [one[:-1] for one in found.pop("events")] == [one[:-1] for one in other.pop("events")]
+    assert found == other
+    assert found["actions"] == [("compact", "operator", 0, 1, ["focus"])]
 
 
 def test_the_audit_and_the_export_name_who_acted(home: Path, sessions: Sessions) -> None:

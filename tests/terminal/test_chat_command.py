@@ -294,6 +294,20 @@ def test_undo_brings_back_what_the_model_saw(home):
 
 
 @pytest.mark.rewrites_history("undoing a compaction brings the earlier messages back")
+@pytest.mark.rewrites_history("messages are dropped, which is what is tested")
+def test_a_dropped_message_leaves_the_next_request_and_comes_back_with_undo(home):
+    with ScriptedServer(lambda request: say(f"Answer {len(request.messages)}.")) as server:
+        lines = ("/drop 3 --preview", "/drop 2 3", "three", "/undo", "/redo", "/undo", "four")
+        done = talked(
+            home, said="\n".join(("one", "two", *lines)) + "\n", config=configured(server, ROOMY, "small")
+        )
+        said = [[text_of(one) for one in request.body["messages"]] for request in server.requests]
+    assert "Would drop messages 3: " in done.stderr
+    assert "Dropped messages 2, 3: " in done.stderr
+    assert said[2][1:] == ["two", "Answer 4.", "three"]
+    assert said[3][1:] == ["one", "Answer 2.", "two", "Answer 4.", "three", "Answer 4.", "four"]
+
+
 def test_what_was_undone_is_not_compacted_again_at_once(home):
     with ScriptedServer(talkative) as server:
         assert COMPACTED.search(grown(home, server, "/undo", turns=3).stderr)

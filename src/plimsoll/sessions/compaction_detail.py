@@ -131,11 +131,10 @@ def previewed_detail(
     same = [replace(item, message=one) for item, one in zip(items, view, strict=True)]
     draft = draft_of(session, View(0), same, lighter)
     after = _drafted_items(same, draft, lighter)
-    known = {handle: item.sequence for item in items if (handle := item.handle)}
     lines = tuple(
         SourcedLine(
             line.section, line.text, line.by,
-            tuple(sorted({known.get(one.handle, one.message + 1) for one in line.sources})),
+            tuple(sorted({_number(items, one.message + 1, one.handle) for one in line.sources})),
         )
         for line in report.lines
     )  # fmt: skip
@@ -143,6 +142,12 @@ def previewed_detail(
         event, before_items(same, after, draft.nodes), after_items(same, after), lines, report.summary,
         report.evidence, None, _facts(event), lost_facts(ledger, items), _steps(event),
     )  # fmt: skip
+
+
+def _number(items: Sequence[ViewItem], number: int, handle: str) -> int:
+    """The number of a message of the view: the given one, where its content fits, else one with that content."""
+    same = [item.sequence for item in items if handle and item.handle == handle]
+    return number if not same or number in same else same[0]
 
 
 def _drafted_items(
