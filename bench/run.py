@@ -35,6 +35,7 @@ BENCHES = {
 # These take minutes and run only by their names.
 LONG_BENCHES = {
     "reading": "how fast every message is read, memory, reading on (needs the shared corpus)",
+    "bulk": "datasets on one core and two, and memory over many conversations",
     "gateway": "the gateway under load, against LiteLLM's proxy",
     "inspector": "the inspector page with a long session, in a real browser (needs make peers)",
     "isolation": "small requests beside compactions of 200,000 tokens",
