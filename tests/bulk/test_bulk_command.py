@@ -32,7 +32,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_one_process_and_two_write_the_same_bytes(run: Run, tmp_path: Path):
-    source = write_lines(tmp_path / "rows.jsonl", rows(40))
+    source = write_lines(tmp_path / "rows.jsonl", rows(24))
     one = run(source, "-o", tmp_path / "one", "--window", WINDOW, "--workers", "1")
     two = run(source, "-o", tmp_path / "two", "--window", WINDOW, "--workers", "2")
     assert (one.exit_code, two.exit_code) == (0, 0), one.output + two.output
@@ -40,7 +40,7 @@ def test_one_process_and_two_write_the_same_bytes(run: Run, tmp_path: Path):
     assert found == output_bytes(tmp_path / "two")
     assert sorted(found) == ["data.jsonl", "rejects.jsonl", "report.jsonl", "statistics.md"]
     assert [row["instance_id"] for row in read_lines(tmp_path / "one" / "data.jsonl")] == [
-        f"row-{n}" for n in range(40)
+        f"row-{n}" for n in range(24)
     ]
 
 
