@@ -6,7 +6,7 @@ import pytest
 from chat_in_process import Seat, talk, type_keys
 
 from plimsoll.terminal.chat.approval import _prompt
-from plimsoll.terminal.chat.folded_outputs import LINES, FoldedOutputs
+from plimsoll.terminal.chat.folded_outputs import LINES, FoldedOutputs, diff_lines
 from plimsoll.terminal.chat.status_lines import running_line
 from plimsoll.testing.scripted_server import ScriptedServer, call, say
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion
@@ -99,3 +99,8 @@ def test_the_question_about_a_diff_offers_to_view_the_rest():
         _prompt(question, 0) == "  make this change? [y/N, a = accept all edits from now on, or say why not] "
     )
     assert "v = view 31 more lines" in _prompt(question, 31)
+
+
+def test_a_diff_shows_every_changed_line_also_one_that_looks_like_its_head():
+    diff = "--- a.js\n+++ a.js\n@@ -1,2 +1,2 @@\n x = 1;\n--- y;\n+++ [][run()];"
+    assert [line for line, _ in diff_lines(diff)] == diff.splitlines()[2:]

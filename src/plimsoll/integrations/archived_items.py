@@ -19,6 +19,7 @@ from plimsoll.providers.auxiliary.bridge import LoopThread
 T = TypeVar("T")
 Item = dict[str, Any]
 _ITEM = "item"  # the key of a stored message
+_ENGINE = "items"  # marks the sessions that are lists of items: a chat may have the same title
 _PAGE = 100  # sessions that are looked at together
 
 
@@ -46,6 +47,7 @@ class ArchivedItems:
         self._as_message, self._as_items = as_message, as_items
         self._loop = LoopThread(self._close, "plimsoll-session", "the session was closed")
         self._store: ArchiveStore | None = None
+        self._session: str | None = None  # the id of the session, once it is known
         self._lock: asyncio.Lock | None = None  # of the loop that stores
 
     async def get(self, limit: int | None = None) -> list[Item]:
@@ -72,9 +74,10 @@ class ArchivedItems:
             if not items:
                 return None
             if session.messages == 1:
-                await archive.create_session(title=self._name)
+                await self._begin(archive)
             else:
-                await archive.fork(session.id, at=session.messages - 1, title=self._name, view=0)
+                fork = await archive.fork(session.id, at=session.messages - 1, title=self._name, view=0)
+                self._session = fork.id
             return items[-1]
 
         return await self._run(work)
@@ -84,7 +87,7 @@ class ArchivedItems:
 
         async def work(archive: Archive, session: Session) -> None:
             if session.messages:
-                await archive.create_session(title=self._name)
+                await self._begin(archive)
 
         await self._run(work)
 
@@ -116,14 +119,23 @@ class ArchivedItems:
             return await work(archive, await self._newest(archive))
 
     async def _newest(self, archive: Archive) -> Session:
-        """The newest session of this name; a new one where there is none."""
+        """The newest list of items of this name; a new one where there is none."""
+        if self._session is not None:
+            return await archive.session(self._session)
         offset, found = 0, list[Session]()
         while page := await archive.sessions(limit=_PAGE, offset=offset):
-            found += [one for one in page if one.title == self._name]
+            found += [one for one in page if one.title == self._name and one.engine == _ENGINE]
             offset += len(page)
         if not found:
-            return await archive.create_session(title=self._name)
-        return max(found, key=lambda one: (one.created, one.id))
+            return await self._begin(archive)
+        newest = max(found, key=lambda one: (one.created, one.id))
+        self._session = newest.id
+        return newest
+
+    async def _begin(self, archive: Archive) -> Session:
+        session = await archive.create_session(title=self._name, engine=_ENGINE)
+        self._session = session.id
+        return session
 
     async def _close(self) -> None:
         if self._store is not None:

@@ -50,13 +50,17 @@ class FoldedOutputs:
 
 def is_diff(text: str) -> bool:
     """Whether a text is a unified diff."""
-    return text.startswith("--- ") and "\n+++ " in text
+    first, _, rest = text.partition("\n")
+    return first.startswith("--- ") and rest.startswith("+++ ")
 
 
 def diff_lines(diff: str) -> list[tuple[str, str]]:
-    """The lines of a diff below its head, each with its colour."""
-    lines = [line for line in plain(diff).splitlines() if not line.startswith(("--- ", "+++ "))]
-    return [(line, _COLOURS.get(line[:1], "")) for line in lines]
+    """The lines of a diff below its head, each with its colour.
+
+    Only the first two lines are the head: further down, an added line may begin with `++ `.
+    """
+    lines = plain(diff).splitlines()
+    return [(line, _COLOURS.get(line[:1], "")) for line in lines[2 if is_diff(diff) else 0 :]]
 
 
 def _more(count: int, what: str) -> str:
