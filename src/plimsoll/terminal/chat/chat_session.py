@@ -260,6 +260,7 @@ class ChatSession:
 
     async def ask(self, question: ApprovalQuestion, ask: Approve) -> ApprovalAnswer:
         """Ask the user about a call, with the turn's output paused."""
+        self.screen.asked_about = question.preview
         with self.screen.paused():
             try:
                 return await ask(question)

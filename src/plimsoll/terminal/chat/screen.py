@@ -85,6 +85,7 @@ class Screen:
     def progress(self, line: str) -> None:
         """The last line that a running command printed."""
 
+    asked_about = ""  # the diff that the user was last asked about
     is_interactive = False  # whether a person sits at it and can be asked
 
     def write_control(self, sequence: str) -> None:
@@ -218,6 +219,8 @@ class LiveScreen(Screen):
         super().emit(event)
 
     def fold(self, call: str, output: str) -> None:
+        if output == self.asked_about:  # the diff stands above, at the question
+            return
         shown = self.folded.add(call, output)
         for line, style in shown:
             self.out.print(Text(fitted(f"  {line}", self.out.width), style), no_wrap=True, crop=True)

@@ -20,9 +20,15 @@ BETWEEN = 3
 def table(sessions: Sequence[Session], now: float, width: int) -> Table:
     """One row for each session. The id is never cut: it is what the other commands want."""
     wide = width >= WIDE
-    rows = [_cells(one, now, MODEL_WIDE if wide else MODEL_NARROW) for one in sessions]
-    heads = ("session", "model", "messages", "tokens", "updated")
+    rows: list[tuple[str, ...]] = [_cells(one, now, MODEL_WIDE if wide else MODEL_NARROW) for one in sessions]
+    heads: tuple[str, ...] = ("session", "model", "messages", "tokens", "updated")
     widest = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    # Ids and numbers are never cut: a narrow terminal goes without the model, then without the time.
+    for head in ("model", "updated"):
+        if sum(widest) + BETWEEN * len(heads) > width:
+            place = heads.index(head)
+            heads, widest = heads[:place] + heads[place + 1 :], widest[:place] + widest[place + 1 :]
+            rows = [row[:place] + row[place + 1 :] for row in rows]
     room = width - sum(widest) - BETWEEN * len(heads) - 2 if wide else widest[0]
     found = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     for head in (heads[0], *(("title",) if wide else ()), *heads[1:]):
