@@ -37,10 +37,33 @@ class Running:
     gateway: GatewayProcess
     home: Path
     chat: str
+    environ: dict[str, str]
 
     def page(self, session: str = "", tab: str = "") -> str:
         """The address of a part of the page."""
         return f"{self.gateway.url}/inspect#session={session}{f'&tab={tab}' if tab else ''}"
+
+    def terminal(self, *arguments: str) -> str:
+        """What `plimsoll sessions` prints."""
+        command = [PROGRAM, "sessions", *arguments]
+        done = subprocess.run(
+            command, env=self.environ, capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def get(self, session: str, part: str) -> Any:
+        """What the REST API says about a session."""
+        return httpx.get(f"{self.gateway.url}/sessions/{session}/{part}", timeout=60).json()
+
+    def state(self, session: str) -> dict[str, Any]:
+        """What a session is after some actions, whoever did them."""
+        return {
+            "view": [(one["number"], one["message"]) for one in self.get(session, "view")["messages"]],
+            "pins": self.get(session, "pins")["pins"],
+            "actions": [one["action"] for one in self.get(session, "actions")["actions"]],
+            "outcomes": [one["outcome"] for one in self.get(session, "compactions")["compactions"]],
+        }
 
     def timeline(self, session: str) -> dict[str, Any]:
         """What the page draws."""
@@ -90,7 +113,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         os.environ["ANTHROPIC_API_KEY"] = "any"
         with running_gateway(home, settings) as gateway:
             listed = httpx.get(f"{gateway.url}/sessions", timeout=60).json()["sessions"]
-            yield Running(gateway, home, listed[0]["id"])
+            yield Running(gateway, home, listed[0]["id"], environ)
 
 
 @pytest.fixture(scope="module")
@@ -203,6 +226,89 @@ def test_search_finds_a_message_and_opens_it_in_its_place(running: Running, page
     page.see("article.detail .text")
     assert "berth-1.md" in page.text("article.detail .text")
     assert page.attribute(".row.selected", "aria-selected") == "true"
+    assert page.noted() == []
+
+
+def act(page: TestBrowser, done: str) -> None:
+    """Confirm the dialog once it has shown what the action will do."""
+    page.see("dialog button.primary:not(:disabled)")
+    page.click("dialog button.primary")
+    page.see(f".notice:has-text('{done}')")
+
+
+def test_actions_in_the_page_leave_the_archive_as_those_of_the_terminal_do(
+    running: Running, page: TestBrowser, tmp_path: Path
+) -> None:
+    page.open(running.page(running.chat))
+    page.see("canvas")
+    page.choose("select[aria-label='Actions']", "fork")
+    act(page, "Forked at message")
+    page.until(f"!location.hash.includes('{running.chat}')")
+    by_page = page.evaluate("new URLSearchParams(location.hash.slice(1)).get('session')")
+    last = running.timeline(by_page)["session"]["messages"]
+    text = f"{running.get(by_page, 'summary')['text']}\n- The quay is 240 m long."
+    page.choose("select[aria-label='Actions']", "edit")
+    page.see("dialog textarea")
+    page.fill("dialog textarea", text)
+    page.see("dialog .figure:has-text('written again')")
+    page.picture("edit")
+    act(page, "The summary was edited")
+    page.evaluate(f"location.hash = 'session={by_page}&message={last}'")
+    page.click("button:has-text('Drop from view')")
+    page.see("dialog .figure:has-text('Leave the view')")
+    act(page, "left the view")
+    page.choose("select[aria-label='Actions']", "undo")
+    act(page, "Undone")
+    page.choose("select[aria-label='Actions']", "redo")
+    act(page, "Redone")
+    page.choose("select[aria-label='Actions']", "undo")
+    act(page, "Undone")
+    page.click("button:has-text('Pin')")
+    act(page, "is pinned")
+    page.see("article .tag.pin")
+    page.choose("select[aria-label='Actions']", "history")
+    page.see(".history li")
+    assert page.noted() == []
+
+    known = {one["id"] for one in httpx.get(f"{running.gateway.url}/sessions").json()["sessions"]}
+    running.terminal("fork", running.chat)
+    listed = httpx.get(f"{running.gateway.url}/sessions").json()["sessions"]
+    (by_terminal,) = {one["id"] for one in listed} - known
+    (tmp_path / "summary.md").write_text(text, "utf-8")
+    running.terminal("edit", by_terminal, "--file", str(tmp_path / "summary.md"))
+    running.terminal("drop", by_terminal, str(last))
+    for action in ("undo", "redo", "undo"):
+        running.terminal(action, by_terminal)
+    running.terminal("pin", by_terminal, str(last))
+    assert running.state(by_page) == running.state(by_terminal)
+    assert running.state(by_page)["pins"] == [last]
+
+    page.open(running.page(by_page))
+    page.see("canvas")
+    page.choose("select[aria-label='Actions']", "export")
+    page.saved("dialog button.primary", str(tmp_path / "export.json"))
+    assert len(json.loads((tmp_path / "export.json").read_text("utf-8"))["messages"]) == last
+
+
+def test_a_compaction_is_previewed_and_then_made(running: Running, page: TestBrowser) -> None:
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "Count ships."}]
+    for number in range(10):
+        messages += [
+            {"role": "user", "content": f"Ship {number}: berth-{number}.md. {FILLER * 40}"},
+            {"role": "assistant", "content": f"Noted berth {number}."},
+        ]
+    id = stored(running.home, messages, "To be compacted")
+    page.open(running.page(id))
+    page.see("canvas")
+    page.choose("select[aria-label='Actions']", "compact")
+    page.fill("dialog input", "berth-3.md")
+    page.click("dialog button:has-text('Preview')")
+    page.see("dialog .columns .line")
+    assert running.timeline(id)["events"] == []
+    page.picture("preview")
+    act(page, "Compacted")
+    page.see(".marks .mark")
+    assert [one["outcome"] for one in running.timeline(id)["events"]] == ["compacted"]
     assert page.noted() == []
 
 

@@ -109,12 +109,7 @@ function Difference({ before, after }) {
 }
 
 function Edit({ session, source, onClose, onDone }) {
-  const state = P.useLoaded(async () => {
-    const view = await source.get(`/sessions/${session}/view`);
-    const summary = view.messages.findLast((one) => one.summary);
-    if (!summary) throw new P.Problem(404, "", "The view has no summary. Compact the session first.");
-    return P.wordsOf(summary.message);
-  }, [session]);
+  const state = P.useLoaded(async () => (await source.get(`/sessions/${session}/summary`)).text, [session]);
   const [text, setText] = useState(null);
   const current = text ?? state.value ?? "";
   const isChanged = state.value !== null && current !== state.value && current.trim() !== "";

@@ -97,7 +97,7 @@ P.CompactionDetail = ({ detail, onMessage, onSearch }) => {
       ? html`${chosen.number ? `Message ${chosen.number}` : "The earlier summary"} was <b>${FATES[chosen.fate] ?? chosen.fate}</b>${
           uses ? ` and is the source of ${P.plural(uses, "line")} of the summary` : ""}.
           ${chosen.number && html` <button class="link" onClick=${() => onMessage(chosen.number)}>Open message</button>`}`
-      : line !== null ? html`Line from ${related.size ? `messages ${P.ranges(related)}` : "no message"}.`
+      : line !== null ? html`Line from ${related.size ? `${related.size === 1 ? "message" : "messages"} ${P.ranges(related)}` : "no message"}.`
       : "Choose a line of the summary to see its sources, or a message to see what became of it."}</div>
     <div class="columns">
       <${Items} name="before" title="Before" items=${detail.before} chosen=${row ?? -1} related=${related} reveal=${reveal}

@@ -40,7 +40,9 @@ P.derive = (timeline) => {
     sent = n;
   }
   attachUsage(requests, timeline.requests);
-  return { requests, views, sums: sum, changes, current: views.get(timeline.view) ?? null, timeline };
+  // What happened after the newest request shows at the end.
+  const pending = changes.slice(change + 1).map((one) => one.event).filter(Boolean);
+  return { requests, pending, views, sums: sum, changes, current: views.get(timeline.view) ?? null, timeline };
 };
 
 // When each view came into force, as a position in the log.

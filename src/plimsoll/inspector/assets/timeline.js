@@ -26,7 +26,8 @@ P.Timeline = ({ derived, cursor, onCursor, onOpen, onCompaction }) => {
   const { requests, timeline } = derived;
   const bars = useMemo(() => requests.map((one) => one.parts), [derived]);
   const marks = useMemo(
-    () => requests.flatMap((one) => one.events.map((event) => ({ index: one.index, tone: P.eventTone(event), event }))),
+    () => [...requests.map((one) => one.events), derived.pending].flatMap((events, index) =>
+      events.map((event) => ({ index, tone: P.eventTone(event), event }))),
     [derived],
   );
   const lines = useMemo(
