@@ -123,7 +123,7 @@ def test_the_host_form_does_not_change_the_view(history: HistoryCompactor) -> No
         assert by_piece.canonical == plain.canonical
 
 
-@settings(max_examples=25, phases=[Phase.generate])
+@settings(max_examples=12, phases=[Phase.generate])
 @given(conversations(min_turns=4, max_turns=14), st.data())
 def test_any_conversation_keeps_its_newest_request_and_stays_valid(
     log: list[Message], data: st.DataObject
