@@ -104,7 +104,11 @@ def test_no_operation_over_http_finds_a_session_of_another_key(tmp_path: Path) -
 
     victim, attacker = add_key(tmp_path, "victim"), add_key(tmp_path, "attacker")
     mine = {"authorization": f"Bearer {attacker}"}
-    bodies: dict[str, Any] = {"send_message": {"content": "hello"}}
+    bodies: dict[str, Any] = {
+        "send_message": {"content": "hello"},
+        "edit_summary": {"text": "forged"},
+        "drop_messages": {"messages": [1]},
+    }
     with (
         ScriptedServer(looking_everywhere) as server,
         RunningGateway(settings_for(server), tmp_path) as gateway,
