@@ -245,6 +245,16 @@ def test_conversations_that_begin_alike_are_stored_with_their_own_system_prompts
     assert asyncio.run(_first_messages(file)) == {text_of(SYSTEM), text_of(other)}
 
 
+def test_the_same_first_message_under_two_system_prompts_begins_two_conversations(tmp_path: Path) -> None:
+    file = tmp_path / "archive.db"
+    other: Message = {"role": "system", "content": "You answer questions about trains."}
+    with HistoryCompactor(window=WINDOW, protect_last_n=4, archive=str(file)) as history:
+        history.view(CHAT, LOG[:1], system=[SYSTEM])
+        history.view(CHAT, LOG[:1], system=[other])
+        history.view(CHAT, LOG, system=[other], force=True)
+    assert asyncio.run(_first_messages(file)) == {text_of(other)}
+
+
 async def _first_messages(file: Path) -> set[str]:
     from plimsoll.archive import OPERATOR
     from plimsoll.archive.sqlite import SqliteStore

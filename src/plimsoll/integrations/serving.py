@@ -20,7 +20,7 @@ from plimsoll.integrations.context_tools import compaction_asked, tool_answer
 from plimsoll.integrations.conversations import TrackedConversations
 from plimsoll.integrations.options import AdapterOptions
 from plimsoll.integrations.tracked import LogView, TrackedConversation
-from plimsoll.messages import Message
+from plimsoll.messages import Message, answered_through
 from plimsoll.models import card_for, estimate_messages_tokens_rough
 from plimsoll.sessions import ArchiveJournal
 
@@ -116,7 +116,9 @@ class ViewServer:
         if found is None:
             return TrackedConversation(request.lead)
         conversation, place = found
-        return conversation if place == len(conversation.chain) else conversation.fork(place, request.lead)
+        if place == len(conversation.chain) and not _is_another(conversation, request):
+            return conversation
+        return conversation.fork(place, request.lead)
 
     async def _decided(self, conversation: TrackedConversation, request: ViewRequest) -> ServedView:
         """What a request with these messages gets; a repeated one gets the same again."""
@@ -196,3 +198,11 @@ class ViewServer:
         missing = known[conversation.journal.last :]
         if missing:
             await conversation.journal.add(missing)
+
+
+def _is_another(conversation: TrackedConversation, request: ViewRequest) -> bool:
+    """Whether a request that nobody answered yet merely has the same words: its system prompt is another one.
+
+    Later on, a host may change the system prompt of a conversation.
+    """
+    return request.lead != conversation.lead and not answered_through(conversation.log)
