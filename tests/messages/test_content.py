@@ -140,3 +140,17 @@ def test_arguments_that_are_nested_too_deeply_are_no_object_and_no_failure():
         {"role": "assistant", "content": None, "tool_calls": [call]},
     ]
     assert "bad_arguments" in {one.code for one in validate(conversation, "anthropic")}
+
+
+def test_a_message_that_was_shortened_twice_names_no_handle_to_a_reader_without_the_tool():
+    line = "[shortened from 1,126 characters to what later turns used; full text under handle h:ca81e4dc06]"
+    text = f"[Old tool output cleared]\nlookup · ok\n{line}\nfull text under handle h:ca81e4dc06"
+    for content in (text, [{"type": "text", "text": text}]):
+        plain = without_handle({"role": "tool", "tool_call_id": "c", "content": content})
+        assert "h:ca81e4dc06" not in text_of(plain)
+        assert text_of(plain).endswith("to what later turns used]")
+
+
+def test_a_handle_that_the_text_itself_speaks_of_stays_behind_a_promise_of_ours():
+    text = "see the notes [full text under handle h:1111111111]\n[full text under handle h:ca81e4dc06]"
+    assert "h:1111111111" in text_of(without_handle({"role": "tool", "content": text}))

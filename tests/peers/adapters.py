@@ -50,7 +50,7 @@ _BOTH = ("recall", "compact_context")
 ADAPTERS = [
     AdapterCase("langchain", "LangChain", recovers=True),
     AdapterCase("google-adk", "Google ADK", model="gemini-2.5-pro", tools=_BOTH),
-    AdapterCase("strands", "Strands Agents", tools=_BOTH),
+    AdapterCase("strands", "Strands Agents", tools=_BOTH, recovers=True),
     AdapterCase("pydantic-ai", "Pydantic AI", recovers=True),
     AdapterCase("openai-agents", "OpenAI Agents SDK"),
     AdapterCase("smolagents", "smolagents", recovers=True),

@@ -29,7 +29,7 @@ class PlimsollConversationManager(ConversationManager):
         self.history = HistoryCompactor(**options)
         self._codec = BedrockCodec()
         self._sent: HostView[Any] | None = None
-        self._overflowed = False
+        self._overflow: Exception | None = None  # what the provider said to the request before
 
     @property
     def tools(self) -> list[Any]:
@@ -58,14 +58,15 @@ class PlimsollConversationManager(ConversationManager):
         given = context.system_prompt or []
         prompt = [{"text": given}] if isinstance(given, str) else list(given)
         specs = context.tool_specs or ()
-        view = await self.history.view_async(
-            self._codec,
-            context.messages,
-            system=[message_of("system", bedrock_parts(prompt))] if prompt else (),
-            tools=[function_tool(s["name"], s["description"], s["inputSchema"]["json"]) for s in specs],
-            model=str((context.model.get_config() or {}).get("model_id") or ""),
-            force=self._overflowed,
-        )
+        asked = {
+            "system": [message_of("system", bedrock_parts(prompt))] if prompt else (),
+            "tools": [function_tool(s["name"], s["description"], s["inputSchema"]["json"]) for s in specs],
+            "model": str((context.model.get_config() or {}).get("model_id") or ""),
+        }
+        if self._overflow is None:
+            view = await self.history.view_async(self._codec, context.messages, **asked)
+        else:
+            view = await self.history.relieved_async(self._overflow, self._codec, context.messages, **asked)
         self._sent = view
         if view.has_note:
             context = context.replace(system_prompt=[*prompt, {"text": NOTE}])
@@ -76,7 +77,7 @@ class PlimsollConversationManager(ConversationManager):
     def _observe(self, event: Any) -> None:
         if event.stop_response is None or self._sent is None:
             return
-        self._overflowed = False
+        self._overflow = None
         usage = event.stop_response.message.get("metadata", {}).get("usage", {})
         # Bedrock counts what its cache read in the total, not in the input.
         counted = usage.get("totalTokens", 0) - usage.get("outputTokens", 0)
@@ -87,6 +88,6 @@ class PlimsollConversationManager(ConversationManager):
 
     def reduce_context(self, agent: Any, e: Exception | None = None, **kwargs: Any) -> None:
         """After an overflow, compact before the next attempt; where that was not enough, the error stands."""
-        if e is not None and self._overflowed:
+        if e is not None and self._overflow is not None:
             raise e
-        self._overflowed = e is not None
+        self._overflow = e

@@ -21,6 +21,7 @@ _PROMISE = re.compile(
     r"(?:\n?\[full (?:text|content) under handle h:[0-9a-f]{10}\]|\nfull text under handle h:[0-9a-f]{10})\s*\Z"
     r"|; full (?:text|content) under handle h:[0-9a-f]{10}(?=\]\s*\Z)"
 )
+_HANDLE = re.compile(r"under handle (h:[0-9a-f]{10})")
 # The same anywhere in a text of our own: a summary may quote a message that was shortened before.
 _QUOTED = re.compile(
     r"\n?\[full (?:text|content) under handle h:[0-9a-f]{10}\]"
@@ -56,7 +57,7 @@ def without_handle(message: Message, *, is_own: bool = False) -> Message:
     pattern, content = _QUOTED if is_own else _PROMISE, message.get("content")
     plain = copy.copy(message)  # of the same type: our summary stays known as ours
     if isinstance(content, str):
-        plain["content"] = pattern.sub("", content)
+        plain["content"] = _text_without(pattern, content)
     elif isinstance(content, list):
         plain["content"] = [_part_without(pattern, part) for part in content]
     return plain
@@ -66,4 +67,13 @@ def _part_without(pattern: re.Pattern[str], part: Any) -> Any:
     """A part of a message without the handles that it names: a part that was removed leaves a line of its own."""
     if not isinstance(part, dict) or not isinstance(part.get("text"), str):
         return part
-    return {**part, "text": pattern.sub("", part["text"])}
+    return {**part, "text": _text_without(pattern, part["text"])}
+
+
+def _text_without(pattern: re.Pattern[str], text: str) -> str:
+    """A message that was shortened twice names its handle twice at its end."""
+    named = _HANDLE.findall(text)[-1:]
+    shorter = pattern.sub("", text)
+    while shorter != text and named and _HANDLE.findall(shorter)[-1:] == named:
+        text, shorter = shorter, pattern.sub("", shorter)
+    return shorter
