@@ -188,7 +188,7 @@ def test_a_compaction_shows_where_a_line_comes_from_and_what_became_of_a_message
     )
     page.click(f".line >> nth={sourced}")
     page.see("#page .row.related")
-    assert "Line from messages" in page.text(".fate-note")
+    assert "Line from message" in page.text(".fate-note")
     page.click("[aria-label='Before'] .row >> nth=-1")
     assert " was " in page.text(".fate-note")
     page.picture("compaction")
