@@ -170,7 +170,6 @@ def test_every_key_can_be_explained(home: Path, setting: object) -> None:
     ("key", "words"),
     [
         ("compression.thresold", "Did you mean compression.threshold?"),
-        ("compression", "its keys are enabled, threshold"),
         ("protect_first_n", "hard-coded"),
     ],
 )
