@@ -130,11 +130,13 @@ def _lightened(
 def _with_room(plan: CompactionPlan) -> tuple[CompactionPlan, "_Room"]:
     """The parts made to fit beside a summary of its share of what is not fixed, and what it may say in it."""
     not_fixed = max(0, plan.limit - int(plan.sizes.fixed.messages / plan.calibration.ratio))
-    headings = min(plan.summary_tokens, plan.limit // 4)
+    # What the recent messages leave is known only after they were made to fit.
+    headings = min(plan.wanted_summary_tokens, plan.limit // 4)
     ledger = most_ledger_tokens(plan.middle_tokens, estimate_tokens(plan.previous))
     wanted = min(headings + ledger + SMALLEST_SUMMARY, int(not_fixed * _SUMMARY_SHARE))
     plan = fit(clear_head_results(plan, wanted), wanted)
     free = plan.limit - plan.size(0) - SMALLEST_SUMMARY
+    headings = min(headings, max(free, SMALLEST_SUMMARY))
     return plan, _Room(headings, max(0, min(free, headings + plan.ledger_tokens)))
 
 

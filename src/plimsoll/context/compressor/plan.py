@@ -141,13 +141,19 @@ class CompactionPlan:
     @property
     def summary_tokens(self) -> int:
         """What the nine headings may take."""
-        budget = self.sizes.budget
-        wanted = budget.updated_summary_tokens(self.middle_tokens, estimate_tokens(self.previous))
+        wanted = self.wanted_summary_tokens
         # A summary takes no room from the conversation's growth unless the tail left none.
         stays = self.size(0)
         free = self.aim - stays if self.aim - stays >= wanted // 2 else self.limit - stays
         most = min(int(self.sizes.summary_tokens / self.calibration.ratio), free)
-        return min(wanted, max(most, SMALLEST_SUMMARY), budget.max_summary_tokens)
+        return min(wanted, max(most, SMALLEST_SUMMARY))
+
+    @property
+    def wanted_summary_tokens(self) -> int:
+        """What the nine headings would take if there were room for anything."""
+        budget = self.sizes.budget
+        wanted = budget.updated_summary_tokens(self.middle_tokens, estimate_tokens(self.previous))
+        return min(wanted, budget.max_summary_tokens)
 
     @property
     def ledger_tokens(self) -> int:

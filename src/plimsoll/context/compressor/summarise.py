@@ -198,14 +198,14 @@ def deterministic_summary(job: SummaryJob, failure: str = "") -> Summary:
     earlier = completed(parse_sections(model_lines(job.previous)), _earlier_ledger(job))
     room = SummaryRoom(min(job.budget, job.ledger_room), job.ledger_room if job.evidence else 0)
     written = write_summary(facts, earlier, room, job.focus, kept_terms(job.kept), now=now)
-    sections = within(_with_added(written.sections, earlier), job.budget)
+    sections = _with_added(written.sections, earlier, job.budget)
     return Summary(*_rendered(sections), "deterministic", facts, now, written.sources, failure)
 
 
-def _with_added(written: Sections, earlier: Sections) -> Sections:
+def _with_added(written: Sections, earlier: Sections, budget: int) -> Sections:
     """What code wrote, with what a model once wrote under headings that a user added: code knows no more of them."""
     added = titles_of(earlier)[len(SECTIONS) :]
-    return {**written, **{title: earlier[title] for title in added}}
+    return within({**written, **{title: earlier[title] for title in added}}, budget) if added else written
 
 
 def _earlier_ledger(job: SummaryJob) -> Sections:
