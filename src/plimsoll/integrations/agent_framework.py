@@ -13,12 +13,17 @@ from typing import Any
 
 from plimsoll.context.markers import NOTE
 from plimsoll.integrations.canonical import (
+    CALL,
     call_of,
     function_tool,
     image_part,
     message_of,
+    redacted_thought,
     result_of,
+    still_thought,
     text_part,
+    thought,
+    with_blocks,
 )
 from plimsoll.integrations.codec import HostGroup, WrittenMessage
 from plimsoll.integrations.history import HistoryCompactor
@@ -37,7 +42,7 @@ class AgentFrameworkCodec:
     """Messages with contents. A tool message may hold several results."""
 
     def decode(self, messages: Sequence[Any]) -> list[HostGroup]:
-        """Reasoning and other contents stay on the host's message."""
+        """Unsigned reasoning and other contents stay on the host's message."""
         return [HostGroup(1, _canonical(one)) for one in messages]
 
     def encode(self, written: Sequence[WrittenMessage[Any]]) -> list[Any]:
@@ -108,7 +113,17 @@ def _canonical(message: Any) -> list[Message]:
     results = [result_of(one.call_id, _result(one)) for one in contents if one.type == "function_result"]
     calls = [call_of(one.call_id, one.name, one.arguments) for one in contents if one.type == "function_call"]
     said = [part for one in contents if (part := _part(one))]
-    return [*results, *([message_of(message.role, said, calls)] if said or calls or not results else [])]
+    thinking = [found for one in contents if (found := _thought(one))]
+    is_said = said or calls or thinking or not results
+    return [*results, *([message_of(message.role, said, calls, thinking)] if is_said else [])]
+
+
+def _thought(content: Any) -> dict[str, Any] | None:
+    """Signed thinking; the framework keeps the signature, or what is encrypted, as protected data."""
+    if content.type != "text_reasoning" or not content.protected_data:
+        return None
+    data = str(content.protected_data)
+    return thought(content.text, data) if content.text else redacted_thought(data)
 
 
 def _part(content: Any) -> Part | None:
@@ -128,10 +143,19 @@ def _contents(written: WrittenMessage[Any]) -> list[Any]:
     message = written.message
     if message["role"] == "tool":
         return [Content.from_function_result(message["tool_call_id"], result=text_of(message))]
-    kept = [one for before in written.originals for one in before.contents if one.type in ("data", "uri")]
-    texts = [Content.from_text(part["text"]) for part in parts_of(message) if part.get("text")]
-    calls = [
-        Content.from_function_call(call["id"], call_name(call), arguments=arguments_text(call))
-        for call in tool_calls(message)
-    ]
-    return [*texts, *kept, *calls]
+    before = [one for host in written.originals for one in host.contents if one.type != "function_result"]
+    parts = parts_of(message)
+    new: dict[str, list[Any]] = {
+        "text": [Content.from_text(part["text"]) for part in parts if part.get("text")],
+        "image_url": [one for one in before if _kind(one) == "image_url" and _part(one) in parts],
+        CALL: [
+            Content.from_function_call(call["id"], call_name(call), arguments=arguments_text(call))
+            for call in tool_calls(message)
+        ],
+    }
+    return with_blocks([one for one in before if still_thought(message, _thought(one))], _kind, new)
+
+
+def _kind(content: Any) -> str:
+    part = _part(content)
+    return part["type"] if part else CALL if content.type == "function_call" else ""

@@ -7,11 +7,20 @@ from itertools import groupby
 from typing import Any
 
 from plimsoll.dialects.blocks.assistant import content_from
-from plimsoll.integrations.canonical import call_of, image_part, message_of, result_of, text_part
+from plimsoll.integrations.canonical import (
+    CALL,
+    call_of,
+    image_part,
+    message_of,
+    redacted_thought,
+    result_of,
+    still_thought,
+    text_part,
+    thought,
+    with_blocks,
+)
 from plimsoll.integrations.codec import HostGroup, WrittenMessage
 from plimsoll.messages import Message, Part, arguments_of, call_name, parts_of, text_of, tool_calls
-
-_MEDIA = frozenset({"image", "document", "video"})
 
 
 class BedrockCodec:
@@ -58,21 +67,38 @@ def _canonical(role: str, blocks: Sequence[Any]) -> Iterator[Message]:
         yield result_of(one["toolUseId"], bedrock_parts(one["content"]), failed=one.get("status") == "error")
     said = bedrock_parts(blocks)
     if said or uses or not results:
-        yield message_of(role, said, [call_of(one["toolUseId"], one["name"], one["input"]) for one in uses])
+        calls = [call_of(one["toolUseId"], one["name"], one["input"]) for one in uses]
+        yield message_of(role, said, calls, [found for one in blocks if (found := _thought(one))])
+
+
+def _thought(block: Any) -> dict[str, Any] | None:
+    """The signed thinking of a block; reasoning that nobody signed stays on the host's message."""
+    reasoning = block.get("reasoningContent") or {}
+    if data := reasoning.get("redactedContent"):
+        return redacted_thought(base64.b64encode(data).decode() if isinstance(data, bytes) else str(data))
+    said = reasoning.get("reasoningText") or {}
+    return thought(said.get("text") or "", said["signature"]) if said.get("signature") else None
 
 
 def bedrock_parts(blocks: Sequence[Any]) -> list[Part]:
     """Texts and images; other blocks stay on the host's message."""
-    parts = []
-    for block in blocks:
-        if "text" in block:
-            parts.append(text_part(block["text"]))
-        elif "json" in block:
-            parts.append(text_part(json.dumps(block["json"], ensure_ascii=False)))
-        elif "image" in block and "bytes" in block["image"]["source"]:
-            data = base64.b64encode(block["image"]["source"]["bytes"]).decode()
-            parts.append(image_part(f"data:image/{block['image']['format']};base64,{data}"))
-    return parts
+    return [part for block in blocks if (part := _part(block))]
+
+
+def _part(block: Any) -> Part | None:
+    if "text" in block:
+        return text_part(block["text"])
+    if "json" in block:
+        return text_part(json.dumps(block["json"], ensure_ascii=False))
+    if "image" in block and "bytes" in block["image"]["source"]:
+        data = base64.b64encode(block["image"]["source"]["bytes"]).decode()
+        return image_part(f"data:image/{block['image']['format']};base64,{data}")
+    return None
+
+
+def _kind(block: Any) -> str:
+    part = _part(block)
+    return part["type"] if part else CALL if "toolUse" in block else ""
 
 
 def _blocks(written: WrittenMessage[Any]) -> list[Any]:
@@ -81,13 +107,18 @@ def _blocks(written: WrittenMessage[Any]) -> list[Any]:
     before = [block for one in written.originals for block in one["content"]]
     if message.get("role") == "tool":
         return [{"toolResult": _result(message, before)}]
-    texts = [{"text": part["text"]} for part in parts_of(message) if part.get("text")]
+    parts = parts_of(message)
     uses = [
         {"toolUse": {"toolUseId": call["id"], "name": call_name(call), "input": arguments_of(call)}}
         for call in tool_calls(message)
     ]
-    media = [] if uses else [block for block in before if not _MEDIA.isdisjoint(block)]
-    return [*texts, *media, *uses]
+    new: dict[str, list[Any]] = {
+        "text": [{"text": part["text"]} for part in parts if part.get("text")],
+        "image_url": [block for block in before if "image" in block and _part(block) in parts],
+        CALL: uses,
+    }
+    own = [one for one in before if "toolResult" not in one and still_thought(message, _thought(one))]
+    return with_blocks(own, _kind, new)
 
 
 def _result(message: Message, before: Sequence[Any]) -> dict[str, Any]:

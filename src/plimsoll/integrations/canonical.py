@@ -1,11 +1,15 @@
-"""Builds canonical messages from the pieces that hosts keep: texts, images, calls, results."""
+"""Builds canonical messages from the pieces that hosts keep: texts, images, thinking, calls, results."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from plimsoll.dialects.blocks.assistant import content_from
 from plimsoll.messages import Message, Part
+
+B = TypeVar("B")
+
+CALL = "call"  # a kind of block, see `with_blocks`
 
 
 def text_part(text: str) -> Part:
@@ -18,10 +22,32 @@ def image_part(url: str) -> Part:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def message_of(role: str, parts: Sequence[Part], calls: Sequence[Mapping[str, Any]] = ()) -> Message:
-    """What somebody said, and the calls that go with it."""
+def thought(text: str, signature: str) -> dict[str, Any]:
+    """Signed thinking. A model may bind it to everything before it, so a compaction must be able to leave it out."""
+    return {"type": "thinking", "thinking": text, "signature": signature}
+
+
+def redacted_thought(data: str) -> dict[str, Any]:
+    """Thinking that only the provider can read."""
+    return {"type": "redacted_thinking", "data": data}
+
+
+def message_of(
+    role: str,
+    parts: Sequence[Part],
+    calls: Sequence[Mapping[str, Any]] = (),
+    thinking: Sequence[Mapping[str, Any]] = (),
+) -> Message:
+    """What somebody said, and the calls and the signed thinking that go with it."""
     message: Message = {"role": role, "content": content_from(parts)}
+    if thinking:
+        message["thinking_blocks"] = list(thinking)
     return {**message, "tool_calls": list(calls)} if calls else message
+
+
+def still_thought(message: Message, block: Mapping[str, Any] | None) -> bool:
+    """Whether a message still has this thinking; None is no signed thinking, which always stays."""
+    return block is None or block in (message.get("thinking_blocks") or ())
 
 
 def call_of(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
@@ -40,3 +66,24 @@ def function_tool(name: str, description: str, parameters: Any) -> dict[str, Any
     """A tool in OpenAI function form."""
     function = {"name": name, "description": description, "parameters": parameters or {"type": "object"}}
     return {"type": "function", "function": function}
+
+
+def with_blocks(before: Sequence[B], kind_of: Callable[[B], str], new: Mapping[str, Sequence[B]]) -> list[B]:
+    """The blocks of a host's message with those of some kinds written anew, each in the place of an old one.
+
+    Blocks of other kinds stay. What has no place follows the last block of its kind, or stands before the calls.
+    """
+    left = {kind: list(blocks) for kind, blocks in new.items()}
+    last = {kind_of(block): place for place, block in enumerate(before)}
+    result: list[B] = []
+    for place, block in enumerate(before):
+        kind = kind_of(block)
+        if kind not in left:
+            result.append(block)
+            continue
+        count = len(left[kind]) if place == last[kind] else 1
+        result += left[kind][:count]
+        del left[kind][:count]
+    added = [block for blocks in left.values() for block in blocks]
+    at = next((n for n, block in enumerate(result) if kind_of(block) == CALL), len(result))
+    return [*result[:at], *added, *result[at:]]

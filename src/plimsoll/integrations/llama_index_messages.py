@@ -4,16 +4,23 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from plimsoll.integrations.canonical import CALL, still_thought, thought, with_blocks
 from plimsoll.integrations.codec import HostGroup, WrittenMessage, one_by_one
 from plimsoll.integrations.requirement import host_package
 from plimsoll.messages import Message, arguments_text, call_name, text_of, tool_calls
 
 with host_package("llama-index", "llama_index"):
-    from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock, ToolCallBlock
+    from llama_index.core.base.llms.types import (
+        ChatMessage,
+        ImageBlock,
+        TextBlock,
+        ThinkingBlock,
+        ToolCallBlock,
+    )
 
 
 class LlamaIndexCodec:
-    """Thinking, audio and whatever else has no place in a chat dict stay on the host's messages."""
+    """Unsigned thinking, audio and whatever else has no place in a chat dict stay on the host's messages."""
 
     def decode(self, messages: Sequence[ChatMessage]) -> list[HostGroup]:
         """The messages as they are sent to OpenAI."""
@@ -28,6 +35,9 @@ def canonical(message: ChatMessage) -> Message:
     """The message as it is sent to OpenAI."""
     calls = _calls(message)
     found: Message = {"role": message.role.value, "content": _content(message) or (None if calls else "")}
+    thinking = [one for block in message.blocks if (one := _thought(block))]
+    if thinking:
+        found["thinking_blocks"] = thinking
     if calls:
         found["tool_calls"] = calls
     if found["role"] == "tool":
@@ -39,6 +49,12 @@ def _content(message: ChatMessage) -> Any:
     text = "".join(block.text for block in message.blocks if isinstance(block, TextBlock))
     images = [_image(block) for block in message.blocks if isinstance(block, ImageBlock)]
     return [{"type": "text", "text": text}, *images] if images else text
+
+
+def _thought(block: Any) -> dict[str, Any] | None:
+    """Signed thinking; integrations keep the signature in the block's additional information."""
+    signature = block.additional_information.get("signature") if isinstance(block, ThinkingBlock) else None
+    return thought(block.content or "", str(signature)) if signature else None
 
 
 def _calls(message: ChatMessage) -> list[dict[str, Any]]:
@@ -72,17 +88,26 @@ def _image(block: Any) -> dict[str, Any]:
 
 
 def _changed(one: WrittenMessage[ChatMessage]) -> ChatMessage:
-    """The original with the new text; the other blocks and fields stay."""
-    text, calls = text_of(one.message), tool_calls(one.message)
-    block = [TextBlock(text=text)] if text or not calls else []
+    """The original with the new text, without images and thinking that were removed. All else stays."""
+    message, calls = one.message, tool_calls(one.message)
+    text, content = text_of(message), message.get("content")
+    images = content if isinstance(content, list) else []
+    texts = [TextBlock(text=text)] if text or not (calls or images) else []
     if one.original is not None:
-        kept = [other for other in one.original.blocks if not isinstance(other, TextBlock)]
-        return one.original.model_copy(update={"blocks": [*block, *kept]})
+        own = [block for block in one.original.blocks if still_thought(message, _thought(block))]
+        kept = [block for block in own if isinstance(block, ImageBlock) and _image(block) in images]
+        blocks = with_blocks(own, _kind, {"text": texts, "image": kept})
+        return one.original.model_copy(update={"blocks": blocks})
     made = [
         ToolCallBlock(
             tool_call_id=call.get("id"), tool_name=call_name(call), tool_kwargs=arguments_text(call)
         )
         for call in calls
     ]
-    extra = {"tool_call_id": one.message["tool_call_id"]} if one.message["role"] == "tool" else {}
-    return ChatMessage(role=one.message["role"], blocks=[*block, *made], additional_kwargs=extra)
+    extra = {"tool_call_id": message["tool_call_id"]} if message["role"] == "tool" else {}
+    return ChatMessage(role=message["role"], blocks=[*texts, *made], additional_kwargs=extra)
+
+
+def _kind(block: Any) -> str:
+    kinds = {TextBlock: "text", ImageBlock: "image", ToolCallBlock: CALL}
+    return next((kind for made, kind in kinds.items() if isinstance(block, made)), "")

@@ -126,7 +126,10 @@ def _host_message(message: Message) -> Any:
     ]
     names = {key: message[key] for key in ("tool_call_id", "name") if message.get(key)}
     content = [_content(part) for part in parts_of(message)]
-    return HostMessage(role=message["role"], content=content, tool_calls=calls or None, **names)
+    thinking = message.get("thinking_blocks") or []
+    return HostMessage(
+        role=message["role"], content=content, tool_calls=calls or None, thinking_blocks=thinking, **names
+    )
 
 
 def _content(part: Part) -> Any:

@@ -1,12 +1,12 @@
 """Pydantic AI's messages: a request holds several canonical messages, a response is one."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from plimsoll.context.markers import NOTE
+from plimsoll.integrations.canonical import CALL, redacted_thought, still_thought, thought, with_blocks
 from plimsoll.integrations.codec import HostGroup, WrittenMessage
 from plimsoll.integrations.requirement import host_package
 from plimsoll.messages import Message, arguments_text, call_name, parts_of, text_of, texts_of, tool_calls
@@ -21,17 +21,17 @@ with host_package("pydantic-ai", "pydantic_ai"):
         RetryPromptPart,
         SystemPromptPart,
         TextPart,
+        ThinkingPart,
         ToolCallPart,
         ToolReturnPart,
         UserPromptPart,
     )
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # of messages that nobody said; it is not sent
-_REBUILT = (TextPart, ToolCallPart)
 
 
 class PydanticAiCodec:
-    """Thinking, files and whatever else has no place in a chat dict stay on the host's messages."""
+    """Unsigned thinking, files and whatever else has no place in a chat dict stay on the host's messages."""
 
     def decode(self, messages: Sequence[ModelMessage]) -> list[HostGroup]:
         """One group for each message."""
@@ -49,7 +49,17 @@ def _canonical(message: ModelMessage) -> Iterator[Message]:
     calls = [_call(part) for part in message.parts if isinstance(part, ToolCallPart)]
     texts = [part.content for part in message.parts if isinstance(part, TextPart) and part.content]
     said: Message = {"role": "assistant", "content": "\n\n".join(texts) if texts or not calls else None}
+    thinking = [found for part in message.parts if (found := _thought(part))]
+    if thinking:
+        said["thinking_blocks"] = thinking
     yield {**said, "tool_calls": calls} if calls else said
+
+
+def _thought(part: Any) -> dict[str, Any] | None:
+    """Signed thinking; without text, the signature is what the provider encrypted."""
+    if not isinstance(part, ThinkingPart) or not part.signature:
+        return None
+    return thought(part.content, part.signature) if part.content else redacted_thought(part.signature)
 
 
 def _call(part: Any) -> dict[str, Any]:
@@ -86,12 +96,16 @@ def _part(one: Any) -> dict[str, Any]:
 
 def _response(one: WrittenMessage[ModelMessage]) -> ModelMessage:
     text, calls = text_of(one.message), tool_calls(one.message)
-    new: list[Any] = [TextPart(text)] if text else []
-    new += [ToolCallPart(call_name(call), arguments_text(call), str(call.get("id"))) for call in calls]
+    texts: list[Any] = [TextPart(text)] if text or not calls else []
+    made = [ToolCallPart(call_name(call), arguments_text(call), str(call.get("id"))) for call in calls]
     if not isinstance(one.original, ModelResponse):
-        return ModelResponse(new or [TextPart("")], timestamp=_NEVER)
-    before = [part for part in one.original.parts if not isinstance(part, _REBUILT)]
-    return replace(one.original, parts=[*before, *new])
+        return ModelResponse([*texts, *made], timestamp=_NEVER)
+    own = [part for part in one.original.parts if still_thought(one.message, _thought(part))]
+    return replace(one.original, parts=with_blocks(own, _kind, {"text": texts, CALL: made}))
+
+
+def _kind(part: Any) -> str:
+    return CALL if isinstance(part, ToolCallPart) else "text" if isinstance(part, TextPart) else ""
 
 
 def _request(one: WrittenMessage[ModelMessage]) -> ModelMessage:
@@ -111,7 +125,20 @@ def _changed_parts(part: Any, message: Message) -> list[Any]:
         return [part]
     if isinstance(message["content"], str):
         return [replace(part, content=message["content"])]
-    return _new_parts(message)
+    content = getattr(part, "content", None)
+    own = content if isinstance(content, Sequence) and not isinstance(content, str) else ()
+    return [replace(part, content=[_content(entry, own) for entry in parts_of(message)])]
+
+
+def _content(entry: dict[str, Any], own: Sequence[Any]) -> Any:
+    """A piece of a user message: the host's own object where it has one."""
+    found = next((one for one in own if _part(one) == entry), None)
+    if found is not None:
+        return found
+    if entry.get("type") != "image_url":
+        return str(entry.get("text") or "")
+    url = str(entry["image_url"]["url"])
+    return BinaryContent.from_data_uri(url) if url.startswith("data:") else ImageUrl(url)
 
 
 def _new_parts(message: Message) -> list[Any]:
@@ -120,6 +147,7 @@ def _new_parts(message: Message) -> list[Any]:
     if message["role"] == "tool":
         name, id = str(message.get("name") or "tool"), str(message["tool_call_id"])
         return [ToolReturnPart(name, text_of(message), id, timestamp=_NEVER)]
-    texts = [str(entry.get("text") or json.dumps(entry)) for entry in parts_of(message)]
-    content: Any = message["content"] if isinstance(message["content"], str) else texts
+    content: Any = message["content"]
+    if not isinstance(content, str):
+        content = [_content(entry, ()) for entry in parts_of(message)]
     return [UserPromptPart(content, timestamp=_NEVER)]
