@@ -201,6 +201,37 @@ def test_a_message_that_was_not_sent_stands_at_the_next_prompt(home):
     assert done.draft == "How deep?"
 
 
+def test_a_message_that_was_not_sent_keeps_its_paste_and_the_output_that_goes_along(home):
+    long = "a line\n" * 40
+    marks = []
+
+    def act(chat):
+        if marks:
+            return
+        say = chat.opened.conversation.say
+
+        async def conflict(*_arguments):
+            chat.opened.conversation.say = say
+            raise Conflict("Another process has written.")
+
+        chat.opened.conversation.say = conflict
+        chat.attachments.add_output("pytest", "1 failed")
+        marks.append(chat.attachments.fold(long))
+
+    with ScriptedServer() as server:
+        talk(home, server, "Read [paste 1: 41 lines]", "Read [paste 1: 41 lines]", act=act, screen=Seat)
+        said = [str(one.request.messages[-1]["content"]) for one in server.requests]
+    assert marks == ["[paste 1: 41 lines]"]
+    assert any(long in one and "1 failed" in one for one in said)
+
+
+def test_marks_are_numbered_over_the_whole_chat():
+    attachments = Attachments()
+    first = attachments.add_image(b"one")
+    attachments.sent()
+    assert attachments.add_image(b"two") != first
+
+
 def test_paths_are_completed_behind_an_at_sign(tmp_path):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "app.py").touch()

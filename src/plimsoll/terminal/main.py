@@ -57,7 +57,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "inspect": (
         "plimsoll.terminal.inspect:inspect",
-        "Show a conversation, its compactions and their cost in the browser.",
+        "Show a conversation and its compactions in the browser.",
     ),
     "compress": (
         "plimsoll.terminal.compress:compress",

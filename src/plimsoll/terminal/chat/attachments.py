@@ -12,6 +12,7 @@ import re
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 from plimsoll.errors import UserError
@@ -22,17 +23,24 @@ from plimsoll.tools.files import ReadFile
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 LONG_PASTE = 10  # lines from which a paste is folded at the prompt
 LONG_TEXT = 2_000  # characters likewise
+MOST_KEPT = 100  # pastes, and images, of one chat
+T = TypeVar("T")
 _MENTION = re.compile(r'(?<![\w@/])@(?:"([^"]+)"|([^\s"]+))')
 _TRAILING = ".,;:!?)]}'"
 
 
 @dataclass(slots=True)
 class Attachments:
-    """Pastes and images by the mark that stands for them in the line, and what commands printed."""
+    """Pastes and images by the mark that stands for them in the line, and what commands printed.
+
+    Marks are numbered over the whole chat, so that a line that is sent again means the same.
+    """
 
     pastes: dict[str, str] = field(default_factory=dict)
     images: dict[str, bytes] = field(default_factory=dict)
     outputs: list[str] = field(default_factory=list)
+    _pasted: int = 0
+    _shown: int = 0
 
     def fold(self, text: str) -> str:
         """What stands in the line for a paste: a path as a mention, a long text as a mark, anything else as it is."""
@@ -42,15 +50,13 @@ class Attachments:
         lines = text.count("\n") + 1
         if lines < LONG_PASTE and len(text) < LONG_TEXT:
             return text
-        mark = f"[paste {len(self.pastes) + 1}: {lines:,} lines]"
-        self.pastes[mark] = text
-        return mark
+        self._pasted += 1
+        return _kept(self.pastes, f"[paste {self._pasted}: {lines:,} lines]", text)
 
     def add_image(self, png: bytes) -> str:
         """What stands in the line for an image from the clipboard."""
-        mark = f"[image {len(self.images) + 1}]"
-        self.images[mark] = png
-        return mark
+        self._shown += 1
+        return _kept(self.images, f"[image {self._shown}]", png)
 
     def add_output(self, command: str, output: str) -> None:
         """Note a command and its output for the next message."""
@@ -70,15 +76,26 @@ class Attachments:
             if mark in line:
                 url = f"data:image/png;base64,{base64.b64encode(png).decode()}"
                 parts.append({"type": "image_url", "image_url": {"url": url}})
-        self.outputs.clear()
         text = "\n\n".join(texts)
         return [{"type": "text", "text": text}, *parts] if parts else text
+
+    def sent(self) -> None:
+        """The message is in the conversation, and what commands printed went along with it."""
+        self.outputs.clear()
 
     def unfolded(self, line: str) -> str:
         """The line with its pastes in full."""
         for mark, text in self.pastes.items():
             line = line.replace(mark, text)
         return line
+
+
+def _kept(known: dict[str, T], mark: str, value: T) -> str:
+    """Keep a value under its mark; the oldest one leaves where there are many."""
+    while len(known) >= MOST_KEPT:
+        del known[next(iter(known))]
+    known[mark] = value
+    return mark
 
 
 def mentioned(line: str, root: Path) -> list[Path]:

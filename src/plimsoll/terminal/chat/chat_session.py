@@ -183,9 +183,7 @@ class ChatSession:
 
     async def content_of(self, line: str) -> Content:
         """A line of the user with the files, images and outputs that belong to it."""
-        content = await self.attachments.content(line, self.opened.conversation.agent.tool_context)
-        self.attachments = Attachments()
-        return content
+        return await self.attachments.content(line, self.opened.conversation.agent.tool_context)
 
     async def say(self, content: Content) -> bool:
         """One turn; whether it came to its end."""

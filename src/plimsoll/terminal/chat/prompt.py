@@ -82,6 +82,8 @@ async def take(talk: ChatSession, text: str) -> bool:
             is_done = await talk.say(await talk.content_of(text) if is_person else text)
             if talk.is_unsent:
                 talk.draft = text
+            else:
+                talk.attachments.sent()
             return is_done
     except PlimsollError as error:
         talk.screen.note(str(error), BAD)
