@@ -35,9 +35,10 @@
     └── SummaryFailed            a summary model returned nothing usable; code writes the summary
         └── SummaryLate          the turn stopped waiting; the text may still arrive
 
-A `UserError` states what was wrong, the value, and what to change. Any other exception that
-reaches the terminal is a bug and keeps its traceback. `PlimsollError.public` is the message for
-clients of the gateway. `advice_on` suggests what to do about a failed write.
+A `UserError` states what was wrong, the value, and what to change. The terminal prints it, and a
+`Conflict`, without a traceback. Any other exception that reaches the terminal is a bug and keeps
+its traceback. `PlimsollError.public` is the message for clients of the gateway. `advice_on`
+suggests what to do about a failed write.
 """
 
 import errno

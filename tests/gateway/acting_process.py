@@ -6,9 +6,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from plimsoll.archive import OPERATOR
+from plimsoll.archive import OPERATOR, Archive
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.sessions.actions import acting
+from plimsoll.sessions.view_edits import summary_item
 
 EDITED = "## Goal\nfix the loader\n## Critical Context\n- The port is secret."
 STEPS: tuple[tuple[str, tuple[Any, ...]], ...] = (
@@ -21,12 +22,20 @@ STEPS: tuple[tuple[str, tuple[Any, ...]], ...] = (
 )
 
 
+async def summary_node(archive: Archive, id: str) -> str:
+    """The node of the summary that the model sees."""
+    return summary_item(await archive.session(id), await archive.items(id), None).node
+
+
 async def steps(home: Path, id: str, first: int, count: int) -> None:
     """Some of the actions, one after the other."""
     store = await SqliteStore.open(home / "archive.db")
     for name, arguments in STEPS[first : first + count]:
         async with acting(store.for_owner(OPERATOR), id, OPERATOR) as actions:
-            await getattr(actions, name)(*arguments)
+            if name == "edit_summary":
+                await actions.edit_summary(*arguments, node=await summary_node(actions.archive, id))
+            else:
+                await getattr(actions, name)(*arguments)
     if first + count >= len(STEPS):
         await store.close()
 

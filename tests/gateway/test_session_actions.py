@@ -83,6 +83,11 @@ async def _state(home: Path, id: str) -> dict[str, Any]:
         }
 
 
+async def summary_node(home: Path, id: str) -> str:
+    async with await SqliteStore.open(home / "archive.db") as store:
+        return await acting_process.summary_node(store.for_owner(OPERATOR), id)
+
+
 def state(home: Path, id: str) -> dict[str, Any]:
     return asyncio.run(_state(home, id))
 
@@ -95,8 +100,9 @@ def with_home(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
 
 
 def through_rest(http: httpx.Client, id: str) -> None:
+    node = http.get(f"/sessions/{id}/summary").json()["node"]
     for method, path, body in (
-        ("PUT", "summary", {"text": EDITED}),
+        ("PUT", "summary", {"text": EDITED, "node": node}),
         ("POST", "drop", {"messages": [6]}),
         ("PUT", "pins/4", None),
         ("PUT", "pins/8", None),
@@ -114,7 +120,7 @@ def through_rest(http: httpx.Client, id: str) -> None:
 def through_the_terminal(home: Path, id: str) -> None:
     (home / "summary.md").write_text(EDITED)
     for arguments in (
-        ["edit", id, "--file", str(home / "summary.md")],
+        ["edit", id, "--file", str(home / "summary.md"), "--node", asyncio.run(summary_node(home, id))],
         ["drop", id, "6"],
         ["pin", id, "4"],
         ["pin", id, "8"],
@@ -176,7 +182,8 @@ def test_a_preview_tells_the_effect_and_the_cache_cost_and_changes_nothing(
     assert (dropped["messages"], dropped["messages_before"], dropped["messages_after"]) == ([5, 6], 7, 5)
     assert dropped["cache"]["kept"] + dropped["cache"]["rewritten"] == dropped["tokens_after"]
     assert dropped["cache"]["money"] > 0
-    edited = sessions.http.put(f"{url}/summary", json={"text": EDITED, "preview": True}).json()
+    changed = {"text": EDITED, "node": sessions.http.get(f"{url}/summary").json()["node"], "preview": True}
+    edited = sessions.http.put(f"{url}/summary", json=changed).json()
     assert edited["cache"]["kept"] < dropped["cache"]["kept"]  # the summary stands before what was dropped
     undone = sessions.http.post(f"{url}/undo", json={"preview": True}).json()
     assert (undone["messages_before"], undone["messages_after"]) == (7, 8)
@@ -271,7 +278,8 @@ def test_a_session_is_compacted_alike_through_rest_and_through_the_terminal(
 
 def test_the_audit_and_the_export_name_who_acted(home: Path, sessions: Sessions) -> None:
     id = asyncio.run(stored(home))
-    sessions.http.put(f"/sessions/{id}/summary", json={"text": "Only one thing matters."})
+    node = sessions.http.get(f"/sessions/{id}/summary").json()["node"]
+    sessions.http.put(f"/sessions/{id}/summary", json={"text": "Only one thing matters.", "node": node})
     summary = sessions.http.get(f"/sessions/{id}/summary").json()
     assert (summary["author"], "Only one thing matters." in summary["text"]) == ("operator", True)
     exported = sessions.http.get(f"/sessions/{id}/export", params={"view": "true"}).json()
@@ -345,8 +353,9 @@ def test_the_next_request_of_a_drop_in_client_has_the_edited_view(tmp_path: Path
         waiting = http.post(f"{url}/drop", json={"messages": [answers[-1]["number"]]})
         assert "without a result yet" in waiting.json()["detail"]  # the client sends it with its next request
         gone = http.post(f"{url}/drop", json={"messages": [answers[-2]["number"]]}).json()["messages"]
-        text = http.get(f"{url}/summary").json()["text"]
-        edited = http.put(f"{url}/summary", json={"text": f"{text}\n- The pilot is called Marlowe."})
+        summary = http.get(f"{url}/summary").json()
+        text = f"{summary['text']}\n- The pilot is called Marlowe."
+        edited = http.put(f"{url}/summary", json={"text": text, "node": summary["node"]})
         assert edited.status_code == 200, edited.text
         left = [json.dumps(one["message"]["content"]) for one in view if one["number"] in gone]
         converse(client, 1, first=number)

@@ -104,7 +104,7 @@ class Desk:
             return
         text = editable_text(summary.message)
         kept = "\n".join(line for line in text.splitlines() if able[nth % len(able)] not in line)
-        await self.actions.edit_summary(kept)
+        await self.actions.edit_summary(kept, node=summary.node)
         self.removed |= set(MARK.findall(text)) - set(MARK.findall(kept)) - seen
         self.engine.forget_summaries()
 

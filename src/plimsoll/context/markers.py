@@ -89,20 +89,29 @@ def summary_body(message: Message) -> str:
 def summary_preamble(message: Message) -> str:
     """What stands between the sentence before a summary and its first heading: the nodes of the lossless engine."""
     text, _, _ = text_of(message).partition(f"## {SECTIONS[0]}")
-    return text.removeprefix(SUMMARY_PREFIX).removeprefix(f" {MARKS}").strip()
+    return without_prefix(text)
 
 
 def edited_summary(message: Message, text: str) -> Message:
     """A summary with another text behind its first sentence; without any heading, the text is critical context."""
+    text = without_prefix(text)
     if f"## {SECTIONS[0]}" not in text:
         text = render_sections(parse_sections(text) or {"Critical Context": text.strip()})
     marks = f" {MARKS}" if any(map(is_model_line, text.splitlines())) else ""
-    return OwnSummary({**message, "content": f"{SUMMARY_PREFIX}{marks}\n\n{text.strip()}"})
+    return OwnSummary({**message, "content": f"{SUMMARY_PREFIX}{marks}\n\n{text}"})
 
 
 def editable_text(message: Message) -> str:
     """The text of a summary that a person may edit: all of it but the sentence before it."""
-    return text_of(message).removeprefix(SUMMARY_PREFIX).removeprefix(f" {MARKS}").strip()
+    return without_prefix(text_of(message))
+
+
+def without_prefix(text: str) -> str:
+    """A summary's text without the sentences before it, however often they stand there."""
+    rest = text.strip()
+    while rest.startswith(SUMMARY_PREFIX):
+        rest = rest.removeprefix(SUMMARY_PREFIX).lstrip().removeprefix(MARKS).lstrip()
+    return rest
 
 
 def has_note(message: Message) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from plimsoll.archive import Action, Archive, CompactionEvent, Lease, Session, View
+from plimsoll.context.markers import without_prefix
 from plimsoll.errors import Conflict, UserError
 from plimsoll.sessions.journal import ArchiveJournal
 from plimsoll.sessions.turn_lock import turn_lock
@@ -68,11 +69,12 @@ class SessionActions:
         plan = drop_plan(session, view, items, await self.archive.pins(self.id), numbers)
         return await self._edit("drop", session, plan, {"messages": list(plan.messages)}, preview)
 
-    async def edit_summary(
-        self, text: str, *, node: str | None = None, preview: bool = False
-    ) -> ActionResult:
-        """Replace the text of the view's summary. Later compactions go on from the new text alone."""
-        if not text.strip():
+    async def edit_summary(self, text: str, *, node: str, preview: bool = False) -> ActionResult:
+        """Replace the text of the summary `node`. Later compactions go on from the new text alone.
+
+        `Conflict` if a compaction or another edit has replaced this summary since the person read it.
+        """
+        if not without_prefix(text):
             raise UserError("A summary cannot be empty. To remove messages from the view, drop them.")
         session, view = await self._current()
         items = await self.archive.items(self.id, view)

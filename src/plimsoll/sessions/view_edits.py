@@ -17,7 +17,7 @@ from plimsoll.caching.pricing import Bill, money_of
 from plimsoll.context.gate import edit_refusal
 from plimsoll.context.markers import as_stored, edited_summary, is_summary
 from plimsoll.dialects import drop_bound_thinking
-from plimsoll.errors import UserError
+from plimsoll.errors import Conflict, UserError
 from plimsoll.messages import SYSTEM_ROLES, Message, answered_id, call_ids, groups
 from plimsoll.models import card_for, estimate_message_tokens
 
@@ -85,18 +85,21 @@ def summary_plan(
 
 
 def summary_item(session: Session, items: Sequence[ViewItem], node: str | None) -> ViewItem:
-    """The summary of a view that an edit is about."""
-    found = [item for item in items if item.node and is_summary(item.message)]
+    """The summary of a view that an edit is about: `node`, or the only one."""
+    summaries = {item.node: item for item in items if item.node and is_summary(item.message)}
+    named = ", ".join(summaries)
     if node is not None:
-        found = [item for item in found if item.node == node]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        named = ", ".join(item.node for item in found)
+        if node not in summaries:
+            raise Conflict(
+                f"The summary {node} is no longer in the view of session {session.id}, which has "
+                f"{named or 'no summary'} now. Nothing was changed. Read the summary again and repeat your edit."
+            )
+        return summaries[node]
+    if len(summaries) > 1:
         raise UserError(f"The view of session {session.id} has several summaries: {named}. Name one.")
-    if node is not None:
-        raise UserError(f"The view of session {session.id} has no summary {node}.")
-    raise UserError(f"The view of session {session.id} has no summary: it was not compacted yet.")
+    if not summaries:
+        raise UserError(f"The view of session {session.id} has no summary: it was not compacted yet.")
+    return summaries[named]
 
 
 def cache_effect(model: str, before: Sequence[ViewItem], after: Sequence[tuple[Message, int]]) -> CacheEffect:

@@ -36,7 +36,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from plimsoll import __version__
-from plimsoll.errors import UserError, advice_on
+from plimsoll.errors import Conflict, UserError, advice_on
 
 INTERRUPTED = 130  # 128 + SIGINT, what shells report
 PIPE_CLOSED = 141  # 128 + SIGPIPE
@@ -144,7 +144,7 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except UserError as error:
+        except (UserError, Conflict) as error:
             raise CommandLineError(str(error)) from error
 
     def _line(self, ctx: click.Context, name: str) -> str:

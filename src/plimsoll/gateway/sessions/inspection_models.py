@@ -11,7 +11,6 @@ from plimsoll.gateway.sessions.models import (
     Said,
     SessionModel,
     SessionResponse,
-    optional_field,
     truth,
 )
 from plimsoll.sessions import CompactionDetail
@@ -99,8 +98,8 @@ class SummaryText(Preview):
     """The body of `PUT /sessions/{id}/summary`."""
 
     text: Annotated[Said, StringConstraints(max_length=1_000_000)]
-    node: Annotated[str, StringConstraints(pattern="^n:[0-9a-f]{10}$")] = optional_field(
-        description="The summary to replace, where a view has several."
+    node: Annotated[str, StringConstraints(pattern="^n:[0-9a-f]{10}$")] = Field(
+        description="The summary that you read and replace. A newer one is never overwritten: the answer is 409."
     )
 
 

@@ -109,21 +109,27 @@ function Difference({ before, after }) {
 }
 
 function Edit({ session, source, onClose, onDone }) {
-  const state = P.useLoaded(async () => (await source.get(`/sessions/${session}/summary`)).text, [session]);
+  const state = P.useLoaded(async () => {
+    const summary = await source.get(`/sessions/${session}/summary`);
+    if (!summary.node) throw new P.Problem(404, "", "The view has no summary. Compact the session first.");
+    return summary;
+  }, [session]);
   const [text, setText] = useState(null);
-  const current = text ?? state.value ?? "";
-  const isChanged = state.value !== null && current !== state.value && current.trim() !== "";
-  const [effect, error] = usePreview(
-    () => isChanged ? source.ask("PUT", `/sessions/${session}/summary`, { text: current, preview: true }) : Promise.resolve(null),
+  const before = state.value?.text ?? "";
+  const current = text ?? before;
+  const isChanged = state.value !== null && current !== before && current.trim() !== "";
+  // The node tells the server which summary this text was written for: a newer one is never overwritten.
+  const save = (preview) => source.ask("PUT", `/sessions/${session}/summary`, { text: current, node: state.value.node, preview });
+  const [effect, error] = usePreview(() => isChanged ? save(true) : Promise.resolve(null),
     [current, isChanged]);
   return html`<${P.Dialog} title="Edit the summary" onClose=${onClose} wide>
     ${state.value === null ? html`<${P.Loading} state=${state} what="Summary" />` : html`
       <p>Your text takes precedence: what you remove does not return by itself. The change is recorded with your name.</p>
       <textarea aria-label="Summary" rows="16" dir="auto" value=${current} onInput=${(event) => setText(event.target.value)}></textarea>
-      <${Difference} before=${state.value} after=${current} />
+      <${Difference} before=${before} after=${current} />
       ${error ? html`<p class="problem" role="alert">${P.visible(error.message)}</p>` : isChanged && html`<${Effect} effect=${effect} />`}
       <${Buttons} label="Save as new view" isReady=${isChanged && effect && !effect.refused} onClose=${onClose} onRun=${async () => {
-        await source.ask("PUT", `/sessions/${session}/summary`, { text: current });
+        await save(false);
         onDone("The summary was edited.");
       }} />`}</${P.Dialog}>`;
 }

@@ -9,7 +9,7 @@ from plimsoll.errors import UserError
 from plimsoll.sessions import ActionResult
 from plimsoll.sessions.view_edits import summary_item
 from plimsoll.terminal.chat.chat_session import ChatSession, require
-from plimsoll.terminal.sessions.actions import sentence
+from plimsoll.terminal.sessions.actions import sentence, text_kept
 from plimsoll.terminal.tables import plain
 
 PREVIEW = "--preview"
@@ -45,16 +45,18 @@ async def summary(talk: ChatSession, _argument: str) -> None:
     """Edit the summary that the model sees, in $VISUAL or $EDITOR."""
     if not talk.screen.is_interactive:
         raise UserError(
-            f"/summary needs a terminal; `plimsoll sessions edit {talk.id} --file FILE` needs none."
+            f"/summary needs a terminal; `plimsoll sessions edit {talk.id} --file FILE --node ID` needs none."
         )
     items = await talk.archive.items(talk.id)
-    before = editable_text(summary_item(await talk.archive.session(talk.id), items, None).message)
+    found = summary_item(await talk.archive.session(talk.id), items, None)
+    before = editable_text(found.message)
     text = await asyncio.to_thread(click.edit, before, extension=".md")
     if text is None or text.strip() == before.strip():
         talk.screen.note("The editor saved no changes, so the summary stays as it is.")
         return
-    async with talk.opened.conversation.acting() as actions:
-        done = await actions.edit_summary(text)
+    with text_kept(text):
+        async with talk.opened.conversation.acting() as actions:
+            done = await actions.edit_summary(text, node=found.node)
     _tell(talk, done)
 
 

@@ -11,8 +11,10 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 from plimsoll.archive import OPERATOR, Session
-from plimsoll.errors import UserError
+from plimsoll.errors import Conflict, UserError
 from plimsoll.terminal.sessions.store_access import StoreAccess, open_store, session_ids
 from plimsoll.terminal.sessions.times import format_time
 from plimsoll.terminal.tables import before_after, plain, summary_panel
@@ -47,11 +49,21 @@ def drop(session: str, message: tuple[int, ...], preview: bool) -> None:
 @click.command()
 @session_argument
 @click.option("--file", "path", metavar="FILE", help="The new text; - reads standard input.  [$EDITOR]")
-@click.option("--node", metavar="ID", help="The summary, where the view has several.")
+@click.option("--node", metavar="ID", help="The summary to replace; `show --view` names it.")
 @preview_option
 def edit(session: str, path: str | None, node: str | None, preview: bool) -> None:
     """Edit the summary that the model sees. Later compactions go on from your text."""
-    text = _written(path) if path else _edited(session, node)
+    if path is None:
+        text, found = _edited(session, node)
+        with text_kept(text):
+            _act(session, lambda actions: actions.edit_summary(text, node=found, preview=preview), preview)
+        return
+    if node is None:
+        raise click.UsageError(
+            "--file needs --node ID, the summary that the text replaces: a compaction may have written a newer one. "
+            f"`plimsoll sessions show {session} --view` names it."
+        )
+    text = _written(path)
     _act(session, lambda actions: actions.edit_summary(text, node=node, preview=preview), preview)
 
 
@@ -197,19 +209,33 @@ def _written(path: str) -> str:
         raise UserError(f"{path} cannot be read: {error}. Choose another file.") from error
 
 
-def _edited(session: str, node: str | None) -> str:
-    """The text of the summary after a person has edited it."""
+@contextmanager
+def text_kept(text: str) -> Iterator[None]:
+    """Save what a person has typed if it cannot replace the summary, because another change came first."""
+    try:
+        yield
+    except Conflict as error:
+        with NamedTemporaryFile(
+            "w", prefix="plimsoll-summary-", suffix=".md", encoding="utf-8", delete=False
+        ) as file:
+            file.write(text)
+        raise Conflict(f"{error} Your text is in {file.name}.") from error
+
+
+def _edited(session: str, node: str | None) -> tuple[str, str]:
+    """The text of the summary after a person has edited it, and the node that it replaces."""
     from plimsoll.context.markers import editable_text
     from plimsoll.sessions.view_edits import summary_item
 
     with open_store() as access:
         found = access.run(access.store.session(session))
         items = access.run(access.archive_of(found).items(found.id))
-        before = editable_text(summary_item(found, items, node).message)
+        item = summary_item(found, items, node)
+    before = editable_text(item.message)
     text = click.edit(before, extension=".md")
     if text is None or text.strip() == before.strip():
         raise UserError("The editor saved no changes, so the summary stays as it is.")
-    return text
+    return text, item.node
 
 
 async def _compacted(
