@@ -1,4 +1,4 @@
-"""Codecs in their hosts: what a compaction leaves out of a message is not sent, and the rest is the host's own."""
+"""Codecs in their hosts: what a compaction leaves out of a message is not sent, and what a host stores comes back."""
 
 from pathlib import Path
 
@@ -29,3 +29,21 @@ def test_thinking_and_images_that_a_compaction_left_out_are_not_sent(host: str, 
     assert found["free"][-3:] == ["signed27", "signed28", "signed29"]
     assert found["free_later"] == [*found["free"], "signed30"]
     assert found["images"] == IMAGES[host]
+
+
+def test_a_memory_of_llama_index_comes_back_from_a_stored_context_with_its_conversation(
+    tmp_path: Path,
+) -> None:
+    peer = PEERS["adapter-llama-index"]
+    assert peer.is_installed, f"{peer.name} is not installed; run `make peers`"
+    command = [str(peer.python), str(DRIVERS / "llama_index_memory.py")]
+    found = run_client(command, {}, tmp_path / "host", {})
+    same = dict.fromkeys(("messages", "view", "schemas", "options"), True)
+    whole = {
+        "type": "PlimsollMemory",
+        "same": same,
+        "messages": 3,
+        "system": "You know ships.",
+        "owner": "key:seven",
+    }
+    assert found == {"json": whole, "pickle": whole, "stored_password": False}

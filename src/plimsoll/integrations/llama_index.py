@@ -3,19 +3,26 @@
     memory.get_all()  is complete          memory.get() ──► the model sees the view
 
 An agent adds the tool calls of the running turn behind its memory, so they are compacted from the next turn on.
+
+A workflow's `Context` stores the memory with its messages. Objects among the options, such as a summarizer, and an
+archive address with a password are not stored: pass them to `from_dict`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import Field, PrivateAttr, field_serializer
 
 from plimsoll.integrations.history import HistoryCompactor
 from plimsoll.integrations.llama_index_messages import LlamaIndexCodec, canonical
+from plimsoll.integrations.options import AdapterOptions
 from plimsoll.integrations.requirement import host_package
 from plimsoll.integrations.wording import COMPACT, RECALL, definition_of
 
 with host_package("llama-index", "llama_index"):
     from llama_index.core.base.llms.types import ChatMessage
-    from llama_index.core.bridge.pydantic import PrivateAttr
     from llama_index.core.memory.types import BaseMemory
     from llama_index.core.tools import FunctionTool
 
@@ -27,17 +34,42 @@ class PlimsollMemory(BaseMemory):
     `tools`, so that they are weighed.
     """
 
-    _history: HistoryCompactor = PrivateAttr()
-    _messages: list[ChatMessage] = PrivateAttr(default_factory=list)
-    _system: list[ChatMessage] = PrivateAttr(default_factory=list)
-    _schemas: list[dict[str, Any]] = PrivateAttr(default_factory=list)
+    messages: list[ChatMessage] = Field(default_factory=list)
+    system_prompt: str = ""
+    tool_schemas: list[dict[str, Any]] = Field(default_factory=list)
+    plain_options: dict[str, Any] = Field(default_factory=dict)  # those that can be stored
 
-    def __init__(self, *, system_prompt: str = "", tools: Sequence[Any] = (), **options: Any) -> None:
-        super().__init__()
-        self._history = HistoryCompactor(**options)
-        self._system = [ChatMessage(role="system", content=system_prompt)] if system_prompt else []
+    _history: HistoryCompactor = PrivateAttr()
+
+    def __init__(
+        self,
+        *,
+        messages: Sequence[Any] = (),
+        system_prompt: str = "",
+        tools: Sequence[Any] = (),
+        tool_schemas: Sequence[dict[str, Any]] = (),
+        plain_options: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
         known = [one if hasattr(one, "metadata") else FunctionTool.from_defaults(one) for one in tools]
-        self._schemas = [one.metadata.to_openai_tool() for one in known]
+        schemas = [one.metadata.to_openai_tool() for one in known] or list(tool_schemas)
+        history = HistoryCompactor(**{**(plain_options or {}), **options})
+        super().__init__(
+            messages=list(messages),
+            system_prompt=system_prompt,
+            tool_schemas=schemas,
+            plain_options=_plain(history.options),
+        )
+        self._history = history
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name under which the memory is stored."""
+        return "PlimsollMemory"
+
+    @field_serializer("messages")
+    def _stored(self, messages: list[ChatMessage]) -> list[Any]:
+        return [message.model_dump(mode="json") for message in messages]
 
     @classmethod
     def from_defaults(cls, **kwargs: Any) -> "PlimsollMemory":
@@ -51,24 +83,25 @@ class PlimsollMemory(BaseMemory):
 
     def get(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
         """What the model should see, the system prompt included."""
-        given = [*self._system, *self._messages]
-        return self._history.view(LlamaIndexCodec(), given, tools=self._schemas).messages
+        prompt = [ChatMessage(role="system", content=self.system_prompt)] if self.system_prompt else []
+        given = [*prompt, *self.messages]
+        return self._history.view(LlamaIndexCodec(), given, tools=self.tool_schemas).messages
 
     def get_all(self) -> list[ChatMessage]:
         """Every message."""
-        return list(self._messages)
+        return list(self.messages)
 
     def put(self, message: ChatMessage) -> None:
         """Add a message."""
-        self._messages.append(message)
+        self.messages.append(message)
 
     def set(self, messages: list[ChatMessage]) -> None:
         """Replace all messages."""
-        self._messages = list(messages)
+        self.messages = list(messages)
 
     def reset(self) -> None:
         """Remove all messages."""
-        self._messages = []
+        self.messages = []
 
     def tools(self) -> list[FunctionTool]:
         """Tools for the agent: `compact_context` and, with `recall`, one that reads back what was removed."""
@@ -77,9 +110,18 @@ class PlimsollMemory(BaseMemory):
             return self._history.answer(COMPACT, {"focus": focus})
 
         def recall(query: str = "", handle: str = "", offset: int = 0) -> str:
-            log = list(map(canonical, self._messages))
+            log = list(map(canonical, self.messages))
             return self._history.answer(RECALL, {"query": query, "handle": handle, "offset": offset}, log)
 
         functions = [compact_context, recall] if self._history.options.recall else [compact_context]
         texts = {name: definition_of(name)["function"]["description"] for name in (COMPACT, RECALL)}
         return [FunctionTool.from_defaults(one, description=texts[one.__name__]) for one in functions]
+
+
+def _plain(options: AdapterOptions) -> dict[str, Any]:
+    """The options that can be stored: numbers and names, no secrets."""
+    plain = (str, int, float, type(None))
+    given = {one.name: getattr(options, one.name) for one in fields(options)}
+    if urlsplit(options.archive or "").password:
+        del given["archive"]
+    return {name: value for name, value in given.items() if isinstance(value, plain)}
