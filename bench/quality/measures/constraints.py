@@ -10,6 +10,7 @@ A constraint is shown where one line under Constraints & Preferences holds 60 % 
 that something was revoked does not show it as in force.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bars import Bar, at_least, at_most
@@ -104,7 +105,7 @@ def judge(job: tuple[Labelled, dict[str, object], str]) -> Judged:
         model,
         tuple((one, _is_present(done, one)) for one in in_force),
         tuple((one, _is_in_force(done, one)) for one in revoked),
-        tuple((one, any(_as_said(line, one) for line in done.lines(_TITLE))) for one in made_up),
+        tuple((one, _is_shown(done, one, in_force)) for one in made_up),
     )
 
 
@@ -124,6 +125,12 @@ def _is_present(done: Written, sentence: str) -> bool:
 def _is_in_force(done: Written, sentence: str) -> bool:
     lines = [line for line in done.lines(_TITLE) if not any(word in line.casefold() for word in _OVER)]
     return says_in_a_line(lines, sentence)
+
+
+def _is_shown(done: Written, false: str, stated: Sequence[str]) -> bool:
+    """Whether a line says what nobody stated. "Do not add names" also has the words "add names" in it."""
+    lines = [line for line in done.lines(_TITLE) if not any(_as_said(line, one) for one in stated)]
+    return any(_as_said(line, false) for line in lines)
 
 
 def _as_said(line: str, sentence: str) -> bool:
