@@ -282,6 +282,7 @@ CASES: dict[str, Case | None] = {
     "delete": _of_session("delete"),
     "append": _append,
     "messages": _of_session("messages"),
+    "outline": _of_session("outline"),
     "find_by_handle": _handles,
     "pin": _of_session("pin", 1, actor="thief"),
     "unpin": _of_session("unpin", PINNED, actor="thief"),

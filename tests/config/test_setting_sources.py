@@ -88,6 +88,7 @@ SOUND: dict[str, st.SearchStrategy[Any]] = {
     "gateway.traces": st.sampled_from(["http://localhost:4318", "https://traces.example.org"]),
     "gateway.sessions.tools": st.lists(st.sampled_from(["terminal", "read_file", "mcp", "plugins"])),
     "gateway.sessions.waiting": st.integers(0, 10_000),
+    "gateway.store_conversations": st.booleans(),
     "gateway.sessions.open": st.integers(0, 100_000),
     "gateway.sessions.patience_seconds": st.floats(0.1, 3600),
     "gateway.sessions.lease_seconds": st.floats(5, 3600),
