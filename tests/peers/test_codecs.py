@@ -47,3 +47,13 @@ def test_a_memory_of_llama_index_comes_back_from_a_stored_context_with_its_conve
         "owner": "key:seven",
     }
     assert found == {"json": whole, "pickle": whole, "stored_password": False}
+
+
+def test_sessions_of_google_adk_with_the_same_id_are_one_conversation_only_for_one_user_of_one_app(
+    tmp_path: Path,
+) -> None:
+    peer = PEERS["adapter-google-adk"]
+    assert peer.is_installed, f"{peer.name} is not installed; run `make peers`"
+    command = [str(peer.python), str(DRIVERS / "google_adk_users.py")]
+    # The first request with the same conversation as each of four: another user, another app, the first user again.
+    assert run_client(command, {}, tmp_path / "host", {}) == [0, 1, 2, 0]

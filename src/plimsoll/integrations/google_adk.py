@@ -6,6 +6,7 @@ The plugin changes one request at a time, before the model call. It needs no `Ev
 compacts what is compacted already.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,7 +56,7 @@ class PlimsollPlugin(BasePlugin):
         super().__init__(name=name)
         self.history = HistoryCompactor(**options)
         self._codec = AdkContentCodec()
-        self._sent: dict[tuple[str, str], HostView[Any]] = {}
+        self._sent: dict[tuple[str, ...], HostView[Any]] = {}
 
     @property
     def tools(self) -> list[Any]:
@@ -64,14 +65,14 @@ class PlimsollPlugin(BasePlugin):
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         """Send the view instead of the history."""
-        speaker = (callback_context.session.id, callback_context.agent_name)
+        speaker = (*_session(callback_context), callback_context.agent_name)
         config = llm_request.config
         view = await self.history.view_async(
             self._codec,
             llm_request.contents,
             system=self._codec.system(config),
             tools=self._codec.tools(config),
-            conversation="/".join(speaker),
+            conversation=json.dumps(speaker),
             model=llm_request.model or "",
         )
         self._sent[speaker] = view
@@ -85,14 +86,14 @@ class PlimsollPlugin(BasePlugin):
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
         """Learn what the provider counted; the last part of a stream says it."""
         usage = llm_response.usage_metadata
-        view = self._sent.get((callback_context.session.id, callback_context.agent_name))
+        view = self._sent.get((*_session(callback_context), callback_context.agent_name))
         if view is not None and usage is not None and usage.prompt_token_count:
             self.history.observe(view, usage.prompt_token_count)
 
     async def after_run_callback(self, *, invocation_context: Any) -> None:
         """Keep no view of a run that has ended."""
-        session = invocation_context.session.id
-        for speaker in [one for one in self._sent if one[0] == session]:
+        session = _session(invocation_context)
+        for speaker in [one for one in self._sent if one[:-1] == session]:
             del self._sent[speaker]
 
     async def close(self) -> None:
@@ -115,6 +116,11 @@ class AdkContextTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> dict[str, str]:
         """Answer a call."""
         return {"result": await self._history.answer_async(self.name, args)}
+
+
+def _session(context: Any) -> tuple[str, ...]:
+    """What names a session: its id alone may also be that of another user, or of another app."""
+    return (context.session.app_name, context.session.user_id, context.session.id)
 
 
 def _dumped(value: Any) -> dict[str, Any]:
