@@ -7,6 +7,7 @@ must be on storage that every node has at the same path.
 import os
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from plimsoll.bulk.process_chunk import ChunkJob, process_chunk
@@ -24,8 +25,8 @@ def on_ray(jobs: Iterator[ChunkJob], address: str, workers: int | None = None) -
         if not every:
             return
         ray.data.DataContext.get_current().enable_progress_bars = False
-        rows = ray.data.from_items([{"job": job} for job in every], override_num_blocks=len(every))
-        done = rows.map(_process, num_cpus=1, concurrency=workers)
+        rows = ray.data.from_items([row_of(job) for job in every], override_num_blocks=len(every))
+        done = rows.map(process_row_of_ray, num_cpus=1, concurrency=workers)
         for row in done.iter_rows():
             yield int(row["number"])
     finally:
@@ -33,7 +34,18 @@ def on_ray(jobs: Iterator[ChunkJob], address: str, workers: int | None = None) -
             ray.shutdown()
 
 
-def _process(row: dict[str, Any]) -> dict[str, int]:
+def row_of(job: ChunkJob) -> dict[str, Any]:
+    """A job for a worker in any folder, and where its relative paths begin; reports name files as given."""
+    is_relative = not all(
+        Path(path).is_absolute() for path in (job.folder, *(one.path for one in job.chunk.parts))
+    )
+    return {"job": job, "start": str(Path.cwd()) if is_relative else ""}
+
+
+def process_row_of_ray(row: dict[str, Any]) -> dict[str, int]:
+    """Process the job of a row; a worker of Ray is a process that has one job at a time."""
+    if row["start"]:
+        os.chdir(row["start"])
     return {"number": process_chunk(row["job"])}
 
 
