@@ -275,7 +275,8 @@ def test_actions_in_the_page_leave_the_archive_as_those_of_the_terminal_do(
     listed = httpx.get(f"{running.gateway.url}/sessions").json()["sessions"]
     (by_terminal,) = {one["id"] for one in listed} - known
     (tmp_path / "summary.md").write_text(text, "utf-8")
-    running.terminal("edit", by_terminal, "--file", str(tmp_path / "summary.md"))
+    node = running.get(by_terminal, "summary")["node"]
+    running.terminal("edit", by_terminal, "--file", str(tmp_path / "summary.md"), "--node", node)
     running.terminal("drop", by_terminal, str(last))
     for action in ("undo", "redo", "undo"):
         running.terminal(action, by_terminal)

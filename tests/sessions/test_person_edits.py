@@ -1,4 +1,4 @@
-"""What a person removed from a view never returns by itself, whichever engine compacts, also after a restart."""
+"""What a person removed from a view never returns by itself: not in a compaction, a restart or a fork."""
 
 import asyncio
 import json
@@ -57,6 +57,7 @@ class Desk:
         self.archive, self.id, self.engine_name = archive, id, engine
         self.actions = SessionActions(archive, id, OPERATOR)
         self.removed, self.exchanges = set(), 0
+        self.dropped, self.dropped_marks = set(), set()
         self.restart()
 
     def restart(self):
@@ -89,7 +90,10 @@ class Desk:
         assert chosen.sequence in gone
         left = set().union(*(marks(item.message) for item in items if item.sequence in gone))
         # A summary may speak of a message beside it.
-        self.removed |= left - set().union(*(marks(i.message) for i in items if i.sequence not in gone))
+        left -= set().union(*(marks(i.message) for i in items if i.sequence not in gone))
+        self.removed |= left
+        self.dropped_marks |= left
+        self.dropped |= set(gone)
         self.engine.forget_summaries()
 
     async def edit(self, nth):
@@ -108,8 +112,23 @@ class Desk:
         self.removed |= set(MARK.findall(text)) - set(MARK.findall(kept)) - seen
         self.engine.forget_summaries()
 
+    async def fork(self, nth):
+        """Go on in a fork after one of the exchanges. Before an edited summary, its messages are there again."""
+        ends = range(len(OPENING) + 4, (await self.archive.session(self.id)).messages + 1, 4)
+        at = ends[nth % len(ends)]
+        self.id = (await self.archive.fork(self.id, at=at)).id
+        self.actions = SessionActions(self.archive, self.id, OPERATOR)
+        self.dropped = {number for number in self.dropped if number <= at}
+        # An older summary may speak of a message that was dropped later.
+        told = [marks(item.message) for item in await self.archive.items(self.id) if item.node]
+        self.dropped_marks -= set().union(*told)
+        self.removed = set(self.dropped_marks)
+        self.restart()
+
     async def check(self):
         items = await self.archive.items(self.id)
+        assert not self.dropped & {item.sequence for item in items}
+        assert self.dropped <= set((await self.archive.edits(self.id)).dropped)
         view = [item.message for item in items]
         assert not self.removed & set().union(*map(marks, view))
         assert not validate(view, "anthropic")
@@ -126,7 +145,7 @@ async def played(folder, engine, steps):
         for step, nth in steps:
             if step == "restart":
                 desk.restart()
-            elif step in ("drop", "edit"):
+            elif step in ("drop", "edit", "fork"):
                 await getattr(desk, step)(nth)
             else:
                 await getattr(desk, step)()
@@ -140,7 +159,10 @@ async def played(folder, engine, steps):
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["talk", "compact", "compact", "drop", "edit", "restart"]), st.integers(0, 50)),
+    st.tuples(
+        st.sampled_from(["talk", "compact", "compact", "drop", "drop", "edit", "fork", "restart"]),
+        st.integers(0, 50),
+    ),
     min_size=3,
     max_size=9,
 )
@@ -160,3 +182,25 @@ def test_dropped_messages_and_struck_lines_stay_away_through_three_compactions(t
         steps += [("talk", 0), ("talk", 0), ("talk", 0), ("drop", 2), ("compact", 0), ("restart", 0)]
     desk = asyncio.run(played(tmp_path, engine, steps))
     assert len(desk.removed) > 6
+
+
+def test_a_fork_before_the_last_of_several_dropped_messages_leaves_out_the_others(tmp_path):
+    async def work():
+        async with await SqliteStore.open(tmp_path / "archive.db") as store:
+            archive = store.for_owner(OPERATOR)
+            id = (await archive.create_session(model="claude-sonnet-4-5")).id
+            said = [
+                {"role": role, "content": f"{role} {n}"} for n in range(6) for role in ("user", "assistant")
+            ]
+            await archive.append(id, [OPENING[0], *said], turn="begin")
+            await SessionActions(archive, id, OPERATOR).drop([4, 5, 10, 11])
+            forked = await archive.fork(id, at=10)
+            again = await archive.fork(forked.id, at=6)
+            seen = [[item.sequence for item in await archive.items(one.id)] for one in (forked, again)]
+            assert seen == [[1, 2, 3, 6, 7, 8, 9], [1, 2, 3, 6]]
+            assert (await archive.edits(again.id)).dropped == (4, 5)
+            await SessionActions(archive, again.id, OPERATOR).undo()
+            assert [item.sequence for item in await archive.items(again.id)] == [1, 2, 3, 4, 5, 6]
+            assert await store.check() == []
+
+    asyncio.run(work())

@@ -156,6 +156,7 @@ class PersonEdits:
     dropped: tuple[int, ...] = ()  # messages
     summary: Node | None = None  # the newest summary that a person wrote
     covered: tuple[Span, ...] = ()  # the messages that this summary stands for
+    views: tuple[int, ...] = ()  # that the edits made
 
     @property
     def hidden(self) -> frozenset[int]:

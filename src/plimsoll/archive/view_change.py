@@ -61,7 +61,7 @@ def draft_of(
             references.append(_reference(before[place], message))
     # A view that ends in a node has no message that marks its end.
     through = max(base.through, *(item.sequence for item in before), 0)
-    return ViewDraft(base.number, *_without_tail(merged(references), through), tuple(nodes))
+    return ViewDraft(base.number, *without_tail(merged(references), through), tuple(nodes))
 
 
 def _what_left(places: Sequence[int | None], count: int) -> dict[int, list[int]]:
@@ -115,7 +115,7 @@ def _sources(gone: Sequence[ViewItem]) -> tuple[Source, ...]:
     return tuple(sources)
 
 
-def _without_tail(references: tuple[Reference, ...], through: int) -> tuple[tuple[Reference, ...], int]:
+def without_tail(references: tuple[Reference, ...], through: int) -> tuple[tuple[Reference, ...], int]:
     """The references without the implicit run at the end, and where they end."""
     last = references[-1] if references else None
     if isinstance(last, Span) and last.last == through:

@@ -17,7 +17,7 @@ _EDITS = """
 WITH RECURSIVE chain (id, previous) AS (
     SELECT id, previous FROM views WHERE id = CAST(? AS BIGINT)
     UNION SELECT v.id, v.previous FROM views v JOIN chain ON v.id = chain.previous)
-SELECT a.action, a.details FROM actions a JOIN chain ON a.view_after = chain.id
+SELECT a.action, a.actor, a.details, a.view_after FROM actions a JOIN chain ON a.view_after = chain.id
 WHERE a.action IN ('drop', 'edit') ORDER BY a.id
 """
 
@@ -49,14 +49,22 @@ async def newest(db: SqlConnection, row: SessionRow, limit: int) -> list[Action]
 async def edits(db: SqlConnection, row: SessionRow) -> PersonEdits:
     """What people removed from the current view."""
     found = PersonEdits()
-    for action, details in await db.rows(_EDITS, (row.session.view,)):
-        facts = json.loads(details)
-        if action == "drop":
-            found = replace(found, dropped=(*found.dropped, *facts["messages"]))
+    for one in await edits_behind(db, row.session.view):
+        found = replace(found, views=(*found.views, one.view_after))
+        if one.action == "drop":
+            found = replace(found, dropped=(*found.dropped, *one.details["messages"]))
         else:
-            node = await nodes.load(db, facts["node"], row.session.owner)
+            node = await nodes.load(db, one.details["node"], row.session.owner)
             found = replace(found, summary=node, covered=await _covered(db, [node], row.session.owner))
     return found
+
+
+async def edits_behind(db: SqlConnection, view: int) -> list[Action]:
+    """The edits that made a view or one that it goes back to, oldest first."""
+    return [
+        Action(action, actor, json.loads(details), view_after=made)
+        for action, actor, details, made in await db.rows(_EDITS, (view,))
+    ]
 
 
 async def _covered(db: SqlConnection, told: Sequence[Node], owner: Owner) -> tuple[Span, ...]:

@@ -28,7 +28,7 @@ from plimsoll.archive.records import (
     UsageRecord,
     UsageTotal,
 )
-from plimsoll.archive.sql import actions, events, leases, log, nodes, outline, search, sessions, views
+from plimsoll.archive.sql import actions, events, forks, leases, log, nodes, outline, search, sessions, views
 from plimsoll.archive.sql.connection import Database, Result, SqlConnection
 from plimsoll.archive.sql.index import Index
 from plimsoll.archive.sql.lineage import SessionRow, find
@@ -108,7 +108,7 @@ class SqlArchive(Archive):
         actor: str = "",
     ) -> Session:
         async def work(db: SqlConnection, row: SessionRow) -> Session:
-            child = await sessions.fork(db, row, at, title, view, self._random)
+            child = await forks.fork(db, row, at, title, view, self._random)
             if actor:
                 details = {"session": child.id, "at": child.forked_at}
                 await actions.record(db, row, Action("fork", actor, details))

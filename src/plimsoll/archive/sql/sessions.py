@@ -1,4 +1,4 @@
-"""Sessions: create, list, fork, delete."""
+"""Sessions: create, list, delete; a fork is created here with the view that `forks.py` chose."""
 
 from random import Random
 
@@ -8,8 +8,6 @@ from plimsoll.archive.records import Session
 from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.archive.sql.index import Index
 from plimsoll.archive.sql.lineage import SELECT, SessionRow, clipped, find, row_of, segments
-from plimsoll.archive.sql.log import require_message
-from plimsoll.errors import UserError
 
 _INSERT = (
     "INSERT INTO sessions (id, title, model, engine, parent, forked_at, owner, created, updated, messages, tokens, "
@@ -44,14 +42,6 @@ WITH RECURSIVE
       WHERE n.session IN (SELECT key FROM heirs) AND e.source IS NOT NULL
     UNION SELECT e.source FROM edges e JOIN kept_nodes k ON e.node = k.id WHERE e.source IS NOT NULL)
 """
-# Where the first leaf begins, of a session or one that it came from, that stands for a message and for later ones.
-_LEAF_ACROSS = """
-WITH RECURSIVE line (key, parent) AS (
-    SELECT key, parent FROM sessions WHERE key = CAST(? AS BIGINT)
-    UNION SELECT s.key, s.parent FROM sessions s JOIN line ON s.key = line.parent)
-SELECT coalesce(min(e.first), 0) FROM edges e JOIN nodes n ON n.id = e.node JOIN line ON line.key = n.session
-WHERE n.kind = 'leaf' AND e.first <= ? AND e.last > ?
-"""
 _SWEEP = (
     "DELETE FROM actions WHERE session = (SELECT key FROM gone) AND view_after NOT IN (SELECT id FROM kept_views)",
     "DELETE FROM view_references WHERE view IN (SELECT id FROM views WHERE session = (SELECT key FROM gone) "
@@ -74,16 +64,13 @@ async def create(
 
 
 async def fork(
-    db: SqlConnection, row: SessionRow, at: int | None, title: str | None, view: int | None, random: Random
+    db: SqlConnection, row: SessionRow, point: int, title: str | None, view: int, random: Random
 ) -> Session:
-    """A session that begins as another one stood after message `at`. Only pins are written again."""
+    """A session that shares the messages of another one up to `point` and begins with a view of it."""
     parent = row.session
-    point = parent.messages if at is None else at
-    if point:
-        require_message(row, point)
     named = parent.title if title is None else title
     facts = (named, parent.model, parent.engine, row.key, point, parent.owner)
-    state = (point, await total_at(db, row, point), await _opening_view(db, row, point, view))
+    state = (point, await total_at(db, row, point), view)
     child = await _new(db, facts, state, random)
     await db.run(
         "INSERT INTO pins SELECT (SELECT key FROM sessions WHERE id = ?), sequence, time FROM pins "
@@ -114,48 +101,6 @@ async def total_at(db: SqlConnection, row: SessionRow, sequence: int) -> int:
         )
         return int(total)
     return 0
-
-
-async def _opening_view(db: SqlConnection, row: SessionRow, point: int, wanted: int | None) -> int:
-    """The view with which a fork begins: the one that was asked for, where it knows nothing of later messages."""
-    if wanted is None:
-        return await view_at(db, row, point)
-    if wanted == 0:
-        return 0
-    found = await db.row("SELECT session, through FROM views WHERE id = ?", (wanted,))
-    known = {row.key, *(segment.key for segment in await segments(db, row))}
-    if found is None or found[0] not in known or found[1] > point:
-        raise UserError(f"Session {row.session.id} has no view {wanted} of its first {point} messages.")
-    return wanted
-
-
-async def view_at(db: SqlConnection, row: SessionRow, sequence: int) -> int:
-    """The newest view, from the one that holds backwards, that knows nothing of later messages."""
-    view, leaf = row.session.view, await _leaf_across(db, row, sequence)
-    while view:
-        through, previous = await db.only("SELECT through, previous FROM views WHERE id = ?", (view,))
-        if through <= sequence and (not leaf or await _holds(db, view, through, leaf, sequence)):
-            return view
-        view = previous
-    return 0
-
-
-async def _leaf_across(db: SqlConnection, row: SessionRow, sequence: int) -> int:
-    """Where the first leaf begins that stands for a message and for later ones too; 0 where there is none."""
-    (first,) = await db.only(_LEAF_ACROSS, (row.key, sequence, sequence))
-    return int(first)
-
-
-async def _holds(db: SqlConnection, view: int, through: int, first: int, last: int) -> bool:
-    """Whether all of these messages stand in a view; those that left are told of by a leaf."""
-    rows = await db.rows(
-        "SELECT coalesce(r.first, s.sequence), coalesce(r.last, s.sequence) FROM view_references r "
-        "LEFT JOIN shortenings s ON s.id = r.shortening WHERE r.view = ? AND r.node IS NULL",
-        (view,),
-    )
-    runs: list[tuple[int, int]] = [(start, end) for start, end in rows]
-    runs.append((through + 1, last))
-    return sum(max(0, min(end, last) - max(start, first) + 1) for start, end in runs) == last - first + 1
 
 
 async def newest_first(

@@ -11,7 +11,7 @@ from the next request and the archive.
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ from plimsoll.dialects.interfaces import Rendered
 from plimsoll.gateway.dropin.client_request import Analysis
 from plimsoll.gateway.dropin.compacted_view import CompactedView
 from plimsoll.gateway.dropin.rendering import RenderedPrefix, rendered_prefix_of
-from plimsoll.messages import Message
+from plimsoll.messages import Message, answered_id, call_ids
 from plimsoll.models import UsageAnchor, estimate_message_tokens
 from plimsoll.models.media_limits import MediaLimits
 from plimsoll.sessions import ArchiveJournal
@@ -219,6 +219,21 @@ class ClientConversation:
         """
         place = unanswered_from(self.log, len(self.log))
         return place if place in self.ends else len(self.log)
+
+    def needed_of(self, numbers: Iterable[int]) -> set[int]:
+        """Of some messages of a stored log, by number, those that this request cannot do without.
+
+        They are what it asks, and the calls that it answers.
+        """
+        asked = unanswered_from(self.log, len(self.log))
+        answers = {answered_id(message) for message in self.log[asked:]}
+        newest = max((n for n, one in enumerate(self.log) if one.get("role") == "user"), default=asked)
+        places = {number: number - len(self.lead) - 1 for number in numbers}
+        return {
+            number
+            for number, place in places.items()
+            if place >= asked or place == newest or answers.intersection(call_ids(self.log[place]))
+        }
 
     def fork(self, wire: int) -> "ClientConversation":
         """A branch that shares the first messages with this conversation.

@@ -16,7 +16,7 @@ A conversation becomes a separate session only if another continuation of its me
 earlier messages without copying them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import islice, takewhile
 
 from plimsoll.archive import Archive, CompactionEvent, Owner, UsageRecord, View, ViewItem, title_of
@@ -277,20 +277,27 @@ class ConversationStore:
     ) -> CompactedView | None:
         """The newest view of a session that serves the conversation; None where that is the log.
 
-        The client's list is that of the session up to `wire`.
+        The client's list is that of the session up to `wire`. An edit tells nothing of later messages, so an edited
+        view is judged by the one that it was made from. What a person dropped is left out of every view.
         """
         archive, at, lead = (
             self._archive_of(conversation.owner),
             conversation.sequence_at(wire),
             len(conversation.lead),
         )
-        view = await archive.view(session)
-        while view.number:
-            if view.through <= at and not await self._takes_later_replies(
-                conversation.owner, session, view, at
+        view, edits = await archive.view(session), await archive.edits(session)
+        dropped = {number for number in edits.dropped if number <= at}
+        hidden = dropped - conversation.needed_of(dropped)
+        while view.number or hidden:
+            base = await _unedited(archive, session, view, edits.views)
+            items = _up_to(await archive.items(session, view), at)
+            if (
+                base.through <= at
+                and dropped - hidden <= {one.sequence for one in items}
+                and not await self._takes_later_replies(conversation.owner, session, base, at)
             ):
                 compacted_view = make_compacted_view(
-                    _up_to(await archive.items(session, view), at),
+                    _without(items, hidden),
                     conversation.ends,
                     lead,
                     at - lead,
@@ -298,11 +305,13 @@ class ConversationStore:
                     dialect=conversation.dialect,
                     model=model,
                     made_at=max(0, view.log_length - lead) if view.log_length <= at else 0,
-                    answered=answered_through(conversation.log[: max(0, min(view.log_length, at) - lead)]),
+                    answered=answered_through(conversation.log[: max(0, min(base.log_length, at) - lead)]),
                     recalls=conversation.recalls,
                 )
                 if compacted_view.serves(conversation.log):
                     return compacted_view
+            if not view.number:
+                break
             view = await archive.view(session, view.previous or 0)
         return None
 
@@ -340,6 +349,17 @@ def _number(compacted_view: CompactedView | None) -> int:
 
 def _up_to(items: Sequence[ViewItem], at: int) -> list[ViewItem]:
     return [item for item in items if item.node or item.sequence <= at]
+
+
+def _without(items: Sequence[ViewItem], numbers: Collection[int]) -> list[ViewItem]:
+    return [item for item in items if item.sequence not in numbers]
+
+
+async def _unedited(archive: Archive, session: str, view: View, edited: Collection[int]) -> View:
+    """The view that a person's edits of a view began with."""
+    while view.number in edited:
+        view = await archive.view(session, view.previous or 0)
+    return view
 
 
 def _stored(conversation: ClientConversation, last: int) -> int:
