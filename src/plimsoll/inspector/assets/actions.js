@@ -154,18 +154,16 @@ function Export({ session, source, onClose, onDone }) {
   const [isView, setView] = useState(false);
   return html`<${P.Dialog} title="Export" onClose=${onClose}>
     <div class="filters"><label>Format <select value=${format} onChange=${(event) => setFormat(event.target.value)}>
-      <option value="openai">OpenAI messages</option><option value="anthropic">Anthropic messages</option>
-      <option value="markdown">Markdown</option></select></label>
+      <option value="openai">OpenAI messages</option><option value="anthropic">Anthropic messages</option></select></label>
       <label class="check"><input type="checkbox" checked=${isView} onChange=${(event) => setView(event.target.checked)} />
         only what the model sees</label></div>
     <p class="muted">The file has everything that was said, including secrets.</p>
     <${Buttons} label="Download" isReady onClose=${onClose} onRun=${async () => {
       const answer = await source.get(`/sessions/${session}/export?format=${format}&view=${isView}`);
-      const isText = typeof answer.content === "string";
-      const file = new Blob([isText ? answer.content : JSON.stringify(answer.content, null, 2)], { type: "text/plain" });
+      const file = new Blob([JSON.stringify(answer.content, null, 2)], { type: "application/json" });
       const link = document.createElement("a");
       link.href = URL.createObjectURL(file);
-      link.download = `${session}.${isText ? "md" : "json"}`;
+      link.download = `${session}.json`;
       link.click();
       URL.revokeObjectURL(link.href);
       onDone("Exported.");

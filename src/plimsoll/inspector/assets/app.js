@@ -9,7 +9,7 @@ function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   const number = (name) => (/^\d{1,9}$/.test(given.get(name) ?? "") ? Number(given.get(name)) : null);
   return {
-    token: given.get("token") ?? "", session: given.get("session") ?? "", tab: given.get("tab") ?? "timeline",
+    token: given.get("token") ?? "", session: /^[\w-]+$/.test(given.get("session") ?? "") ? given.get("session") : "", tab: given.get("tab") ?? "timeline",
     message: number("message"), compaction: number("compaction"),
   };
 }

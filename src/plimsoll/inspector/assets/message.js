@@ -21,12 +21,15 @@ function argumentsText(call) {
   }
 }
 
+// Imported files may have anything here, also null.
+const callsOf = (message) => (Array.isArray(message.tool_calls) ? message.tool_calls : []).filter((call) => call && typeof call === "object");
+
 P.callName = (call) => String(call.function?.name ?? call.name ?? "call");
 
 // All words of a message in one text, for search and previews.
 P.wordsOf = (message) => {
   const texts = partsOf(message).map((part) => part.text ?? (part.type === "text" ? "" : `[${part.type ?? "part"}]`));
-  const calls = (message.tool_calls ?? []).map((call) => `→ ${P.callName(call)} ${argumentsText(call)}`);
+  const calls = callsOf(message).map((call) => `→ ${P.callName(call)} ${argumentsText(call)}`);
   return [...texts, ...calls].filter(Boolean).join("\n");
 };
 
@@ -43,8 +46,8 @@ P.MessageBody = ({ message, marks }) => {
     ${typeof thinking === "string" && thinking && html`<details class="thinking"><summary>Thinking</summary>
       <${P.LongText} text=${thinking} /></details>`}
     ${partsOf(message).map((part) => html`<${Part} part=${part} marks=${marks} />`)}
-    ${(message.tool_calls ?? []).map((call) => html`<div class="call"><b>${P.visible(P.callName(call))}</b>
+    ${callsOf(message).map((call) => html`<div class="call"><b>${P.visible(P.callName(call))}</b>
       <${P.LongText} text=${argumentsText(call)} /></div>`)}
-    ${!partsOf(message).length && !(message.tool_calls ?? []).length && html`<p class="muted">No content</p>`}
+    ${!partsOf(message).length && !callsOf(message).length && html`<p class="muted">No content</p>`}
   </div>`;
 };
