@@ -50,7 +50,7 @@ async def told(conversation, turns, words, answer=30):
     """So many turns, as they stand in the conversation afterwards."""
     for n in range(turns):
         said = {"role": "user", "content": f"Ship {n} came in. " + f"crate-{n} " * words}
-        await conversation.agent._add([said, {"role": "assistant", "content": "Written down. " * answer}])
+        await conversation.agent.add([said, {"role": "assistant", "content": "Written down. " * answer}])
 
 
 async def prepared(conversation):
@@ -155,7 +155,7 @@ def test_a_preview_shows_what_was_prepared_and_compress_uses_it(tmp_path, engine
                 compactor = conversation.agent.compactor
                 await prepared(conversation)
                 assert compactor.engine.compression_count == 0
-                await conversation.agent._add([{"role": "user", "content": "One more ship."}])
+                await conversation.agent.add([{"role": "user", "content": "One more ship."}])
                 report = await conversation.agent.preview()
                 event = await conversation.compress(lambda event: None)
                 assert compactor.engine.compression_count == 1
