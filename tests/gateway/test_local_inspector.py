@@ -54,7 +54,9 @@ def command(home: Path, *arguments: str) -> "subprocess.Popen[str]":
 
 
 @contextmanager
-def inspecting(home: Path, *arguments: str) -> Iterator[tuple[httpx.Client, str, str]]:
+def inspecting(
+    home: Path, *arguments: str, ends: signal.Signals = signal.SIGINT
+) -> Iterator[tuple[httpx.Client, str, str]]:
     """A client of the page, the token and the session in its link."""
     with command(home, *arguments, "--no-browser") as process:
         try:
@@ -65,7 +67,7 @@ def inspecting(home: Path, *arguments: str) -> Iterator[tuple[httpx.Client, str,
             with httpx.Client(base_url=found[1], timeout=30) as client:
                 yield client, found[2], found[3] or ""
         finally:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(ends)
             process.communicate(timeout=30)
 
 
@@ -98,8 +100,11 @@ def test_the_link_opens_the_page_once_and_only_its_key_reads_sessions(tmp_path: 
         assert client.get("/nothing", headers=with_key).json()["status"] == 404
 
 
-def test_a_file_is_shown_from_a_temporary_archive_that_goes_with_the_page(tmp_path: Path) -> None:
-    with inspecting(tmp_path, EXAMPLE) as (client, token, session):
+@pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_file_is_shown_from_a_temporary_archive_that_goes_with_the_page(
+    tmp_path: Path, ends: signal.Signals
+) -> None:
+    with inspecting(tmp_path, EXAMPLE, ends=ends) as (client, token, session):
         key = client.post("/inspect/enter", headers={"x-plimsoll-token": token}).json()["key"]
         timeline = client.get(f"/sessions/{session}/timeline", headers={"x-plimsoll-key": key}).json()
         assert timeline["session"]["messages"] == len(timeline["messages"]["roles"]) > 40

@@ -7,6 +7,7 @@ FILE | --latest claude ─► a temporary  ┼─► python -m plimsoll.gateway.
 
 import asyncio
 import os
+import shutil
 import sys
 import tempfile
 from importlib.util import find_spec
@@ -88,7 +89,11 @@ def _options(source: str | None, line: int | None) -> list[str]:
         click.echo(f"note: {transcript.place}: {notice}", err=True)
     folder = tempfile.mkdtemp(prefix="plimsoll-inspect-")
     url = f"sqlite://{Path(folder) / 'archive.db'}"
-    session = asyncio.run(_imported(transcript, url))
+    try:
+        session = asyncio.run(_imported(transcript, url))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     return ["--session", session, "--archive", url, "--temporary", folder]
 
 

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import os
 import shutil
+import signal
 import socket
 import sys
 import webbrowser
@@ -51,6 +52,8 @@ def main() -> int:
     parser.add_argument("--output", default=None)
     parser.add_argument("--no-browser", action="store_true")
     options = parser.parse_args()
+    for one in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(one, _leave)  # the temporary archive is removed also where a terminal is closed
     try:
         return _run(options)
     except UserError as error:
@@ -61,6 +64,10 @@ def main() -> int:
     finally:
         if options.temporary:
             shutil.rmtree(options.temporary, ignore_errors=True)
+
+
+def _leave(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _run(options: argparse.Namespace) -> int:
