@@ -106,7 +106,7 @@ def test_no_operation_over_http_finds_a_session_of_another_key(tmp_path: Path) -
     mine = {"authorization": f"Bearer {attacker}"}
     bodies: dict[str, Any] = {
         "send_message": {"content": "hello"},
-        "edit_summary": {"text": "forged"},
+        "edit_summary": {"text": "forged", "node": "n:0000000000"},
         "drop_messages": {"messages": [1]},
     }
     with (

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import Field
 
-from plimsoll.config import messaging
 from plimsoll.errors import UserError
 from plimsoll.gateway.messaging.accounts import configured
 from plimsoll.gateway.messaging.adapter import Adapter, Allowed
+from plimsoll.settings import messaging
 from plimsoll.settings.gateway import GatewaySection
 from plimsoll.settings.messaging import MessagingSections, PlatformSection
 
