@@ -12,13 +12,11 @@ that. To let Plimsoll compact, send the SDK's requests through the gateway.
 import asyncio
 import uuid
 from collections.abc import Coroutine, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 from plimsoll.archive import OPERATOR, Archive, ArchiveStore, Owner, Session
-from plimsoll.archive.open_archive import open_archive
-from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.dialects import dialect_named
+from plimsoll.integrations.archived_items import opened_archive
 from plimsoll.messages import Message
 from plimsoll.providers.auxiliary.bridge import LoopThread
 
@@ -75,10 +73,7 @@ class PlimsollSessionStore:
 
     async def _archive(self) -> Archive:
         if self._store is None:
-            is_url = "://" in self._url
-            self._store = await (
-                open_archive(self._url, Path()) if is_url else SqliteStore.open(Path(self._url))
-            )
+            self._store = await opened_archive(self._url)
         return self._store.for_owner(self._owner)
 
     async def _append(self, key: Mapping[str, str], entries: Sequence[dict[str, Any]]) -> None:
