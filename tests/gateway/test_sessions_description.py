@@ -93,6 +93,8 @@ class Probe:
                 case.path_parameters["number"] = 1
             if tried == 1 and operation.path.endswith("/summary") and operation.method == "put":
                 case.body["node"] = self.sessions.http.get(f"/sessions/{id}/summary").json()["node"]
+            if tried == 1 and operation.path.endswith("/drop"):
+                case.body["messages"] = self._first_answer(id)
             case.validate_response(self._answer(case), checks=CHECKED)
 
         each()
@@ -105,6 +107,10 @@ class Probe:
             case.validate_response(self._answer(case), checks=[*CHECKED, checks.negative_data_rejection])
 
         each()
+
+    def _first_answer(self, id: str) -> list[int]:
+        said = self.sessions.http.get(f"/sessions/{id}/messages").json()["messages"]
+        return [next(found["number"] for found in said if found["message"]["role"] == "assistant")]
 
     def _answer(self, case: Any) -> Any:
         response = case.call(base_url=self.sessions.gateway.url, session=self.http)

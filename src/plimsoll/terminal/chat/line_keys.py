@@ -128,3 +128,4 @@ def keep_in_history(buffer: Buffer) -> None:
     """Empty the line; the Up key brings back what stood there."""
     buffer.append_to_history()
     buffer.reset()
+    buffer.load_history_if_not_yet_loaded()  # otherwise Up does nothing until the line is drawn again
