@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from message_builders import user
-from plimsoll.messages import extends, handle_of, match_messages, repair, with_block
+from plimsoll.messages import excerpt, extends, handle_of, match_messages, repair, text_of, with_block
 from plimsoll.messages.alignment import AlignmentCandidate, best_alignment
+from plimsoll.messages.repair import STUB_RESULT
 
 SUMMARY = {"role": "assistant", "content": "what happened before"}
 
@@ -143,3 +144,25 @@ def test_a_summary_that_ends_with_the_words_of_a_stub_is_no_message():
     said = user("a long request " * 9)
     summary = user("what happened before\n" * 20 + f"[full text under handle {handle_of(said)}]")
     assert match_messages([said, user("b")], [summary, user("b")]) == [None, 1]
+
+
+def test_an_excerpt_that_names_no_handle_is_found_at_its_message():
+    long = [user(f"Ship {number}: " + f"draught {number} metres, " * 40) for number in range(3)]
+    long[1]["content"] = [{"type": "text", "text": long[1]["content"]}]
+    cut = [user(excerpt(text_of(message), 200)) for message in long]
+    cut[2]["content"] += "\n[image_url left out]"
+    assert match_messages(long, [SUMMARY, *cut]) == [None, 0, 1, 2]
+    assert match_messages(long, [user(excerpt("Another ship. " * 60, 200))]) == [None]
+
+
+def test_a_message_that_claims_an_absurd_excerpt_is_new():
+    claim = user(f"head\n[… {'9' * 5_000} characters left out …]\ntail")
+    assert match_messages([user("a long message"), user("b")], [claim]) == [None]
+
+
+def test_stubs_of_missing_results_do_not_pull_messages_to_an_earlier_round():
+    """The earlier round was repaired as the newest one is now, so their stubs are equal."""
+    round_ = [user("Go on."), call(), result(STUB_RESULT)]
+    before = [*round_, user("Wait."), user("Go on."), call()]
+    after = [SUMMARY, user("Go on."), call(), result(STUB_RESULT)]
+    assert match_messages(before, after, fixed=[2]) == [None, 4, 5, None]

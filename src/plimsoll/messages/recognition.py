@@ -5,9 +5,10 @@
     places   0  1  -  5  6  7              ascending, no place twice; S is new
 
 Messages match by object identity or, if the engine copied or rewrote them, by their call ids,
-their handle or their text. If several alignments are possible, the best one matches the most
+their handle, their text or an excerpt of it. If several alignments are possible, the best one matches the most
 messages, then leaves the most of them word for word, then separates the fewest neighbours: a
-head stays a head, and a tail a tail.
+head stays a head, and a tail a tail. Stubs that a repair added for missing results are aligned last:
+they are all alike and say nothing about the messages around them.
 """
 
 import re
@@ -19,13 +20,16 @@ from typing import TypeAlias
 
 from plimsoll.messages.alignment import AlignmentCandidate, best_alignment
 from plimsoll.messages.calls import answered_id, call_ids
-from plimsoll.messages.content import Message, media_of, parts_of, text_of, texts_of
+from plimsoll.messages.content import Message, excerpt, media_of, parts_of, text_of, texts_of
 from plimsoll.messages.handles import handle_of
 from plimsoll.messages.order import SYSTEM_ROLES
 from plimsoll.messages.repair import STUB_RESULT
 
 # Where a stub, an excerpt or the line for an image ends. A handle inside of a text is only spoken of.
 _NAMED_HANDLE = re.compile(r"full (?:text|content) under handle (h:[0-9a-f]{10})\]?\s*\Z")
+# How `excerpt` says what it left out, and the lines that stand in for media after it.
+_LEFT_OUT = re.compile(r"\n\[… ([\d,]{1,15}) characters left out …\]\n")
+_NAMED_MEDIA = re.compile(r"(?:\n\[\w+ left out\])+\Z")
 _NEAR = 16  # places from either side that are looked at where one message was said a great many times
 _SAME, _EQUAL, _IN_OTHER_WORDS = 3, 2, 1
 Mark: TypeAlias = tuple[str, str]
@@ -45,7 +49,7 @@ def match_messages(
     """
     found = _same_objects(before, after)
     known = _Known(before, frozenset(fixed), frozenset(shortened))
-    for entries, places in list(_gaps(found, len(before))):
+    for entries, places in list(_gaps(found, range(len(before)))):
         found[entries.start : entries.stop] = known.places_of(after[entries.start : entries.stop], places)
     return found
 
@@ -71,10 +75,11 @@ def _same_objects(before: Sequence[Message], after: Sequence[Message]) -> list[i
     return best_alignment(fits, range(len(before)))
 
 
-def _gaps(found: Sequence[int | None], count: int) -> Iterator[tuple[range, range]]:
+def _gaps(found: Sequence[int | None], places: range) -> Iterator[tuple[range, range]]:
     """The runs of messages that are not found yet, each with the places between those that are."""
     known = [(index, place) for index, place in enumerate(found) if place is not None]
-    for (index, place), (later, end) in pairwise([(-1, -1), *known, (len(found), count)]):
+    ends = ((-1, places.start - 1), (len(found), places.stop))
+    for (index, place), (later, end) in pairwise([ends[0], *known, ends[1]]):
         if later - index > 1:
             yield range(index + 1, later), range(place + 1, end)
 
@@ -95,8 +100,27 @@ class _Known:
         while back < most - front and self._is_at(places[-1 - back], new[-1 - back]):
             back += 1
         middle = places[front : len(places) - back]
-        found = best_alignment(self._fits(new[front : len(new) - back], middle), middle)
+        found = self._aligned(new[front : len(new) - back], middle)
         return [*places[:front], *found, *places[len(places) - back :]]
+
+    def _aligned(self, new: Sequence[Message], places: range) -> list[int | None]:
+        """The best alignment without the stubs of repairs; each stub then fits between its neighbours, or nowhere."""
+        fits = self._fits(new, places)
+        recorded = [index for index, message in enumerate(new) if message.get("content") != STUB_RESULT]
+        found: list[int | None] = [None] * len(new)
+        for index, place in zip(
+            recorded, best_alignment([fits[index] for index in recorded], places), strict=True
+        ):
+            found[index] = place
+        for entries, between in list(_gaps(found, places)):
+            stubs = [
+                [one for one in fits[index] if one.place in between]
+                if new[index].get("content") == STUB_RESULT
+                else []
+                for index in entries
+            ]
+            found[entries.start : entries.stop] = best_alignment(stubs, between)
+        return found
 
     def _is_at(self, place: int, message: Message) -> bool:
         return place not in self.shortened and self.messages[place] == message
@@ -113,9 +137,23 @@ class _Known:
         fits: list[list[AlignmentCandidate]] = []
         for message, own in zip(new, marks, strict=True):
             near = _near(there[own], met[own], count[own] - met[own] - 1)
-            fits.append(list(self._compared(message, near)))
+            fits.append(list(self._compared(message, near)) or self._excerpted(message, places))
             met[own] += 1
         return fits
+
+    def _excerpted(self, message: Message, places: range) -> list[AlignmentCandidate]:
+        """The places of messages that this one is an excerpt of: without a recall tool, no handle is named."""
+        text = _NAMED_MEDIA.sub("", text_of(message))
+        lengths = {len(text) + int(found[1].replace(",", "")) for found in _LEFT_OUT.finditer(text)}
+        found: list[AlignmentCandidate] = []
+        for place in places if lengths else ():
+            earlier = self.messages[place]
+            if place in self.fixed or earlier.get("role") != message.get("role"):
+                continue
+            original = text_of(earlier)
+            if len(original) in lengths and excerpt(original, len(text)) == text:
+                found.append(AlignmentCandidate(place, _IN_OTHER_WORDS))
+        return found
 
     def _compared(self, message: Message, places: Sequence[int]) -> Iterator[AlignmentCandidate]:
         for place in places:

@@ -318,7 +318,6 @@ def test_of_many_who_compact_at_once_one_succeeds(archive: Driver):
     max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
-    derandomize=True,
 )
 @given(said=conversations(min_turns=4, max_turns=10))
 def test_what_the_compressor_returns_is_what_the_model_sees_through_all_compactions(archive: Driver, said):
