@@ -18,6 +18,7 @@ import pytest
 import plimsoll
 from plimsoll.config import Settings, load_settings
 from plimsoll.terminal.tour.recorded_session import RecordedSession
+from preloaded import run_plimsoll
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -63,9 +64,7 @@ def test_every_command_in_the_documentation_runs(text, tmp_path):
         if not command or command[0] == "make":  # the Makefile is what runs these tests
             continue
         assert command[0] == "plimsoll"
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True
-        )
+        done = run_plimsoll(*command[1:], cwd=tmp_path, env=environment(tmp_path))
         assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
         assert done.stdout.strip()
 
@@ -183,8 +182,8 @@ def read_until(terminal, text):
 
 
 def test_the_figures_of_the_readme_are_those_of_the_example(tmp_path):
-    command = ["plimsoll", "compress", "--example", "--no-model", "--json"]
-    done = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, check=True)
+    done = run_plimsoll("compress", "--example", "--no-model", "--json", env=environment(tmp_path))
+    assert done.returncode == 0, done.stderr
     for name in ("README.md", "README.zh-CN.md", "PACKAGE.md"):
         shown = (ROOT / name).read_text("utf-8")
         for key in ("messages_before", "messages_after", "tokens_before", "tokens_after"):

@@ -15,8 +15,8 @@ import pytest
 
 from plimsoll.testing.scripted_server import ScriptedServer, call, fault, say
 from ports import free_port
+from preloaded import run_plimsoll
 
-PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
 SCRIPT = str(Path(__file__).parent / "tools" / "mcp_server_script.py")
 BASE = ["compress", "--example", "--no-model", "--json"]
 
@@ -26,7 +26,7 @@ def run(home, arguments, config="", **variables):
     (home / "config.yaml").write_text(config, "utf-8")
     clean = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     environment = {**clean, "PLIMSOLL_HOME": str(home), **variables}
-    return subprocess.run([PLIMSOLL, *arguments], cwd=home, capture_output=True, text=True, env=environment)
+    return run_plimsoll(*arguments, cwd=home, env=environment)
 
 
 def compressed(home, config="", arguments=()):

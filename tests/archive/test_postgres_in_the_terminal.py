@@ -1,15 +1,12 @@
 """`plimsoll chat` and `plimsoll sessions` with the archive on a server, chosen by the setting alone."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 from postgres_server import server
 
 from plimsoll.testing.scripted_server import ScriptedServer, say
-
-PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
+from preloaded import run_plimsoll
 
 
 def test_a_conversation_on_a_server_is_held_listed_found_and_gone_on_with(tmp_path: Path):
@@ -21,8 +18,7 @@ def test_a_conversation_on_a_server_is_held_listed_found_and_gone_on_with(tmp_pa
     }
 
     def plimsoll(*arguments: str) -> str:
-        command = [PLIMSOLL, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+        done = run_plimsoll(*arguments, env=environment, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -2,9 +2,9 @@
 
 import configparser
 import json
+import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,13 @@ from ruamel.yaml import YAML
 from plimsoll.archive.key_format import PREFIX, matches_digest, new_key, split_key
 from plimsoll.config import all_keys
 from plimsoll.gateway.access.authentication import without_gateway_key
+from preloaded import run_plimsoll
 
-PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
 def keys(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [PLIMSOLL, "gateway", "keys", *arguments], env=environment(home), capture_output=True, text=True
-    )
+    return run_plimsoll("gateway", "keys", *arguments, env=environment(home))
 
 
 def test_a_key_is_shown_once_alone_on_standard_output_and_is_nowhere_in_the_archive(tmp_path: Path) -> None:
@@ -120,7 +118,7 @@ def test_the_unit_starts_a_command_that_exists_and_waits_longer_than_the_gateway
     unit.read(DEPLOY / "plimsoll-gateway.service")
     program, *arguments = unit["Service"]["ExecStart"].split()
     assert program.endswith("/plimsoll")
-    done = subprocess.run([PLIMSOLL, *arguments, "--help"], capture_output=True, text=True)
+    done = run_plimsoll(*arguments, "--help", env=os.environ)
     assert done.returncode == 0
     assert int(unit["Service"]["TimeoutStopSec"]) > shutdown_seconds()
 

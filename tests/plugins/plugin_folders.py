@@ -1,16 +1,14 @@
 """Plugin folders for tests, and what an engine is made from."""
 
 import os
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
 
 from plimsoll.plugins import EngineContext, PluginLocations
 from plimsoll.settings.context import CompressionSettings
+from preloaded import run_plimsoll
 
-PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
 ENGINE = """
 from plimsoll import ContextEngine
 
@@ -67,14 +65,7 @@ class Place:
             n: v for n, v in os.environ.items() if not n.endswith(("_API_KEY", "_TOKEN", "COLUMNS", "LINES"))
         }
         environment = {**kept, "PLIMSOLL_HOME": str(self.home), "OLLAMA_HOST": "127.0.0.1:1", **variables}
-        return subprocess.run(
-            [PLIMSOLL, *arguments],
-            input=said,
-            cwd=self.project,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
+        return run_plimsoll(*arguments, said=said, cwd=self.project, env=environment)
 
     def config(self, text):
         (self.home / "config.yaml").write_text(text, "utf-8")

@@ -9,9 +9,9 @@ import time
 from uuid import uuid4
 
 import pytest
-from plugin_folders import PLIMSOLL
 
 from plimsoll.plugins import built_in_engines
+from preloaded import PLIMSOLL
 
 PATIENCE = 180.0
 CONFIG = "# my settings\ncontext:\n  engine: compressor  # for now\n# the end\n"

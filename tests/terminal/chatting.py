@@ -5,14 +5,13 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import time
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
+from preloaded import PLIMSOLL, run_plimsoll
+
 PATIENCE = 180.0
 _STATUS = re.compile(r"\(\d+ %\)")  # in the status line, which is there only while the chat waits
 
@@ -36,14 +35,7 @@ def chat(home, *arguments, said="", config=None, **variables):
     home.mkdir(exist_ok=True)
     if config is not None:
         (home / "config.yaml").write_text(config, "utf-8")
-    return subprocess.run(
-        [PLIMSOLL, "chat", *arguments],
-        input=said,
-        capture_output=True,
-        text=True,
-        env=environment(home, **variables),
-        cwd=home,
-    )
+    return run_plimsoll("chat", *arguments, said=said, env=environment(home, **variables), cwd=home)
 
 
 def talked(home, *arguments, **options):

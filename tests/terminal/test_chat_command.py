@@ -6,10 +6,11 @@ import signal
 import subprocess
 
 import pytest
-from chatting import PLIMSOLL, chat, configured, environment, talked
+from chatting import chat, configured, environment, talked
 
 from plimsoll.messages import handle_of, text_of, validate
 from plimsoll.testing.scripted_server import ScriptedServer, call, fault, say
+from preloaded import PLIMSOLL
 
 KEEPER = {"role": "tool", "content": "lantern-keeper\nexit code: 0"}
 LONG = "word " * 2_400  # about 2,400 tokens

@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from chatting import PLIMSOLL, chat, configured, environment, talked
+from chatting import chat, configured, environment, talked
 
 from plimsoll.testing.scripted_server import ScriptedServer, call, say
+from preloaded import PLIMSOLL, run_plimsoll
 
 SCRIPT = Path(__file__).parents[1] / "tools" / "mcp_server_script.py"
 WORKING = f"  demo: {{command: {sys.executable}, args: [{SCRIPT}]}}\n"
@@ -124,6 +125,6 @@ def test_who_does_not_wait_for_a_server_leaves_no_process_and_no_session_behind(
         assert process.wait() == 130
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.read_text()), 0)
-    command = [PLIMSOLL, "sessions", "list"]
-    listed = subprocess.run(command, env=environment(home), capture_output=True, text=True, check=True)
+    listed = run_plimsoll("sessions", "list", env=environment(home))
+    assert listed.returncode == 0
     assert "There are no sessions yet" in listed.stdout

@@ -33,9 +33,13 @@ _CHANGES = 0.40  # share of neighbours of different kinds, from which on a text 
 
 
 @cache
+def _names() -> dict[str, Any]:
+    return tomllib.loads(files("plimsoll.secrets").joinpath("names.toml").read_text("utf-8"))
+
+
 def words(name: str) -> Any:
     """One list of the data file."""
-    return tomllib.loads(files("plimsoll.secrets").joinpath("names.toml").read_text("utf-8"))[name]
+    return _names()[name]
 
 
 @cache

@@ -10,13 +10,11 @@ rules are not forgotten but taken back (`rulings.py`). What the person says abou
 """
 
 import re
-import tomllib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
-from plimsoll.context.ledger.people_words import WordGroup, word_group
+from plimsoll.context.ledger.people_words import WordGroup, people, word_group
 
 _NUMBER = re.compile(r"\d[\d.,’']*\d|\d{2,}")
 _NAME = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]{2,}")  # no word at the beginning of a sentence
@@ -100,8 +98,7 @@ def _says_the_same(known: frozenset[str], words: frozenset[str]) -> bool:
 
 @cache
 def _topics() -> dict[str, WordGroup]:
-    data = tomllib.loads(files("plimsoll.context.ledger").joinpath("people.toml").read_text("utf-8"))
     return {
         name: WordGroup(group["words"], group["signs"], group.get("patterns", ()))
-        for name, group in data["topics"].items()
+        for name, group in people()["topics"].items()
     }

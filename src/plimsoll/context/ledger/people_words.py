@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _OPTION = re.compile(r"#?\d{1,2}|[a-z]")
@@ -62,10 +63,15 @@ class WordGroup:
 
 
 @cache
+def people() -> dict[str, Any]:
+    """The data file. Reading it takes longer than a small compaction, so every group comes from one reading."""
+    return tomllib.loads(files("plimsoll.context.ledger").joinpath("people.toml").read_text("utf-8"))
+
+
+@cache
 def word_group(name: str) -> WordGroup:
     """The words of one group of the data file."""
-    data = tomllib.loads(files("plimsoll.context.ledger").joinpath("people.toml").read_text("utf-8"))
-    group = data[name]
+    group = people()[name]
     return WordGroup(group["words"], group["signs"], group.get("patterns", ()))
 
 

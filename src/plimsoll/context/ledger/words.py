@@ -5,9 +5,9 @@
 """
 
 import re
-import tomllib
 from functools import cache, lru_cache
-from importlib.resources import files
+
+from plimsoll.context.ledger.people_words import people
 
 _WORD = re.compile(r"[^\W_]{2,}")
 _UNSPACED = re.compile(r"[\u0e00-\u0fff\u3040-\u30ff\u3400-\u9fff]+")
@@ -37,8 +37,7 @@ def _stem(word: str) -> str:
 
 @cache
 def _empty_words() -> frozenset[str]:
-    data = tomllib.loads(files("plimsoll.context.ledger").joinpath("people.toml").read_text("utf-8"))
-    return frozenset(data["empty"]["words"])
+    return frozenset(people()["empty"]["words"])
 
 
 def overlap(words: frozenset[str], others: frozenset[str] | set[str]) -> float:
