@@ -11,8 +11,8 @@ from plimsoll.messages import (
     arguments_of,
     excerpt,
     fitting_role,
+    is_same_speaker,
     media_of,
-    meets_itself,
     parts_of,
     text_of,
     validate,
@@ -104,7 +104,7 @@ def test_the_role_between_two_messages_meets_neither(before, after, role):
 
 def test_only_the_user_and_the_assistant_may_not_speak_twice_in_a_row():
     roles = ["system", "user", "user", "assistant", "tool", "tool", "assistant", "assistant"]
-    assert [n for n, pair in enumerate(pairwise(roles), start=1) if meets_itself(*pair)] == [2, 7]
+    assert [n for n, pair in enumerate(pairwise(roles), start=1) if is_same_speaker(*pair)] == [2, 7]
 
 
 def test_a_message_for_a_reader_without_tools_names_no_handle():

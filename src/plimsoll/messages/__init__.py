@@ -36,7 +36,7 @@ from plimsoll.messages.harness import is_harness_text, without_harness_text
 from plimsoll.messages.order import (
     SYSTEM_ROLES,
     fitting_role,
-    meets_itself,
+    is_same_speaker,
 )
 from plimsoll.messages.person_answers import REFUSED, person_answer
 from plimsoll.messages.recognition import extends, match_messages
@@ -69,10 +69,10 @@ __all__ = [
     "groups",
     "handle_of",
     "is_harness_text",
+    "is_same_speaker",
     "is_whole",
     "match_messages",
     "media_of",
-    "meets_itself",
     "original_handle",
     "part_text",
     "parts_of",

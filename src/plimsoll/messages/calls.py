@@ -1,8 +1,7 @@
 """Tool calls and their results: ids, names, arguments, and which result answers which call.
 
 Ids may repeat across a conversation (small servers count from `call_0` each
-turn), so a result belongs to the nearest earlier call of its id that still
-waits for one.
+turn), so a result belongs to the nearest earlier unanswered call with its id.
 """
 
 import json
@@ -22,7 +21,7 @@ def tool_calls(message: Message) -> list[dict[str, Any]]:
 
 
 def call_ids(message: Message) -> list[str]:
-    """The ids that an assistant message waits for."""
+    """The ids of the tool calls in an assistant message."""
     return [call["id"] for call in tool_calls(message) if isinstance(call.get("id"), str)]
 
 
@@ -53,7 +52,7 @@ def arguments_text(call: dict[str, Any]) -> str:
 
 
 def arguments_of(call: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as an object; empty where they are not one."""
+    """The arguments as an object; empty if they are not a JSON object."""
     arguments = call_function(call).get("arguments")
     if isinstance(arguments, str):
         try:
@@ -73,7 +72,7 @@ class ToolAnswer:
 
 
 def answers(messages: Sequence[Message]) -> Iterator[ToolAnswer]:
-    """Every result that has a call, matched to the nearest earlier waiting call of its id."""
+    """Yield every result that has a call, matched to the nearest earlier unanswered call with its id."""
     waiting: dict[str, tuple[int, dict[str, Any]]] = {}
     for position, message in enumerate(messages):
         for call in tool_calls(message):

@@ -2,8 +2,8 @@
 
     "text"  ·  [{"type": "text", ...}, {"type": "image_url", ...}, ...]  ·  None  ·  missing
 
-Readers return plain text; writers return a new message. A part that is none of
-the known types is kept as it is and counts as no text.
+Readers return plain text; writers return a new message. A part of an unknown type
+stays unchanged and has no text.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _TEXT_KEYS = {"text": "text", "input_text": "text", "output_text": "text", "refu
 
 
 def parts_of(message: Message) -> list[Part]:
-    """The content as a list of parts, whatever shape it has; new list, shared parts."""
+    """The content as a new list of parts, whatever its shape; the parts themselves are shared."""
     content = message.get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
@@ -28,7 +28,7 @@ def parts_of(message: Message) -> list[Part]:
 
 
 def part_text(part: Part) -> str:
-    """The text of one part, or the empty string for images, audio, files and the unknown."""
+    """The text of one part; empty for images, audio, files and unknown types."""
     text = part.get(_TEXT_KEYS.get(str(part.get("type")), "text"))
     return text if isinstance(text, str) else ""
 
@@ -46,7 +46,7 @@ def texts_of(message: Message) -> Iterator[str]:
 
 
 def text_of(message: Message) -> str:
-    """All text of the content, parts joined by newlines."""
+    """The text of all parts, joined by newlines."""
     content = message.get("content")
     return content if isinstance(content, str) else "\n".join(texts_of(message))
 
@@ -60,17 +60,17 @@ def media_of(message: Message) -> list[Part]:
 
 
 def with_text(message: Message, text: str) -> Message:
-    """The message with its whole content replaced by `text`; every other key kept."""
+    """The message with `text` as its whole content; all other keys stay."""
     return {**message, "content": text}
 
 
 def with_block(message: Message, text: str) -> Message:
-    """The message with `text` appended as a separate block; earlier blocks stay byte for byte the same."""
+    """The message with `text` appended as a separate block; earlier blocks stay byte-identical."""
     return {**message, "content": [*parts_of(message), {"type": "text", "text": text}]}
 
 
 def excerpt(text: str, limit: int) -> str:
-    """At most `limit` characters: the beginning and the end, with the number left out said between."""
+    """The beginning and end of a text, `limit` characters in total, with a marker that counts the omitted ones."""
     if len(text) <= limit:
         return text
     mark = f"\n[… {len(text) - limit:,} characters left out …]\n"

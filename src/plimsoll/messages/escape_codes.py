@@ -5,14 +5,14 @@
 
 import re
 
-# Each alternative ends at the next escape at the latest, so that no output makes this slow.
+# Each alternative stops at the next escape character, which keeps matching linear.
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])"
 )
 
 
 def without_escape_codes(text: str) -> str:
-    """The text as a terminal would show it in the end, without colours."""
+    """The text as a terminal finally shows it, without colours."""
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
     if "\r" in text:

@@ -30,12 +30,12 @@ def safe_cuts(messages: Sequence[Message]) -> list[int]:
 
 
 def groups(messages: Sequence[Message]) -> list[range]:
-    """The conversation as units that stay together, in order, covering every message."""
+    """The ranges of messages that must stay together; in order, they cover every message."""
     return [range(start, end) for start, end in pairwise(safe_cuts(messages))]
 
 
 def answered_through(messages: Sequence[Message]) -> int:
-    """How many messages there are up to the newest reply, included; clients may still change those after it."""
+    """The number of messages up to and including the newest reply; a client may still change later ones."""
     last = len(messages)
     while last and messages[last - 1].get("role") != "assistant":
         last -= 1
@@ -43,9 +43,9 @@ def answered_through(messages: Sequence[Message]) -> int:
 
 
 def align_backward(messages: Sequence[Message], position: int) -> int:
-    """The cut at or before `position` that splits no unit: back past consecutive results to their parent.
+    """The last safe cut at or before `position`: walks back past tool results to their call.
 
-    Looks only at the neighbourhood, so the list must be whole (see `repair`).
+    Checks only adjacent messages, so the list must be valid (see `repair`).
     """
     while 0 < position < len(messages) and messages[position].get("role") == "tool":
         position -= 1

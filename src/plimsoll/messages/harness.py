@@ -1,10 +1,10 @@
-"""Recognises text that a program put into a user message: command echoes, reminders, interruptions.
+"""Recognises text that a program inserted into a user message: command echoes, reminders, interruptions.
 
-<local-command-caveat>…</local-command-caveat>                          a program's text, nothing else
+<local-command-caveat>…</local-command-caveat>                          only a program's text
 <command-name>/debug</command-name><command-args>it is slow, why?       the person said: it is slow, why?
 fix the parser <system-reminder>…</system-reminder>                     the person said: fix the parser
 
-Which tags and sentences programs use stands in `harness.toml`.
+`harness.toml` lists the tags and sentences that programs use.
 """
 
 import re
@@ -15,21 +15,21 @@ from typing import NamedTuple
 
 from plimsoll.messages.content import Message, text_of
 
-# Arguments of a slash command that are a sentence; fewer words are a setting (`/model opus`).
+# Slash-command arguments with at least this many words are a sentence; fewer are a setting (`/model opus`).
 _LEAST_WORDS = 4
 _ARGUMENTS = re.compile(r"<command-args>(?P<said>.*?)(?:</command-args>|\Z)", re.DOTALL)
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 
 class _Patterns(NamedTuple):
-    """The data file, ready to be matched."""
+    """The compiled patterns of the data file."""
 
     blocks: re.Pattern[str]
     openings: re.Pattern[str]
 
 
 def is_harness_text(message: Message) -> bool:
-    """Whether a user message holds only what a program put there: command echoes, reminders, interruptions."""
+    """Whether a user message contains only a program's text: command echoes, reminders, interruptions."""
     if message.get("name") == "meta":
         return True
     text = text_of(message).strip()
@@ -37,7 +37,7 @@ def is_harness_text(message: Message) -> bool:
 
 
 def without_harness_text(message: Message) -> str:
-    """What a person said in a user message: its text without what a program put there; empty where that is all."""
+    """The text that a person wrote in a user message; empty if a program wrote all of it."""
     return "" if message.get("name") == "meta" else _own_text(text_of(message).strip())
 
 
@@ -59,7 +59,7 @@ def _arguments(found: re.Match[str]) -> str:
 def _patterns() -> _Patterns:
     data = tomllib.loads(files("plimsoll.messages").joinpath("harness.toml").read_text("utf-8"))
     tags = "|".join(map(re.escape, data["tags"]))
-    # A tag with a blank in it is closed by its whole name.
+    # The closing tag of a name with a space repeats the whole name.
     block = rf"<(?P<tag>{tags})(?:\s[^>]*)?>.*?(?:</(?P=tag)>|\Z)"
     pieces = "|".join(f"(?:{piece})" for piece in data["pieces"])
     openings = "|".join(f"(?:{opening})" for opening in data["openings"])

@@ -1,24 +1,24 @@
 """Turn order, and the role that fits between two messages.
 
-Two user messages in a row, or two assistant messages, are merged by some
-providers and refused by others, so nothing that Plimsoll inserts creates them.
+Some providers merge two adjacent user messages, or two adjacent assistant
+messages; others reject them. Nothing that Plimsoll inserts creates such a pair.
 """
 
 SPEAKERS = frozenset({"user", "assistant"})
 SYSTEM_ROLES = frozenset({"system", "developer"})
 
 
-def meets_itself(before: str | None, after: str | None) -> bool:
-    """Whether two neighbours are both the user or both the assistant."""
+def is_same_speaker(before: str | None, after: str | None) -> bool:
+    """Whether two adjacent messages are both the user's or both the assistant's."""
     return before == after and before in SPEAKERS
 
 
 def fitting_role(before: str | None, after: str | None) -> str | None:
-    """The role for a message between two others: neither neighbour may have it; None where both are taken."""
-    # A conversation that opens with the assistant is refused on Anthropic's wire, so a
-    # message behind the system prompt speaks as the user where it can.
+    """The role for a message between two others, different from both; None if no role fits."""
+    # Anthropic rejects a conversation that starts with the assistant, so a message after
+    # the system prompt has the user role if possible.
     order = ("user", "assistant") if before in SYSTEM_ROLES or before is None else ("assistant", "user")
     for role in order:
-        if not meets_itself(before, role) and not meets_itself(role, after):
+        if not is_same_speaker(before, role) and not is_same_speaker(role, after):
             return role
     return None

@@ -1,11 +1,11 @@
-"""What a person said inside a tool result: answers to questions, and words with which a call was refused.
+"""What a person said inside a tool result: answers to questions, and reasons for rejecting a call.
 
     User has answered your questions: "Where?"="Sidebar". You can now …    ──►  Where? → Sidebar
     {"answers": {"place": {"answers": ["Sidebar"]}}}                        ──►  Where? → Sidebar
     The user doesn't want to proceed … the user said: use Go instead       ──►  refused: use Go instead
 
-Answers count only in results of calls that asked something. A refusal is recognised by the words with which harnesses
-begin it, which a page or a file can imitate: what is said there is told as a refusal, and never taken for a rule.
+Answers count only in results of calls that ask questions. A refusal is recognised by the phrases that harnesses start
+it with. A web page or a file can imitate those, so a refusal is reported as a refusal and never becomes a rule.
 """
 
 import json
@@ -39,7 +39,7 @@ REFUSED = "refused"
 
 
 def person_answer(call: dict[str, Any], result: str) -> str:
-    """What a person said in the result of a call, one answer a line; empty where a program alone speaks."""
+    """What a person said in the result of a call, one answer per line; empty if there is none."""
     head = result[:_READ]
     if _REFUSED.match(head):
         said = _SAID.search(head)
@@ -58,7 +58,7 @@ def person_answer(call: dict[str, Any], result: str) -> str:
 
 
 def _from_json(questions: Any, result: str) -> Iterator[str]:
-    """Answers by the ids of the questions that the call asked."""
+    """Match answers to the call's questions by id."""
     if not isinstance(questions, list) or not result.lstrip().startswith("{"):
         return
     try:

@@ -1,14 +1,14 @@
-"""Matches the messages of a list with the list it was made from.
+"""Matches the messages of a rewritten list with those of the original list.
 
-    before   1  2  2  2  3  2  4  5        equal messages occur: the same call, the same "go on"
+    before   1  2  2  2  3  2  4  5        messages may repeat: the same call, the same "go on"
     after    1' 2  S  2  4' 5
-    places   0  1  -  5  6  7              ascending, no place twice; S is new
+    places   0  1  -  5  6  7              strictly ascending; S is new
 
 Messages match by object identity or, if the engine copied or rewrote them, by their call ids,
-their handle, their text or an excerpt of it. If several alignments are possible, the best one matches the most
-messages, then leaves the most of them word for word, then separates the fewest neighbours: a
-head stays a head, and a tail a tail. Stubs that a repair added for missing results are aligned last:
-they are all alike and say nothing about the messages around them.
+their handle, their text or an excerpt of it. The best alignment matches the most messages, then has
+the most unchanged messages, then separates the fewest adjacent ones, so that head and tail stay intact.
+Stubs that a repair added for missing results are aligned last: they are all alike and say nothing about
+the messages around them.
 """
 
 import re
@@ -25,13 +25,13 @@ from plimsoll.messages.handles import handle_of
 from plimsoll.messages.order import SYSTEM_ROLES
 from plimsoll.messages.repair import STUB_RESULT
 
-# Where a stub, an excerpt or the line for an image ends. A handle inside of a text is only spoken of.
+# The end of a stub, an excerpt or the line that replaces an image. A handle elsewhere in a text is only mentioned.
 _NAMED_HANDLE = re.compile(r"full (?:text|content) under handle (h:[0-9a-f]{10})\]?\s*\Z")
-# How `excerpt` says what it left out, and the lines that stand in for media after it.
+# The text with which `excerpt` states what it omitted, and the lines that replace media after it.
 _LEFT_OUT = re.compile(r"\n\[… ([\d,]{1,15}) characters left out …\]\n")
 _NAMED_MEDIA = re.compile(r"(?:\n\[\w+ left out\])+\Z")
-_NEAR = 16  # places from either side that are looked at where one message was said a great many times
-_SAME, _EQUAL, _IN_OTHER_WORDS = 3, 2, 1
+_NEAR = 16  # candidates checked from either side if a message occurs very often
+_SAME, _EQUAL, _REWRITTEN = 3, 2, 1
 Mark: TypeAlias = tuple[str, str]
 
 
@@ -44,8 +44,8 @@ def match_messages(
 ) -> list[int | None]:
     """For each message of the new list, its position in the old list; ascending, None for new messages.
 
-    `fixed` are positions of messages that are never rewritten, so only an equal message matches. `shortened` are
-    positions of messages that are already rewritten: equal results become equal stubs, so equal stubs prove little.
+    `fixed` are positions of messages that are never rewritten: only an equal message matches them. `shortened` are
+    positions of messages that are already rewritten: equal results become equal stubs, so these prove little.
     """
     found = _same_objects(before, after)
     known = _Known(before, frozenset(fixed), frozenset(shortened))
@@ -62,7 +62,7 @@ def extends(original: Message, changed: Message) -> bool:
 
 
 def _same_objects(before: Sequence[Message], after: Sequence[Message]) -> list[int | None]:
-    """The places of those messages that are the same objects, as far as they are in the same order."""
+    """The positions of messages that are the same objects and in the same order."""
     places: dict[int, list[int]] = {}
     for place, message in enumerate(before):
         places.setdefault(id(message), []).append(place)
@@ -76,7 +76,7 @@ def _same_objects(before: Sequence[Message], after: Sequence[Message]) -> list[i
 
 
 def _gaps(found: Sequence[int | None], places: range) -> Iterator[tuple[range, range]]:
-    """The runs of messages that are not found yet, each with the places between those that are."""
+    """The runs of unmatched messages, each with the free positions between its matched neighbours."""
     known = [(index, place) for index, place in enumerate(found) if place is not None]
     ends = ((-1, places.start - 1), (len(found), places.stop))
     for (index, place), (later, end) in pairwise([ends[0], *known, ends[1]]):
@@ -86,14 +86,14 @@ def _gaps(found: Sequence[int | None], places: range) -> Iterator[tuple[range, r
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A list in which messages of another are looked for by their words."""
+    """The original list, in which rewritten messages are looked up by content."""
 
     messages: Sequence[Message]
     fixed: frozenset[int]
     shortened: frozenset[int]
 
     def places_of(self, new: Sequence[Message], places: range) -> list[int | None]:
-        """Where these messages may have stood, between two that are known for certain."""
+        """The original positions of these messages, within a gap between two matched messages."""
         most, front, back = min(len(places), len(new)), 0, 0
         while front < most and self._is_at(places[front], new[front]):
             front += 1
@@ -152,31 +152,31 @@ class _Known:
                 continue
             original = text_of(earlier)
             if len(original) in lengths and excerpt(original, len(text)) == text:
-                found.append(AlignmentCandidate(place, _IN_OTHER_WORDS))
+                found.append(AlignmentCandidate(place, _REWRITTEN))
         return found
 
     def _compared(self, message: Message, places: Sequence[int]) -> Iterator[AlignmentCandidate]:
         for place in places:
             earlier = self.messages[place]
             if earlier == message:
-                yield AlignmentCandidate(place, _IN_OTHER_WORDS if place in self.shortened else _EQUAL)
+                yield AlignmentCandidate(place, _REWRITTEN if place in self.shortened else _EQUAL)
             elif place not in self.fixed and _may_be_short_for(earlier, message):
-                yield AlignmentCandidate(place, _IN_OTHER_WORDS)
+                yield AlignmentCandidate(place, _REWRITTEN)
 
 
-def _near(places: Sequence[int], ahead: int, behind: int) -> Sequence[int]:
+def _near(places: Sequence[int], preceding: int, following: int) -> Sequence[int]:
     """The possible positions of a message, given how many equal ones precede and follow it."""
     if len(places) <= 2 * _NEAR:
         return places
-    end = len(places) - behind
-    return sorted({*places[ahead : ahead + _NEAR], *places[max(0, end - _NEAR) : max(0, end)]})
+    end = len(places) - following
+    return sorted({*places[preceding : preceding + _NEAR], *places[max(0, end - _NEAR) : max(0, end)]})
 
 
 def _marks(message: Message) -> frozenset[Mark]:
-    """By what a message is known when its words have changed; equal messages have the same marks."""
+    """What identifies a message whose text has changed; equal messages have equal marks."""
     role, content = str(message.get("role")), message.get("content")
     if content == STUB_RESULT:
-        # Put in by a repair. Where ids repeat, an earlier result would take it for its own words.
+        # Added by a repair. If ids repeat, it would otherwise match an earlier result.
         return frozenset({("stub", str(answered_id(message)))})
     marks = {("call", one) for one in call_ids(message)}
     answered = answered_id(message)
@@ -188,7 +188,7 @@ def _marks(message: Message) -> frozenset[Mark]:
 
 
 def _handles(message: Message) -> Iterator[str]:
-    """The handle of the content, that of its text in any shape, and those that it names."""
+    """The handles of the content and of its plain text, and those named in it."""
     text = text_of(message)
     yield handle_of({"content": text})
     if not isinstance(message.get("content"), str) and (text or media_of(message)):
@@ -197,7 +197,7 @@ def _handles(message: Message) -> Iterator[str]:
 
 
 def _may_be_short_for(earlier: Message, message: Message) -> bool:
-    """Whether a message is not longer than its candidate: a summary may end with a stub's text."""
+    """Whether a message can be a shortened form of its candidate; a summary may end with a stub's text."""
     if call_ids(earlier) or answered_id(earlier) or earlier.get("role") in SYSTEM_ROLES or media_of(earlier):
         return True
     return len(text_of(message)) <= len(text_of(earlier))

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from plimsoll.messages.calls import answers, call_ids, call_name, tool_calls
 from plimsoll.messages.content import Message
 
-_SPEAKS_WITHOUT_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
+_REPLACES_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
 STUB_RESULT = "[Result unavailable: it was not recorded in this conversation]"
 
 
 def repair(messages: Sequence[Message]) -> list[Message]:
-    """A list in which every call is followed by exactly its results; messages that are fine are shared."""
+    """A list in which exactly its results follow each call; valid messages are shared, not copied."""
     results: dict[tuple[int, str], Message] = {}
     for answer in answers(messages):
         results[answer.call_at, answer.call["id"]] = messages[answer.result_at]
@@ -23,14 +23,14 @@ def repair(messages: Sequence[Message]) -> list[Message]:
     for position, message in enumerate(messages):
         if message.get("role") == "tool":
             continue
-        whole.append(_mended(message))
+        whole.append(_normalised(message))
         seen: set[str] = set()
         for call in tool_calls(message):
             call_id = call.get("id")
             if isinstance(call_id, str) and call_id not in seen:
                 seen.add(call_id)
                 found = results.get((position, call_id))
-                whole.append(_mended(found) if found else stub_result(call_id, call_name(call)))
+                whole.append(_normalised(found) if found else stub_result(call_id, call_name(call)))
     return whole
 
 
@@ -40,10 +40,10 @@ def stub_result(call_id: str, name: str) -> Message:
 
 
 def is_whole(messages: Sequence[Message]) -> bool:
-    """Whether every call is directly followed by its results, every result has its call, and shapes are sound."""
+    """Whether results directly follow their calls, every result has a call, and all content is valid."""
     waiting: list[str] = []
     for message in messages:
-        if _mended(message) is not message:
+        if _normalised(message) is not message:
             return False
         if message.get("role") == "tool":
             answered = message.get("tool_call_id")
@@ -57,17 +57,17 @@ def is_whole(messages: Sequence[Message]) -> bool:
     return not waiting
 
 
-def _mended(message: Message) -> Message:
-    """The message with content that every wire takes; itself where nothing has to change."""
+def _normalised(message: Message) -> Message:
+    """The message with content that every wire format accepts; the same object if nothing changes."""
     content = message.get("content")
-    mended = message
+    normalised = message
     if message.get("tool_calls") == []:
-        mended = {key: value for key, value in message.items() if key != "tool_calls"}
+        normalised = {key: value for key, value in message.items() if key != "tool_calls"}
     if isinstance(content, str):
-        return mended
+        return normalised
     if isinstance(content, list) and any(isinstance(part, str) for part in content):
         parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
-        return {**mended, "content": parts}
-    if content == [] or (content is None and not any(mended.get(key) for key in _SPEAKS_WITHOUT_CONTENT)):
-        return {**mended, "content": ""}
-    return mended
+        return {**normalised, "content": parts}
+    if content == [] or (content is None and not any(normalised.get(key) for key in _REPLACES_CONTENT)):
+        return {**normalised, "content": ""}
+    return normalised

@@ -105,7 +105,7 @@ def _call_shape(index: int, call: Any) -> Iterator[Violation]:
 
 
 def _pairs(messages: Sequence[Message]) -> Iterator[Violation]:
-    """Calls and results: each call answered once, directly behind it."""
+    """Calls and results: exactly one result directly follows each call."""
     waiting: dict[str, int] = {}
     for index, message in enumerate(messages):
         if message.get("role") == "tool":
@@ -165,7 +165,7 @@ def _nothing_more(_messages: Sequence[Message]) -> Iterator[Violation]:
 
 @dataclass(frozen=True, slots=True)
 class _WireRules:
-    """The rules of one wire format, on top of those that all have."""
+    """The rules of one wire format, in addition to the common ones."""
 
     name: Wire
     added: Callable[[Sequence[Message]], Iterator[Violation]]

@@ -3,8 +3,8 @@
     DB_PASS=(hunter2)          "password": "hunter2"          <password>hunter2</password>
     machine h login u password hunter2                        --token hunter2
 
-The name stays, the value goes. A value that is a type, a reference, an expression or the name of a
-variable stays, too.
+The name stays and the value is redacted, unless it is a type, a reference, an expression or the
+name of a variable.
 """
 
 import binascii
@@ -16,17 +16,17 @@ from plimsoll.secrets.value_checks import (
     EXPRESSION,
     SPEAKS_OF_ITSELF,
     WORD,
-    is_no_value,
+    is_not_secret,
     is_plain,
     is_random,
-    is_spoken,
+    is_sentence,
     is_very_random,
     words,
 )
 
 MARK = "[redacted]"
 _FLAGS = re.IGNORECASE
-_REACH = 60  # characters before a name that are looked at
+_LOOKBEHIND = 60  # characters before a name that are checked
 _IN_NAMES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _OPTION = re.compile(r"(?:^|[\s'\"])--?[A-Za-z-]*\Z")
 _NETRC = re.compile(r"(?:\b(?:login|user|account|machine)\s{1,8}\S{1,100}|^|\n)\s{1,8}\Z", _FLAGS)
@@ -52,7 +52,7 @@ _GROUPS = ("inner", "double", "single", "text", "attribute", "told", "bare")
 
 @cache
 def _finders() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """A needle, which is cheap to look for, and the names that it may be a part of."""
+    """Pairs of a substring, which is cheap to search for, and a pattern of the names that start with it."""
     strong, weak = words("strong"), words("weak")
     names = (*strong, *words("abbreviated"), *weak, "key")
     needles = ("pass", "pwd", "secret", "token", "credential", "key", *weak)
@@ -67,7 +67,7 @@ def _finders() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @cache
 def _key_of(strength: str) -> re.Pattern[str]:
-    """What stands before `key`, as a word: `api_key`, `apiKey`, `API-Key`, `private key`."""
+    """Matches the word before `key`: `api_key`, `apiKey`, `API-Key`, `private key`."""
     owners = "|".join(words(strength))
     camel = "|".join(owner.capitalize() for owner in words(strength))
     return re.compile(rf"(?:(?:\A|[^A-Za-z])(?i:{owners})|(?<=[a-z0-9])(?:{camel}))[_ -]?(?i:access[_-]?)?\Z")
@@ -81,12 +81,12 @@ def _harmless() -> re.Pattern[str]:
 
 
 def without_assigned(text: str, lowered: str) -> str:
-    """The text without the values of names that promise a secret."""
+    """The text without the values of names that indicate a secret."""
     kept: list[str] = []
     done = 0
     for start, name in _names_in(lowered):
         found = VALUE.match(text, start + len(name)) if start >= done else None
-        span = _secret_in(found, text[max(0, start - _REACH) : start], name) if found else None
+        span = _secret_in(found, text[max(0, start - _LOOKBEHIND) : start], name) if found else None
         if span:
             kept += [text[done : span[0]], MARK]
             done = span[1]
@@ -94,7 +94,7 @@ def without_assigned(text: str, lowered: str) -> str:
 
 
 def _names_in(lowered: str) -> list[tuple[int, str]]:
-    """Where names stand that may promise a secret, in order."""
+    """The names that may indicate a secret, with their positions, in order."""
     places: list[tuple[int, str]] = []
     for needle, names in _finders():
         at = lowered.find(needle)
@@ -107,7 +107,7 @@ def _names_in(lowered: str) -> list[tuple[int, str]]:
 
 
 def _secret_in(found: re.Match[str], before: str, name: str) -> tuple[int, int] | None:
-    """Where the secret of a match stands; None where it has none."""
+    """The span of the secret in a match; None if there is no secret."""
     prefix = before[len(before.rstrip(_IN_NAMES)) :]
     needs_random = _needs_random(name, prefix, before)
     if needs_random is None:
@@ -119,14 +119,14 @@ def _secret_in(found: re.Match[str], before: str, name: str) -> tuple[int, int] 
         value, end = _whole(found, before, name)
         if not _separated(found, before, name, value):
             return None
-    if is_no_value(value) or (not _is_password(name) and _harmless().search(prefix[-14:])):
+    if is_not_secret(value) or (not _is_password(name) and _harmless().search(prefix[-14:])):
         return None
     if name == "auth":
         is_secret = _is_basic_auth(value)
     elif needs_random:
         is_secret = is_very_random(value)
     elif group == "told":
-        is_secret = _is_told(value)
+        is_secret = _is_stated_password(value)
     elif group != "bare":
         is_secret = _quoted_is_secret(name, value)
     else:
@@ -135,7 +135,7 @@ def _secret_in(found: re.Match[str], before: str, name: str) -> tuple[int, int] 
 
 
 def _needs_random(name: str, prefix: str, before: str) -> bool | None:
-    """Whether only a random value is secret under this name; None where no value is."""
+    """Whether only a random value of this name is secret; None if no value of it is."""
     if name == "key":
         near = before[-24:]
         return bool(_key_of("weak_key_of").search(near)) if _key_of("key_of").search(near) else None
@@ -148,7 +148,7 @@ def _needs_random(name: str, prefix: str, before: str) -> bool | None:
 
 
 def _whole(found: re.Match[str], before: str, name: str) -> tuple[str, int]:
-    """A bare value; in an environment file it goes to the end of the word, whatever is in it."""
+    """A bare value and its end; in an environment file it extends to the next whitespace."""
     start, end = found.span("bare")
     written = found.string[found.start() - len(name) : found.start()]
     if "=" in found["sep"] and written.isupper() and _BEGINS_LINE.search(before):
@@ -160,7 +160,7 @@ def _whole(found: re.Match[str], before: str, name: str) -> tuple[str, int]:
 
 
 def _separated(found: re.Match[str], before: str, name: str, value: str) -> bool:
-    """Whether name and value belong together: `=` or `:` between them, an option, or a line of .netrc."""
+    """Whether name and value belong together: `=` or `:` between them, an option, or a .netrc line."""
     if found["sep"].strip():
         return True
     if _OPTION.search(before):
@@ -170,8 +170,8 @@ def _separated(found: re.Match[str], before: str, name: str, value: str) -> bool
 
 def _quoted_is_secret(name: str, value: str) -> bool:
     if any(character.isspace() for character in value):
-        return _is_password(name) and name != "secret" and not is_spoken(value)
-    return _is_worth(name, value)
+        return _is_password(name) and name != "secret" and not is_sentence(value)
+    return _can_be_secret(name, value)
 
 
 def _bare_is_secret(found: re.Match[str], value: str, prefix: str, before: str, name: str) -> bool:
@@ -182,8 +182,8 @@ def _bare_is_secret(found: re.Match[str], value: str, prefix: str, before: str, 
     if EXPRESSION.fullmatch(value) and not any(map(is_very_random, value.split("."))):
         return False
     if not WORD.fullmatch(value):
-        return _is_worth(name, value)
-    # A bare word is a variable in code; it is a value in an environment file, after an option, on a line of YAML.
+        return _can_be_secret(name, value)
+    # In code, a bare word is a variable. It is a value in an environment file, after an option and in YAML.
     if not _is_password(name) or SPEAKS_OF_ITSELF.search(value):
         return False
     written = found.string[found.start() - len(name) : found.start()]
@@ -196,8 +196,8 @@ def _is_password(name: str) -> bool:
     return name.startswith("pass") or name in ("secret", "pwd")
 
 
-def _is_told(value: str) -> bool:
-    """Whether `the password is …` is followed by one: letters and digits or signs, mixed as in no word."""
+def _is_stated_password(value: str) -> bool:
+    """Whether the value after `the password is …` looks like a password: letters mixed with digits or symbols."""
     bare = value.rstrip(".,;:!?)")
     has_letter = any(character.isalpha() for character in bare)
     return (
@@ -208,15 +208,15 @@ def _is_told(value: str) -> bool:
     )
 
 
-def _is_worth(name: str, value: str) -> bool:
-    """Whether a value can be the secret that its name promises."""
+def _can_be_secret(name: str, value: str) -> bool:
+    """Whether a value can be a secret of this name."""
     if _is_password(name):
         return not value.lower().startswith(("http:", "https:"))
     return is_random(value) and not (SPEAKS_OF_ITSELF.search(value) and is_plain(value))
 
 
 def _is_basic_auth(value: str) -> bool:
-    """Whether a value is `user:password` in Base64, as Docker and npm keep it, or random."""
+    """Whether a value is random, or `user:password` in Base64 as Docker and npm store it."""
     if len(value) < 8:
         return False
     try:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import TypeAlias
 
 from plimsoll.secrets.assigned import MARK
-from plimsoll.secrets.value_checks import is_no_value, is_placeholder, is_plain, is_random, is_very_random
+from plimsoll.secrets.value_checks import is_not_secret, is_placeholder, is_plain, is_random, is_very_random
 
 Found: TypeAlias = re.Match[str]
 # A step runs only if the text contains the step's gate, which several steps share, and one of its needles.
@@ -68,7 +68,7 @@ def _hook(found: Found) -> str:
 
 def _header(found: Found) -> str:
     value = found["value"]
-    if is_no_value(value) or (not found["how"] and is_plain(value)):
+    if is_not_secret(value) or (not found["how"] and is_plain(value)):
         return found[0]
     return f"{found['name']}{found['sep']}{found['how'] or ''}{MARK}"
 
@@ -93,17 +93,17 @@ def _before(found: Found) -> str:
 
 
 def _command(found: Found) -> str:
-    return found[0] if is_no_value(found["value"]) else f"{found['before']}{found['quote']}{MARK}"
+    return found[0] if is_not_secret(found["value"]) else f"{found['before']}{found['quote']}{MARK}"
 
 
 def _again(pattern: str) -> str:
-    """The pattern, for which a value that has gone already is a value: what follows it is not taken for one."""
+    """The pattern, which also accepts a redacted value, so that the text after one is not taken for the value."""
     return pattern.replace("(?P<value>", r"(?P<value>\[redacted\]|")
 
 
 @cache
 def steps() -> tuple[Step, ...]:
-    """What is looked for, in order; gates and needles are in lower case."""
+    """The steps, in order; gates and needles are in lower case."""
     text = files("plimsoll.secrets").joinpath("commands.toml").read_text("utf-8")
     rows = tomllib.loads(text)["command"]
     commands = ((row["gate"], (row["hint"],), re.compile(_again(row["pattern"])), _command) for row in rows)

@@ -18,7 +18,7 @@ _PREFIXED = re.compile(
     r"(?P<prefix>[A-Za-z][A-Za-z0-9]{0,11})(?:[._-][A-Za-z0-9]{1,10}+(?=[._-]))?+(?:[._-][A-Za-z0-9]{1,10}+(?=[._-]))?+[._-](?P<body>[A-Za-z0-9]{24,}+)"
 )
 _LEAST_CHANGES = (
-    0.42  # of random letters and digits one in fifty has fewer, of names in code none that was seen
+    0.42  # one random string in fifty has a lower share; no observed name in code has a higher one
 )
 _START = 3
 
@@ -35,7 +35,7 @@ def _by_start() -> dict[str, list[re.Pattern[str]]]:
 
 
 def patterns() -> tuple[re.Pattern[str], ...]:
-    """Every pattern that is used here."""
+    """All patterns of this module."""
     return (_WORD, _PREFIXED, *dict.fromkeys(one for found in _by_start().values() for one in found))
 
 
@@ -64,7 +64,7 @@ def _known(text: str, word: re.Match[str], known: dict[str, list[re.Pattern[str]
             found = pattern.match(text, start)
             if found:
                 return found.span()
-        # A key may follow a point: `x.sk-…`.
+        # A key may follow a dot: `x.sk-…`.
         start = text.find(".", start, end) + 1
         if not start:
             return None
@@ -78,7 +78,7 @@ def _unknown(text: str, word: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _is_in_path(text: str, found: re.Match[str]) -> bool:
-    """Whether a word is a part of a path or the name of a file."""
+    """Whether a word is part of a path or a file name."""
     before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
     return before in ("/", "@", "#", "%", "\\") or after in ("/", ".", "(")
 

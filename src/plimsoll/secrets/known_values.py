@@ -1,9 +1,9 @@
-"""Masks known secrets, such as a key that was sent or a value of the environment, whole or in pieces.
+"""Masks known secrets, such as a request's key or the value of an environment variable, whole or in part.
 
     "Incorrect API key provided: sk-abc…"   ->   "Incorrect API key provided: [key]"
 
-Providers echo keys: whole, only the beginning, only the end. All of these go, and so does whatever looks like a
-key of anybody.
+Providers echo keys: the whole key, only its beginning, only its end. All of these are masked, and so is anything
+else that looks like a key.
 """
 
 import re
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from plimsoll.secrets.names import is_secret_variable
 
 MASK = "[key]"
-_SHORTEST_PIECE = 8  # shorter pieces of a key are words of ordinary text too often
-# Keys that somebody has cut or masked: `sk-ab…9f`, `Bearer abcd****`.
+_SHORTEST_PIECE = 8  # shorter pieces of a key are often ordinary words
+# Keys that are already truncated or masked: `sk-ab…9f`, `Bearer abcd****`.
 _LOOKS_LIKE_A_KEY = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|nvapi|hf|gh[pousr]|github_pat|plim)[-_][A-Za-z0-9*_\-.…]{8,}"
     r"|\bAIza[A-Za-z0-9*_\-.…]{8,}"
@@ -29,7 +29,7 @@ def masked(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def without_values(text: str, environment: Mapping[str, str]) -> str:
-    """The text without the values of variables whose name says that they are secret."""
+    """The text without the values of variables whose names mark them as secret."""
     values = {
         value
         for name, value in environment.items()

@@ -7,7 +7,7 @@ _SECRET_NAME = re.compile(
     r"(?:^|_)(?:api_?keys?|keys?|(?:access_?|auth_?)?token|secrets?|passw(?:or)?d|passphrase|pass|pwd|credentials?"
     r"|authorization|bearer|secret_key_base)$"
 )
-# Variables of an environment are written together, too: APIKEY, PGPASSWORD.
+# Environment variables are also written without a separator: APIKEY, PGPASSWORD.
 _SECRET_VARIABLE = re.compile(
     r"(?:key|token|secret|passw(?:or)?d|credential|passphrase)s?$|_(?:pass|pwd|pat|key_base)$", re.IGNORECASE
 )
@@ -19,13 +19,13 @@ _SECRET_URL = re.compile(r"://[^/\s]*@|[?&](?:api[-_]?key|key|token|access_token
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a name says that its value is a secret (`api_key`, `apiKey`, `DB_PASS`, `auth-token`)."""
+    """Whether a name marks its value as a secret (`api_key`, `apiKey`, `DB_PASS`, `auth-token`)."""
     snake = _CAMEL.sub("_", name).replace("-", "_").lower()
     return _SECRET_NAME.search(snake) is not None
 
 
 def is_secret_variable(name: str) -> bool:
-    """Whether the name of an environment variable says that its value is a secret."""
+    """Whether the name of an environment variable marks its value as a secret."""
     return _SECRET_VARIABLE.search(name) is not None
 
 
@@ -35,5 +35,5 @@ def is_secret_parameter(name: str) -> bool:
 
 
 def is_secret_value(text: str) -> bool:
-    """Whether a single value looks like a key, or is an address with one in it."""
+    """Whether a single value looks like a key, or is a URL that contains one."""
     return bool(_SECRET_VALUE.search(text) or _SECRET_URL.search(text))

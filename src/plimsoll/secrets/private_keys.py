@@ -5,8 +5,8 @@
     key.pem:3:MIIEpAIBAAKCAQEA…                   from grep -n
     "-----BEGIN PRIVATE KEY-----\\nMIIE…"         in JSON
 
-The lines with the markers stay, what is between them goes. A key that was cut off goes as far as it is there,
-from its end backwards, too.
+The marker lines stay; the lines between them are redacted. If a key is truncated at either end, the part that is
+present is redacted.
 """
 
 import re
@@ -22,7 +22,7 @@ _PEM_LINES = re.compile(r"(?:\s|\\{1,3}[nr]|[A-Za-z0-9+/=]{24,}+)*+[A-Za-z0-9+/=
 _PEM_LINE = re.compile(r"[A-Za-z0-9+/=]{24}")
 _BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
 _END = re.compile(r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
-# What tools put before a line: a file's name, a number, a sign of a diff, a quotation mark.
+# Prefixes that tools add to a line: a file name, a number, a diff sign, a quotation mark.
 PREFIX = re.compile(
     r"[ \t]{0,12}(?:[\w./@~+-]{1,200}?[:-](?=\d))?(?:\d{1,7}[ \t]{0,4}[→|:\t)-][ \t]{0,4}|\d{1,7}[ \t]{1,4})?"
     r"(?:[+> |-][ \t]{0,4}){0,3}"
@@ -45,7 +45,7 @@ def _whole(found: re.Match[str]) -> str:
         return found[0]
     if found["end"]:
         return f"{found['begin']}{MARK}{found['end']}"
-    # Cut off: what looks like the key goes, what follows it stays.
+    # A truncated key: redact the lines that look like a key and keep those after it.
     lines = _PEM_LINES.match(body)
     return f"{found['begin']}{MARK}{body[lines.end() if lines else 0 :]}"
 
@@ -59,7 +59,7 @@ def _key_lines(lines: list[str]) -> set[int]:
         elif _END.search(line) and number - 1 not in gone:
             gone |= _run(lines, range(number - 1, -1, -1))
     if all(_starts_bare(lines[number]) for number in gone):
-        # As it is in its file: it goes as one piece, unless only its end is here.
+        # Unprefixed lines are redacted as one block, unless only the end of the key is present.
         return gone if not any(map(_BEGIN.search, lines)) else set()
     return gone
 

@@ -1,11 +1,11 @@
-"""Whether a value can be a secret, and not a placeholder, reference, type, path or variable name.
+"""Whether a value can be a secret, rather than a placeholder, reference, type, path or variable name.
 
     hunter2          can be a password         ${DB_PASS}      a reference
     $uper!Secret9    can be a password         $DB_PASS        a reference
     9fK2…            random                    get_token       a name in code
 
-Entropy is measured by how often neighbouring characters change between lower case, upper case and digits: in
-random text about 60 % do, in names of code a quarter, and no logarithm is needed.
+Entropy is estimated from how often adjacent characters change between lower case, upper case and digits: about 60 %
+do in random text, and a quarter in names in code. This is cheaper than a logarithm.
 """
 
 import re
@@ -21,7 +21,7 @@ _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 EXPRESSION = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*)+")
 WORD = re.compile(r"[A-Za-z_-]+")
 SPEAKS_OF_ITSELF = re.compile(r"pass(?:word|wd|phrase)|token|secret|key|credential", _FLAGS)
-# References, templates, and what somebody has masked already.
+# References, templates, and values that are already masked.
 _PLACEHOLDER = re.compile(
     r"\$[{($].*|%[A-Z_a-z]+%|%[sdr]|%\(.*|<.*|\{.*|\[.*|!?\([A-Za-z _.-]*\)?|@[A-Za-z_]+(?:[@/.].*)?|![A-Za-z].*"
     r"|[xX*.•…#?_-]+|\.{2,}.*|….*|.*(?:\$\{|\{\{|%\(|<[a-z]|\[redacted|\*\*\*|…|\.\.\.).*"
@@ -29,7 +29,7 @@ _PLACEHOLDER = re.compile(
     re.DOTALL | _FLAGS,
 )
 _CASED = re.compile(r"\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+|[a-z]+(?:[A-Z][a-z]+)+)(?:[.:\[(>-].*)?", re.DOTALL)
-_CHANGES = 0.40  # share of neighbours of different kinds, from which on a text counts as random
+_CHANGES = 0.40  # minimum share of adjacent characters of different kinds in a random text
 
 
 @cache
@@ -52,7 +52,7 @@ def _sentence_words() -> frozenset[str]:
     return frozenset(words("sentence_words"))
 
 
-def is_no_value(value: str) -> bool:
+def is_not_secret(value: str) -> bool:
     """Whether a value is a type, a placeholder, a reference, a path or the name of a constant."""
     stripped = value.rstrip(".,;:")
     return (
@@ -72,7 +72,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """Whether a value is longer than a word and mixed as no word is."""
+    """Whether a value is longer than a word and mixes kinds of characters more than words do."""
     if len(value) < 8 or value.replace(".", "").replace(",", "").isdecimal():
         return False
     has_digit = any(character.isdigit() for character in value)
@@ -81,29 +81,29 @@ def is_random(value: str) -> bool:
 
 
 def is_very_random(value: str) -> bool:
-    """Whether a long value can only be random: hexadecimal digits, or kinds of characters that keep changing."""
+    """Whether a long value can only be random: hexadecimal digits, or a frequent change of character kinds."""
     bare = value.rstrip("=").replace("-", "").replace("_", "")
     if len(bare) < 16 or bare.isdecimal() or bare.isalpha():
         return False
     if len(bare) >= 24 and all(character in "0123456789abcdefABCDEF" for character in bare):
         return True
-    # With letters of one case only, fewer neighbours differ.
+    # With letters of one case only, fewer adjacent characters differ.
     least = _CHANGES if bare.lower() != bare and bare.upper() != bare else _CHANGES / 2
     return changes(bare) >= least and sum(character.isdigit() for character in bare) >= 2
 
 
 def changes(text: str) -> float:
-    """The share of neighbouring characters that are of different kinds."""
+    """The share of adjacent characters that are of different kinds."""
     kinds = [1 if c.islower() else 2 if c.isupper() else 3 if c.isdigit() else 4 for c in text]
     return sum(a != b for a, b in pairwise(kinds)) / max(1, len(kinds) - 1)
 
 
 def is_plain(value: str) -> bool:
-    """Whether a value is made of words: letters, with dashes or underscores between, a digit or two at the end."""
+    """Whether a value consists of words: letters, joined by dashes or underscores, with at most two final digits."""
     return bool(WORD.fullmatch(value.rstrip("0123456789")))
 
 
-def is_spoken(value: str) -> bool:
+def is_sentence(value: str) -> bool:
     """Whether a text with spaces is a sentence or code rather than a passphrase."""
     said = value.split()
     if not 2 <= len(said) <= 10 or len(value) > 100 or value != value.strip():
@@ -112,5 +112,5 @@ def is_spoken(value: str) -> bool:
         return True
     if any(character.isdigit() or character in "!@#%^&*" for character in value):
         return len(said) > 7 or value.endswith((":", "...", "…"))
-    # Plain words: a passphrase has several, all written alike.
+    # A passphrase consists of several plain words in the same case.
     return len(said) < 3 or not value.islower() or not all(word.isalpha() for word in said)

@@ -19,7 +19,7 @@ from plimsoll.context import ContextEngine
 from plimsoll.context.markers import has_note, is_summary, newest_own_request
 from plimsoll.messages import (
     Message,
-    meets_itself,
+    is_same_speaker,
     repair,
     text_of,
     texts_of,
@@ -200,7 +200,7 @@ def summary_fits_between_its_neighbours(run: ContractRun) -> None:
         for index, message in enumerate(messages):
             if is_summary(message):
                 neighbours = messages[max(0, index - 1) : index] + messages[index + 1 : index + 2]
-                assert not any(meets_itself(message["role"], other.get("role")) for other in neighbours)
+                assert not any(is_same_speaker(message["role"], other.get("role")) for other in neighbours)
 
 
 PROPERTIES: tuple[Callable[[ContractRun], None], ...] = (
