@@ -8,7 +8,7 @@ import pytest
 
 import plimsoll.context.ledger
 import plimsoll.quality
-from plimsoll.quality.chat_facts import carried, chat_facts, spoken_lines
+from plimsoll.quality.chat_facts import chat_facts, is_in_a_line, spoken_lines
 from plimsoll.quality.handoff import content_words, says, says_in_a_line, section, taken_up
 
 SUMMARY = """## Goal
@@ -70,7 +70,7 @@ def test_a_chat_fact_is_the_sentence_nearest_to_it_and_needs_its_speaker() -> No
     (fact,) = chat_facts(messages, [{"at": 0, "n": 1, "preference": "Likes rye bread", "who": "self"}])
     assert fact.sentence == "Last Sunday I baked two loaves of rye bread for my sister."
     named = spoken_lines([], "- The user: last Sunday I baked two loaves of rye bread for my sister")
-    assert carried(fact, [content_words(line) for line in named])
+    assert is_in_a_line(fact, [content_words(line) for line in named])
     assert spoken_lines([], "- last Sunday I baked two loaves of rye bread") == []
 
 

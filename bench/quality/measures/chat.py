@@ -16,7 +16,7 @@ from measures.run import Run, share, shown
 
 from plimsoll import ContextCompressor
 from plimsoll.quality import fit, recency_window, tokens
-from plimsoll.quality.chat_facts import ChatFact, carried, chat_facts, spoken_lines
+from plimsoll.quality.chat_facts import ChatFact, chat_facts, is_in_a_line, spoken_lines
 from plimsoll.quality.handoff import content_words
 from plimsoll.quality.size_matching import SizeSettings
 
@@ -89,15 +89,15 @@ def judge(chat: dict[str, Any]) -> Judged:
     said = [content_words(line) for line in spoken_lines([], summary)]
 
     def pairs(chosen: list[ChatFact]) -> tuple[tuple[bool, bool], ...]:
-        return tuple((carried(fact, lines), carried(fact, newest)) for fact in chosen)
+        return tuple((is_in_a_line(fact, lines), is_in_a_line(fact, newest)) for fact in chosen)
 
     return Judged(
         chat["id"],
         tokens(result),
         pairs([fact for fact in facts if fact.is_current]),
         pairs([fact for fact in facts if fact.is_about_the_user and fact.is_superseded]),
-        tuple((fact.sentence, carried(fact, said)) for fact in facts if fact.is_forgotten),
-        tuple((fact.sentence, carried(fact, said)) for fact in facts if not fact.is_about_the_user),
+        tuple((fact.sentence, is_in_a_line(fact, said)) for fact in facts if fact.is_forgotten),
+        tuple((fact.sentence, is_in_a_line(fact, said)) for fact in facts if not fact.is_about_the_user),
     )
 
 

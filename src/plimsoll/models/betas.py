@@ -1,4 +1,4 @@
-"""Limits that a client raises with the header `anthropic-beta`: the facts of `betas.toml`.
+"""Limits that a client raises with the `anthropic-beta` header, from `betas.toml`.
 
 claude-sonnet-4.5, context-1m-2025-08-07   ->   a window of 1,000,000 tokens
 """
@@ -14,7 +14,7 @@ from plimsoll.models.cards import ModelCard
 
 
 def limiting_betas(header: str) -> tuple[str, ...]:
-    """The prefixes of the betas in a header that change the limits of some model, in a fixed order."""
+    """The prefixes of the header's betas that change a model's limits, in a fixed order."""
     if not header:
         return ()
     values = [value.strip() for value in header.split(",")]
@@ -24,7 +24,7 @@ def limiting_betas(header: str) -> tuple[str, ...]:
 
 
 def with_betas(card: ModelCard, betas: Collection[str]) -> ModelCard:
-    """The card with the limits that these betas raise; no limit is lowered."""
+    """The card with the limits that these betas raise; they never lower a limit."""
     for beta in _betas():
         if beta["prefix"] not in betas or card.name not in beta["models"]:
             continue

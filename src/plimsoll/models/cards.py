@@ -16,7 +16,7 @@ _NAME_SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """USD per million tokens. Where a provider writes its cache for free, a write costs what input costs."""
+    """USD per million tokens. If cache writes are free, a write has the input price."""
 
     input: float = 0.0
     output: float = 0.0
@@ -48,16 +48,16 @@ class ModelCard:
     long_prices: Prices | None = None
     cache: CacheRules = field(default_factory=CacheRules)
     preserved_thinking: bool = False
-    # Values of OpenAI's `reasoning_effort` that the model accepts; without any, it refuses the field.
+    # Values of OpenAI's `reasoning_effort` that the model accepts; if empty, the model rejects the field.
     efforts: tuple[str, ...] = ()
     sampling: bool = True  # `temperature`, `top_p` and `stop` are accepted on OpenAI's wire
     as_of: str = ""
     known: bool = True
     # The largest accepted prompt, if a provider caps it below the window: 85 % of GPT-5's
-    # 400 000 would already be refused, because it takes 272 000 of input.
+    # 400 000 would exceed its input limit of 272 000.
     input_cap: int | None = None
     media: MediaLimits = field(default_factory=MediaLimits)  # bytes, images and pages in one request
-    states_output_cap: bool = True  # otherwise `output_cap` is a guess, and nothing is cut down to it
+    states_output_cap: bool = True  # otherwise `output_cap` is a guess and is not enforced
 
     @property
     def known_output_cap(self) -> int | None:

@@ -2,8 +2,8 @@
 
     cards.toml ──► cards by spelling ──► card_for(name) ──► overrides from the configuration
 
-The file is parsed at the first look-up and kept; importing this module reads nothing.
-A name that fits no card gets `ModelCard(name=<as typed>, known=False)`.
+The file is parsed on the first lookup and cached; importing this module reads nothing.
+A name without a card gets `ModelCard(name=<as typed>, known=False)`.
 """
 
 import tomllib
@@ -29,12 +29,12 @@ _PRICE_NAMES = tuple(field.name for field in fields(Prices))
 def card_for(
     name: str, overrides: Mapping[str, Mapping[str, Any]] | None = None, betas: Collection[str] = ()
 ) -> ModelCard:
-    """The card of a model under any name in use; `overrides` maps a typed name or a card name to changed facts.
+    """The card of a model under any of its names; `overrides` maps a typed name or a card name to changed fields.
 
     `betas` are the prefixes that `limiting_betas` found in a header.
 
-    The facts are `window`, `output_cap`, `input_cap`, `prices` (for long prompts too), `long_prompt`, `long_prices`,
-    `cache_minimum`, `preserved_thinking`, `efforts` and `media`; what is not given stays as shipped.
+    The fields are `window`, `output_cap`, `input_cap`, `prices` (for long prompts too), `long_prompt`, `long_prices`,
+    `cache_minimum`, `preserved_thinking`, `efforts` and `media`; the others keep their shipped values.
     """
     card = with_betas(_shipped(name), betas)
     if not overrides:
@@ -42,14 +42,14 @@ def card_for(
     typed = name.strip().casefold()
     as_card = [key for key in overrides if card.known and pieces_of(key) == pieces_of(card.name)]
     as_typed = [key for key in overrides if key.strip().casefold() == typed]
-    # The typed name is the more specific of the two, so it has the last word.
+    # The typed name is more specific, so its override wins.
     for key in (*(key for key in as_card if key not in as_typed), *as_typed):
         card = _changed(card, key, overrides[key])
     return card
 
 
 def shipped_cards() -> tuple[ModelCard, ...]:
-    """Every card in the data file, in its order."""
+    """Every card in the data file, in file order."""
     return tuple(dict.fromkeys(_cards_by_spelling().values()))
 
 
@@ -96,7 +96,7 @@ def _card(name: str, family: str, facts: dict[str, Any]) -> ModelCard:
 
 
 def _listed_prices(listed: list[float]) -> Prices:
-    """`[input, output, cache read, 5m write, 1h write]`; what a list leaves out costs the same as input."""
+    """Prices from `[input, output, cache read, 5m write, 1h write]`; missing ones equal the input price."""
     full = [*map(float, listed), *[float(listed[0])] * (len(_PRICE_NAMES) - len(listed))]
     return Prices(**dict(zip(_PRICE_NAMES, full, strict=True)))
 
@@ -112,7 +112,7 @@ def _changed(card: ModelCard, key: str, changes: Mapping[str, Any]) -> ModelCard
         )
     checked: dict[str, Any] = {"known": card.known or "window" in changes}
     if "window" in changes:
-        checked["input_cap"] = None  # the person has said what fits
+        checked["input_cap"] = None  # the user's window is the limit
     if "output_cap" in changes:
         checked["states_output_cap"] = True
     if "prices" in changes and card.long_prices is not None:
@@ -125,7 +125,7 @@ def _changed(card: ModelCard, key: str, changes: Mapping[str, Any]) -> ModelCard
 
 
 def _checked(card: ModelCard, fact: str, value: Any, where: str) -> dict[str, Any]:
-    """The fields of a card that one overridden fact changes."""
+    """The card fields that one override changes."""
     if fact in _COUNTS:
         return {fact: _count(where, value, at_least=1)}
     if fact in _PRICE_LISTS:

@@ -1,11 +1,11 @@
 """Estimates token counts without a tokenizer, for content of any shape.
 
-    text                 0.19 a character, 0.45 more for what is neither letter nor space; scripts have their own
+    text                 0.19 a character, 0.45 more if it is neither letter nor space; other weights by script
     message              4 + content + name + reasoning + 8 and the text of each tool call
     images, audio, files by their own rules (media.py), never by the bytes of base64
 
-Appending text never lowers a count, and the count of a list is exactly the sum over its messages. Text is measured
-by passes at memory speed. How far counts are off for one model is learned from reported usage in anchor.py.
+Appending text never lowers a count, and the count of a list is exactly the sum over its messages. Text is counted in
+a few passes at memory speed. `anchor.py` learns the error for a model from reported usage.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,9 +26,9 @@ _PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ "
 _PLAIN_OR_FOREIGN = _PLAIN + bytes(range(0x80, 0x100))
 _ASCII = bytes(range(0x80))
 
-# Hundredths per UTF-16 unit, by the unit's high byte; a later line outranks an earlier one. Each is about the
-# geometric mean of what prose costs in o200k_base and in cl100k_base, so that both are missed by the same factor;
-# the two are given behind it. Newer vocabularies are nearer to the first, older ones to the second.
+# Hundredths per UTF-16 unit, by the unit's high byte; later lines override earlier ones. Each is about the geometric
+# mean of the cost of prose in o200k_base and cl100k_base, so that the error is the same factor for both. The comment
+# gives the two costs. Newer vocabularies are closer to the first, older ones to the second.
 _SCRIPTS = (
     (90, 0x00, 0xFF),  # everything not named below; Georgian 0.35 / 2.11
     (72, 0x00, 0x02),  # Latin with accents 0.42 / 1.12
@@ -70,7 +70,7 @@ _WEIGHT_OF = _weights()
 
 
 def estimate_tokens(text: str) -> int:
-    """The tokens of a text, rounded up; 0 for the empty one."""
+    """The tokens of a text, rounded up; 0 for an empty text."""
     if text.isascii():
         marks = len(text.encode().translate(None, _PLAIN))
         return (_PER_CHARACTER * len(text) + _PER_MARK * marks + 99) // 100
@@ -78,7 +78,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def estimate_message_tokens(message: Message | Any) -> int:
-    """The tokens of one message with everything that a model reads of it; any shape is counted, none refused."""
+    """The tokens of everything that a model reads in one message; accepts any shape."""
     if type(message) is not dict and not isinstance(message, Mapping):
         return MESSAGE_OVERHEAD + _read(message)
     content = message.get("content")
@@ -86,22 +86,22 @@ def estimate_message_tokens(message: Message | Any) -> int:
         total = MESSAGE_OVERHEAD + (estimate_tokens(content) if content else 0)
     else:
         total = MESSAGE_OVERHEAD + (_read(content) if content else 0)
-    # Nearly all messages are role, content, and either calls or the id of a call, which is part of the overhead.
+    # Nearly all messages have a role, content, and either calls or a call id, which is part of the overhead.
     if len(message) == 3:
         if "tool_call_id" in message:
             return total
         if "tool_calls" in message:
             return total + _calls_tokens(message["tool_calls"])
-    return total + _beside_content(message) if len(message) > 2 else total
+    return total + _other_fields_tokens(message) if len(message) > 2 else total
 
 
 def estimate_messages_tokens_rough(messages: Iterable[Message]) -> int:
-    """The tokens of a list of messages: exactly the sum over them."""
+    """The tokens of a list of messages: the sum over the messages."""
     return sum(map(estimate_message_tokens, messages))
 
 
 def estimate_tools_tokens(tools: Sequence[Any] | None) -> int:
-    """The tokens of the tool definitions that go with a request."""
+    """The tokens of a request's tool definitions."""
     return sum(CALL_OVERHEAD + _json_tokens(tool) for tool in tools) if isinstance(tools, list | tuple) else 0
 
 
@@ -114,7 +114,7 @@ def _hundredths(text: str) -> int:
     return _PER_CHARACTER * (len(text) - len(foreign)) + _PER_MARK * marks + sum(pages.translate(_WEIGHT_OF))
 
 
-def _beside_content(message: Mapping[str, Any]) -> int:
+def _other_fields_tokens(message: Mapping[str, Any]) -> int:
     total = 0
     for key, value in message.items():
         if key == "tool_calls":
@@ -126,7 +126,7 @@ def _beside_content(message: Mapping[str, Any]) -> int:
         elif key == "audio" and isinstance(value, Mapping):
             total += _read(value.get("transcript"))
     if not _REASONING.isdisjoint(message):
-        # Hosts repeat the same reasoning under several keys; it is sent once.
+        # Hosts repeat the same reasoning under several keys; the provider receives it once.
         total += _read(next((value for key, value in message.items() if key in _REASONING and value), None))
     return total
 
@@ -147,7 +147,7 @@ def _calls_tokens(calls: Any) -> int:
 
 
 def _read(content: Any) -> int:
-    """The tokens of content in any shape; a loop instead of recursion, so that no depth is too deep."""
+    """The tokens of content in any shape. A loop, not recursion, so that nesting depth is unlimited."""
     total, waiting = 0, [content]
     while waiting:
         item = waiting.pop()
@@ -163,7 +163,7 @@ def _read(content: Any) -> int:
 
 
 def _part_tokens(part: Mapping[str, Any], waiting: list[Any]) -> int:
-    """The tokens of a part itself; its texts and inner parts are put on `waiting`."""
+    """The tokens of a part itself; appends its texts and inner parts to `waiting`."""
     media = media_tokens(part)
     if media is not None:
         waiting.extend((part.get("title"), part.get("context")))
@@ -185,7 +185,7 @@ def _part_tokens(part: Mapping[str, Any], waiting: list[Any]) -> int:
 
 
 def _json_tokens(value: Any) -> int:
-    """The tokens of a value as JSON, without writing the JSON."""
+    """The tokens of a value as JSON, without serialising it."""
     total, waiting = 0, [value]
     while waiting:
         item = waiting.pop()

@@ -4,9 +4,9 @@
     audio   32 tokens a second; 16 000 bytes a second, uncompressed 48 000 · 1 000 unknown
     file    2 000 tokens a page, 60 000 bytes a page, at most 100 pages · text types 4 bytes a token · 2 000 unknown
 
-The image rule is Anthropic's, 85 is OpenAI's low detail. The others are rough on
-purpose and on the high side (Gemini hears 32 tokens a second, OpenAI 10). Only the
-first bytes of an image are decoded, to read its size. Nothing here raises on odd shapes.
+The image rule is Anthropic's; 85 is OpenAI's low detail. The others are deliberately rough and
+high (Gemini bills 32 tokens per second of audio, OpenAI 10). Only the first bytes of an image
+are decoded, to read its size. Malformed parts never raise an error.
 """
 
 import base64
@@ -41,7 +41,7 @@ _BLOB_KEYS = ("data", "file_data", "blob", "bytes", "b64_json")
 _WAVE_FORMATS = frozenset({"wav", "pcm16", "audio/wav", "audio/x-wav", "audio/pcm"})
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=\r\n"
 _BLOB_LOOKED_AT = 256
-# PNG, GIF and WebP state their size in the first bytes; a JPEG may have a camera's data block before it.
+# PNG, GIF and WebP state their size in the first bytes; in a JPEG, camera metadata may precede it.
 _HEADS = (1_024, 131_072)
 
 
@@ -50,11 +50,11 @@ def media_tokens(part: Mapping[str, Any]) -> int | None:
     kind = part.get("type")
     if not isinstance(kind, str):
         kind = ""
-    if kind in IMAGE_TYPES and _carries(part, _IMAGE_PAYLOADS):
+    if kind in IMAGE_TYPES and _has_payload(part, _IMAGE_PAYLOADS):
         return image_tokens(part)
-    if kind in _AUDIO_TYPES and _carries(part, _AUDIO_PAYLOADS):
+    if kind in _AUDIO_TYPES and _has_payload(part, _AUDIO_PAYLOADS):
         return audio_tokens(part)
-    if kind in _FILE_TYPES and _carries(part, _FILE_PAYLOADS):
+    if kind in _FILE_TYPES and _has_payload(part, _FILE_PAYLOADS):
         return file_tokens(part)
     mime = _mime(part)
     if kind == "text" or not mime or not _blob(part):
@@ -89,7 +89,7 @@ def image_tokens(part: Mapping[str, Any]) -> int:
 
 
 def audio_tokens(part: Mapping[str, Any]) -> int:
-    """The tokens of one sound, by the length of its data."""
+    """The tokens of one audio part, by the length of its data."""
     inner = _first(part, _AUDIO_PAYLOADS)
     holder = inner if isinstance(inner, Mapping) else part
     data = _blob(holder)
@@ -102,7 +102,7 @@ def audio_tokens(part: Mapping[str, Any]) -> int:
 
 
 def file_tokens(part: Mapping[str, Any]) -> int | None:
-    """The tokens of one file by its size; None for a document that carries its text in the open."""
+    """The tokens of one file by its size; None for a document that contains plain text."""
     inner = _first(part, _FILE_PAYLOADS)
     holder = inner if isinstance(inner, Mapping) else part
     if holder.get("type") in ("text", "content"):
@@ -116,12 +116,12 @@ def file_tokens(part: Mapping[str, Any]) -> int | None:
     return FILE_PER_PAGE * min(FILE_MOST_PAGES, 1 + length // FILE_BYTES_PER_PAGE)
 
 
-def _carries(part: Mapping[str, Any], keys: tuple[str, ...]) -> bool:
+def _has_payload(part: Mapping[str, Any], keys: tuple[str, ...]) -> bool:
     return any(key in part for key in keys)
 
 
 def payload_of(part: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The data or the address of an image, sound or file, and the object that holds it."""
+    """The data or URL of an image, audio or file part, and the object that contains it."""
     keys = dict.fromkeys((*_IMAGE_PAYLOADS, *_AUDIO_PAYLOADS, *_FILE_PAYLOADS))
     inner = _first(part, tuple(keys))
     holder = inner if isinstance(inner, Mapping) else part
@@ -134,7 +134,7 @@ def payload_of(part: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def mime_of(part: Mapping[str, Any]) -> str:
-    """The stated media type of a part; empty where there is none."""
+    """The stated media type of a part; empty if there is none."""
     return _mime(part)
 
 
@@ -161,7 +161,7 @@ def data_url_mime(data: str) -> str:
 
 
 def pixel_size(reference: str) -> tuple[int, int] | None:
-    """Width and height from the first bytes of a data URL or of bare base64; None for a link or the unreadable."""
+    """Width and height from the first bytes of a data URL or of base64; None for a link or unreadable data."""
     start = 0
     if reference[:5].lower() == "data:":
         start = reference.find(",", 0, 256) + 1
@@ -177,7 +177,7 @@ def pixel_size(reference: str) -> tuple[int, int] | None:
 
 
 def _size_in(encoded: str) -> tuple[int, int] | None:
-    import imagesize  # type: ignore[import-untyped]  # half of the package's start-up time, and few need it
+    import imagesize  # type: ignore[import-untyped]  # half of the package's import time, and rarely needed
 
     compact = "".join(encoded.split())
     try:

@@ -1,4 +1,4 @@
-"""What an image or a document is: kind, type, name, bytes, pixels, pages. Reads parts of any dialect's form."""
+"""Facts about an image or a document: kind, type, name, bytes, pixels, pages. Reads parts of every dialect."""
 
 import base64
 import binascii
@@ -19,20 +19,20 @@ from plimsoll.models.media import (
 _PDF = "JVBERi0"  # %PDF- in base64
 _PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
 _COUNT = re.compile(rb"/Count\s+(\d{1,6})(?!\d)")
-_SHORTEST = 60  # of encoded data; what is shorter is the id of a file
+_SHORTEST = 60  # characters of encoded data; anything shorter is a file id
 _MOST_KNOWN = 1_024
 _known_pages: OrderedDict[tuple[int, int], int] = OrderedDict()  # by length and hash: the data is not kept
 
 
 @dataclass(frozen=True, slots=True)
 class MediaFacts:
-    """One image, sound or document in a message."""
+    """One image, audio clip or document in a message."""
 
     kind: Literal["image", "audio", "document"]
     mime: str = ""
     name: str = ""
     encoded: int = 0  # bytes as they are sent
-    width: int = 0  # pixels; 0 where they are unknown
+    width: int = 0  # pixels; 0 if unknown
     height: int = 0
     pages: int = 0  # of a PDF
     is_link: bool = False  # the data is elsewhere
@@ -44,7 +44,7 @@ class MediaFacts:
 
     @property
     def described(self) -> str:
-        """What it was, for whoever reads the line in its place: `image/png, 1280 × 720, 512 KB`."""
+        """A description for the line that replaces the part: `image/png, 1280 × 720, 512 KB`."""
         size = self.encoded * 3 // 4
         facts = (
             self.name,
@@ -57,7 +57,7 @@ class MediaFacts:
 
 
 def facts_of(part: Part) -> MediaFacts:
-    """The facts about a part that is an image, a sound or a file."""
+    """The facts about an image, audio or file part."""
     data, holder = payload_of(part)
     is_image, is_audio = part.get("type") in IMAGE_TYPES, part.get("type") == "input_audio"
     mime = _mime(data, holder, part)
@@ -82,7 +82,7 @@ def _mime(data: str, *holders: Any) -> str:
 
 
 def _name(*holders: Any) -> str:
-    """The file's name, short and on one line: it is written into the conversation."""
+    """The file name, shortened to one line, because it is inserted into the conversation."""
     for holder in holders:
         for key in ("filename", "title", "displayName", "name"):
             if isinstance(name := holder.get(key), str) and name:
@@ -104,7 +104,7 @@ def _pages(data: str, mime: str) -> int:
 
 
 def _counted_pages(encoded: str) -> int:
-    """The pages that a PDF states; by its size where they are compressed or it is a link."""
+    """The page count that a PDF states; estimated from its size if the count is compressed."""
     try:
         raw = base64.b64decode(encoded)
     except (binascii.Error, ValueError):

@@ -23,15 +23,15 @@ class MediaLimits:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is limited."""
+        """Whether there are no limits."""
         return self == MediaLimits()
 
     def changed(self, changes: Mapping[str, Any]) -> "MediaLimits":
-        """The limits with other numbers."""
+        """The limits with these values replaced."""
         return replace(self, **changes)
 
     def lowered(self, *, request_bytes: int | None = None, images: int | None = None) -> "MediaLimits":
-        """The limits with what a provider stated in an error, where that is lower."""
+        """The limits, lowered to those that a provider stated in an error."""
         return replace(
             self,
             request_bytes=_lower(self.request_bytes, request_bytes),

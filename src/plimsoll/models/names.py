@@ -31,7 +31,7 @@ def pieces_of(name: str) -> Pieces:
 
 
 def spellings(name: str) -> set[Pieces]:
-    """The pieces of a card's name; for Claude also with version and tier exchanged, as both orders are in use."""
+    """The pieces of a card's name; for Claude also with version and tier swapped, because both orders are in use."""
     pieces = pieces_of(name)
     numbers = tuple(piece for piece in pieces[1:] if piece.isdigit())
     words = tuple(piece for piece in pieces[1:] if not piece.isdigit())
@@ -41,8 +41,8 @@ def spellings(name: str) -> set[Pieces]:
 
 
 def best_match(name: str, known: Mapping[Pieces, Found]) -> tuple[Found, Pieces] | None:
-    """The most specific entry whose pieces occur in the name, and the pieces that follow it; None without one."""
-    # The model comes last in a path (`openrouter/openai/gpt-5.2`); earlier parts count only without it.
+    """The most specific entry whose pieces occur in the name, and the pieces after it; None if none matches."""
+    # The model is the last segment of a path (`openrouter/openai/gpt-5.2`); others count only if it does not match.
     for segment in reversed(name.split("/")):
         found = _in_segment(pieces_of(segment), known)
         if found is not None:

@@ -1,6 +1,6 @@
-"""Who serves models, and how each is reached: the facts of `providers.toml` as value objects.
+"""The providers of `providers.toml` as value objects: address, dialect, key variables, default models.
 
-A provider is one table in that file; nothing else lists them. The settings name them in the order of the file.
+A provider is one table in that file; no other file lists providers. The settings list them in file order.
 """
 
 import tomllib
@@ -44,31 +44,31 @@ class ProviderFacts:
 
     @property
     def key_names(self) -> str:
-        """The variables that may hold a key, for a sentence."""
+        """The names of the variables that may hold a key, for use in a sentence."""
         return " or ".join(key.variable for key in self.keys)
 
 
 @cache
 def providers() -> Mapping[str, ProviderFacts]:
-    """Every provider by its name, in the order in which keys are looked for."""
+    """Every provider by name, in the order in which Plimsoll searches for keys."""
     text = files("plimsoll.models").joinpath("providers.toml").read_text(encoding="utf-8")
     return MappingProxyType({name: _facts(name, row) for name, row in tomllib.loads(text).items()})
 
 
 def summary_model_of(provider: str) -> str | None:
-    """The cheap model of a provider; None for a provider that is not listed too."""
+    """The default summary model of a provider; None if it has none or is not listed."""
     facts = providers().get(provider)
     return facts.summary_model if facts else None
 
 
 def window_at(provider: str) -> int | None:
-    """The window that a provider gives its models whatever they could take."""
+    """The window that a provider imposes on all of its models."""
     facts = providers().get(provider)
     return facts.window if facts else None
 
 
 def provider_at(base_url: str) -> ProviderFacts | None:
-    """The provider that an address belongs to; None for an address of no known provider."""
+    """The provider of an address; None if the address is unknown."""
     host = (urlsplit(base_url).hostname or "").lower()
     return next(
         (

@@ -1,4 +1,4 @@
-"""What survives a compaction, measured without a model: needed facts, stated facts, validity, fabrications. Pure."""
+"""Measures what survives a compaction, without a model: needed facts, stated facts, validity, fabrications. Pure."""
 
 from plimsoll.quality.cuts import (
     CONTINUATION,

@@ -1,10 +1,10 @@
-"""Facts that people state in a chat, and whether a compacted context still carries them.
+"""Facts that people state in a chat, and whether a compacted context still contains them.
 
     facts (recorder)     {"at": 12, "preference": "Likes baking bread", "who": "self", "prev_pref": …}
     stated sentence      "Last Sunday I baked two loaves of bread …"     the sentence of the turn nearest to the fact
-    kept                 one line that names its speaker and holds 60 % of that sentence's content words
+    kept                 one line that names its speaker and contains 60 % of that sentence's content words
 
-A value that a later fact replaced, one that the person asked to forget, and one about somebody else must not be
+A value that a later fact replaced, one that the person asked to forget, and one about another person must not be
 presented as a current fact about the person.
 """
 
@@ -18,8 +18,8 @@ from plimsoll.quality.handoff import MOST, content_words
 _STEM = 5  # letters by which forms of one word are matched: bake, baked, baking
 _END = ".!?\n"
 _SHORTEST = 12
-_LEAST_COMMON = 2  # words of a fact that a sentence must share to state it; less is an allusion
-# Words by which a line of a summary says that something is not, or no longer, a fact about the person.
+_LEAST_COMMON = 2  # words that a sentence must share with a fact to state it; fewer only allude to it
+# Words that mark a summary line as not, or no longer, a fact about the person.
 _NOT_CURRENT = (
     "someone else",
     "somebody else",
@@ -43,12 +43,12 @@ class ChatFact:
 
     @property
     def is_current(self) -> bool:
-        """Whether it must be kept."""
+        """Whether the compacted context must keep the fact."""
         return self.is_about_the_user and not self.is_forgotten and not self.is_superseded
 
 
 def chat_facts(messages: Sequence[Message], recorded: Sequence[Mapping[str, Any]]) -> list[ChatFact]:
-    """The facts that stand in the words of a person; those that no sentence states are left out."""
+    """The recorded facts that a person's sentence states, with that sentence."""
     forgotten = {one.get("prev_pref") for one in recorded if one.get("pref_type") == "ask_to_forget"}
     replaced = {one.get("prev_pref") for one in recorded if one.get("pref_type") != "ask_to_forget"} - {None}
     found = []
@@ -70,7 +70,7 @@ def chat_facts(messages: Sequence[Message], recorded: Sequence[Mapping[str, Any]
 
 
 def _stated(turns: Sequence[Message], preference: str) -> str:
-    """The sentence of a person that shares most words with the fact."""
+    """The person's sentence that shares the most words with the fact."""
     wanted = _stems(preference)
     best, most = "", _LEAST_COMMON - 1
     for turn in turns:
@@ -84,7 +84,7 @@ def _stated(turns: Sequence[Message], preference: str) -> str:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of a text, by their closing marks and line ends."""
+    """The sentences of a text, split at closing punctuation and line ends."""
     start = 0
     for place, sign in enumerate(text):
         if sign in _END and (sign == "\n" or text[place + 1 : place + 2] in ("", " ", "\n", '"', "”")):
@@ -101,7 +101,7 @@ def _stems(text: str) -> set[str]:
 
 
 def spoken_lines(result: Sequence[Message], summary: str) -> list[str]:
-    """The lines of a compacted context that name the user as their speaker: in the summary, and what they wrote."""
+    """The lines that name the user in the summary, and the lines of the user's remaining messages."""
     lines = [line for line in summary.splitlines() if "user" in line.casefold() and not _is_not_current(line)]
     for message in result:
         if message.get("role") == "user" and not (summary and summary[:200] in text_of(message)):
@@ -113,7 +113,7 @@ def _is_not_current(line: str) -> bool:
     return any(words in line.casefold() for words in _NOT_CURRENT)
 
 
-def carried(fact: ChatFact, lines: Sequence[set[str]]) -> bool:
-    """Whether one of the lines, given by their content words, carries the fact."""
+def is_in_a_line(fact: ChatFact, lines: Sequence[set[str]]) -> bool:
+    """Whether one of the lines, given as sets of content words, contains the fact."""
     wanted = content_words(fact.sentence)
     return any(len(wanted & line) >= MOST * len(wanted) for line in lines)

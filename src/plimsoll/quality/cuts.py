@@ -1,9 +1,9 @@
-"""Where to cut a conversation for measuring, and the baseline windows.
+"""Cuts a conversation for measuring, and builds the baseline windows.
 
     system  user  …  user │ assistant  tool  assistant  …
     └──── history ──────┘   └─ continuation: hidden from the compactor ─┘
 
-A cut follows a user message, if the history is long enough and more messages follow.
+A cut follows a user message if the history is long enough and more messages follow.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def is_said_by_a_person(message: Message) -> bool:
 
 
 def turns_of(messages: Sequence[Message], least_tokens: int = LEAST_TOKENS) -> list[int]:
-    """Every place for a cut: the number of messages that the history then has."""
+    """Every possible cut, as the number of messages before it."""
     found, size = [], 0
     for position, message in enumerate(messages):
         size += characters(message)
@@ -33,7 +33,7 @@ def turns_of(messages: Sequence[Message], least_tokens: int = LEAST_TOKENS) -> l
 
 
 def spread(places: Sequence[int], most: int) -> list[int]:
-    """At most so many of the places, evenly spread, the last one among them."""
+    """At most `most` of the places, evenly spread, including the last one."""
     if len(places) <= most:
         return list(places)
     return [places[(number + 1) * len(places) // most - 1] for number in range(most)]
@@ -55,5 +55,5 @@ def recency_window(messages: Sequence[Message], most_tokens: int) -> list[Messag
 
 
 def first_and_last(messages: Sequence[Message], first: int = 3, last: int = 20) -> list[Message]:
-    """The usual cheap way: the first exchange and the newest messages."""
+    """The common cheap baseline: the first exchange and the newest messages."""
     return [*messages[:first], *messages[max(first, len(messages) - last) :]]

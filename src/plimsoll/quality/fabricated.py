@@ -2,7 +2,7 @@
 
     original  … src/app.py …      result  … src/api.py …   ──►  src/api.py
 
-A truncated term is part of the original, not a fabrication. Handles by which an engine restores a text do not count.
+A truncated term is part of the original, not a fabrication. An engine's handles do not count.
 """
 
 import re
@@ -29,7 +29,7 @@ def fabrications(
 
 
 def _everything(history: Sequence[Message]) -> str:
-    """The conversation with arguments both decoded and as they were written, and the names of tools."""
+    """The conversation as text, with tool names and with arguments both decoded and raw."""
     written = (
         f"{call_name(call)} {arguments_text(call)}" for message in history for call in tool_calls(message)
     )

@@ -1,7 +1,7 @@
-"""Many measured compactions as a few figures.
+"""Aggregates the measurements of many compactions.
 
-Shares are over all facts of all cuts, so that a cut with many facts counts for more; `stated` is the weighted mean
-over kinds. Thirds divide a history by its characters: what was last said in the first third is early.
+Shares are over all facts of all cuts, so a cut with many facts has more weight; `stated` is the weighted mean over
+kinds. Thirds divide a history by characters: a fact is early if it was last stated in the first third.
 """
 
 from collections import Counter, defaultdict
@@ -17,7 +17,7 @@ THIRDS = ("early", "middle", "late")
 
 @dataclass(frozen=True, slots=True)
 class QualityFigures:
-    """What a row of a table says; a share of nothing is None."""
+    """One row of a results table; a share is None if there is nothing to count."""
 
     cuts: int
     tokens_before: float
@@ -74,7 +74,7 @@ def share(found: Iterable[bool]) -> float | None:
 
 
 def shares(stated: Iterable[tuple[Stated, bool]]) -> dict[str, float]:
-    """By kind, the share that was kept."""
+    """The share of kept facts, by kind."""
     found: dict[str, list[bool]] = defaultdict(list)
     for fact, is_kept in stated:
         found[fact.kind].append(is_kept)

@@ -1,12 +1,12 @@
-"""A hand-off against what a reader expects of it: its sections, whose words they hold, and the first next step.
+"""Checks a hand-off: its sections, the source of their words, and the first next step.
 
     ## Goal                   section(text, "Goal")          the lines under a heading
     - Ship the parser         says(line, source)             at least half of the source's content words
     ## Next Steps
     - Run `make lint`         taken_up(line, continuation)   whether the recorded agent did this next
 
-Everything is judged by the text alone, so that any summary in Markdown can be measured. Content words count in any
-grammatical order; scripts without spaces count by pairs of characters.
+The checks use only the text, so that any Markdown summary can be measured. Content words count in any order; in
+scripts without spaces, pairs of characters count as words.
 """
 
 import unicodedata
@@ -18,7 +18,7 @@ from plimsoll.quality.terms import STOP_WORDS, terms_in
 from plimsoll.quality.texts import read_text
 
 HALF, MOST = 0.5, 0.6
-TAKEN_UP_WITHIN = 20  # messages behind a cut
+TAKEN_UP_WITHIN = 20  # messages after a cut
 _LEAST_LETTERS = 3
 _SMALL_WORDS = STOP_WORDS | frozenset({
     "and", "are", "but", "can", "did", "for", "get", "got", "had", "has", "her", "him", "his", "how", "its", "let",
@@ -59,7 +59,7 @@ def section(summary: str, title: str) -> list[str]:
 
 
 def says(text: str, source: str, least: float = HALF) -> bool:
-    """Whether a text holds this share of the content words of a source; of one without any, the source itself."""
+    """Whether a text contains this share of the source's content words; without any, the source itself."""
     wanted = content_words(source)
     if not wanted:
         return bool(source.strip()) and source.strip().casefold() in text.casefold()
@@ -67,14 +67,14 @@ def says(text: str, source: str, least: float = HALF) -> bool:
 
 
 def says_in_a_line(lines: Iterable[str], source: str, least: float = MOST) -> bool:
-    """Whether a single line does."""
+    """Whether a single line contains this share of the source's content words."""
     return any(says(line, source, least) for line in lines)
 
 
 def taken_up(step: str, continuation: Sequence[Message]) -> bool:
-    """Whether the recorded agent took up a next step: a name in it, or most of its words.
+    """Whether the recorded agent took up a next step: used a name in it, or most of its words.
 
-    Only what the agent itself said and typed counts, in the first messages behind the cut.
+    Only the agent's own text and arguments count, in the first messages after the cut.
     """
     done = "\n".join(_typed(continuation[:TAKEN_UP_WITHIN]))
     names = terms_in(step)

@@ -1,10 +1,10 @@
-"""One compaction measured: what was needed and stated, and what of it is left.
+"""Measures one compaction: which needed and stated facts are left.
 
-    history + continuation ──► prepare ──► Prepared ─┐
-    history ──► any compactor ──► result ────────────┴► measure ──► Measured
+    history + continuation ──► prepare ──► MeasurementCase ─┐
+    history ──► any compactor ──► result ───────────────────┴► measure ──► Measurement
 
-Preparing reads the whole conversation and is done once for each cut; measuring reads only the result. Nothing here
-asks a model, reads a clock or a file.
+`prepare` reads the whole conversation and runs once per cut; `measure` reads only the result. Nothing here calls a
+model or reads a clock or a file.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from plimsoll.quality.texts import joined, tokens
 
 @dataclass(frozen=True, slots=True)
 class MeasurementCase:
-    """What is looked for behind one cut."""
+    """The facts that one cut is measured by."""
 
     tokens: int
     messages: int
@@ -30,13 +30,13 @@ class MeasurementCase:
 
     @property
     def far(self) -> int:
-        """How many needed facts are absent from the last messages; without any there is nothing to measure."""
+        """The number of needed facts that the last messages do not contain; if 0, there is nothing to measure."""
         return sum(fact.is_far for fact in self.needed)
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a compactor left of it."""
+    """The result of measuring one compaction."""
 
     prepared: MeasurementCase
     tokens: int
@@ -50,7 +50,7 @@ class Measurement:
 def prepare(
     history: Sequence[Message], continuation: Sequence[Message], generic: frozenset[str] = frozenset()
 ) -> MeasurementCase:
-    """Everything that can be known before anybody compacts."""
+    """Collect everything that does not depend on the compaction."""
     needed = tuple(needed_facts(history, continuation, generic))
     return MeasurementCase(tokens(history), len(history), needed, tuple(stated_facts(history)))
 
@@ -61,7 +61,7 @@ def measure(
     result: Sequence[Message],
     own: frozenset[str] = frozenset(),
 ) -> Measurement:
-    """What of it stands in the result, and whether both kinds of provider would take it."""
+    """Check which facts the result contains, and whether both wire formats accept it."""
     context = Reading(joined(result))
     found = kept(prepared.stated, context)
     both = {(v.index, v.code): v for wire in get_args(Wire) for v in validate(result, wire)}

@@ -24,7 +24,7 @@ _MOST_PLACES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """A term that the agent needed, and what stood around it in the original."""
+    """A term that the agent needed, and the words around it in the original."""
 
     term: str
     is_far: bool  # absent from the last 20 messages before the cut
@@ -34,7 +34,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What became of a needed fact."""
+    """Whether a needed fact is present and grounded."""
 
     fact: Needed
     is_present: bool
@@ -44,7 +44,7 @@ class Grade:
 def needed_facts(
     history: Sequence[Message], continuation: Sequence[Message], generic: frozenset[str] = frozenset()
 ) -> list[Needed]:
-    """The facts of the history that the continuation took from memory, in alphabetical order."""
+    """The facts of the history that the continuation uses from memory, in alphabetical order."""
     texts = [read_text(message) for message in history]
     wanted = _from_memory(continuation) - generic
     if not wanted:

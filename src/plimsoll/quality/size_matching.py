@@ -1,8 +1,8 @@
-"""The settings whose results have a wanted mean size.
+"""Finds the settings whose results have a given mean size.
 
-    budget 11 000 ──► target_tokens that comes nearest from below, the newest messages at their least share
+    budget 11 000 ──► the target_tokens with the largest mean size up to it, with the smallest tail share
 
-Knows no engine: how large results are with some settings is asked of the caller, never twice the same.
+Independent of the engine: the caller measures the size for some settings, each at most once.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ NEAR_ENOUGH = 0.015
 
 @dataclass(frozen=True, slots=True)
 class SizeSettings:
-    """The settings that decide how large a compacted conversation becomes; the defaults are the engine's own."""
+    """The settings that determine the size of a compacted conversation; the defaults are the engine's."""
 
     target_tokens: int | None = None
     target_ratio: float = 0.20
@@ -25,24 +25,24 @@ class SizeSettings:
 def fit(
     size_of: Callable[[SizeSettings], float], budget: int, first: int | None = None, near: float = NEAR_ENOUGH
 ) -> SizeSettings:
-    """The settings whose mean comes nearest to the budget from below; where none does, the smallest tried.
+    """The settings with the largest mean size within the budget; if none fits, the smallest target tried.
 
-    `first` is the target to begin with, `near` the share of the budget that may be missing.
+    `first` is the initial target, `near` the share of the budget that may stay unused.
     """
     known: dict[int, float] = {}
     target = first or budget
     for _ in range(STEPS):
-        known[target] = size_of(_knobs(target))
+        known[target] = size_of(_settings_for(target))
         if budget * (1 - near) <= known[target] <= budget:
             break
-        # Sizes grow with the target, but characters are not tokens: correct by what the last guess was off.
+        # Sizes grow with the target, but characters are not tokens: correct by the error of the last guess.
         guess = max(1, round(target * budget * (1 - near / 2) / known[target]))
         if guess in known:
             break
         target = guess
     below = [target for target, size in known.items() if size <= budget]
-    return _knobs(max(below) if below else min(known))
+    return _settings_for(max(below) if below else min(known))
 
 
-def _knobs(target: int) -> SizeSettings:
+def _settings_for(target: int) -> SizeSettings:
     return SizeSettings(target, LEAST_RATIO)

@@ -1,22 +1,22 @@
-"""Stated facts: what a conversation said outright, by kind, found by simple rules in the messages themselves.
+"""Stated facts: what a conversation states explicitly, by kind, found in the messages by simple rules.
 
-    kind        where it is found                                             it is kept where the context has
+    kind        where it is found                                             it is kept if the context has
     edited      path argument of a call whose tool edits or writes            the last two parts of the path
-    read        path or address argument of a call whose tool reads           the same
-    command     `command` argument; not one that only looks and went well;    its first 40 characters, and behind them
-                of several runs of one check only the newest                  that it failed, if it did
+    read        path or URL argument of a call whose tool reads               the same
+    command     `command` argument, except read-only ones that succeeded;     its first 40 characters, followed by
+                of several runs of one check only the newest                  its failure, if it failed
     test        the newest command that runs tests                            the same
-    error       the first line of a failed result that speaks of an error     the sentence
-    id          tickets, commits, codes in what people and the agent wrote    the id
-    number      numbers with a unit or currency, same place                   the number and its unit
+    error       the first line of a failed result that mentions an error      the sentence
+    id          tickets, commits, codes in text of people and the agent       the id
+    number      numbers with a unit or currency, in the same text             the number and its unit
     ask         the first sentence of each message of a person                the sentence
     constraint  a person's sentences with must, never, don't, only, …         the sentence
     decision    the agent's sentences that weigh, choose or name a cause      the sentence
-    todo        items of the newest list that are not done                    the sentence
+    todo        open items of the newest to-do list                           the sentence
 
-A path counts without its folder's folders, a command without `cd … &&`. "The sentence" means 70 % of its plain words
-within a stretch of twice its length, or its first 60 characters word for word. English alone is understood. Nothing
-here is shared with what the engine itself extracts.
+A path counts by its last two parts, a command without `cd … &&`. "The sentence" means 70 % of its plain words within
+twice its length, or its first 60 characters verbatim. Only English is supported. No code is shared with the engine's
+extractors.
 """
 
 import re
@@ -34,7 +34,7 @@ WEIGHTS: Mapping[str, int] = {
     "edited": 3, "read": 1, "command": 2, "test": 3, "error": 2, "id": 2, "number": 1, "ask": 3, "constraint": 3,
     "decision": 2, "todo": 3,
 }  # fmt: skip
-HEAD = 40  # characters by which a command is known
+HEAD = 40  # characters that identify a command
 _PATH_KEYS = ("file_path", "path", "notebook_path", "filename", "target_file", "file", "url")
 _EDITS = re.compile(r"edit|write|patch|replace|insert|create", re.IGNORECASE)
 _READS = re.compile(r"read|view|open|visit|inspect|fetch", re.IGNORECASE)
@@ -80,28 +80,28 @@ _DECISION = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _SHORTEST, _LONGEST = 20, 300
-_SHORTEST_ASK = 12  # less than that, as in "yes", is found anywhere
+_SHORTEST_ASK = 12  # anything shorter, such as "yes", occurs anywhere
 _LITERAL = 60
 _MOST_OF = 0.7
 _LEAST_WORDS = 3
 _LEAST_STRETCH = 200
-_BEHIND = 300
+_FAILURE_DISTANCE = 300
 _FAILED = re.compile(r"exit|fail|error|✗|panic|not found", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """One fact: what to look for, and where in the history it was last said (0 the beginning, 1 the end)."""
+    """One fact: the text to look for, and its last position in the history (0 the beginning, 1 the end)."""
 
     kind: str
     text: str
     at: float
-    has_failed: bool = False  # a command whose failure has to be told too
+    has_failed: bool = False  # a command whose failure the context must mention
     size: int = 0  # characters of a whole command
 
 
 def stated_facts(history: Sequence[Message]) -> list[Stated]:
-    """Every fact once, at the last place where it was said."""
+    """Every fact once, at its last position."""
     ends = list(_ends(history))
     whole = max(1, ends[-1]) if ends else 1
     found: dict[tuple[str, str], Stated] = {}
@@ -114,7 +114,7 @@ def stated_facts(history: Sequence[Message]) -> list[Stated]:
 
 
 def _check_of(command: str) -> str:
-    """What a test, build or lint run checks: of several runs only the newest says how things are."""
+    """What a test, build or lint command checks; only the newest of several runs counts."""
     if not _CHECKS.search(command):
         return command
     return _SHELL_SIGNS.split(command, maxsplit=1)[0].strip()
@@ -192,7 +192,7 @@ def _done(tool: str, arguments: Any, result: str) -> Iterator[Stated]:
 
 
 def _without_moves(command: str) -> str:
-    """A command without the folders that it first goes to."""
+    """A command without its leading `cd … &&`."""
     while command.startswith("cd ") and " && " in command:
         command = command.partition(" && ")[2]
     return command
@@ -206,7 +206,7 @@ def _command(arguments: Any) -> str | None:
 
 
 def _path(arguments: Any) -> str | None:
-    """The last two parts of the path that a call names, or the address without its query."""
+    """The last two parts of a call's path argument, or its URL without the query."""
     if not isinstance(arguments, dict):
         return None
     value = next((arguments[key] for key in _PATH_KEYS if isinstance(arguments.get(key), str)), "")
@@ -231,7 +231,7 @@ def _collapsed(text: str) -> str:
 
 
 def kept(facts: Sequence[Stated], context: Reading) -> list[bool]:
-    """For each fact whether the compacted context still holds it."""
+    """For each fact, whether the compacted context still contains it."""
     flat, places = _collapsed(context.text), context.word_places()
     return [_is_kept(fact, flat, places) for fact in facts]
 
@@ -247,7 +247,9 @@ def _is_kept(fact: Stated, flat: str, places: Mapping[str, Sequence[int]]) -> bo
 def _has_command(fact: Stated, flat: str) -> bool:
     place = flat.find(fact.text)
     while place >= 0:
-        if not fact.has_failed or _FAILED.search(flat, place + len(fact.text), place + fact.size + _BEHIND):
+        if not fact.has_failed or _FAILED.search(
+            flat, place + len(fact.text), place + fact.size + _FAILURE_DISTANCE
+        ):
             return True
         place = flat.find(fact.text, place + 1)
     return False
@@ -260,13 +262,13 @@ def _has_sentence(sentence: str, flat: str, places: Mapping[str, Sequence[int]])
     if len(words) < _LEAST_WORDS:
         return False
     needed = max(_LEAST_WORDS, -int(-len(words) * _MOST_OF // 1))
-    return _stand_together(words, needed, max(_LEAST_STRETCH, 2 * len(sentence)), places)
+    return _occur_together(words, needed, max(_LEAST_STRETCH, 2 * len(sentence)), places)
 
 
-def _stand_together(
+def _occur_together(
     words: Iterable[str], needed: int, stretch: int, places: Mapping[str, Sequence[int]]
 ) -> bool:
-    """Whether so many different of the words stand within one stretch of the text."""
+    """Whether at least `needed` different words occur within `stretch` characters of each other."""
     every = sorted((place, word) for word in words for place in places.get(word, ()))
     inside: dict[str, int] = {}
     first = 0
@@ -284,6 +286,6 @@ def _stand_together(
 
 
 def weighted(shares: Mapping[str, float]) -> float:
-    """The shares of the kinds that occur, as one figure."""
+    """The weighted mean of the shares of the kinds that occur."""
     total = sum(WEIGHTS[kind] for kind in shares)
     return sum(WEIGHTS[kind] * share for kind, share in shares.items()) / total if total else 1.0

@@ -1,11 +1,10 @@
-"""Terms: exact words that nobody guesses again; plain words: what a reader needs around them.
+"""Finds terms (exact words that cannot be guessed) and plain words (which explain them).
 
     "fixed in src/app.py by load_config, ticket PLM-4711, see the parser notes"
      terms   src/app.py · load_config · PLM-4711
      plain   fixed · ticket · parser · notes
 
-This is a ruler. It shares no code with what it measures: an engine that reads a conversation with the same eyes that
-judge it would be measured by its own opinion.
+The measure shares no code with the engine. Otherwise, the engine's extractors would judge themselves.
 """
 
 import re
@@ -32,11 +31,11 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _SHORTEST_WORD, _SHORTEST_FOREIGN = (
     4,
     2,
-)  # letters of a plain word; scripts other than the Latin say more with each
-_BEFORE, _BEHIND = (
+)  # letters of a plain word; non-Latin scripts need fewer
+_BEFORE, _AFTER = (
     "_./@~$-0123456789",
     "_/@~$(=-0123456789",
-)  # signs by which letters belong to a name, a path, a call
+)  # characters that join letters to a name, a path or a call
 STOP_WORDS = frozenset({
     "about", "also", "been", "both", "could", "does", "done", "down", "each", "from", "have", "here", "into",
     "just", "might", "more", "most", "only", "other", "over", "same", "should", "some", "such", "than",
@@ -60,7 +59,7 @@ def terms_in(text: str) -> set[str]:
 
 
 def _is_term(term: str) -> bool:
-    """Whether a candidate can be told from ordinary words by its shape."""
+    """Whether the shape of a candidate distinguishes it from ordinary words."""
     if not _SHORTEST <= len(term) <= _LONGEST:
         return False
     if term.startswith("http"):
@@ -77,7 +76,7 @@ def _is_term(term: str) -> bool:
 
 
 def _is_mixed(term: str) -> bool:
-    """`camelCase`, or letters and digits of some length."""
+    """Whether a term is `camelCase`, or a longer mix of letters and digits."""
     neighbours = list(pairwise(term))
     if any(left.islower() and right.isupper() for left, right in neighbours) or _CODE.fullmatch(term):
         return True
@@ -87,33 +86,33 @@ def _is_mixed(term: str) -> bool:
 
 
 def places_of(term: str, text: str) -> Iterator[int]:
-    """Where a term stands as a whole: `app.py` does not stand in `myapp.py`."""
+    """The positions of a term as a whole word: `app.py` does not occur in `myapp.py`."""
     size, place = len(term), text.find(term)
     while place >= 0:
         before = text[place - 1 : place] if place else ""
-        behind = text[place + size : place + size + 1]
+        after = text[place + size : place + size + 1]
         joins_before = before.isalnum() and term[0].isalnum()
-        joins_behind = behind.isalnum() and term[-1].isalnum()
+        joins_behind = after.isalnum() and term[-1].isalnum()
         if not joins_before and not joins_behind:
             yield place
         place = text.find(term, place + 1)
 
 
 def _is_plain(match: re.Match[str]) -> bool:
-    """Whether letters are a word by themselves, and no part of a path, a call, or a name with a dot or a dash."""
+    """Whether letters are a separate word, not part of a path, a call, or a name with a dot or a dash."""
     word, text, start, end = match[0], match.string, match.start(), match.end()
     if len(word) < (_SHORTEST_WORD if word.isascii() else _SHORTEST_FOREIGN) or not (
         word[1:].islower() or not word.isascii()
     ):
         return False
-    before, behind = text[start - 1 : start] if start else "", text[end : end + 1]
-    if (before and before in _BEFORE) or (behind and behind in _BEHIND):
+    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
+    if (before and before in _BEFORE) or (after and after in _AFTER):
         return False
-    return not (behind == "." and text[end + 1 : end + 2].isalnum())
+    return not (after == "." and text[end + 1 : end + 2].isalnum())
 
 
 class Reading:
-    """A text with its plain words by place, so that those around a term are found at once."""
+    """A text with the positions of its plain words, for fast lookup of the words around a term."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -128,17 +127,17 @@ class Reading:
                 self.words.append(word)
 
     def word_places(self) -> dict[str, list[int]]:
-        """Where each plain word stands, in order."""
+        """The positions of each plain word, in order."""
         places: dict[str, list[int]] = {}
         for word, start in zip(self.words, self._starts, strict=True):
             places.setdefault(word, []).append(start)
         return places
 
     def words_between(self, start: int, end: int) -> list[str]:
-        """The plain words that stand wholly between two places, in order."""
+        """The plain words that lie entirely between two positions, in order."""
         return self.words[bisect_left(self._starts, start) : bisect_right(self._ends, end)]
 
     def words_around(self, place: int, size: int, distance: int) -> set[str]:
-        """The plain words within a distance of what stands at a place, its own not among them."""
+        """The plain words within a distance of the term at a position, without the term's own."""
         before = self.words_between(place - distance, place)
         return {*before, *self.words_between(place + size, place + size + distance)}

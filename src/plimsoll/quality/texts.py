@@ -1,9 +1,9 @@
-"""A message as the text that a model reads, and its size.
+"""Converts a message to the text that a model reads, and measures its size.
 
     {"content": "…", "tool_calls": [{"arguments": '{"path": "a.py", "old": "x\\ny"}'}]}  ──►  "…\na.py\nx\ny"
 
 Arguments are decoded: their values count as text; their names, which every call repeats, do not. Sizes are
-characters / 4, so that no compactor's own counter has an advantage.
+characters / 4, so that no compactor benefits from its own token counter.
 """
 
 import json
@@ -29,7 +29,7 @@ def joined(messages: Sequence[Message]) -> str:
 
 
 def decoded(call: dict[str, Any]) -> Any:
-    """The arguments of a call as values; as they were written where they are no JSON."""
+    """The decoded arguments of a call; the raw text if it is not JSON."""
     written = arguments_text(call)
     try:
         return json.loads(written)
@@ -50,11 +50,11 @@ def values_of(value: Any) -> Iterator[str]:
 
 
 def characters(message: Message) -> int:
-    """Characters that a model reads: the text, and names and arguments of tool calls as they were written."""
+    """The number of characters that a model reads: the text, and the names and raw arguments of tool calls."""
     calls = sum(len(call_name(call)) + len(arguments_text(call)) for call in tool_calls(message))
     return len(text_of(message)) + calls
 
 
 def tokens(messages: Sequence[Message]) -> int:
-    """Tokens at four characters each."""
+    """The number of tokens, at four characters each."""
     return sum(map(characters, messages)) // CHARACTERS_PER_TOKEN

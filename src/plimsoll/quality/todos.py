@@ -14,7 +14,7 @@ _DONE = frozenset({"completed", "done", "cancelled", "deleted"})
 
 
 def open_items(history: Sequence[Message]) -> list[tuple[int, str]]:
-    """The items that were not done, each with the place of the message that named it last."""
+    """The open items, each with the position of the last message that names it."""
     listed: list[tuple[int, str]] = []
     tasks: dict[str, tuple[int, str]] = {}
     made = 0
