@@ -1,11 +1,11 @@
-"""Where agents keep their sessions: the newest one of a project, and the place for a new one.
+"""Finds agents' session folders: the newest session of a project, and the path for a new one.
 
     claude-code   $CLAUDE_CONFIG_DIR or ~/.claude   projects/<directory as one name>/<id>.jsonl
     codex         $CODEX_HOME or ~/.codex           sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl
     gemini        $GEMINI_CLI_HOME/.gemini or ~/.gemini
                                                     tmp/<project>/chats/session-<time>-<id>.jsonl
 
-Claude Code and Gemini CLI keep the sessions of each directory apart. Codex names the directory in the first line.
+Claude Code and Gemini CLI have one folder per directory. Codex names the directory in the first line of each file.
 """
 
 import json
@@ -19,24 +19,24 @@ from plimsoll.errors import TranscriptError
 from plimsoll.transcripts.formats.format import SessionStamp
 
 _MOST_LOOKED_AT = 2_000  # rollouts whose first line is read to find one of this project
-_LONGEST_SLUG = 200  # Claude Code shortens longer ones with a hash that is not documented
+_LONGEST_SLUG = 200  # Claude Code shortens longer ones with an undocumented hash
 
 
 class AgentFolder(ABC):
     """The folder of one agent."""
 
-    agent: ClassVar[str]  # what people call it on the command line
-    format: ClassVar[str]  # of its sessions
+    agent: ClassVar[str]  # its name on the command line
+    format: ClassVar[str]  # the format of its sessions
     program: ClassVar[str]
-    variable: ClassVar[str]  # that moves the folder
-    default: ClassVar[str]  # below the home directory
+    variable: ClassVar[str]  # the environment variable that sets the folder
+    default: ClassVar[str]  # the path in the home directory
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     @classmethod
     def here(cls, environment: Mapping[str, str], home: Path) -> "AgentFolder":
-        """The folder of the person who runs this."""
+        """The folder of the current user."""
         given = environment.get(cls.variable)
         return cls(Path(given).expanduser() if given else home / cls.default)
 
@@ -46,7 +46,7 @@ class AgentFolder(ABC):
 
     @abstractmethod
     def sessions(self, project: str) -> Iterator[Path]:
-        """The sessions of one project, or some of all, newest first."""
+        """The sessions of one project, or recent ones of all projects, newest first."""
 
     @abstractmethod
     def place(self, stamp: SessionStamp) -> Path:
@@ -57,7 +57,7 @@ class AgentFolder(ABC):
         """The command that resumes a session."""
 
     def prepare(self, stamp: SessionStamp) -> None:
-        """Make the folder of a new session, and what the agent needs to find it."""
+        """Create the folder of a new session, and the entries that the agent needs to find it."""
         self.place(stamp).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
@@ -78,8 +78,8 @@ class ClaudeCodeFolder(AgentFolder):
         slug = _slug(stamp.project)
         if len(slug) > _LONGEST_SLUG:
             raise TranscriptError(
-                f"The path {stamp.project} has {len(slug)} characters. Claude Code names its folder for more than "
-                f"{_LONGEST_SLUG} in a way of its own. Name a file with --output, and copy it there."
+                f"The path {stamp.project} has {len(slug)} characters. For more than {_LONGEST_SLUG}, the name of "
+                f"Claude Code's session folder is undocumented. Name a file with --output, and copy it there."
             )
         return self.root / "projects" / slug / f"{stamp.id}.jsonl"
 
@@ -166,7 +166,7 @@ AGENTS = tuple(folder.agent for folder in FOLDERS)
 
 
 def newest_session(agent: str, environment: Mapping[str, str], home: Path, project: str) -> Path:
-    """The newest session of `agent` in a project; `TranscriptError` where there is none."""
+    """The newest session of `agent` in a project. Raises `TranscriptError` if there is none."""
     folder = next(one for one in FOLDERS if one.agent == agent).here(environment, home)
     found = next(folder.sessions(project), None)
     if found is not None:
@@ -184,7 +184,7 @@ def newest_session(agent: str, environment: Mapping[str, str], home: Path, proje
 
 
 def newest_first(paths: Iterator[Path]) -> Iterator[Path]:
-    """The files that are not empty, by the time of their last change."""
+    """The non-empty files, most recently changed first."""
     dated = []
     for path in paths:
         try:

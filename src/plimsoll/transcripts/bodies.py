@@ -1,4 +1,4 @@
-"""A file as the body of a request, with its bytes: what a repair changes is the messages and nothing else."""
+"""Reads a file as a request body and keeps its bytes, so that a repair changes only the messages."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,16 +19,16 @@ class RequestBody:
     dialect: str
     body: dict[str, Any]
     raw: bytes
-    is_list: bool = False  # the file holds the messages alone
+    is_list: bool = False  # the file contains only the messages
 
 
 def read_body(path: str) -> RequestBody | None:
-    """The body in a file that is one JSON document in the form of an API; None for any other file."""
+    """The body in a file that is one JSON document in an API's format; None for any other file."""
     try:
         raw = Path(path).read_bytes()
         value = parse(raw.decode("utf-8-sig"), path, 1)
     except (OSError, UnicodeDecodeError, TranscriptError):
-        return None  # whoever reads it as a conversation says what is wrong
+        return None  # the transcript reader reports what is wrong
     format = format_of(value)
     if format is None or format.is_log:
         return None
@@ -47,6 +47,6 @@ def read_body(path: str) -> RequestBody | None:
 
 
 def format_dialect(transcript: Transcript) -> str:
-    """The dialect that a conversation was held in."""
+    """The dialect of a conversation."""
     agent = writable_format(transcript.format)
     return agent.dialect.name if agent is not None else transcript.dialect.name

@@ -1,8 +1,8 @@
 """Writes a conversation as a session that an agent resumes, or as the messages of an API.
 
-    transcript ─► for_target ─► (compaction) ─► session ─► a new file in the agent's folder, or where you say
+    transcript ─► for_target ─► (compaction) ─► session ─► a new file in the agent's folder, or at your path
 
-The original is never changed: a session that is written is a new one, with an id of its own.
+The original never changes: the written session is new and has its own id.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from plimsoll.transcripts.portable import made_valid, split_system_prompt, witho
 from plimsoll.transcripts.transcript import Transcript
 from plimsoll.transcripts.writer import json_line, write_file
 
-# What people call a target, and the format in which it is written.
+# Targets by their names on the command line, with the format that each is written in.
 AGENT_TARGETS = {"claude-code": "claude-code", "codex": "codex", "gemini": "gemini-cli"}
 MESSAGE_TARGETS = ("openai", "anthropic")
 TARGETS = (*AGENT_TARGETS, *MESSAGE_TARGETS)
@@ -29,7 +29,7 @@ _PRIVATE_MODE = 0o600  # of a session in an agent's folder
 
 
 def for_target(transcript: Transcript, target: str) -> Transcript:
-    """The conversation as the target takes it, before a compaction: without the system prompt of another agent."""
+    """The conversation for a target, before a compaction: without another agent's system prompt."""
     format = _format(target)
     if format is None:
         return replace(transcript, written_as=target)
@@ -39,14 +39,14 @@ def for_target(transcript: Transcript, target: str) -> Transcript:
     tokens = estimate_messages_tokens_rough(system)
     notice = f"the system prompt (about {tokens:,} tokens) is left out: {format.program} adds its own"
     if not said:
-        raise TranscriptError(f"{transcript.place} holds nothing but a system prompt.")
+        raise TranscriptError(f"{transcript.place} contains only a system prompt.")
     return replace(
         transcript, messages=said, written_as=format.dialect.name, notices=(*transcript.notices, notice)
     )
 
 
 def converted(transcript: Transcript, target: str, *, is_changed: bool) -> Transcript:
-    """The conversation that is written. `is_changed`: it was compacted since it was read."""
+    """The conversation to write. `is_changed`: it has been compacted since it was read."""
     format = _format(target)
     name = format.name if format else target
     messages: Sequence[Message] = transcript.messages
@@ -80,7 +80,7 @@ class WrittenSession:
 def write_session(
     transcript: Transcript, target: str, stamp: SessionStamp, folder: AgentFolder
 ) -> WrittenSession:
-    """Write a session where the agent finds it."""
+    """Write a session to the agent's folder."""
     folder.prepare(stamp)
     path = folder.place(stamp)
     write_file(path, session_bytes(transcript, target, stamp), _PRIVATE_MODE)
@@ -88,7 +88,7 @@ def write_session(
 
 
 def folder_of(target: str) -> type[AgentFolder]:
-    """The kind of folder that an agent's sessions are in."""
+    """The folder class of an agent."""
     return next(one for one in FOLDERS if one.format == AGENT_TARGETS[target])
 
 

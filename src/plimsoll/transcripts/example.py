@@ -12,6 +12,6 @@ EXAMPLE = "fastapi.json"
 
 
 def read_example() -> list[Transcript]:
-    """The bundled conversation, read as any file is."""
+    """The bundled conversation, read like any other file."""
     with files("plimsoll").joinpath("examples", EXAMPLE).open("rb") as handle:
         return list(read_stream(handle, EXAMPLE))

@@ -2,9 +2,9 @@
 
     bytes ──► UTF-8 (BOM allowed), UTF-16 or UTF-32 (BOM required) ──► lines ──► JSON values
 
-A file is read line by line; only a document that spans several lines is held
-as a whole, once as text and once as values. Whatever the bytes are, the outcome
-is a value or a `TranscriptError` that says where.
+A file is read line by line; only a document that spans several lines is in memory
+as a whole, once as text and once as values. Any input produces values or a
+`TranscriptError` with the line.
 """
 
 import codecs
@@ -17,19 +17,19 @@ from typing import IO, Any, NoReturn
 from plimsoll.errors import TranscriptError
 from plimsoll.transcripts.transcript import ACCEPTED
 
-# UTF-32 first: its little-endian mark begins with UTF-16's.
+# UTF-32 first: its little-endian BOM starts with UTF-16's.
 _WIDE_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Conversations nest about ten levels; far past that, copying and pickling meet Python's own limit.
+# Conversations have about ten levels; far more would hit Python's recursion limit in copying and pickling.
 MAX_DEPTH = 100
 
 
 class LineReader:
-    """The lines of one file or stream, numbered from 1; blank ones are passed over."""
+    """The lines of one file or stream, numbered from 1; blank lines are skipped."""
 
     def __init__(self, handle: IO[bytes], source: str) -> None:
         self.source = source
@@ -38,7 +38,7 @@ class LineReader:
         self._started = False
 
     def next_line(self) -> str | None:
-        """The next line that is not blank, or None at the end."""
+        """The next non-blank line, or None at the end."""
         while raw := self._raw():
             self.number += 1
             text = self._decoded(raw)
@@ -64,7 +64,7 @@ class LineReader:
         return line
 
     def _narrowed(self, line: bytes, encoding: str) -> bytes:
-        """Continue in UTF-8: a wide encoding has no lines of bytes."""
+        """Transcode the rest to UTF-8, because wide encodings cannot be split into lines as bytes."""
         try:
             text = (line + self._handle.read()).decode(encoding)
             self._handle = io.BytesIO(text.encode("utf-8"))
@@ -82,23 +82,23 @@ class LineReader:
             line = max(1, self.number) + raw.count(b"\n", 0, error.start)
             raise TranscriptError(
                 f"{self.source}: line {line} is not UTF-8 text (byte 0x{raw[error.start]:02x} in it); "
-                f"is it a binary or compressed file?{_behind(ACCEPTED if self.number <= 1 else '')}"
+                f"is it a binary or compressed file?{_preceded_by_space(ACCEPTED if self.number <= 1 else '')}"
             ) from error
 
 
 def parse(text: str, source: str, line: int, hint: str = "") -> Any:
-    """The JSON value of `text`, which starts at `line` of `source`; `hint` says what would have been right."""
+    """The JSON value of `text`, which starts at `line` of `source`; errors end with `hint`."""
     try:
         value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
         too_deep = _deeper_than(value, MAX_DEPTH)
     except json.JSONDecodeError as error:
-        # What is missing at the end is missing from the last line that is there, not from the one after it.
+        # For a truncated value, report its last line, not the line after it.
         at = min(error.pos, len(text.rstrip()))
         unfinished = at == len(text.rstrip()) or error.msg.startswith("Unterminated")
         advice = "The file seems to be cut off." if unfinished else hint
         raise TranscriptError(
             f"{source}: line {line + text.count(chr(10), 0, at)} is not JSON ({error.msg}, "
-            f"column {at - text.rfind(chr(10), 0, at)}).{_behind(advice)}"
+            f"column {at - text.rfind(chr(10), 0, at)}).{_preceded_by_space(advice)}"
         ) from error
     except ValueError as error:
         raise TranscriptError(f"{_place(text, source, line)} contains invalid JSON ({error}).") from error
@@ -106,7 +106,7 @@ def parse(text: str, source: str, line: int, hint: str = "") -> Any:
         raise TranscriptError(f"{_place(text, source, line)} is nested too deeply.") from error
     if too_deep:
         place = _place(text, source, line)
-        raise TranscriptError(f"{place} is nested deeper than {MAX_DEPTH} levels.{_behind(hint)}")
+        raise TranscriptError(f"{place} is nested deeper than {MAX_DEPTH} levels.{_preceded_by_space(hint)}")
     return value
 
 
@@ -121,7 +121,7 @@ def _place(text: str, source: str, line: int) -> str:
     return source if "\n" in text.strip() else f"{source}: line {line}"
 
 
-def _behind(sentence: str) -> str:
+def _preceded_by_space(sentence: str) -> str:
     return f" {sentence}" if sentence else ""
 
 
@@ -139,13 +139,13 @@ def _finite(digits: str) -> float:
 def _deeper_than(value: Any, limit: int) -> bool:
     level = [value]
     for _ in range(limit):
-        level = [inner for outer in level for inner in _inside(outer) if isinstance(inner, dict | list)]
+        level = [inner for outer in level for inner in _children(outer) if isinstance(inner, dict | list)]
         if not level:
             return False
     return True
 
 
-def _inside(value: Any) -> Any:
+def _children(value: Any) -> Any:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()

@@ -1,11 +1,11 @@
-"""A conversation that another agent can continue.
+"""Makes a conversation portable, so that another agent can continue it.
 
-    system prompt of the agent      left out: the next agent has its own
-    thinking, signatures, item ids  left out: only the provider that issued them accepts them
+    system prompt of the agent      removed: the next agent has its own
+    thinking, signatures, item ids  removed: only the provider that issued them accepts them
     calls and results               in pairs, with ids and names that every provider accepts
-    empty messages                  left out
+    empty messages                  removed
 
-A conversation that stays with its agent, and that nothing has changed, keeps all of it.
+An unchanged conversation that stays with its agent keeps everything.
 """
 
 import json
@@ -21,7 +21,7 @@ _PRIVATE = frozenset(
     | {"responses", "gemini", "anthropic", "cache_control", "extra_content"}
 )
 _ILLEGAL_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
-LONGEST_NAME = 64  # of a tool, for OpenAI; others take more
+LONGEST_NAME = 64  # OpenAI's limit for tool names; others accept more
 OPENING = "[The conversation begins with the assistant's message.]"
 
 
@@ -32,12 +32,12 @@ def split_system_prompt(messages: Sequence[Message]) -> tuple[list[Message], lis
 
 
 def without_private_fields(messages: Sequence[Message]) -> list[Message]:
-    """The messages without what only one provider understands."""
+    """The messages without provider-specific fields."""
     return [_public(message) for message in messages]
 
 
 def made_valid(messages: Sequence[Message]) -> list[Message]:
-    """The messages in pairs, with legal ids and names, without empty ones, beginning with the user."""
+    """The messages with paired calls and results, legal ids and names, no empty messages, and the user first."""
     system, said = split_system_prompt(messages)
     said = [message for message in said if _says_something(message)]
     whole = _with_legal_calls(repair(said))
@@ -47,7 +47,7 @@ def made_valid(messages: Sequence[Message]) -> list[Message]:
 
 
 def legal_name(name: str) -> str:
-    """The name of a tool in the letters that every provider accepts."""
+    """A tool name in the characters that every provider accepts."""
     return _ILLEGAL_IN_NAMES.sub("_", name)[:LONGEST_NAME] or "tool"
 
 
@@ -64,7 +64,7 @@ def _public(message: Message) -> Message:
 
 def _public_part(part: Part) -> Part:
     kind = part.get("type")
-    if kind in _PRIVATE:  # a part that no other provider has, such as code that Google ran
+    if kind in _PRIVATE:  # a provider-specific part, such as code that Google ran
         return {"type": "text", "text": json.dumps(part.get(kind), ensure_ascii=False)}
     return {key: value for key, value in part.items() if key not in _PRIVATE}
 
@@ -77,7 +77,7 @@ def _says_something(message: Message) -> bool:
 
 
 def _with_legal_calls(messages: Sequence[Message]) -> list[Message]:
-    """Every call under an id that no other call has, and every result under the id of its call."""
+    """Give every call a unique id, and every result the id of its call."""
     ids = CallIds()
     legal: list[Message] = []
     for message in messages:

@@ -19,7 +19,7 @@ from plimsoll.transcripts.formats.registry import format_of
 from plimsoll.transcripts.lines import LineReader, parse, records
 from plimsoll.transcripts.transcript import ACCEPTED, Transcript
 
-# OpenHands keeps one file for each event.
+# OpenHands writes one file per event.
 _EVENT_FILES = "events/event-*.json"
 
 
@@ -29,7 +29,7 @@ def read_transcripts(path: str | os.PathLike[str]) -> list[Transcript]:
 
 
 def iter_transcripts(path: str | os.PathLike[str]) -> Iterator[Transcript]:
-    """The conversations of a file, read as they are asked for."""
+    """The conversations of a file, read lazily."""
     source = os.fspath(path)
     if "\0" in source:
         raise TranscriptError(f"{source!r} is not a file name.")
@@ -42,7 +42,7 @@ def iter_transcripts(path: str | os.PathLike[str]) -> Iterator[Transcript]:
 
 
 def read_stream(handle: IO[bytes], source: str) -> Iterator[Transcript]:
-    """The conversations of an open binary stream; `source` is what errors call it."""
+    """The conversations of an open binary stream; errors refer to it as `source`."""
     reader = LineReader(handle, source)
     text = reader.next_line()
     if text is None:
@@ -52,7 +52,7 @@ def read_stream(handle: IO[bytes], source: str) -> Iterator[Transcript]:
     try:
         first = parse(text, source, line, ACCEPTED)
     except TranscriptError:
-        # Not one value per line, so one document over several lines, if anything.
+        # Not one value per line, so try one document that spans several lines.
         where, first = source, parse(reader.rest(text), source, line, ACCEPTED)
     del text
     format = format_of(first)
@@ -69,7 +69,7 @@ def _event_files(folder: Path) -> Iterator[bytes]:
 
 @contextmanager
 def _readable(source: str) -> Iterator[None]:
-    """Turn what the operating system refuses into a sentence."""
+    """Turn an operating system error into a `TranscriptError`."""
     try:
         yield
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""A stored session as a conversation file in the form of a provider's requests."""
+"""Converts a stored session to a conversation file in a provider's request format."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -12,7 +12,7 @@ ExportFormat = Literal["openai", "anthropic"]
 
 
 def stored_session(session: Session, messages: Iterable[Message], format: ExportFormat) -> Transcript:
-    """The messages of a session, with its id, title and model where the form has a place for them."""
+    """The messages of a session, with its id, title and model if the format has fields for them."""
     facts = {"id": session.id, "title": session.title, "model": session.model, "messages": []}
     wrapper = facts if dialect_named(format).open_documents else {"messages": []}
     return Transcript(

@@ -1,11 +1,11 @@
-"""One conversation read from a file, with what is needed to write it back.
+"""One conversation read from a file, with the metadata needed to write it back.
 
     ┌ wrapper: {"id": "a7", "licence": "MIT", …} ┐
     │ messages: canonical OpenAI-chat dicts      │  ← source, line, format, shape
     └────────────────────────────────────────────┘
 
-Nothing here opens a file. The messages of a transcript are never changed in
-place; a compacted one is `dataclasses.replace(transcript, messages=…)`.
+Nothing here opens a file. The messages of a transcript are never mutated;
+a compacted one is `dataclasses.replace(transcript, messages=…)`.
 """
 
 from dataclasses import dataclass, field
@@ -30,27 +30,27 @@ def counted(number: int, noun: str, nouns: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A conversation, where it came from, and the outer shape it had there."""
+    """A conversation, its source, and the shape of that source."""
 
     messages: list[Message]
     source: str
     format: str = "openai"  # the name of its format, see `formats.registry`
-    line: int | None = None  # set where the file holds one conversation per line
+    line: int | None = None  # set if the file has one conversation per line
     id: str | None = None
     shape: Shape = "list"
     wrapper: dict[str, Any] = field(default_factory=dict)  # the object's keys in order, `messages` emptied
     notices: tuple[str, ...] = ()
-    model: str | None = None  # that the file names, the last one where there are several
+    model: str | None = None  # the last model that the file names
     project: str | None = None  # the directory that an agent worked in
-    written_as: str = ""  # the dialect that it will be written in, where that is another one
+    written_as: str = ""  # the dialect to write it in, if different
 
     @property
     def dialect(self) -> Dialect:
-        """The dialect in which it is written; logs go out in the usual one."""
+        """The dialect to write it in; logs are written in the default one."""
         known = {dialect.name: dialect for dialect in dialects()}
         return known.get(self.written_as or self.format, dialects()[0])
 
     @property
     def place(self) -> str:
-        """Where a person finds it: the file, and the line where there are several."""
+        """The file, and the line if the file has several conversations."""
         return self.source if self.line is None else f"{self.source}: line {self.line}"

@@ -4,8 +4,8 @@
     Anthropic → Anthropic · several → JSON lines
     the log of an agent → a list of OpenAI messages, or one on each line of a file that is named *.jsonl
 
-The file appears whole or not at all: it is written beside its place and then
-renamed into it. Where that fails, what stood there before still stands.
+Writes are atomic: the data goes to a temporary file in the same folder, which then
+replaces the target. If writing fails, the old file stays unchanged.
 """
 
 import json
@@ -73,7 +73,7 @@ def serialised(transcripts: Sequence[Transcript]) -> Iterator[bytes]:
 
 
 def _as_list(transcripts: Sequence[Transcript]) -> Iterator[bytes]:
-    """Several conversations as one JSON document; without the list it would be JSON lines."""
+    """Several conversations as one JSON list."""
     for number, transcript in enumerate(transcripts):
         yield b",\n" if number else b"[\n"
         yield json_line(_named(transcript)).rstrip(b"\n")
@@ -98,7 +98,7 @@ def _replace(target: Path, pieces: Iterable[bytes], mode: int | None) -> None:
 
 
 def _mode_for(target: Path) -> int:
-    """The permissions of the file that is replaced, or those that a new file gets here."""
+    """The permissions of the replaced file, or the default ones for a new file."""
     if target.exists():
         return stat.S_IMODE(target.stat().st_mode)
     mask = os.umask(0)
@@ -107,7 +107,7 @@ def _mode_for(target: Path) -> int:
 
 
 def _named(transcript: Transcript) -> Any:
-    """One conversation as one line among several: what had no object around it gets one, with its id."""
+    """One conversation as a line of JSON Lines; a bare list gets an object with its id."""
     value = _shaped(transcript)
     if isinstance(value, dict) or transcript.line is not None:
         return value
@@ -120,14 +120,14 @@ def _shaped(transcript: Transcript) -> Any:
 
 
 def _messages_of(value: Any) -> Iterable[Any]:
-    """The lines of a one-message-per-line file; a system prompt beside the messages goes first."""
+    """The lines of a one-message-per-line file; a separate system prompt goes first."""
     if isinstance(value, dict):
         return chain([{"role": "system", "content": value["system"]}], value["messages"])
     return list(value)
 
 
 def json_line(value: Any) -> bytes:
-    """One line of a file of JSON lines."""
+    """One line of a JSON Lines file."""
     return _encoded(json.dumps(value, ensure_ascii=False) + "\n", value, indent=None)
 
 
@@ -135,5 +135,5 @@ def _encoded(text: str, value: Any, indent: int | None) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        # Half of a surrogate pair, as JavaScript programs cut strings: only its escape is legal.
+        # Half of a surrogate pair, from a JavaScript program that truncated a string: it must stay escaped.
         return (json.dumps(value, ensure_ascii=True, indent=indent) + "\n").encode("ascii")

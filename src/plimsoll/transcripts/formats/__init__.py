@@ -1,1 +1,1 @@
-"""The formats of conversation files, one file for each, and the registry that recognises them."""
+"""The formats of conversation files, one module each, and the registry that recognises them."""

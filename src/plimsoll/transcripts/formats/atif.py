@@ -5,7 +5,7 @@
            "tool_calls": [{"tool_call_id", "function_name", "arguments"}],
            "observation": {"results": [{"source_call_id", "content"}]}}
 
-Images are paths of files there; a line names them. Results without a call are what the environment said.
+ATIF refers to images by path; a text line names them. Results without a call are messages of the environment.
 """
 
 from collections.abc import Iterable, Iterator

@@ -4,9 +4,9 @@
     {"messages": […], "id": …, …}         an object; its other keys are kept
     {"system": …, "messages": […], …}     Anthropic; becomes canonical through `plimsoll.dialects`
 
-What the provider's shape does not allow at all is an error with the message's
-number, and so is a conversation without a message. What a compaction can put
-right (an orphaned result, say) is let through.
+A message that the provider's format does not allow is an error that states its
+number, and so is an empty conversation. Problems that a compaction repairs, such
+as an orphaned result, are accepted.
 """
 
 import json
@@ -23,7 +23,7 @@ from plimsoll.transcripts.transcript import Transcript
 _ANTHROPIC_BLOCKS = frozenset(
     {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document"}
 )
-# Roles and keys that Anthropic's messages do not have; one of them settles the question.
+# Roles and keys that Anthropic's messages never have; one of them is enough to rule Anthropic out.
 _OPENAI_ROLES = frozenset({"tool", "function"})
 _OPENAI_KEYS = ("tool_calls", "tool_call_id", "function_call")
 _ID_KEYS = ("id", "session_id", "sessionId", "conversation_id")
@@ -45,7 +45,7 @@ class ConversationFormat(TranscriptFormat):
     def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
         for line, value in one_or_lines(records):
             if line is None and _is_list_of_conversations(value):
-                # One on each line, as they are written; the number says which one it is.
+                # One per line, as they are written; the line number identifies the conversation.
                 yield from (conversation(one, source, number) for number, one in enumerate(value, start=1))
             else:
                 yield conversation(value, source, line)
@@ -74,7 +74,7 @@ def _is_list_of_conversations(value: Any) -> bool:
 
 
 def is_anthropic(messages: Sequence[Any], wrapper: dict[str, Any]) -> bool:
-    """Whether a conversation is Anthropic's: its content blocks say so, or a `system` beside the messages."""
+    """Whether a conversation is Anthropic's, by its content blocks or a top-level `system`."""
     readable = [message for message in messages if isinstance(message, dict)]
     if any(str(m.get("role")) in _OPENAI_ROLES or any(m.get(key) for key in _OPENAI_KEYS) for m in readable):
         return False
@@ -119,7 +119,7 @@ def conversation(value: Any, source: str, line: int | None) -> Transcript:
 
 
 def one_message_per_line(numbered: Iterable[tuple[int, Any]], source: str) -> Transcript:
-    """One conversation from a file whose every line is a message."""
+    """One conversation from a file with one message per line."""
     messages: list[Any] = []
     for line, record in numbered:
         if not isinstance(record, dict) or not isinstance(record.get("role"), str):
@@ -152,7 +152,7 @@ def _from_anthropic(system: Any, messages: list[Any], where: str) -> list[Messag
 
 
 def anthropic_problem(message: Any) -> str | None:
-    """What keeps a message from being one of Anthropic's, in words; None where nothing does."""
+    """Why a message is not a valid Anthropic message; None if it is valid."""
     if not isinstance(message, dict):
         return f"expected an object, found {named(message)}"
     if message.get("role") not in ("user", "assistant", "system"):

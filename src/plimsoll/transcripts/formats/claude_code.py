@@ -3,15 +3,14 @@
     {"type": "user" | "assistant", "message": {…}, "uuid", "parentUuid", "isSidechain", …}
     {"type": "system" | "summary" | "attachment" | "file-history-snapshot" | …}     passed over
 
-      u1 ── a1 ── u2 ── a2          taken back by the person: left out
+      u1 ── a1 ── u2 ── a2          abandoned by the user: skipped
               └── u3 ── a3 ── …     the branch that ends the file: read
 
-One reply is spread over several lines with one `message.id`; they are merged.
-The log keeps what was compacted away, so summaries by Claude Code are left out
-where the turns that they stand for are there. Side chains (the conversations of
-sub-agents) are left out, unless the file holds nothing else.
+The lines of one reply share a `message.id` and are merged. The log keeps the turns
+that Claude Code compacted, so its summaries are skipped if their turns are present.
+Side chains (conversations of sub-agents) are skipped unless the file contains nothing else.
 
-A session that is written has one line for each message, each below the one before it.
+A written session has one line per message, each a child of the previous one.
 """
 
 from bisect import bisect_left
@@ -27,11 +26,11 @@ from plimsoll.transcripts.formats.format import Record, SessionStamp, WritableFo
 from plimsoll.transcripts.formats.log import from_log, log_records
 from plimsoll.transcripts.transcript import Transcript, counted
 
-_SYNTHETIC = "<synthetic>"  # the model of a reply that the harness wrote itself
-# What a reply is said to come from where the conversation was held with a model that is not Claude. Claude Code
-# needs a name; which model answers next is its user's choice.
+_SYNTHETIC = "<synthetic>"  # the model name of replies that the harness wrote
+# The model name for replies of models other than Claude. Claude Code requires a name; it does not determine which
+# model answers next.
 _ANY_MODEL = "claude-sonnet-4-5"
-_VERSION = "2.1.325"  # of Claude Code, with which resuming is tested
+_VERSION = "2.1.325"  # the Claude Code version that resuming is tested with
 
 
 class ClaudeCodeFormat(WritableFormat):
@@ -86,7 +85,7 @@ def _line(wire: dict[str, Any], stamp: SessionStamp, uuid: str, above: str | Non
 
 
 def _reply(wire: dict[str, Any], model: str, uuid: str, has_calls: bool) -> dict[str, Any]:
-    """A message of the assistant as the API returns it."""
+    """An assistant message as the API returns it."""
     return {
         "id": f"msg_{uuid.replace('-', '')}",
         "type": "message",
@@ -100,7 +99,7 @@ def _reply(wire: dict[str, Any], model: str, uuid: str, has_calls: bool) -> dict
 
 @dataclass(frozen=True, slots=True)
 class _SessionEntry:
-    """One line that holds a message, or a piece of one."""
+    """One line with a message, or part of one."""
 
     line: int
     uuid: str | None
@@ -121,7 +120,7 @@ class _SessionEntry:
 
 
 class _SessionLog:
-    """The lines that matter, and how they hang together."""
+    """The lines with messages, and their parents."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -164,7 +163,7 @@ def _text(value: Any) -> str | None:
 
 
 def _slim(message: dict[str, Any]) -> dict[str, Any]:
-    """The keys that make the conversation; usage figures and the like stay behind."""
+    """The message with only the keys that belong to the conversation: no usage figures and the like."""
     return {key: message.get(key) for key in ("role", "content", "id") if key in message}
 
 
@@ -184,8 +183,8 @@ def _notices(log: _SessionLog, left: int) -> list[str]:
 def _active(entries: list[_SessionEntry], log: _SessionLog) -> list[_SessionEntry]:
     """The entries on the branch that ends the file, in file order.
 
-    Parallel calls hang side by side in the tree, so the branch alone would lose
-    some: lines of a reply that is on it, and results for its calls, belong to it.
+    Parallel calls are siblings in the tree, so the branch alone would miss some of them:
+    all lines of its replies, and all results of their calls, belong to it.
     """
     branch = _branch(entries, log)
     replies = {entry.reply_id for entry in entries if entry.uuid in branch} - {None}
@@ -206,7 +205,7 @@ def _active(entries: list[_SessionEntry], log: _SessionLog) -> list[_SessionEntr
 
 
 def _branch(entries: list[_SessionEntry], log: _SessionLog) -> set[str]:
-    """The ids from the last entry up to the first. Where the tree is broken, the file's order goes on."""
+    """The ids from the last entry up to the root. Where the tree is broken, file order applies."""
     lines = [entry.line for entry in entries]
     branch: set[str] = set()
     current, at = entries[-1].uuid, len(entries) - 1
@@ -225,7 +224,7 @@ def _branch(entries: list[_SessionEntry], log: _SessionLog) -> set[str]:
 
 
 def _decoded(entries: list[_SessionEntry]) -> list[Message]:
-    """The canonical conversation; what the harness said in the person's name is named `meta`."""
+    """The canonical conversation; user messages that the harness wrote have the name `meta`."""
     wire = _merged(entries)
     messages = decode_anthropic_conversation(None, wire)
     at = 0
@@ -240,7 +239,7 @@ def _decoded(entries: list[_SessionEntry]) -> list[Message]:
 
 
 def _merged(entries: list[_SessionEntry]) -> list[dict[str, Any]]:
-    """One message per reply: its lines joined where the first one stands, repeated blocks once."""
+    """One message per reply: its lines joined at the position of the first, without repeated blocks."""
     messages: list[dict[str, Any]] = []
     place: dict[str, int] = {}
     for entry in entries:

@@ -26,7 +26,7 @@ _RESPONSES_ITEMS = frozenset(
     {"reasoning", "function_call", "function_call_output", "local_shell_call", "custom_tool_call"}
     | {"custom_tool_call_output", "web_search_call", "ghost_snapshot"}
 )
-_VERSION = "0.166.0"  # of Codex, with which resuming is tested
+_VERSION = "0.166.0"  # the Codex version that resuming is tested with
 _PART_KINDS = {"input_text": "text", "output_text": "text", "text": "text", "summary_text": "text"}
 _INJECTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md", "<INSTRUCTIONS>")
 _SEARCHED = "[The provider ran this search; its result is not in the log]"
@@ -82,7 +82,7 @@ class CodexFormat(WritableFormat):
 
 
 def _event(message: Message) -> dict[str, Any] | None:
-    """What Codex shows of a message when a session is resumed. A session without any is not listed."""
+    """The event that Codex displays for a message of a resumed session. Codex lists no session without events."""
     text = text_of(message)
     if _is_request(message):
         return {"type": "user_message", "message": text, "images": []}
@@ -92,7 +92,7 @@ def _event(message: Message) -> dict[str, Any] | None:
 
 
 class _RolloutLog:
-    """The conversation so far, and what was passed over."""
+    """The conversation so far, and counts of skipped records."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
@@ -207,7 +207,7 @@ def _take(log: _RolloutLog, record: dict[str, Any], line: int) -> None:
 
 
 def _arguments(item: dict[str, Any]) -> Any:
-    """The call's arguments; a free-form input becomes an object, as the chat form wants one."""
+    """The call's arguments; a free-form input becomes an object, which the chat format requires."""
     for key in ("arguments", "action"):
         if item.get(key) is not None:
             return item[key]

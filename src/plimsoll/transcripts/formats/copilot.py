@@ -52,7 +52,7 @@ class CopilotFormat(TranscriptFormat):
 
 
 class _EventLog:
-    """The messages so far, each with the event that it comes from."""
+    """The messages so far, each with its event."""
 
     def __init__(self) -> None:
         self.messages: list[tuple[Any, Message]] = []
@@ -75,7 +75,7 @@ class _EventLog:
             self.messages.append((event, message))
 
     def _rewind(self, event: Any) -> None:
-        """Back to before an event."""
+        """Remove the messages from an event on."""
         at = next((n for n, (one, _) in enumerate(self.messages) if one == event), len(self.messages))
         self.rewound += len(self.messages) - at
         del self.messages[at:]

@@ -1,10 +1,10 @@
-"""What a format of conversation files offers.
+"""The interface of a conversation file format.
 
     TranscriptFormat    recognises(first record) · read(records) ─► transcripts
     WritableFormat      … and lines(messages, stamp) ─► the lines of a new session that the agent resumes
 
-A record is one line of a file of JSON lines, or the whole document. Formats read and write values; opening files,
-and knowing in which folder an agent looks for them, is the business of other modules.
+A record is one line of a JSON Lines file, or the whole document. Formats read and write values; other modules open
+files and find agents' folders.
 """
 
 from abc import ABC, abstractmethod
@@ -18,11 +18,11 @@ from plimsoll.dialects import Dialect
 from plimsoll.messages import Message
 from plimsoll.transcripts.transcript import Transcript
 
-Record = tuple[int, Any]  # a value of the file, with its line
+Record = tuple[int, Any]  # a line number and the value on that line
 
 
 def one_or_lines(records: Iterable[Record]) -> Iterator[tuple[int | None, Any]]:
-    """The values of a file, each with its line; a value that is alone in the file has none."""
+    """The values of a file with their line numbers; None for the only value of a file."""
     following = iter(records)
     first = next(following)
     second = next(following, None)
@@ -40,7 +40,7 @@ class TranscriptFormat(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]  # in sentences: "a Codex session"
-    is_log: ClassVar[bool] = True  # written by an agent or a tool, and not the form of an API
+    is_log: ClassVar[bool] = True  # written by an agent or a tool; not an API format
     one_per_record: ClassVar[bool] = (
         False  # a record is a whole conversation, so a line of a dataset can be one
     )
@@ -56,22 +56,22 @@ class TranscriptFormat(ABC):
 
 @dataclass(frozen=True, slots=True)
 class SessionStamp:
-    """What a new session has besides its messages."""
+    """The metadata of a new session."""
 
     id: str  # a UUID
     now: datetime
     project: str  # the directory that the session belongs to
-    model: str = ""  # that the conversation was held with; empty where nobody knows
+    model: str = ""  # the model of the conversation; empty if unknown
 
     @property
     def time(self) -> str:
-        """The time as agents write it."""
+        """The time in the format that agents write."""
         return (
             self.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{self.now.microsecond // 1000:03d}Z"
         )
 
     def uuid(self, name: object) -> str:
-        """An id inside of the session, the same each time."""
+        """A deterministic id within the session."""
         return str(uuid5(UUID(self.id), str(name)))
 
 
@@ -79,7 +79,7 @@ class WritableFormat(TranscriptFormat):
     """A format in which Plimsoll writes sessions that the agent resumes."""
 
     program: ClassVar[str]  # "Claude Code"
-    dialect: ClassVar[Dialect]  # in which the agent talks to its provider
+    dialect: ClassVar[Dialect]  # that the agent uses with its provider
     keeps_system_prompt: ClassVar[bool] = False  # whether a session has one; agents mostly add their own
 
     @abstractmethod

@@ -21,9 +21,9 @@ from plimsoll.transcripts.formats.format import Record, SessionStamp, WritableFo
 from plimsoll.transcripts.formats.log import from_log, log_records, objects_in
 from plimsoll.transcripts.transcript import Transcript, counted
 
-_REPLY = "gemini"  # the type of what the model said
+_REPLY = "gemini"  # the type of the model's messages
 _SPOKEN = frozenset({"user", _REPLY})
-_INJECTED = "<session_context>"  # how the message begins that Gemini CLI writes itself
+_INJECTED = "<session_context>"  # starts the message that Gemini CLI writes itself
 
 
 class GeminiCliFormat(WritableFormat):
@@ -65,7 +65,7 @@ class GeminiCliFormat(WritableFormat):
             "lastUpdated": stamp.time,
             "kind": "main",
         }
-        answers: list[Any] = []  # the calls of the last answer, which wait for their results
+        answers: list[Any] = []  # the unanswered calls of the last reply
         written: list[dict[str, Any]] = []
         for number, message in enumerate(messages):
             for content in self.dialect.written([message], stamp.model):
@@ -118,7 +118,7 @@ def _named(message: Message) -> Message:
 
 
 def _contents(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the session sends: one content for each message, and one for the results of its calls."""
+    """The contents that the session sends: one per message, and one for the results of its calls."""
     contents: list[dict[str, Any]] = []
     for message in messages:
         said = message.get("content")
@@ -141,7 +141,7 @@ def _call_part(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _results(call: dict[str, Any]) -> list[dict[str, Any]]:
-    """The parts that answer a call, under the id that the call has in this file."""
+    """The result parts of a call, with the call's id in this file."""
     parts = []
     for part in objects_in(call.get("result")):
         response = part.get("functionResponse")
@@ -171,7 +171,7 @@ def _reply(parts: Sequence[dict[str, Any]], stamp: SessionStamp) -> dict[str, An
 
 
 def _answer(calls: Sequence[dict[str, Any]], parts: Sequence[dict[str, Any]]) -> None:
-    """Put the parts of a result into the call that it answers."""
+    """Add the parts of a result to its call."""
     responses = [part["functionResponse"] for part in parts if "functionResponse" in part]
     ids = [response.get("id") for response in responses]
     call = next((one for one in calls if one["id"] in ids), None)

@@ -1,4 +1,4 @@
-"""What the readers of agents' logs share: whole messages, checked, in an order that providers accept."""
+"""Shared code of the log readers: complete, validated messages in an order that providers accept."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ _UNREADABLE = frozenset({"not_a_message", "unknown_role", "bad_content", "bad_pa
 def log_records(
     records: Iterable[Record], source: str, format: TranscriptFormat
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The records of an agent's log with their line numbers; an error where a line is no object."""
+    """The records of an agent's log with their line numbers. Raises an error if a line is not an object."""
     for line, record in records:
         if not isinstance(record, dict):
             raise TranscriptError(
@@ -28,7 +28,7 @@ def log_records(
 def documents(
     records: Iterable[Record], source: str, format: TranscriptFormat
 ) -> Iterator[tuple[int | None, dict[str, Any]]]:
-    """The conversations of a file that has one, or one on each line; the line is None where there is one."""
+    """The conversations of a file that has one, or one per line; the line is None if there is only one."""
     for line, value in one_or_lines(records):
         if not isinstance(value, dict):
             where = source if line is None else f"{source}: line {line}"
@@ -46,7 +46,7 @@ def from_log(
     project: str | None = None,
     line: int | None = None,
 ) -> Transcript:
-    """The conversation of an agent's log, put in order where the log was interrupted."""
+    """The conversation of an agent's log, repaired if the log was interrupted."""
     notices = list(notices)
     if not any(message["role"] not in ("system", "developer") for message in messages):
         raise TranscriptError(f"{source} is {format.title} without messages.")
@@ -66,7 +66,7 @@ def from_log(
 
 
 def checked(messages: list[Any], where: str) -> list[Message]:
-    """The messages as they are; an error where one is of a shape that no provider has."""
+    """The messages, unchanged. Raises an error if one has a shape that no provider accepts."""
     for number, message in enumerate(messages, start=1):
         if isinstance(message, dict) and not isinstance(message.get("role"), str):
             raise TranscriptError(f"{where}: message {number} has no role.")
@@ -78,44 +78,44 @@ def checked(messages: list[Any], where: str) -> list[Message]:
 
 
 def tool_call(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
-    """A canonical tool call; arguments that are not a text are written as JSON."""
+    """A canonical tool call; arguments that are not a string are serialised as JSON."""
     if not isinstance(arguments, str):
         arguments = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def assistant(text: str, calls: list[dict[str, Any]]) -> Message:
-    """An answer of the model with its calls."""
+    """An assistant message with its calls."""
     if not calls:
         return {"role": "assistant", "content": text}
     return {"role": "assistant", "content": text or None, "tool_calls": calls}
 
 
 def text_in(value: Any) -> str:
-    """The value where it is a text; nothing where it is not."""
+    """The value if it is a string; otherwise the empty string."""
     return value if isinstance(value, str) else ""
 
 
 def shown(value: Any) -> str:
-    """A result as text: a text as it is, anything else as JSON, nothing for null."""
+    """A result as text: a string unchanged, null as the empty string, anything else as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def objects_in(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list; none where it is no list."""
+    """The objects in a list; empty if the value is not a list."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def named(value: Any) -> str:
-    """What a JSON value is, in words."""
+    """The type of a JSON value, for a sentence."""
     names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")
 
 
 def _in_words(violation: Violation, message: Any) -> str:
-    """What is wrong with a message, in the words of JSON and not of the language that reads it."""
+    """Describe a violation in terms of JSON, not of Python."""
     if violation.code == "not_a_message":
         return f"expected an object, found {named(message)}"
     if violation.code == "bad_content":

@@ -2,7 +2,7 @@
 
     {"info": {"id": "ses_…", "directory", …}, "messages": [{"info": {"role", "modelID", …}, "parts": [{"type", …}]}]}
 
-A tool part holds the call and its result. Steps, snapshots and the like are skipped. Reasoning is left out.
+A tool part contains the call and its result. Steps, snapshots, reasoning and the like are skipped.
 """
 
 from collections.abc import Iterable, Iterator
@@ -64,7 +64,7 @@ def _messages(message: dict[str, Any]) -> Iterator[Message]:
     if _info(message).get("role") != "assistant":
         yield from _user_messages(parts)
         return
-    # One message of OpenCode spans several answers of the model: text after a tool belongs to the next one.
+    # One OpenCode message spans several replies of the model: text after a tool belongs to the next one.
     texts: list[str] = []
     tools: list[dict[str, Any]] = []
     for part in parts:
@@ -83,7 +83,7 @@ def _messages(message: dict[str, Any]) -> Iterator[Message]:
 
 
 def _user_messages(parts: list[dict[str, Any]]) -> Iterator[Message]:
-    """What the person said, and what OpenCode added in their name."""
+    """The user's text, and the text that OpenCode added to it."""
     said: list[Part] = []
     for part in parts:
         if part.get("type") == "text" and text_in(part.get("text")):

@@ -1,13 +1,13 @@
-"""OpenHands conversations: a folder `events/` with one file for each event, or the events in one file.
+"""OpenHands conversations: a folder `events/` with one file per event, or all events in one file.
 
     {"kind": "SystemPromptEvent", "system_prompt": {"text"}}
     {"kind": "MessageEvent",      "source": "user" | "agent", "llm_message": {"role", "content": [parts]}}
     {"kind": "ActionEvent",       "thought": [parts], "tool_call": {"id", "name", "arguments"}, "llm_response_id"}
     {"kind": "ObservationEvent",  "tool_call_id", "tool_name", "observation": {"content": [parts], "is_error"}}
     {"kind": "AgentErrorEvent",   "tool_call_id", "error"}
-    {"kind": "Condensation", …}   the events that it forgot are still there, so it is skipped
+    {"kind": "Condensation", …}   skipped, because the condensed events are still present
 
-Actions with one `llm_response_id` are the parallel calls of one answer.
+Actions with the same `llm_response_id` are the parallel calls of one reply.
 """
 
 from collections.abc import Iterable, Iterator
@@ -60,8 +60,8 @@ class _ConversationLog:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self.condensed = 0
-        self._response: str | None = None  # the answer that the last message is
-        self._answer = -1  # where it stands
+        self._response: str | None = None  # the id of the reply in progress
+        self._answer = -1  # its index in the messages
 
     def take(self, event: dict[str, Any]) -> None:
         kind = event["kind"] if isinstance(event.get("kind"), str) else ""
@@ -115,7 +115,7 @@ def _result(event: dict[str, Any]) -> Message:
 
 
 def _content(content: Any) -> str | list[Part]:
-    """A text, or parts where there are images."""
+    """Plain text, or parts if there are images."""
     if isinstance(content, str):
         return content
     parts: list[Part] = []

@@ -1,4 +1,4 @@
-"""Every format that is read. The first one that recognises a file's first record reads the file.
+"""All supported formats. The first one that recognises a file's first record reads the file.
 
 To add a format, write a file with a `TranscriptFormat` and add it to `FORMATS`.
 """
@@ -17,7 +17,7 @@ from plimsoll.transcripts.formats.openhands import OpenHandsFormat
 from plimsoll.transcripts.formats.request_bodies import GeminiBodyFormat, ResponsesBodyFormat
 from plimsoll.transcripts.formats.sharegpt import ShareGptFormat
 
-# Those with marks that nothing else has come first: many of these files have a list called `messages` too.
+# Formats with unique markers come first, because many files also have a list called `messages`.
 FORMATS: tuple[TranscriptFormat, ...] = (
     AtifFormat(),
     ShareGptFormat(),
@@ -41,12 +41,12 @@ def format_of(record: Any) -> TranscriptFormat | None:
 
 
 def log_title(name: str) -> str | None:
-    """What a log of this format is called; None for the formats of APIs."""
+    """The title of a log format; None for API formats."""
     found = _BY_NAME.get(name)
     return found.title if found is not None and found.is_log else None
 
 
 def writable_format(name: str) -> WritableFormat | None:
-    """The format of this name, if sessions are written in it."""
+    """The format with this name, if Plimsoll can write it."""
     found = _BY_NAME.get(name)
     return found if isinstance(found, WritableFormat) else None

@@ -1,4 +1,4 @@
-"""Bodies of requests in the dialects whose messages are not called `messages`.
+"""Request bodies in the dialects whose messages are not in `messages`.
 
 {"input": text or items, "instructions": …}             OpenAI Responses
 {"contents": [contents], "systemInstruction": …}        Gemini
@@ -16,7 +16,7 @@ from plimsoll.transcripts.transcript import Transcript
 
 
 class RequestBodyFormat(TranscriptFormat):
-    """One body in the file, or one on each line."""
+    """One body in the file, or one per line."""
 
     is_log = False
     one_per_record = True

@@ -2,7 +2,7 @@
 
     [{"conversations": [{"from": "human" | "gpt" | "system" | …, "value": text}], "system": text, "tools": text}, …]
 
-The file is a list of them, one of them, or one on each line. A `function_call` holds the JSON of a call without an
+The file is a list of them, one of them, or one per line. A `function_call` contains the JSON of a call without an
 id; the `observation` after it is its result.
 """
 
@@ -54,7 +54,7 @@ class ShareGptFormat(TranscriptFormat):
 def _messages(value: dict[str, Any], where: str) -> Iterator[Message]:
     if system := text_in(value.get("system")):
         yield {"role": "system", "content": system}
-    waiting: list[dict[str, Any]] = []  # calls of which the result has not come yet
+    waiting: list[dict[str, Any]] = []  # unanswered calls
     for number, turn in enumerate(objects_in(value["conversations"]), start=1):
         speaker, text = text_in(turn.get("from")), shown(turn.get("value"))
         if speaker in _CALLS:
@@ -75,7 +75,7 @@ def _messages(value: dict[str, Any], where: str) -> Iterator[Message]:
 
 
 def _calls(text: str, number: int) -> Iterator[dict[str, Any]]:
-    """The calls in a turn: one, or a list of them. A text that is no JSON is the arguments of a nameless tool."""
+    """The calls in a turn: one, or a list. Text that is not JSON becomes the arguments of an unnamed tool."""
     try:
         found = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Finds what a provider refuses in a conversation, and repairs it."""
+"""Finds and repairs what a provider would reject in a conversation."""
 
 from plimsoll.transcripts.repair.findings import Finding
 from plimsoll.transcripts.repair.repair import DIALECTS, Repaired, repair_body

@@ -1,11 +1,11 @@
 """Repairs the messages of a request to Anthropic.
 
-roles          user and assistant; a system message goes to `system`, or between tags where it stood
-empty          messages and text blocks without a character that is not white space are removed
+roles          user and assistant; a system message moves to `system`, or stays in place between tags
+empty          messages and text blocks that contain only white space are removed
 calls          legal, unique ids and names; an object as input
-results        at the beginning of the next user message, one for each call; a note where one is missing
+results        at the beginning of the next user message, one per call; a missing one becomes a stub
 thinking       without a signature, or at the end of a message: removed
-images         too large, or of a type that Claude does not read: a line takes their place
+images         too large, or of an unsupported type: replaced with a line of text
 """
 
 import re
@@ -55,7 +55,7 @@ def repair_anthropic(
             found.add(place, f"the {message['role']} message has no content", "Removed it")
     repaired = _paired(repaired, found)
     if repaired and repaired[0]["role"] == "assistant":
-        found.add("message 1", "the conversation begins with the assistant", "Put a user message in front")
+        found.add("message 1", "the conversation begins with the assistant", "Added a user message before it")
         repaired = [{"role": "user", "content": OPENING}, *repaired]
     repaired = _without_trailing_space(repaired, found)
     return {**body, "messages": repaired}
@@ -75,13 +75,13 @@ def _without_system_roles(
             block for block in blocks if isinstance(block, dict) and str(block.get("text") or "").strip()
         ]
         if kept:
-            told = "Sent it as the user's words between tags"
+            repair = "Changed it to a user message between tags"
             tagged = [{**b, "text": f"<system-message>\n{b['text']}\n</system-message>"} for b in texts]
             kept += [{"role": "user", "content": tagged}] if tagged else []
         else:
-            told = "Moved it to `system`"
+            repair = "Moved it to `system`"
             body = {**body, "system": [*_system_blocks(body.get("system")), *texts]}
-        found.add(f"message {index + 1}", "the role system is not accepted among the messages", told)
+        found.add(f"message {index + 1}", "the role system is not accepted among the messages", repair)
     return body, kept
 
 
@@ -114,12 +114,12 @@ def _block(block: Any, place: str, role: str, ids: CallIds, found: FindingList) 
         if role == "assistant":
             yield _call(block, place, ids, found)
         else:
-            found.add(place, "a user message holds a tool call", "Removed the call")
+            found.add(place, "a user message contains a tool call", "Removed the call")
     elif kind == "tool_result":
         if role == "user":
             yield _result(block, place, ids, found)
         else:
-            found.add(place, "an assistant message holds a tool result", "Removed the result")
+            found.add(place, "an assistant message contains a tool result", "Removed the result")
     elif kind in THINKING_TYPES and not block.get("signature" if kind == "thinking" else "data"):
         found.add(place, "a thinking block has no signature", "Removed the block")
     elif kind == "image":
@@ -144,7 +144,7 @@ def _call(block: Block, place: str, ids: CallIds, found: FindingList) -> Block:
     if not isinstance(block.get("input"), dict):
         given = block.get("input")
         repaired["input"] = input_of(given if isinstance(given, str) else "")
-        found.add(place, f"the input of the call {new_id!r} is not an object", "Made it one")
+        found.add(place, f"the input of the call {new_id!r} is not an object", "Wrapped it in one")
     return repaired
 
 
@@ -173,7 +173,7 @@ def _image(block: Block, place: str, found: FindingList) -> Block:
     )
     if problem is None:
         return block
-    found.add(place, problem[0], "Put a line in its place")
+    found.add(place, problem[0], "Replaced it with a line of text")
     return {"type": "text", "text": problem[1]}
 
 
@@ -185,9 +185,9 @@ def _without_thinking(blocks: list[Block], place: str, found: FindingList) -> li
 
 
 def _paired(messages: list[WireMessage], found: FindingList) -> list[WireMessage]:
-    """Each call answered at the beginning of the next message, and nothing else."""
+    """Answer each call at the beginning of the next message, and remove all other results."""
     repaired: list[WireMessage] = []
-    taken: set[int] = set()  # results that were put behind their calls
+    taken: set[int] = set()  # results that were moved to their calls
     for index, message in enumerate(messages):
         calls = _open_calls(repaired)
         answer = _answers(calls, messages[index:], taken, f"message {index}", found)
@@ -204,7 +204,7 @@ def _paired(messages: list[WireMessage], found: FindingList) -> list[WireMessage
 
 
 def _open_calls(messages: list[WireMessage]) -> list[str]:
-    """The ids of the calls that the next message has to answer."""
+    """The ids of the calls that the next message must answer."""
     last = messages[-1] if messages else {"role": "user"}
     return (
         [str(block.get("id")) for block in _blocks(last, "tool_use")] if last["role"] == "assistant" else []
@@ -220,12 +220,12 @@ def _blocks(message: WireMessage, kind: str) -> list[Block]:
 def _answering(
     message: WireMessage, answer: list[Block], taken: set[int], place: str, found: FindingList
 ) -> WireMessage:
-    """The message with these results at its beginning, and no others."""
+    """The message with only these results, at its beginning."""
     for block in _blocks(message, "tool_result"):
         if id(block) not in taken:
             answered = shown_value(block.get("tool_use_id"))
             problem = (
-                f"the tool result for {answered} has no call before it, or the call has a result already"
+                f"the tool result for {answered} has no preceding call, or the call already has a result"
             )
             found.add(place, problem, "Removed the result")
     content = message["content"]
@@ -243,7 +243,7 @@ def _answering(
 def _answers(
     calls: list[str], following: list[WireMessage], taken: set[int], place: str, found: FindingList
 ) -> list[Block]:
-    """A result for each call: the first one that follows, or a note that there is none."""
+    """A result for each call: the first one that follows, or a stub."""
     results: dict[str, Block] = {}
     for message in following if calls else ():
         for block in _blocks(message, "tool_result"):
@@ -258,7 +258,7 @@ def _answers(
             result = {"type": "tool_result", "tool_use_id": call, "content": MISSING_RESULT, "is_error": True}
         elif call not in ordered:
             found.add(
-                place, f"the result of the tool call {call!r} comes too late", "Moved it behind the call"
+                place, f"the result of the tool call {call!r} comes too late", "Moved it after the call"
             )
         taken.add(id(result))
         answer.append(result)

@@ -1,4 +1,4 @@
-"""What was wrong with a conversation, and what was done about it."""
+"""The problems found in a conversation, and their repairs."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,16 +23,16 @@ class Finding:
 
 @dataclass(slots=True)
 class FindingList:
-    """The findings of one conversation, in the order in which they were made."""
+    """The findings of one conversation, in order of detection."""
 
     found: list[Finding] = field(default_factory=list)
 
     def add(self, place: str, problem: str, repair: str) -> None:
-        """Note one problem."""
+        """Add one finding."""
         self.found.append(Finding(place, problem, repair))
 
 
 def shown_value(value: Any, longest: int = 40) -> str:
-    """A value as an error message quotes it."""
+    """A value, shortened for an error message."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}…"

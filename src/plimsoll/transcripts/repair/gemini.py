@@ -2,8 +2,8 @@
 
 roles        user and model
 parts        not empty; an object as the arguments of a call and as the response to it
-calls        behind a user's turn, in one content, answered by as many responses in the next content
-signatures   on the first call of every step of the current turn, where the model needs them (Gemini 3 and later)
+calls        after a user turn, in one content, answered by as many responses in the next content
+signatures   on the first call of every step of the current turn, if the model requires them (Gemini 3 and later)
 """
 
 import re
@@ -33,7 +33,7 @@ def repair_gemini(body: dict[str, Any], found: FindingList, is_portable: bool, m
     if is_portable:
         contents = [_unsigned(content, index, found) for index, content in enumerate(contents)]
     contents = _paired(contents, found)
-    contents = _behind_users(contents, found)
+    contents = _after_users(contents, found)
     if rules_for(model).signed_calls:
         contents = _signed(contents, found)
     return {**body, "contents": contents}
@@ -72,14 +72,14 @@ def _part(part: Any, place: str, found: FindingList) -> Iterator[Part]:
         yield part if repaired is call else {**wire, "functionCall": repaired}
     elif isinstance(response, dict):
         if not isinstance(response.get("response"), dict):
-            found.add(place, "the response to a call is not an object", "Made it one")
+            found.add(place, "the response to a call is not an object", "Wrapped it in one")
             response = {**response, "response": {"output": response.get("response")}}
             part = {**wire, "functionResponse": response}
         yield part
     elif isinstance(data, dict) and str(data.get("mimeType")).startswith("image/"):
         problem = image_problem(str(data["mimeType"]), str(data.get("data") or ""), GEMINI_IMAGES)
         if problem is not None:
-            found.add(place, problem[0], "Put a line in its place")
+            found.add(place, problem[0], "Replaced it with a line of text")
         yield part if problem is None else {"text": problem[1]}
     else:
         yield part
@@ -92,7 +92,7 @@ def _call(call: dict[str, Any], place: str, found: FindingList) -> dict[str, Any
         found.add(place, f"the function name {shown_value(name)} is illegal", f"Renamed it to {legal!r}")
         call = {**call, "name": legal}
     if arguments is not None and not isinstance(arguments, dict):
-        found.add(place, "the arguments of a call are not an object", "Made them one")
+        found.add(place, "the arguments of a call are not an object", "Wrapped them in one")
         call = {**call, "args": {"input": arguments}}
     return call
 
@@ -120,7 +120,7 @@ def _response(part: Part) -> dict[str, Any] | None:
 
 
 def _paired(contents: list[Content], found: FindingList) -> list[Content]:
-    """Every content with calls followed by one with as many responses, and no other responses."""
+    """Make one content with as many responses follow every content with calls, and remove other responses."""
     kept: list[Content] = []
     index = 0
     while index < len(contents):
@@ -129,7 +129,7 @@ def _paired(contents: list[Content], found: FindingList) -> list[Content]:
         if not calls:
             parts = [part for part in content["parts"] if _response(part) is None]
             if len(parts) < len(content["parts"]):
-                found.add(f"content {index + 1}", "a function response has no call before it", "Removed it")
+                found.add(f"content {index + 1}", "a function response has no preceding call", "Removed it")
             if parts:
                 kept.append(content if len(parts) == len(content["parts"]) else {**content, "parts": parts})
             index += 1
@@ -146,7 +146,7 @@ def _paired(contents: list[Content], found: FindingList) -> list[Content]:
 def _answered(
     calls: list[dict[str, Any]], turn: list[Content], place: int, found: FindingList
 ) -> list[Content]:
-    """The user's contents behind calls, with one response for each call in the first."""
+    """The user contents after calls, with one response per call in the first."""
     near = _responses(turn[:1])
     left = _responses(turn)
     answers: list[Part] = []
@@ -155,12 +155,12 @@ def _answered(
         if part is not None:
             left.remove(part)
             if part not in near:
-                told = "a function response is not in the content after its call"
-                found.add(f"content {place + 1}", told, "Moved it there")
+                problem = "a function response is not in the content after its call"
+                found.add(f"content {place + 1}", problem, "Moved it there")
         answers.append(part or _stub(call, place, found))
     for part in left:
         name = shown_value((_response(part) or {}).get("name"))
-        found.add(f"content {place + 1}", f"the function response {name} answers no call", "Removed it")
+        found.add(f"content {place + 1}", f"the function response {name} has no call", "Removed it")
     if not left and sorted(map(str, near)) == sorted(map(str, answers)):
         return turn
     return [{"role": "user", "parts": answers}, *_without_responses(turn)]
@@ -190,8 +190,8 @@ def _answers(part: Part, call: dict[str, Any]) -> bool:
     return bool(response.get("name") == call.get("name"))
 
 
-def _behind_users(contents: list[Content], found: FindingList) -> list[Content]:
-    """Calls come after a user's turn: contents of the model in a row are one, and a user speaks first."""
+def _after_users(contents: list[Content], found: FindingList) -> list[Content]:
+    """Make calls follow a user turn: merge adjacent model contents, and start with a user content."""
     kept: list[Content] = []
     for index, content in enumerate(contents):
         calls = content.get("role") == "model" and bool(_calls(content))
@@ -205,7 +205,7 @@ def _behind_users(contents: list[Content], found: FindingList) -> list[Content]:
             found.add(
                 f"content {index + 1}",
                 "the conversation begins with a function call",
-                "Put a user content first",
+                "Added a user content before it",
             )
             kept.append({"role": "user", "parts": [{"text": OPENING}]})
         kept.append(content)
@@ -213,7 +213,7 @@ def _behind_users(contents: list[Content], found: FindingList) -> list[Content]:
 
 
 def _signed(contents: list[Content], found: FindingList) -> list[Content]:
-    """The first call of every step of the current turn with a signature, or with the value that skips the check."""
+    """Give the first call of every step of the current turn a signature, or the value that skips the check."""
     starts = [
         n
         for n, content in enumerate(contents)

@@ -1,4 +1,4 @@
-"""Images that a provider refuses: too many bytes, or a type that it does not read.
+"""Images that a provider rejects: too many bytes, or an unsupported type.
 
 The limits are those that the providers document (platform.claude.com "Vision", OpenAI "Images and vision", Google
 "File input methods", all 2026). Claude's limit applies to the encoded bytes.
@@ -13,7 +13,7 @@ _MEGABYTE = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class ImageLimits:
-    """What a provider accepts."""
+    """The images that a provider accepts."""
 
     provider: str
     types: frozenset[str]
@@ -27,7 +27,7 @@ GEMINI_IMAGES = ImageLimits("Google", (_USUAL - {"image/gif"}) | {"image/heic", 
 
 
 def image_problem(media_type: str, data: str, limits: ImageLimits) -> tuple[str, str] | None:
-    """What is wrong with an image, and the text that takes its place; None where nothing is."""
+    """The problem of an image and the text that replaces it; None if the image is valid."""
     size = f"{len(data) / _MEGABYTE:.1f} MB" if len(data) >= _MEGABYTE else f"{len(data):,} bytes"
     if media_type.lower() not in limits.types:
         problem = f"{limits.provider} does not read images of the type {media_type or 'unknown'}"
@@ -42,6 +42,6 @@ def image_problem(media_type: str, data: str, limits: ImageLimits) -> tuple[str,
 
 
 def url_problem(url: str, limits: ImageLimits) -> tuple[str, str] | None:
-    """The same for a URL; one that names a server is not examined."""
+    """The same for a data URL; other URLs are not checked."""
     found = _DATA_URL.match(url)
     return image_problem(found[1], url[found.end() :], limits) if found else None

@@ -1,8 +1,8 @@
 """Repairs the messages of a request to OpenAI's chat completions.
 
-calls      an id, a legal name and a text as arguments; ids of at most 40 characters, unique in their message
-results    directly behind their call, one for each; a note where one is missing
-content    no null or empty list where text is needed; images only in user messages
+calls      an id, a legal name and a string as arguments; ids of at most 40 characters, unique in their message
+results    directly after their call, one per call; a missing one becomes a stub
+content    no null or empty list where text is required; images only in user messages
 """
 
 import json
@@ -43,17 +43,17 @@ def repair_openai(body: dict[str, Any], found: FindingList, is_portable: bool, _
 
 
 class _CallNames:
-    """The ids of the newest calls, under the names that they had."""
+    """The new ids of the latest calls, by their old ids."""
 
     def __init__(self) -> None:
         self._latest: dict[str, list[str]] = {}
 
     def begin(self) -> None:
-        """The calls of another message."""
+        """Start with the calls of another message."""
         self._latest = {}
 
     def add(self, old: str) -> str:
-        """The id of a new call."""
+        """Return the id for a new call."""
         same = self._latest.setdefault(old, [])
         base = old if old and len(old) <= _LONGEST_ID else f"call_{old[: _LONGEST_ID - 12] or 'unnamed'}"
         new = base if not same else f"{base[: _LONGEST_ID - 4]}_{len(same) + 1}"
@@ -61,7 +61,7 @@ class _CallNames:
         return new
 
     def answer(self, old: str) -> str:
-        """The id that a result has now: that of the first call which waits under its old id."""
+        """Return the id for a result: that of the first unanswered call with its old id."""
         same = self._latest.get(old)
         return (same.pop(0) if len(same) > 1 else same[0]) if same else old
 
@@ -116,7 +116,7 @@ def _call(call: dict[str, Any], place: str, ids: _CallNames, found: FindingList)
         found.add(place, f"the tool name {shown_value(name)} is illegal", f"Renamed it to {legal!r}")
         function = {**function, "name": legal}
     if not isinstance(arguments, str):
-        found.add(place, f"the arguments of the call {new!r} are not a text", "Wrote them as JSON")
+        found.add(place, f"the arguments of the call {new!r} are not a string", "Serialised them as JSON")
         function = {**function, "arguments": json.dumps(arguments or {}, ensure_ascii=False)}
     repaired = {**call, "id": new, "function": function}
     return {"type": "function", **repaired} if "type" not in call else repaired
@@ -138,7 +138,7 @@ def _with_content(message: Message, place: str, found: FindingList) -> Message:
         url = url.get("url") if isinstance(url, dict) else url
         problem = url_problem(url, OPENAI_IMAGES) if part["type"] in _MEDIA and isinstance(url, str) else None
         if problem is not None:
-            found.add(place, problem[0], "Put a line in its place")
+            found.add(place, problem[0], "Replaced it with a line of text")
             part = {"type": "text", "text": problem[1]}
         parts.append(part)
     if not parts:
@@ -149,17 +149,17 @@ def _with_content(message: Message, place: str, found: FindingList) -> Message:
 
 
 def _with_user_images(messages: list[Message], found: FindingList) -> list[Message]:
-    """Images of tool results behind the results of their turn, as the user's; of others, a line in their place."""
+    """Move images of tool results to a user message after the turn's results; replace others with a line of text."""
     moved = False
     repaired: list[Message] = []
     for index, message in enumerate(messages):
         images = [part for part in parts_of(message) if part.get("type") in _MEDIA]
         if images and message["role"] in ("tool", "function"):
-            found.add(f"message {index + 1}", "a tool result holds an image", "Moved it to a user message")
+            found.add(f"message {index + 1}", "a tool result contains an image", "Moved it to a user message")
             moved = True
         elif images and message["role"] != "user":
-            told = f"the {message['role']} message holds an image"
-            found.add(f"message {index + 1}", told, "Put a line in its place")
+            problem = f"the {message['role']} message contains an image"
+            found.add(f"message {index + 1}", problem, "Replaced it with a line of text")
             line = {"type": "text", "text": "[An image was removed: only user messages may hold one.]"}
             parts = [line if part in images else part for part in parts_of(message)]
             message = {**message, "content": parts}

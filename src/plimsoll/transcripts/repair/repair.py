@@ -1,8 +1,8 @@
-"""Makes a request's conversation one that the provider of a dialect accepts, and says what was wrong.
+"""Repairs a request's conversation so that the dialect's provider accepts it, and reports the problems.
 
-    body ─► the dialect's repairs, until they find nothing more ─► the body, and the findings
+    body ─► the dialect's repairs, until they find nothing ─► the body, and the findings
 
-A body in which nothing is found is returned as it is, the same object.
+A body without problems is returned unchanged, as the same object.
 """
 
 from collections.abc import Callable
@@ -15,20 +15,20 @@ from plimsoll.transcripts.repair.gemini import repair_gemini
 from plimsoll.transcripts.repair.openai import repair_openai
 from plimsoll.transcripts.repair.responses import repair_responses
 
-# Each is in a file with the name of its dialect.
+# One module per dialect.
 _REPAIRS: dict[str, Callable[[dict[str, Any], FindingList, bool, str], dict[str, Any]]] = {
     one.__module__.rpartition(".")[2]: one
     for one in (repair_openai, repair_anthropic, repair_responses, repair_gemini)
 }
 DIALECTS = tuple(_REPAIRS)
-# One repair can uncover another problem, such as two contents of one role beside each other. Each pass removes what
-# it finds, so few are needed; the limit only bounds a mistake of ours.
+# One repair can uncover another problem, such as two adjacent contents of one role. Each pass removes what it finds,
+# so few passes are needed; the limit only guards against a bug.
 _MOST_PASSES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A body that the provider accepts, and what had to be changed."""
+    """A body that the provider accepts, and the findings."""
 
     body: dict[str, Any]
     findings: tuple[Finding, ...]

@@ -1,11 +1,11 @@
 """Repairs the input items of a request to OpenAI's Responses API.
 
-reasoning      without the item that follows it, or encrypted by somebody else: removed, with the ids behind it
-compaction     readable: a user message; encrypted by somebody else: a line that says so
-calls          unique call ids, legal names, a text as arguments; an output for each
-outputs        without a call, or a second time: removed
+reasoning      without a following item, or encrypted by another provider: removed, with the ids that follow it
+compaction     readable: a user message; encrypted by another provider: a line that says so
+calls          unique call ids, legal names, a string as arguments; one output each
+outputs        without a call, or repeated: removed
 messages       not empty; input parts for the user, output parts for the assistant
-ids            with the prefix of their type, and never twice: dropped otherwise
+ids            with the prefix of their type, and unique: otherwise removed
 """
 
 import json
@@ -28,7 +28,7 @@ from plimsoll.transcripts.repair.findings import MISSING_RESULT, FindingList, sh
 from plimsoll.transcripts.repair.images import OPENAI_IMAGES, url_problem
 
 Item = dict[str, Any]
-SEAL = "gAAAA"  # how everything begins that OpenAI has encrypted
+SEAL = "gAAAA"  # starts everything that OpenAI has encrypted
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ROLES = ("user", "assistant", "system", "developer")
 _PREFIXES = {
@@ -63,7 +63,7 @@ def _sound(given: Sequence[Any], found: FindingList) -> list[Item]:
         if not isinstance(item, dict) or not isinstance(item.get("type", item.get("role")), str):
             found.add(place, "it is not an item", "Removed it")
         elif item.get("type") == TRIGGER and index < len(given) - 1:
-            found.add(place, "a compaction is asked for in the middle", "Removed the item")
+            found.add(place, "a compaction request is not the last item", "Removed the item")
         elif item.get("type", "message") == "message":
             if (message := _message(item, place, found)) is not None:
                 items.append(message)
@@ -99,7 +99,7 @@ def _part(part: Any, kinds: dict[str, str], place: str, found: FindingList) -> A
     if kind == "input_image" and isinstance(part.get("image_url"), str):
         problem = url_problem(part["image_url"], OPENAI_IMAGES)
         if problem is not None:
-            found.add(place, problem[0], "Put a line in its place")
+            found.add(place, problem[0], "Replaced it with a line of text")
             return {"type": "input_text", "text": problem[1]}
     return part
 
@@ -117,15 +117,15 @@ def _call_or_output(item: Item, place: str, found: FindingList) -> Item:
         found.add(place, f"the tool name {shown_value(name)} is illegal", f"Renamed it to {legal!r}")
         item = {**item, "name": legal}
     if item["type"] == "function_call" and not isinstance(arguments, str):
-        found.add(place, "the arguments of a call are not a text", "Wrote them as JSON")
+        found.add(place, "the arguments of a call are not a string", "Serialised them as JSON")
         item = {**item, "arguments": json.dumps(arguments or {}, ensure_ascii=False)}
     return item
 
 
 def _without_foreign_content(items: list[Item], found: FindingList, is_portable: bool) -> list[Item]:
-    """Without what this provider, or with `is_portable` any other provider, cannot decrypt."""
+    """The items without encrypted content of other providers; with `is_portable`, without any encrypted content."""
     kept: list[Item] = []
-    lacks_reasoning = False  # whether the items of the answer lost theirs, to which their ids refer
+    lacks_reasoning = False  # whether the reasoning that the reply's item ids refer to was removed
     for index, item in enumerate(items):
         place = f"item {index + 1}"
         if is_compaction(item):
@@ -143,18 +143,20 @@ def _without_foreign_content(items: list[Item], found: FindingList, is_portable:
 
 
 def _is_foreign(item: Item) -> bool:
-    """Whether somebody else than OpenAI wrote what should be encrypted."""
+    """Whether the encrypted content is not OpenAI's."""
     content = item.get("encrypted_content")
     return isinstance(content, str) and not content.startswith(SEAL)
 
 
 def _readable_compaction(item: Item, place: str, found: FindingList, is_portable: bool) -> list[Item]:
     if is_readable(item):
-        found.add(place, "a compaction item holds text, not what OpenAI encrypted", "Made it a message")
+        found.add(
+            place, "a compaction item contains plain text instead of encrypted content", "Made it a message"
+        )
         return [as_message(item)]
     if not is_portable and not _is_foreign(item):
         return [item]
-    found.add(place, "an opaque compaction item cannot be read here", "Put a line in its place")
+    found.add(place, "an encrypted compaction item is unreadable here", "Replaced it with a line of text")
     message = {**message_of_compaction(item)}
     message.pop("responses", None)
     return items_of(message)
@@ -167,7 +169,7 @@ def _paired(items: list[Item], found: FindingList) -> list[Item]:
         if is_output(item):
             outputs.setdefault(_call_id(item), (index, item))
     kept: list[Item] = []
-    waiting: list[Item] = []  # outputs that are missing behind the calls of this answer
+    waiting: list[Item] = []  # missing outputs for the calls of this reply
     called: set[str] = set()
     for index, item in enumerate(items):
         if waiting and not is_of_answer(item):
@@ -175,8 +177,8 @@ def _paired(items: list[Item], found: FindingList) -> list[Item]:
         if is_call(item):
             call_id = str(item["call_id"])
             if call_id in called:
-                told = f"the call id {call_id!r} is used twice"
-                found.add(f"item {index + 1}", told, "Removed the second call")
+                problem = f"the call id {call_id!r} is used twice"
+                found.add(f"item {index + 1}", problem, "Removed the second call")
                 continue
             called.add(call_id)
             waiting += _missing_output(item, index, outputs.get(call_id), found)
@@ -189,14 +191,14 @@ def _paired(items: list[Item], found: FindingList) -> list[Item]:
 def _missing_output(
     call: Item, index: int, output: tuple[int, Item] | None, found: FindingList
 ) -> list[Item]:
-    """The output that has to follow a call, where it does not."""
+    """The missing output of a call, as a list; empty if the output follows the call."""
     place, call_id = f"item {index + 1}", str(call["call_id"])
     if output is None:
         found.add(place, f"the tool call {call_id!r} has no output", "Added an output that says so")
         return [_stub(call)]
     if output[0] < index:
         found.add(
-            place, f"the output of the tool call {call_id!r} comes before it", "Moved it behind the call"
+            place, f"the output of the tool call {call_id!r} comes before it", "Moved it after the call"
         )
         return [output[1]]
     return []
@@ -210,12 +212,12 @@ def _is_in_place(
     index: int,
     found: FindingList,
 ) -> bool:
-    """Whether an output stays where it is: it follows its call, and is the first of it."""
+    """Whether an output stays in place: it follows its call and is the call's first output."""
     call_id = _call_id(output)
     if call_id not in calls or outputs[call_id][0] != index:
-        found.add(f"item {index + 1}", f"no call waits for the tool output {call_id!r}", "Removed the output")
+        found.add(f"item {index + 1}", f"the tool output {call_id!r} has no open call", "Removed the output")
         return False
-    return call_id in called  # otherwise it is moved behind its call
+    return call_id in called  # otherwise it is moved after its call
 
 
 def _call_id(item: Item) -> str:
@@ -251,12 +253,12 @@ def _with_legal_ids(items: list[Item], found: FindingList) -> list[Item]:
 
 
 def _reasoning_followed(items: list[Item], found: FindingList) -> list[Item]:
-    """Every reasoning item followed by another item of its answer."""
+    """Remove reasoning items that no other item of their reply follows."""
     kept: list[Item] = []
     for index in range(len(items) - 1, -1, -1):
         item = items[index]
         if item.get("type") == "reasoning" and not (kept and is_of_answer(kept[0])):
-            problem = f"the reasoning item {shown_value(item.get('id'))} has no item that follows it"
+            problem = f"no item follows the reasoning item {shown_value(item.get('id'))}"
             found.add(f"item {index + 1}", problem, "Removed it")
             continue
         kept.insert(0, item)

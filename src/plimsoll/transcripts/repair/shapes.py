@@ -1,11 +1,11 @@
-"""Messages of a shape that providers can read at all."""
+"""Repairs the basic shape of messages: objects with a role and content."""
 
 import json
 from typing import Any
 
 from plimsoll.transcripts.repair.findings import FindingList, shown_value
 
-# Words for the two sides that other tools use.
+# Role names that other tools use.
 _SYNONYMS = {
     **dict.fromkeys(("human", "customer"), "user"),
     **dict.fromkeys(("ai", "bot", "gpt", "model", "chatbot"), "assistant"),
@@ -14,7 +14,7 @@ _SYNONYMS = {
 
 
 def sound_messages(messages: Any, found: FindingList, roles: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The messages as objects with one of the roles, and content that is a text or a list of objects with a type."""
+    """The messages as objects with one of the roles, and content that is text or a list of typed objects."""
     sound: list[dict[str, Any]] = []
     for index, message in enumerate(messages if isinstance(messages, list) else []):
         place = f"message {index + 1}"
@@ -39,12 +39,12 @@ def _with_content(message: dict[str, Any], place: str, found: FindingList) -> di
     if isinstance(content, str) or content is None:
         return message if content is not None or message.get("tool_calls") else {**message, "content": ""}
     if not isinstance(content, list):
-        found.add(place, "the content is neither a text nor a list", "Made it a text")
+        found.add(place, "the content is neither text nor a list", "Made it text")
         return {**message, "content": json.dumps(content, ensure_ascii=False)}
     parts = [_part(part) for part in content]
     kept = [part for part in parts if part is not None]
     if any(new is not old for new, old in zip(parts, content, strict=True)):
-        found.add(place, "a part of the content has no type", "Made it a text, or removed it")
+        found.add(place, "a part of the content has no type", "Made it text, or removed it")
         return {**message, "content": kept}
     return message
 
