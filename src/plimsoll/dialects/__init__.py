@@ -3,8 +3,8 @@
     client of a provider      encode_request · decode_reply · decoder
     server for a client       decode_request · encode_reply · encoder
 
-A `Dialect` is an object that offers these and everything else that differs between wire formats. Code outside of this
-package asks the object and never compares its name.
+A `Dialect` object implements these and everything else that differs between wire formats. Code outside this package
+calls the object and never compares its name.
 """
 
 from plimsoll.dialects import anthropic, gemini, openai

@@ -8,11 +8,11 @@ from plimsoll.errors import UserError
 
 
 def base_path(base_url: str) -> str:
-    """The path of an address, without a slash at its end."""
+    """The path of an address, without a trailing slash."""
     return urlsplit(base_url).path.rstrip("/")
 
 
-@lru_cache(maxsize=256)  # asked for each request; paths name models, so there may be many
+@lru_cache(maxsize=256)  # called for each request; paths contain model names, so there may be many
 def with_path(base_url: str, path: str) -> str:
     """The address with another path."""
     parts = urlsplit(base_url)
@@ -22,8 +22,8 @@ def with_path(base_url: str, path: str) -> str:
 def path_segment(name: str) -> str:
     """A name as one segment of a path.
 
-    Everything but letters, digits and `-._~` is percent-encoded, slashes too. A name that is or contains a dot
-    segment is refused, however often it is encoded: an upstream may decode and resolve it.
+    Percent-encodes everything except letters, digits and `-._~`. Rejects a name that contains a dot segment in any
+    level of encoding, because an upstream may decode and resolve it.
     """
     plain, decoded = "", name
     while plain != decoded:

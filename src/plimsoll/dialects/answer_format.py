@@ -1,11 +1,11 @@
-"""The format that a client wants its answer in, whatever its dialect calls the field.
+"""The response format that a client asks for, in every dialect.
 
     OpenAI chat        response_format
     Responses          text.format
     Anthropic          output_config.format
     Google             generationConfig.responseMimeType, responseJsonSchema or responseSchema
 
-One shape for all of them: that of OpenAI chat's `response_format`.
+All are converted to the shape of OpenAI chat's `response_format`.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _SCHEMA_FIELDS = ("name", "description", "schema", "strict")
 
 
 def answer_format(request: ChatRequest) -> dict[str, Any] | None:
-    """The format that a request asks for; None where it asks for none."""
+    """The response format of a request; None if it states none."""
     extra = request.extra
     chat = _object(extra.get("openai"), "response_format")
     if chat is not None:
@@ -34,7 +34,7 @@ def answer_format(request: ChatRequest) -> dict[str, Any] | None:
 
 
 def responses_format(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as `text.format` of the Responses API, which has the fields of the schema beside the type."""
+    """The same as `text.format` of the Responses API, which has the schema's fields next to the type."""
     if wanted.get("type") != "json_schema":
         return dict(wanted)
     return {"type": "json_schema", "name": "answer", **(_object(wanted, "json_schema") or {})}

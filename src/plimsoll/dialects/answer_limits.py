@@ -12,7 +12,7 @@ def whole_number(value: Any) -> int:
 
 
 def fitted_budget(budget: int, asked: int, limit: int) -> int | None:
-    """The thinking budget within a lower limit, the same share of it; None where too little would be left."""
+    """The thinking budget as the same share of a lower limit; None if it would be too small."""
     if limit >= asked:
         return budget
     share = budget * limit // asked

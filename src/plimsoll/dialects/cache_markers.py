@@ -1,7 +1,7 @@
-"""Cache markers (`cache_control`) on a client's request, on the wire as it came.
+"""Cache markers (`cache_control`) on a client's request, in its wire format.
 
-the client placed its own     they stay; where a compaction removed the last one, the last message gets one
-it placed none                ours, where the model's provider takes them
+the client set markers     they stay; if a compaction removed the last one, the last message gets one
+the client set none        Plimsoll adds them, if the model's provider accepts them
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ _UNMARKABLE = frozenset({"thinking", "redacted_thinking"})
 
 
 def unmarked(message: dict[str, Any]) -> dict[str, Any]:
-    """A message without its cache markers; the same object where it has none."""
+    """A message without its cache markers; the same object if it has none."""
     marked = [
         name
         for name in _ITEMS
@@ -29,7 +29,7 @@ def unmarked(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def keep_rolling(body: dict[str, Any], ttl: str) -> dict[str, Any]:
-    """A client's own markers after a compaction: the end of the messages has one, if it had one before."""
+    """Keep a client's own markers after a compaction: mark the last message if it had a marker before."""
     messages = body.get("messages") or []
     if MARKER in body or any(_is_marked(message) for message in messages):
         return body
@@ -44,7 +44,7 @@ def keep_rolling(body: dict[str, Any], ttl: str) -> dict[str, Any]:
 
 
 def marked_on_last(blocks: list[dict[str, Any]], ttl: str) -> list[dict[str, Any]]:
-    """The blocks with a marker on the last one that may carry it."""
+    """The blocks with a marker on the last one that may have one."""
     place = next((n for n in range(len(blocks) - 1, -1, -1) if can_carry(blocks[n])), None)
     if place is not None:
         blocks[place] = {**blocks[place], MARKER: cache_marker(ttl)}
@@ -52,14 +52,14 @@ def marked_on_last(blocks: list[dict[str, Any]], ttl: str) -> list[dict[str, Any
 
 
 def blocks(content: Any) -> list[dict[str, Any]]:
-    """A new list of the blocks of a content; a text is one block."""
+    """The content as a new list of blocks; a string is one block."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
 def can_carry(block: dict[str, Any]) -> bool:
-    """Whether a block may carry a marker."""
+    """Whether a block may have a marker."""
     kind = block.get("type")
     return kind not in _UNMARKABLE and (kind != "text" or bool(str(block.get("text") or "").strip()))
 

@@ -1,9 +1,9 @@
-"""The steps of a streamed reply, put together again.
+"""Assembles the deltas of a streamed reply.
 
     Start · ReasoningDelta… · TextDelta… · ToolCallDelta… · Finish · UsageReport   ->   Reply
 
-What was interleaved stays in its order, two neighbouring blocks stay two, and a
-reply that broke off holds everything that arrived.
+Interleaved blocks keep their order, adjacent blocks stay separate, and an
+interrupted reply contains everything that arrived.
 """
 
 from abc import ABC, abstractmethod
@@ -33,24 +33,27 @@ from plimsoll.dialects.reply import (
 
 
 class Collector:
-    """Takes the steps one by one; `reply()` may be asked at any time."""
+    """Collects deltas; you can call `reply()` at any time."""
 
     def __init__(self) -> None:
         self._reply = Reply({})
         self._blocks: list[dict[str, Any]] = []
-        self._open: str | None = None  # the type of the last block while more of it may come
+        self._open: str | None = None  # the type of the last block while it is incomplete
         self._calls: dict[int, dict[str, Any]] = {}
         self._fields: dict[str, Any] = {}
         self.failure: Failure | None = None
 
     def add(self, deltas: Iterable[Delta]) -> None:
-        """Take these steps in."""
+        """Add these deltas."""
         for delta in deltas:
             self._add(delta)
 
     def reply(self) -> Reply:
-        """The reply as far as it has come."""
-        message = {**message_from([_entry(block) for block in self._blocks if _holds(block)]), **self._fields}
+        """The reply so far."""
+        message = {
+            **message_from([_entry(block) for block in self._blocks if _has_content(block)]),
+            **self._fields,
+        }
         return replace(self._reply, message=message)
 
     def _add(self, delta: Delta) -> None:
@@ -58,7 +61,7 @@ class Collector:
             case TextDelta(text):
                 self._writing("text", {"text": ""})["text"] += text
             case ReasoningDelta(text):
-                # A signature seals its block: thinking that follows one is a new block.
+                # A signature ends its block: thinking after it is a new block.
                 if self._open == "thinking" and self._blocks[-1]["signature"]:
                     self._open = None
                 self._writing("thinking", {"thinking": "", "signature": ""})["thinking"] += text
@@ -109,45 +112,45 @@ class Collector:
 
 
 def collect(deltas: Iterable[Delta]) -> Reply:
-    """The reply that these steps amount to."""
+    """The reply that these deltas form."""
     collector = Collector()
     collector.add(deltas)
     return collector.reply()
 
 
 class StreamDecoder(ABC):
-    """What the decoders of all dialects share: feed it each event; ask for the reply at the end."""
+    """Base class of all stream decoders: call `feed()` with each event, then `reply()`."""
 
     def __init__(self) -> None:
         self._collector = Collector()
-        self._is_whole = False  # whether the provider said so
+        self._is_whole = False  # whether the provider ended the stream
 
     @property
     def complete(self) -> bool:
-        """Whether the provider said that the reply has ended; otherwise it broke off."""
+        """Whether the provider ended the reply; otherwise the stream was interrupted."""
         return self._is_whole and self._collector.failure is None
 
     @property
     def failure(self) -> Failure | None:
-        """The error with which the provider broke the stream off."""
+        """The error that the provider ended the stream with."""
         return self._collector.failure
 
     def reply(self) -> Reply:
-        """The reply as far as it has come."""
+        """The reply so far."""
         return self._collector.reply()
 
     def feed(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
-        """The steps in one event; `data` is None for an end mark."""
+        """The deltas in one event; `data` is None for an end marker."""
         deltas = self._deltas(event, data)
         self._collector.add(deltas)
         return deltas
 
     @abstractmethod
     def _deltas(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
-        """The steps in one event."""
+        """The deltas in one event."""
 
 
-def _holds(block: dict[str, Any]) -> bool:
+def _has_content(block: dict[str, Any]) -> bool:
     if block["type"] == "thinking":
         return bool(block["thinking"] or block["signature"])
     return block["type"] != "text" or bool(block["text"].strip())

@@ -1,14 +1,14 @@
-"""A wire format as one object: all that the gateway, the providers and the scripted server need to speak it.
+"""A wire format as one object: everything that the gateway, the providers and the scripted server need.
 
-    where it is spoken   path_prefixes · answer_paths · url() · models_url() · key_header
+    paths and keys       path_prefixes · answer_paths · url() · models_url() · key_header
     a request's body     model_of() · is_stream() · lead() · messages() · canonical() · with_messages()
     caching and usage    mark() · keep_rolling() · usage_of_event() · usage()
     translation          decode_request() · encode_request() · decode_reply() · encode_reply() · decoder() · encoder()
     errors               error_body() · failure_event() · error_fields()
 
-To add a dialect, derive a class, implement what is abstract, and pass an instance to `register_dialect`. What has a
-body here fits wire formats like OpenAI's and Anthropic's: `messages`, `model` and `stream` are fields of the body.
-An instance keeps no state, so a worker process may have its own.
+To add a dialect, subclass `Dialect`, implement the abstract methods, and pass an instance to `register_dialect`. The
+default implementations suit wire formats like OpenAI's and Anthropic's, with `messages`, `model` and `stream` in the
+body. Instances are stateless, so every worker process may create its own.
 """
 
 from abc import ABC, abstractmethod
@@ -40,35 +40,37 @@ class Dialect(ABC):
     """One wire format."""
 
     name: ClassVar[str]  # in settings, data files and records
-    title: ClassVar[str]  # whose wire format it is, for sentences
-    provider: ClassVar[str] = ""  # who serves its clients when nothing is configured
-    api_mode: ClassVar[str]  # what plugins call it
+    title: ClassVar[str]  # the owner of the wire format, for sentences
+    provider: ClassVar[str] = ""  # the default provider of its clients
+    api_mode: ClassVar[str]  # its name for plugins
     validation: ClassVar[Wire] = "openai"  # the rules of `plimsoll.validate` that its conversations follow
 
     path_prefixes: ClassVar[tuple[str, ...]]  # paths that no other dialect has
-    answer_paths: ClassVar[tuple[str, ...]]  # routes that ask for an answer
+    answer_paths: ClassVar[tuple[str, ...]]  # routes that generate a reply
     count_paths: ClassVar[tuple[str, ...]] = ()  # routes that count tokens
     models_paths: ClassVar[tuple[str, ...]] = ("/v1/models",)  # several dialects may share them
     own_headers: ClassVar[tuple[str, ...]] = ()  # headers that only clients of this dialect send
     beta_header: ClassVar[str] = ""  # the header that asks for betas
     key_header: ClassVar[str] = "authorization"
     key_prefix: ClassVar[str] = "Bearer "
-    takes_bearer: ClassVar[bool] = True  # whether its servers take a key as `Authorization: Bearer` too
-    key_parameter: ClassVar[str] = ""  # the query parameter that may carry the key instead of the header
+    takes_bearer: ClassVar[bool] = True  # whether its servers also accept a key as `Authorization: Bearer`
+    key_parameter: ClassVar[str] = ""  # the query parameter that may contain the key instead of the header
 
-    session_headers: ClassVar[tuple[str, ...]] = ()  # that identify a conversation of its clients, best first
+    session_headers: ClassVar[
+        tuple[str, ...]
+    ] = ()  # headers that identify a client's conversation, best first
     keeps_replies: ClassVar[bool] = False  # whether a request may continue an earlier reply by its id
     messages_field: ClassVar[str] = "messages"
     limit_fields: ClassVar[tuple[str, ...]] = ("max_tokens",)
-    needs_limit: ClassVar[bool] = False  # whether every request must limit its answer
-    takes_effort: ClassVar[bool] = False  # whether the effort of thinking is a word
-    takes_markers: ClassVar[bool] = False  # whether requests carry cache markers
-    native_markers: ClassVar[bool] = False  # whether tool messages and calls carry them too
+    needs_limit: ClassVar[bool] = False  # whether every request must state an output limit
+    takes_effort: ClassVar[bool] = False  # whether the reasoning effort is a word
+    takes_markers: ClassVar[bool] = False  # whether requests may have cache markers
+    native_markers: ClassVar[bool] = False  # whether tool messages and calls may have them too
     usage_field: ClassVar[str] = "usage"
-    text_fields: ClassVar[tuple[str, ...]] = ("content", "text")  # that hold an answer's words in a reply
-    # Whether a conversation in a file may have other fields beside the messages.
+    text_fields: ClassVar[tuple[str, ...]] = ("content", "text")  # fields with the text of a reply
+    # Whether a conversation in a file may have fields besides the messages.
     open_documents: ClassVar[bool] = False
-    is_canonical: ClassVar[bool] = False  # whether its messages are the canonical ones
+    is_canonical: ClassVar[bool] = False  # whether its messages are already canonical
     has_end_mark: ClassVar[bool] = False  # whether events may follow the one that completes a reply
     opening_events: ClassVar[frozenset[str]] = (
         frozenset()
@@ -78,10 +80,10 @@ class Dialect(ABC):
     def __repr__(self) -> str:
         return f"<dialect {self.name}>"
 
-    # Where it is spoken
+    # Paths and keys
 
     def is_answer_path(self, path: str) -> bool:
-        """Whether a path asks for an answer."""
+        """Whether requests to a path generate a reply."""
         return any(path_pattern(written).fullmatch(path) for written in self.answer_paths)
 
     def is_count_path(self, path: str) -> bool:
@@ -89,25 +91,25 @@ class Dialect(ABC):
         return any(path_pattern(written).fullmatch(path) for written in self.count_paths)
 
     def path_values(self, path: str) -> dict[str, str] | None:
-        """The values in a path of `answer_paths` or `count_paths`, by their names; None for any other path."""
+        """The parameters in a path of `answer_paths` or `count_paths`, by name; None for any other path."""
         routes = (*self.answer_paths, *self.count_paths)
         found = (path_pattern(written).fullmatch(path) for written in routes)
         return next((match.groupdict() for match in found if match), None)
 
     @abstractmethod
     def url(self, base_url: str, model: str, is_stream: bool) -> str:
-        """The address that answers requests for this model."""
+        """The URL for requests to this model."""
 
     @abstractmethod
     def models_url(self, base_url: str) -> str:
-        """The address that lists the models."""
+        """The URL that lists the models."""
 
     def count_url(self, base_url: str, model: str) -> str:
-        """The address that counts the tokens of a request."""
+        """The URL that counts the tokens of a request."""
         return f"{self.url(base_url, model, False)}/count_tokens"
 
     def serves_address(self, base_url: str) -> bool:
-        """Whether the address alone shows that this dialect is spoken there."""
+        """Whether the base URL alone identifies this dialect."""
         return False
 
     def local_url(self, root: str) -> str:
@@ -115,18 +117,18 @@ class Dialect(ABC):
         return root
 
     def auth(self, key: str) -> tuple[str, str]:
-        """The header that carries a key."""
+        """The header for a key, as name and value."""
         return self.key_header, self.key_prefix + key
 
     # A request's body
 
     def model_of(self, body: Body, path: str) -> str:
-        """The model that a client names; empty where it names none."""
+        """The model that a client names; empty if it names none."""
         model = body.get("model")
         return model if isinstance(model, str) else ""
 
     def with_model(self, body: Body, model: str) -> Body:
-        """The body of a client that names no model, for this one."""
+        """The body with this model, for a client that names none."""
         return {**body, "model": model}
 
     def is_stream(self, body: Body, path: str) -> bool:
@@ -138,23 +140,23 @@ class Dialect(ABC):
         return False
 
     def continues(self, body: Body) -> str:
-        """The id of the reply that a request continues; empty where it holds the whole conversation."""
+        """The id of the reply that a request continues; empty if it contains the whole conversation."""
         return ""
 
     def expanded(self, body: Body, earlier: Sequence[WireMessage]) -> Body:
-        """The body with the earlier messages in it, instead of the id."""
+        """The body with the earlier messages instead of the id."""
         return body
 
     def is_stored(self, body: Body) -> bool:
-        """Whether a later request may continue the reply to this one; asked only where `keeps_replies`."""
+        """Whether a later request may continue the reply to this one; called only if `keeps_replies`."""
         return True
 
     def outgoing(self, body: Body) -> Body:
-        """The body as an upstream of this dialect gets it; the same object where nothing changes."""
+        """The body for an upstream of this dialect; the same object if nothing changes."""
         return body
 
     def asks_for_compaction(self, body: Body, path: str) -> bool:
-        """Whether the client wants a summary of its conversation that it can send back later."""
+        """Whether the client requests a summary of its conversation to send back later."""
         return False
 
     def compacted_body(
@@ -175,13 +177,13 @@ class Dialect(ABC):
 
     @abstractmethod
     def messages(self, body: Body) -> list[WireMessage]:
-        """The messages after the system prompt. Raises `InvalidConversation` where they are none."""
+        """The messages after the system prompt. Raises `InvalidConversation` if they are malformed."""
 
     @abstractmethod
     def with_messages(self, body: Body, messages: Sequence[WireMessage], *, has_note: bool = False) -> Body:
         """The body with these messages after its system prompt.
 
-        `has_note` adds the note of a compaction to the system prompt, once.
+        `has_note` adds the compaction note to the system prompt, once.
         """
 
     @abstractmethod
@@ -190,46 +192,46 @@ class Dialect(ABC):
 
     @abstractmethod
     def written(self, messages: Sequence[Message], model: str) -> list[WireMessage]:
-        """Canonical messages on this wire, as a part of a conversation."""
+        """Canonical messages in this wire format, as part of a conversation."""
 
     def settled(self, messages: Sequence[WireMessage], opening: int) -> list[WireMessage]:
-        """The messages of a request whose first `opening` are a compacted view, where the provider accepts them."""
+        """The messages in an order that the provider accepts; the first `opening` are a compacted view."""
         return list(messages)
 
     def unmarked(self, message: WireMessage) -> WireMessage:
-        """A wire message without its cache markers; the same object where it has none."""
+        """A wire message without its cache markers; the same object if it has none."""
         return message
 
     def rough_messages(self, body: Body) -> list[Message]:
-        """What to weigh of a body that may be no conversation at all."""
+        """The messages for a token estimate of a body that may not be a valid conversation."""
         listed = body.get(self.messages_field)
         messages = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
         return [{"role": "system", "content": body.get("system") or ""}, *messages]
 
     def tools(self, body: Body) -> list[Tool]:
-        """The tools as they are on the wire."""
+        """The tools in wire format."""
         tools = body.get("tools")
         return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
 
     def canonical_tools(self, tools: Sequence[Tool]) -> list[Tool]:
-        """Tools of the wire in canonical form."""
+        """Wire tools in canonical form."""
         return list(tools)
 
     def with_tool(self, body: Body, tool: Tool) -> Body | None:
-        """The body with a canonical tool behind its own tools; None where it cannot carry one."""
+        """The body with a canonical tool added after its own; None if it cannot have one."""
         alone = ChatRequest("", ({"role": "user", "content": "."},), tools=(tool,))
         return {**body, "tools": [*(body.get("tools") or ()), *self.encode_request(alone)["tools"]]}
 
     def without_tool(self, reply: Body, name: str) -> Body:
-        """A reply, or an event of one, that does not list this tool among those of the request."""
+        """A reply, or an event of one, without this tool in the list of the request's tools."""
         return reply
 
     def limits(self, body: Body) -> dict[str, int]:
-        """The limits on the answer's tokens that a body states, by their names."""
+        """The output limits that a body states, by field name."""
         return {name: count for name in self.limit_fields if (count := whole_number(body.get(name)))}
 
     def with_limits(self, body: Body, limits: Mapping[str, int]) -> Body:
-        """The body with other limits; a thinking budget is a part of the answer and shrinks with it."""
+        """The body with other limits; a thinking budget counts as output and shrinks with them."""
         asked = self.limits(body)
         fitted = {**body, **limits}
         thinking = body.get("thinking")
@@ -241,34 +243,34 @@ class Dialect(ABC):
         return fitted
 
     def choices(self, body: Body) -> int:
-        """How many answers a request asks for."""
+        """The number of replies that a request asks for."""
         return whole_number(body.get("n")) or 1
 
     def edits_history(self, body: Body) -> bool:
-        """Whether the client has asked its provider to shorten the history."""
+        """Whether the client asks its provider to shorten the history."""
         return False
 
     def without_history_edits(self, body: Body) -> Body:
-        """The body without that."""
+        """The body without the request to shorten the history."""
         return body
 
     # Cache markers and usage
 
     def has_markers(self, raw: bytes) -> bool:
-        """Whether the client places cache markers itself."""
+        """Whether the client sets cache markers itself."""
         return False
 
     def mark(self, body: Body, rendered: Callable[[], Rendered], marking: CacheMarking) -> MarkedBody:
-        """The body with cache markers; `rendered` gives the request in blocks."""
+        """The body with cache markers; `rendered` returns the request in blocks."""
         return MarkedBody(body, marking.memory)
 
     def keep_rolling(self, body: Body, ttl: str) -> Body:
-        """A client's own markers after a compaction: the end has one, if it had one before."""
+        """Keep a client's own markers after a compaction: mark the last message if it had a marker before."""
         return body
 
     @abstractmethod
     def usage(self, raw: Any) -> Usage | None:
-        """The usage object of a reply in one vocabulary; None where there is none."""
+        """The usage object of a reply in common terms; None if there is none."""
 
     def usage_of_event(self, event: Body) -> tuple[Body, bool] | None:
         """The usage object in an event of a stream, and whether it covers the whole reply."""
@@ -276,30 +278,30 @@ class Dialect(ABC):
         return (usage, True) if isinstance(usage, dict) and usage else None
 
     def can_ask_for_usage(self, body: Body) -> bool:
-        """Whether a stream reports its usage only when asked, and the client did not ask."""
+        """Whether the stream reports usage only on request, and the client did not request it."""
         return False
 
     def with_usage_asked(self, body: Body) -> Body:
-        """The body that asks for it."""
+        """The body with a request for usage."""
         return body
 
     def refuses_usage(self, refusal: bytes) -> bool:
-        """Whether an upstream refused a request because it asks for usage."""
+        """Whether an upstream rejected a request because it asks for usage."""
         return False
 
     def without_usage(self, events: bytes) -> bytes:
-        """Whole events for a client that did not ask for usage."""
+        """Complete events without usage, for a client that did not request it."""
         return events
 
     # Translation
 
     @abstractmethod
     def decode_request(self, body: Body, path: str = "") -> ChatRequest:
-        """What a client asks for."""
+        """Decode a client's request."""
 
     @abstractmethod
     def encode_request(self, request: ChatRequest, card: ModelCard | None = None) -> Body:
-        """The body that asks for this, in what the model takes (by its card, or by its name)."""
+        """The body of a request, with only fields that the model accepts (by its card, or by its name)."""
 
     @abstractmethod
     def decode_reply(self, body: Any) -> Reply:
@@ -319,25 +321,25 @@ class Dialect(ABC):
 
     @abstractmethod
     def untranslatable(self, body: Body, upstream: str) -> Findings:
-        """What of a body is dropped or refused when the upstream speaks the dialect of this name."""
+        """The fields that are dropped or refused for an upstream with the dialect of this name."""
 
     @abstractmethod
     def adapted(self, request: ChatRequest) -> ChatRequest:
-        """A request of another dialect's client, in what this wire can say."""
+        """A request from another dialect's client, with only fields that this wire format has."""
 
     def unwritten(self, request: ChatRequest, body: Body) -> list[str]:
-        """Fields of a canonical request that are not in the body written for it."""
+        """Fields of a canonical request that the encoded body lacks."""
         sampling = {"temperature": request.temperature, "top_p": request.top_p}
         return [name for name, value in sampling.items() if value is not None and name not in body]
 
     def field_name(self, field: str, request: ChatRequest) -> str:
-        """What this wire calls a field of the canonical request."""
+        """The name of a canonical request field in this wire format."""
         return field
 
     # Conversations in files
 
     def document(self, messages: Sequence[Message], wrapper: Body, is_object: bool) -> Any:
-        """A whole conversation in a file: the messages, or an object with the keys of `wrapper` around them."""
+        """A conversation for a file: the messages, or an object with them and the keys of `wrapper`."""
         return {**wrapper, "messages": list(messages)} if is_object else list(messages)
 
     # Models and token counts
@@ -349,7 +351,7 @@ class Dialect(ABC):
         return [str(model["id"]) for model in models if isinstance(model, dict) and model.get("id")]
 
     def counted(self, tokens: int) -> Body:
-        """The answer to a request to count tokens."""
+        """The response to a token count request."""
         return {"input_tokens": tokens}
 
     @abstractmethod
@@ -364,7 +366,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def error_kind(self, status: int) -> str:
-        """The provider's word for a failure of this status, where nothing says more."""
+        """The provider's default error type for this status."""
 
     @abstractmethod
     def error_body(self, status: int, message: str, kind: str | None = None, code: str | None = None) -> Body:
@@ -375,7 +377,7 @@ class Dialect(ABC):
         """The event that ends a stream with an error."""
 
     def overflow_event(self, message: str) -> SseEvent | None:
-        """The stream that tells a client that its prompt is too long; None: clients read that from the status."""
+        """The event that reports a prompt that is too long; None if clients rely on the status."""
         return None
 
     def error_in(self, event: Body) -> Body | None:
@@ -383,9 +385,9 @@ class Dialect(ABC):
         return None
 
     def is_error(self, body: Body) -> bool:
-        """Whether a reply with a good status is an error."""
+        """Whether a reply with a success status is an error."""
         return bool(body.get("error"))
 
     def error_fields(self, body: Any) -> Any:
-        """A provider's error with the usual names: `error`, `type`, `code`, `message`."""
+        """A provider's error with the standard field names: `error`, `type`, `code`, `message`."""
         return body

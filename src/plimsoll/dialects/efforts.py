@@ -1,21 +1,21 @@
-"""How much a model thinks: a word on OpenAI's wire, a word or a budget of tokens on Anthropic's.
+"""Reasoning effort: a word on OpenAI's wire, a word or a token budget on Anthropic's.
 
     none      no thinking              thinking disabled
-    minimal   1,024 tokens             the least that Anthropic takes
+    minimal   1,024 tokens             the minimum that Anthropic accepts
     low       2,048
-    medium    8,192                    medium and high are the budgets that Google's OpenAI endpoint gives to these
+    medium    8,192                    medium and high are the budgets of Google's OpenAI endpoint for these
     high      24,576                   words (ai.google.dev, "OpenAI compatibility")
-    xhigh     32,768                   beyond that, Anthropic advises against waiting for a reply in one piece
+    xhigh     32,768                   above this, Anthropic recommends streaming
     max       65,536
 
-A budget becomes the largest effort that it pays for, so that a word comes back as itself.
+A budget becomes the largest effort that fits it, so that a word survives a round trip.
 """
 
 from collections.abc import Sequence
 
 from plimsoll.dialects.request import Thinking
 
-LEAST_BUDGET = 1_024  # Anthropic refuses less
+LEAST_BUDGET = 1_024  # Anthropic's minimum
 BUDGETS = {
     "minimal": LEAST_BUDGET,
     "low": 2_048,
@@ -28,7 +28,7 @@ _ORDER = ("none", *BUDGETS)
 
 
 def effort_of(thinking: Thinking | None) -> str | None:
-    """The word for an amount of thinking; None where it is left to the model."""
+    """The effort for a thinking setting; None if the model decides."""
     if thinking is None:
         return None
     if thinking.mode == "disabled":
@@ -40,7 +40,7 @@ def effort_of(thinking: Thinking | None) -> str | None:
 
 
 def nearest_effort(effort: str, accepted: Sequence[str]) -> str | None:
-    """The accepted word that is nearest, the lower of two; None where the model takes none."""
+    """The nearest accepted effort, the lower of two; None if the model accepts none."""
     if effort in accepted:
         return effort
     known = [word for word in accepted if word in _ORDER]

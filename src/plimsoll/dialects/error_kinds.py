@@ -1,7 +1,7 @@
-"""What each dialect calls a failure that breaks a stream off.
+"""The error types of each dialect, for errors that end a stream.
 
-Clients decide by the type whether to try again, so a type that their provider does not have is replaced by the
-nearest that it has.
+Clients decide by the type whether to retry, so a type that their provider does not have is replaced by the closest
+one that it has.
 """
 
 ANTHROPIC_KINDS = frozenset(
@@ -43,5 +43,5 @@ def anthropic_kind(kind: str) -> str:
 
 
 def openai_kind(kind: str) -> str:
-    """The type of an error on OpenAI's wire, where any word is allowed and Anthropic's own mean nothing."""
+    """The type of an error on OpenAI's wire, which allows any word; Anthropic's types are replaced."""
     return _TO_OPENAI.get(kind, kind)

@@ -1,4 +1,4 @@
-"""Why a reply ended: one vocabulary, and the provider's own word beside it.
+"""Finish reasons: the canonical ones, and those of the providers.
 
     canonical        OpenAI           Anthropic
     stop             stop             end_turn · stop_sequence · pause_turn
@@ -6,9 +6,9 @@
     tool_calls       tool_calls       tool_use
     content_filter   content_filter   refusal
 
-`pause_turn` (a server tool is still at work: send the reply back to go on) and
-a full window are distinguished by the provider's own word, which is kept and
-written back on the wire it came from.
+The provider's own reason is kept and restored on its own wire. It distinguishes
+`pause_turn` (a server tool is still running: send the reply back to continue) and
+a full window.
 """
 
 from typing import Literal
@@ -30,7 +30,7 @@ _FROM_OPENAI: dict[str, FinishReason] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
     "content_filter": "content_filter",
-    # Spellings of compatible servers that pass another provider's word through.
+    # From compatible servers that pass another provider's reason through.
     "max_tokens": "length",
     "model_length": "length",
     "tool_use": "tool_calls",
@@ -46,17 +46,17 @@ _TO_ANTHROPIC: dict[FinishReason, str] = {
 
 
 def finish_from_anthropic(stop_reason: object) -> FinishReason | None:
-    """The canonical reason; None while the reply has not ended; an unknown word counts as a plain stop."""
+    """The canonical reason; None while the reply has not ended; an unknown reason counts as `stop`."""
     return _FROM_ANTHROPIC.get(stop_reason, "stop") if isinstance(stop_reason, str) else None
 
 
 def finish_from_openai(finish_reason: object) -> FinishReason | None:
-    """The canonical reason; None while the reply has not ended; an unknown word counts as a plain stop."""
+    """The canonical reason; None while the reply has not ended; an unknown reason counts as `stop`."""
     return _FROM_OPENAI.get(finish_reason.lower(), "stop") if isinstance(finish_reason, str) else None
 
 
 def finish_to_anthropic(reason: FinishReason | None, native: str | None) -> str | None:
-    """Anthropic's word: the provider's own where it is Anthropic's and still means the same."""
+    """Anthropic's reason; the provider's own if it is Anthropic's and still applies."""
     if native in _FROM_ANTHROPIC and finish_from_anthropic(native) == reason:
         return native
     return _TO_ANTHROPIC[reason] if reason else None

@@ -3,7 +3,7 @@
 
     client    POST /v1/files/file-1/content
     listed         /v1/files/{file}/content          `file` is one segment, without dots or slashes in any encoding
-    upstream  base URL + /files/file-1/content       written from the list and the segment, not from the client's path
+    upstream  base URL + /files/file-1/content       built from the list and the segment, not from the client's path
 """
 
 import tomllib
@@ -20,19 +20,19 @@ from plimsoll.dialects.dialect import Dialect
 
 @dataclass(frozen=True, slots=True)
 class ForwardedPath:
-    """One path. `stored`: it reaches objects in the account of whoever's key is sent upstream."""
+    """One path. `stored`: it accesses objects in the account of the upstream key."""
 
     path: str
     methods: tuple[str, ...]
     stored: bool = False
 
     def values(self, path: str) -> dict[str, str] | None:
-        """The values in a client's path, by their names; None for another path."""
+        """The parameters in a client's path, by name; None for another path."""
         found = path_pattern(self.path).fullmatch(path)
         return found.groupdict() if found else None
 
     def written(self, values: Mapping[str, str]) -> str:
-        """The path with these values, each as one segment; `UserError` for a value that would lead elsewhere."""
+        """The path with these values, each as one segment. Raises `UserError` for a dot segment."""
         return self.path.format_map({name: path_segment(value) for name, value in values.items()})
 
 
@@ -42,7 +42,7 @@ def forwarded_paths(dialect: str) -> tuple[ForwardedPath, ...]:
 
 
 def forwarded_url(dialect: Dialect, base_url: str, path: str) -> str:
-    """The address of such a path at an upstream; of `/upload/v1beta/files`, what precedes the version comes first."""
+    """The URL of a forwarded path at an upstream; a prefix such as `/upload` precedes the version."""
     before, _, rest = path.partition(dialect.models_paths[0].removesuffix("/models"))
     url = dialect.models_url(base_url).removesuffix("/models") + rest
     return with_path(url, before + base_path(url)) if before else url

@@ -1,4 +1,4 @@
-"""What a dialect works with: bodies, stream codecs, and requests in cache blocks."""
+"""The types of the dialect methods: bodies, stream codecs, and requests in cache blocks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from plimsoll.dialects.reply import Delta, Failure, Reply
 from plimsoll.dialects.sse import SseEvent
 from plimsoll.messages import Message
 
-Body = dict[str, Any]  # of a request, as JSON
-WireMessage = dict[str, Any]  # as it is in the body
+Body = dict[str, Any]  # a request body, as JSON
+WireMessage = dict[str, Any]  # a message in the body
 
 
 class ReplyDecoder(Protocol):
-    """Turns the events of one streamed reply into canonical steps."""
+    """Turns the events of one streamed reply into canonical deltas."""
 
     @property
     def complete(self) -> bool:
-        """Whether the provider has said that the reply is whole."""
+        """Whether the provider has completed the reply."""
 
     @property
     def failure(self) -> Failure | None:
@@ -28,17 +28,17 @@ class ReplyDecoder(Protocol):
         """The reply so far."""
 
     def feed(self, event: str | None, data: Body | None) -> list[Delta]:
-        """The steps in one event."""
+        """The deltas in one event."""
 
     def feed_whole(self, body: Any) -> list[Delta]:
-        """The steps of a reply that came in one piece."""
+        """The deltas of a reply that was not streamed."""
 
 
 class ReplyEncoder(Protocol):
-    """Turns canonical steps into the events of one streamed reply."""
+    """Turns canonical deltas into the events of one streamed reply."""
 
     def encode(self, delta: Delta) -> list[SseEvent]:
-        """The events for one step."""
+        """The events for one delta."""
 
     def finish(self) -> list[SseEvent]:
         """The events that end the stream."""
@@ -48,7 +48,7 @@ class ReplyEncoder(Protocol):
 class Rendered:
     """A request in cache blocks.
 
-    `owner` gives the wire message of a canonical one; it is below 0 for the system prompt.
+    `owner` maps a canonical message to its wire message; negative values are the system prompt.
     """
 
     prompt: Prompt
@@ -58,7 +58,7 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class CacheMarking:
-    """How one request is to be marked for the provider's cache."""
+    """How to mark one request for the provider's cache."""
 
     policy: CachingPolicy
     minimum: int
@@ -68,7 +68,7 @@ class CacheMarking:
 
 @dataclass(frozen=True, slots=True)
 class MarkedBody:
-    """A body with cache markers, and what the next request of the conversation needs to know."""
+    """A body with cache markers, and the state for the conversation's next request."""
 
     body: Body
     memory: CacheMemory | None = None

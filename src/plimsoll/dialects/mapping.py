@@ -1,10 +1,10 @@
-"""What becomes of each field of a request that is translated to another dialect: the table in `mapping.toml`.
+"""How each request field is translated to another dialect, by the table in `mapping.toml`.
 
-    mapped    it has an equivalent
-    dropped   left out, and named to the client
-    refused   the answer would be wrong without it
+    mapped    the field has an equivalent
+    dropped   the field is removed and reported to the client
+    refused   the reply would be wrong without the field
 
-`examine` looks at every field of a body, so that nothing is left out without a word.
+`examine` checks every field of a body, so that nothing is dropped silently.
 """
 
 import re
@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 Fate = Literal["mapped", "dropped", "refused"]
 _TAGS = ("role", "type")
-_STRANGE = re.compile(r"[^A-Za-z0-9_.\[\]|*-]")  # the names of unknown fields are the client's own words
+_STRANGE = re.compile(r"[^A-Za-z0-9_.\[\]|*-]")  # names of unknown fields come from the client
 _LONGEST_NAME = 100
 
 
@@ -30,29 +30,29 @@ class MappedField:
     to: str = ""
     harmless: tuple[Any, ...] = ()
     whole: bool = False
-    upstream: str = ""  # the dialect of the upstreams that it is about; empty: every other dialect
+    upstream: str = ""  # the upstream dialect it applies to; empty: every other dialect
 
     @property
     def is_omitted(self) -> bool:
-        """Whether nothing is sent for it although nothing is lost: the table says why."""
+        """Whether the field is omitted without loss; the table gives the reason."""
         return self.to.startswith("omitted:")
 
     @property
     def exactness(self) -> int:
-        """Of two rows for one field, the one with more letters of its own counts."""
+        """The number of literal characters; of two rows for one field, the higher number wins."""
         return len(self.field) - 2 * self.field.count("*")
 
 
 @dataclass(slots=True)
 class Findings:
-    """What of a body cannot be translated, by the names of the table, each once."""
+    """The fields of a body that cannot be translated, by their names in the table, each once."""
 
     dropped: dict[str, None] = field(default_factory=dict)
     refused: dict[str, None] = field(default_factory=dict)
 
 
 def examine(dialect: str, body: dict[str, Any], upstream: str) -> Findings:
-    """What of a request in this dialect is dropped or refused on the way to an upstream of another one."""
+    """The fields of a request in this dialect that are dropped or refused for another dialect's upstream."""
     findings = Findings()
     _Examination(dialect, upstream, findings).fields("", body)
     return findings
@@ -60,7 +60,7 @@ def examine(dialect: str, body: dict[str, Any], upstream: str) -> Findings:
 
 @cache
 def rows(dialect: str) -> tuple[MappedField, ...]:
-    """The table for clients of this dialect, in its order."""
+    """The table for clients of this dialect, in file order."""
     return tuple(
         MappedField(
             row["field"],
@@ -76,9 +76,9 @@ def rows(dialect: str) -> tuple[MappedField, ...]:
 
 @lru_cache(4_096)
 def row_for(dialect: str, path: str, upstream: str) -> MappedField | None:
-    """The row that decides about a field; None for a field that is not listed.
+    """The row that applies to a field; None for an unlisted field.
 
-    Of two equally exact rows, the one about this upstream decides.
+    Of two equally specific rows, the one for this upstream wins.
     """
     about = (row for row in rows(dialect) if row.upstream in ("", upstream))
     found = [row for row in about if _pattern(row.field).fullmatch(path)]
@@ -101,7 +101,7 @@ class _Examination:
     findings: Findings
 
     def fields(self, path: str, item: dict[str, Any]) -> None:
-        """Every field of an object."""
+        """Examine every field of an object."""
         tagged = path.endswith("]")
         for key, value in item.items():
             if value is None or (tagged and key in _TAGS):
@@ -114,7 +114,7 @@ class _Examination:
                     self._object(below, tag, inner, row)
 
     def _object(self, path: str, tag: str, item: dict[str, Any], row: MappedField) -> None:
-        """An object in the value of a field: what its own row says, else what the field's row says."""
+        """Examine an object in the value of a field, by its own row or else by the field's row."""
         if not tag:
             if not row.whole:
                 self.fields(path, item)
@@ -128,7 +128,7 @@ class _Examination:
 
 
 def _goes_on(row: MappedField | None, path: str, value: Any, findings: Findings) -> bool:
-    """Note what a row says of a value; whether the fields inside of it must be looked at."""
+    """Record the finding for a value; return whether its nested fields must be examined."""
     if row is None:
         findings.dropped[_STRANGE.sub("?", path)[:_LONGEST_NAME]] = None
         return False

@@ -1,4 +1,4 @@
-"""The page `docs/translation.md`, made from `mapping.toml`; `make docs` writes it."""
+"""Generates `docs/translation.md` from `mapping.toml`; run by `make docs`."""
 
 from plimsoll.dialects.mapping import rows
 

@@ -1,4 +1,4 @@
-"""The list of messages in a body, checked."""
+"""Reads and checks the list of messages in a body."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from plimsoll.errors import InvalidConversation
 
 
 def listed_messages(body: Body, field: str = "messages") -> list[Any]:
-    """The list in a field of the body. Raises `InvalidConversation` where it is none."""
+    """The list in a field of the body. Raises `InvalidConversation` if it is not a list."""
     messages = body.get(field)
     if not isinstance(messages, list):
         raise InvalidConversation(f"{field} must be a list, not {type(messages).__name__}")
@@ -15,7 +15,7 @@ def listed_messages(body: Body, field: str = "messages") -> list[Any]:
 
 
 def checked_messages(body: Body, start: int = 0) -> list[WireMessage]:
-    """The messages of a body from `start` on. Raises `InvalidConversation` where one is none."""
+    """The messages of a body from `start` on. Raises `InvalidConversation` if one is malformed."""
     messages = listed_messages(body)[start:]
     for index, message in enumerate(messages):
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):

@@ -1,6 +1,6 @@
-"""The dialects that are known. Built-in ones are registered like any other.
+"""The registered dialects. Built-in ones are registered like any other.
 
-register_dialect(MyDialect())     its paths are served by every gateway that is built from then on
+register_dialect(MyDialect())     every gateway created afterwards serves its paths
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,15 +21,15 @@ _REGISTERED: dict[str, Dialect] = {}
 
 
 def register_dialect(dialect: Dialect) -> None:
-    """Make a dialect known under its name."""
+    """Register a dialect under its name."""
     if _REGISTERED.setdefault(dialect.name, dialect) is not dialect:
-        raise ValueError(f"A dialect named {dialect.name!r} is registered already.")
+        raise ValueError(f"A dialect named {dialect.name!r} is already registered.")
     _forget_lists()
 
 
 @contextmanager
 def registered(dialect: Dialect) -> Iterator[Dialect]:
-    """The dialect is known inside of a `with` block."""
+    """Register a dialect for the duration of a `with` block."""
     register_dialect(dialect)
     try:
         yield dialect
@@ -40,12 +40,12 @@ def registered(dialect: Dialect) -> Iterator[Dialect]:
 
 @cache
 def dialects() -> tuple[Dialect, ...]:
-    """Every dialect; the first is that of clients and servers that show none."""
+    """Every dialect; the first is the default for clients and servers that show none."""
     return tuple(_REGISTERED.values())
 
 
 def dialect_named(name: str) -> Dialect:
-    """The dialect of this name."""
+    """The dialect with this name."""
     try:
         return _REGISTERED[name]
     except KeyError:
@@ -54,7 +54,7 @@ def dialect_named(name: str) -> Dialect:
 
 
 def dialect_with_mode(api_mode: str) -> Dialect:
-    """The dialect that settings and plugins call by this name."""
+    """The dialect with this API mode, its name in settings and plugins."""
     found = next((one for one in dialects() if one.api_mode == api_mode), None)
     if found is None:
         known = ", ".join(one.api_mode for one in dialects())
@@ -63,7 +63,7 @@ def dialect_with_mode(api_mode: str) -> Dialect:
 
 
 def dialect_of(path: str, headers: Iterable[tuple[bytes, bytes]]) -> Dialect:
-    """The dialect that a client speaks: by the path, else by a header that only its clients send."""
+    """The dialect of a client: by the path, else by a header that only its clients send."""
     known = dialects()
     by_prefix = (one for one in known if path.startswith(one.path_prefixes))
     by_path = (one for one in known if one.path_values(path) is not None)
@@ -73,24 +73,24 @@ def dialect_of(path: str, headers: Iterable[tuple[bytes, bytes]]) -> Dialect:
 
 
 def dialect_shown_by(base_url: str) -> Dialect | None:
-    """The dialect that an address shows by itself; None where it shows none."""
+    """The dialect that a base URL identifies; None if it identifies none."""
     return next((one for one in dialects() if one.serves_address(base_url)), None)
 
 
 def dialect_at(base_url: str) -> Dialect:
-    """The dialect that is spoken at an address of no known provider."""
+    """The dialect for the base URL of an unknown provider."""
     return dialect_shown_by(base_url) or dialects()[0]
 
 
 @cache
 def key_headers() -> dict[bytes, str]:
-    """Every header that carries a key, in the order in which they are looked at, and what stands before the key."""
+    """Every header that may contain a key, in the order they are checked, with the prefix before the key."""
     prefixes = {one.key_header.encode(): one.key_prefix.strip().lower() for one in dialects()}
     return dict(reversed(prefixes.items()))
 
 
 def _forget_lists() -> None:
-    """Every request reads these lists, so they are kept until a dialect is added or removed."""
+    """Clear the cached lists after a dialect was added or removed; every request reads them."""
     dialects.cache_clear()
     key_headers.cache_clear()
 

@@ -1,10 +1,10 @@
-"""The canonical reply, and the small steps in which it arrives when streamed.
+"""The canonical reply, and the deltas of a streamed reply.
 
     Start · (ReasoningDelta… SignatureDelta) · (TextDelta… BlockEnd) · ToolCallDelta… · Finish · UsageReport
 
-Every decoder turns its wire into these steps and every encoder turns them back,
-so that a stream can pass from one dialect to the other as it arrives. Together
-the steps hold the whole reply: `collect.py` puts them together again.
+Every decoder turns its wire events into these deltas and every encoder turns them
+back, so that a stream can be translated to another dialect as it arrives.
+`collect.py` assembles the deltas into the whole reply.
 """
 
 from collections.abc import Mapping
@@ -18,20 +18,20 @@ from plimsoll.messages import Message
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the model answered."""
+    """A model's reply."""
 
     message: Message
     finish_reason: FinishReason | None = None
     usage: Usage | None = None
     id: str = ""
     model: str = ""
-    native_finish_reason: str | None = None  # the provider's own word, e.g. `pause_turn`
+    native_finish_reason: str | None = None  # the provider's own reason, e.g. `pause_turn`
     extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by dialect, as in a request
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The reply begins."""
+    """The start of the reply."""
 
     id: str = ""
     model: str = ""
@@ -39,35 +39,35 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More of the answer's text."""
+    """More text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CitationDelta:
-    """A source for the text that is being written, in Anthropic's shape."""
+    """A source for the current text, in Anthropic's shape."""
 
     citation: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """More of what the model thinks aloud."""
+    """More visible thinking."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class SignatureDelta:
-    """The provider's seal on the thinking so far, which ends that block of it."""
+    """The provider's signature of the thinking so far, which ends the block."""
 
     signature: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """More of one tool call; id and name come with its first step."""
+    """More of one tool call; its first delta contains id and name."""
 
     index: int
     id: str | None = None
@@ -78,26 +78,26 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class BlockDelta:
-    """A block that comes whole and is passed on as it is: redacted thinking, a server tool and its result."""
+    """A complete block, passed on unchanged: redacted thinking, a server tool and its result."""
 
     block: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class MessageDelta:
-    """Further keys of the canonical assistant message, as compatible servers add them."""
+    """Further keys of the canonical assistant message that compatible servers add."""
 
     fields: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class BlockEnd:
-    """What was being written is finished; what follows is a block of its own, even if of the same kind."""
+    """The end of the current block; the next delta starts a new one, even of the same kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The reply has ended, and why."""
+    """The end of the reply, with the reason."""
 
     reason: FinishReason
     native: str | None = None
@@ -105,14 +105,14 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """What the reply has cost so far; a later report replaces an earlier one."""
+    """The usage of the reply so far; a later report replaces an earlier one."""
 
     usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The provider broke the stream off with an error."""
+    """The provider ended the stream with an error."""
 
     kind: str
     message: str

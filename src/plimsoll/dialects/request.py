@@ -1,8 +1,8 @@
-"""The canonical request: what is asked of a model, whichever wire carries it.
+"""The canonical request, independent of the wire format.
 
-Messages, tools and `tool_choice` are in OpenAI's shape. What a dialect sends
-that is not named here travels in `extra` under the dialect's name and goes out
-again on the same wire only: another provider would refuse it.
+Messages, tools and `tool_choice` are in OpenAI's shape. All other fields of a
+dialect are in `extra` under the dialect's name and are only sent in the same
+dialect: another provider would reject them.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ ToolChoice: TypeAlias = str | dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """How much the model may think before it answers; None leaves it to the model."""
+    """How much the model may think before it replies; None leaves it to the model."""
 
     mode: Literal["enabled", "adaptive", "disabled"] | None = None
     budget_tokens: int | None = None
-    effort: str | None = None  # minimal, low, medium, high, xhigh, max; which of them, the model decides
+    effort: str | None = None  # minimal, low, medium, high, xhigh, max; models accept different ones
     display: str | None = None  # whether thinking is shown: summarized or omitted
 
 
@@ -45,10 +45,10 @@ class ChatRequest:
     extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def extra_for(self, dialect: str) -> dict[str, Any]:
-        """The fields that pass through on one dialect."""
+        """The fields that are only sent in one dialect."""
         return dict(self.extra.get(dialect, {}))
 
     def stated(self, *names: str) -> Any:
-        """The first of these fields that the client stated, whatever its dialect; None where it stated none."""
+        """The first of these fields that the client set, in any dialect; None if it set none."""
         fields = (fields[name] for name in names for fields in self.extra.values() if name in fields)
         return next((value for value in fields if value is not None), None)

@@ -1,8 +1,8 @@
-"""A client's list of messages with some of them replaced: what stays is sent as the client wrote it.
+"""Replaces some messages of a client's list; the others are sent exactly as the client wrote them.
 
-client's list    0   1   2   3   4   5        one message may hold several canonical ones
-kept             0 · 1 · {summary} · 4 · 5    places of canonical messages, or messages of our own
-segments         0 · 1 · {…} · 4 · 5          places in the client's list, or messages on its wire
+client's list    0   1   2   3   4   5        one message may contain several canonical ones
+kept             0 · 1 · {summary} · 4 · 5    positions of canonical messages, or new messages
+segments         0 · 1 · {…} · 4 · 5          positions in the client's list, or new wire messages
 """
 
 from bisect import bisect_right
@@ -18,9 +18,9 @@ Segment = int | dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class KeptMessage:
-    """A canonical message of the new list; `place` is where the old list has the same one, unchanged.
+    """A canonical message of the new list; `place` is its position in the old list if it is unchanged.
 
-    `source` is where the old list has the message that a changed one was made from.
+    `source` is the old position of the message that a changed one was made from.
     """
 
     message: Message
@@ -29,9 +29,9 @@ class KeptMessage:
 
 
 def runs_of(kept: Sequence[KeptMessage], ends: Sequence[int]) -> Iterator[int | list[KeptMessage]]:
-    """Places in the client's list that stay as they are, and between them the messages that have to be written.
+    """Positions in the client's list that stay unchanged, and between them the messages to encode.
 
-    `ends` are the canonical messages up to each of the client's.
+    `ends` are the numbers of canonical messages up to each of the client's.
     """
     own: list[KeptMessage] = []
     at = 0
@@ -53,7 +53,7 @@ def runs_of(kept: Sequence[KeptMessage], ends: Sequence[int]) -> Iterator[int | 
 def wire_segments(
     kept: Sequence[KeptMessage], ends: Sequence[int], dialect: Dialect, model: str
 ) -> Iterator[Segment]:
-    """The new list on the client's wire; `ends` are the canonical messages up to each of the client's."""
+    """The new list in the client's wire format; `ends` as in `runs_of`."""
     for run in runs_of(kept, ends):
         if isinstance(run, int):
             yield run
@@ -62,7 +62,7 @@ def wire_segments(
 
 
 def _whole(kept: Sequence[KeptMessage], at: int, ends: Sequence[int]) -> tuple[int, int]:
-    """The client's message that is unchanged here, and how many canonical ones it holds; 0 if there is none."""
+    """The client's unchanged message at this position, and its number of canonical messages; 0 if there is none."""
     first = kept[at].place
     if first is None:
         return 0, 0

@@ -1,10 +1,10 @@
-"""JSON schemas of answers: what each provider wants to see in them."""
+"""JSON schemas of structured output, adapted to each provider."""
 
 from typing import Any
 
 
 def closed(schema: Any) -> Any:
-    """The schema with every object closed to further properties, as Anthropic wants it."""
+    """The schema with `additionalProperties: false` on every object, which Anthropic requires."""
     if isinstance(schema, list):
         return [closed(item) for item in schema]
     if not isinstance(schema, dict):
@@ -16,7 +16,7 @@ def closed(schema: Any) -> Any:
 
 
 def is_strict(schema: Any) -> bool:
-    """Whether OpenAI takes the schema as strict: objects are closed, and all of their properties required."""
+    """Whether OpenAI accepts the schema as strict: closed objects with only required properties."""
     if isinstance(schema, list):
         return all(map(is_strict, schema))
     if not isinstance(schema, dict):
@@ -30,7 +30,7 @@ def is_strict(schema: Any) -> bool:
 
 
 def json_schema(schema: Any) -> Any:
-    """Google's own schema as JSON Schema: types in small letters, `nullable` as a type."""
+    """Google's schema as JSON Schema: lower-case types, `nullable` as a type."""
     if isinstance(schema, list):
         return [json_schema(item) for item in schema]
     if not isinstance(schema, dict):

@@ -2,9 +2,9 @@
 
     b"event: ping\\ndata: {\\"a\\"" · b": 1}\\n\\n"   ->   SseEvent(event="ping", data='{"a": 1}')
 
-Chunks may be cut anywhere, inside a character or between CR and LF. Comments
-are skipped, several data lines are joined. An event that the stream breaks off
-in the middle is never delivered: its text may be half of what was meant.
+Chunks may end anywhere, inside a character or between CR and LF. Comments are
+skipped, and several data lines are joined. An incomplete event at the end of a
+stream is never delivered, because its data may be truncated.
 """
 
 import json
@@ -25,11 +25,11 @@ class SseEvent:
 
     @property
     def is_done(self) -> bool:
-        """Whether this is the mark with which OpenAI ends a stream."""
+        """Whether this is OpenAI's end marker."""
         return self.data.strip() == DONE
 
     def decoded(self) -> dict[str, Any] | None:
-        """The data as an object; None for the end mark and for events without data."""
+        """The data as an object; None for the end marker and for events without data."""
         if self.is_done or not self.data.strip():
             return None
         try:
@@ -41,32 +41,34 @@ class SseEvent:
         return data
 
     def encode(self) -> bytes:
-        """The event as it goes over the wire."""
+        """The event as bytes."""
         lines = [f"event: {self.event}"] if self.event else []
         lines += [f"data: {line}" for line in self.data.split("\n")]
         return ("\n".join(lines) + "\n\n").encode("utf-8", "backslashreplace")
 
 
 def json_event(data: dict[str, Any], event: str | None = None) -> SseEvent:
-    """An event that carries an object; one line, keys in the order given."""
+    """An event with an object as data, on one line, with keys in the given order."""
     return SseEvent(event, json.dumps(data, ensure_ascii=False, separators=(",", ":")))
 
 
 class SseParser:
-    """Feed it bytes, get the events that they complete."""
+    """Parses bytes incrementally; `feed()` returns the completed events."""
 
     def __init__(self) -> None:
-        self._rest: list[bytes] = []  # the unfinished line in pieces: joining it each time is quadratic
+        self._rest: list[
+            bytes
+        ] = []  # the pieces of the unfinished line; joining them each time would be quadratic
         self._held = False  # whether the last piece ended with a CR that may be half of a CRLF
         self._event: str | None = None
         self._data: list[str] = []
         self._started = False
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        """The events that end within this chunk."""
+        """The events that this chunk completes."""
         if not chunk:
             return []
-        # A CR at the very end may be half of a CRLF; it waits for the next chunk.
+        # A CR at the end may be half of a CRLF, so hold it until the next chunk.
         text, self._held = (b"\r" if self._held else b"") + chunk, chunk.endswith(b"\r")
         if self._held:
             text = text[:-1]

@@ -4,13 +4,13 @@
     └──────── bound ───────┘
     └───────────────────── bound ────────────────┘
 
-Some models bind a signed thinking block to everything that stood before it, and
-refuse a request in which that changed. Legal: appending; moving cache markers;
-removing thinking from the start, from the end, or all of it. Everything else in
-front of a block makes it void: another system prompt or tool, an earlier message
-edited, dropped or moved, a thinking block taken out of the middle. Reasoning that
-nobody signed is bound to nothing. Routers that speak OpenAI's wire hand the same
-blocks along as `reasoning_details`, and there they are bound all the same.
+Some models bind a signed thinking block to everything before it, and reject a
+request in which that has changed. Legal edits: appending; moving cache markers;
+removing thinking from the start, from the end, or all of it. Any other change
+before a block invalidates it: another system prompt or tool, an edited, dropped or
+moved message, a thinking block removed from the middle. Unsigned reasoning is not
+bound. Routers with OpenAI's wire format pass the same blocks on as
+`reasoning_details`, where they are bound in the same way.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,22 +24,22 @@ from plimsoll.dialects.blocks.assistant import THINKING_TYPES, is_signed
 from plimsoll.dialects.request import ChatRequest
 from plimsoll.messages import Message, Violation
 
-# The same thinking again, as plain text or in a router's fields.
+# Copies of the thinking, as plain text or in a router's fields.
 _SAME_AGAIN = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 _BOUND_FIELDS = _SAME_AGAIN | {"thinking_blocks", "block_order"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """A signed block: the block itself, and how many other blocks come before it."""
+    """A signed block, and the number of other blocks before it."""
 
     block: dict[str, Any]
-    behind: int
+    blocks_before: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A request as a model sees it: markers gone, its signed thinking set apart from the rest."""
+    """A request as a model sees it: without markers, with signed thinking separated."""
 
     tools: list[Any]
     system: list[Any]
@@ -48,9 +48,9 @@ class _Sent:
 
 
 def illegal_edits(before: ChatRequest, after: ChatRequest) -> list[Violation]:
-    """The thinking in `after` that is bound to something in `before` which changed, by message of `after`.
+    """The thinking in `after` that is bound to changed content of `before`, by message of `after`.
 
-    A block that `before` does not hold was written after it, and is bound to all of it.
+    A block that `before` does not contain is newer and is bound to all of it.
     """
     before, after = _with_blocks(before), _with_blocks(after)
     old, new = _sent(before), _sent(after)
@@ -72,8 +72,8 @@ def illegal_edits(before: ChatRequest, after: ChatRequest) -> list[Violation]:
 def drop_bound_thinking(messages: Sequence[Message], changed_from: int) -> list[Message]:
     """The conversation without the signed thinking at or after the first changed message.
 
-    All of it goes, to the end, as taking out some and leaving later ones is refused too. A change of the
-    system prompt or the tools is a change from 0.
+    All later thinking is removed too, because providers reject gaps. A change of the system prompt or the tools
+    counts as a change from 0.
     """
     return [
         message if index < changed_from else without_signed_thinking(message)
@@ -82,7 +82,7 @@ def drop_bound_thinking(messages: Sequence[Message], changed_from: int) -> list[
 
 
 def without_signed_thinking(message: Message) -> Message:
-    """The message without its signed thinking; the same object where it has none."""
+    """The message without its signed thinking; the same object if it has none."""
     if message.get("role") != "assistant" or not (_signed_blocks(message) or _signed_details(message)):
         return message
     kept = {key: value for key, value in message.items() if key not in _BOUND_FIELDS}
@@ -95,7 +95,7 @@ def without_signed_thinking(message: Message) -> Message:
 
 
 def _unsigned_fields(message: Message) -> dict[str, list[Any]]:
-    """What nobody signed of the fields for thinking, and the order of what is left."""
+    """The unsigned content of the thinking fields, and the order of the remaining blocks."""
     blocks = [block for block in message.get("thinking_blocks") or [] if not is_signed(block)]
     return {
         "reasoning_details": [detail for detail in _details(message) if not _is_signed_detail(detail)],
@@ -105,9 +105,9 @@ def _unsigned_fields(message: Message) -> dict[str, list[Any]]:
 
 
 def _order_without_thinking(order: Any) -> list[str]:
-    """The places of content and calls; empty where their order is the usual one.
+    """The order of content and calls; empty if it is the default order.
 
-    With unsigned thinking left there is no such order: which of the places were its is not known.
+    With unsigned thinking left, the order is unknown, because its positions are not recorded.
     """
     places = [kind for kind in order if kind != "thinking"] if isinstance(order, list) else []
     return places if places != sorted(places) else []
@@ -127,7 +127,7 @@ def _signed_details(message: Message) -> list[dict[str, Any]]:
 
 
 def _with_blocks(request: ChatRequest) -> ChatRequest:
-    """The request with its signed details as the thinking blocks that they are."""
+    """The request with its signed details as thinking blocks."""
     return replace(request, messages=tuple(_as_blocks(message) for message in request.messages))
 
 
@@ -190,24 +190,24 @@ def _prefix_change(old: _Sent, new: _Sent) -> tuple[str, str] | None:
 
 
 def _history_change(old: _Sent, new: _Sent, bound: _Bound, place: int) -> tuple[str, str] | None:
-    """What changed in front of one block; `place` is where it stood among the old ones."""
+    """The change before one block; `place` is its position among the old blocks."""
     known = old.thinking[place] if place < len(old.thinking) else None
-    reach = known.behind if known else len(old.blocks)
+    reach = known.blocks_before if known else len(old.blocks)
     for index in range(reach):
         if index >= len(new.blocks) or new.blocks[index] != old.blocks[index]:
             return "history_changed", f"content block {index} changed"
-    if bound.behind < reach or (known and bound.behind > reach):
+    if bound.blocks_before < reach or (known and bound.blocks_before > reach):
         return "history_changed", "it was not there"
     return ("thinking_changed", "it was itself edited") if known and known.block != bound.block else None
 
 
 def _follows(previous: int, place: int, count: int) -> bool:
-    """Whether a block directly follows the one before it, with no old thinking missing between them."""
+    """Whether a block directly follows the previous one, with no old thinking missing between them."""
     return place == previous + 1 or (place == count and previous >= count - 1)
 
 
 def _places(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> list[int]:
-    """The place of each new block among the old ones; blocks that were added come after all of them."""
+    """The position of each new block among the old ones; added blocks come last."""
     seals = [_seal(block) for block in old]
     return [seals.index(_seal(block)) if _seal(block) in seals else len(old) for block in new]
 

@@ -1,4 +1,4 @@
-"""A request of one dialect's client for another dialect's upstream: what a field of the one is called in the other.
+"""Translates a client's request for an upstream of another dialect: the corresponding fields.
 
     OpenAI                                        Anthropic                        Google (generationConfig)
     response_format                           ⇄   output_config.format         ⇄   responseJsonSchema
@@ -7,8 +7,8 @@
     functions, function_call, allowed_tools   →   tools, tool_choice           →   tools, toolConfig
     user                                      →   metadata.user_id
 
-What is not here is the same in the canonical request. `mapping.toml` has every field, those without an equivalent
-too. `Dialect.unwritten` names what the model does not take, from the body that was written.
+All other fields are the same in the canonical request. `mapping.toml` lists every field, including those without an
+equivalent. `Dialect.unwritten` returns the fields that the model does not accept, from the encoded body.
 """
 
 from collections.abc import Iterable
@@ -26,12 +26,12 @@ from plimsoll.errors import InvalidConversation
 from plimsoll.messages import SYSTEM_ROLES, Message
 
 JSON_INSTRUCTION = "Answer with one JSON object and nothing else: no code fence, no text before or after it."
-MOST_STOPS = 4  # that OpenAI takes
-_LONGEST_USER = 256  # characters that Anthropic takes
+MOST_STOPS = 4  # OpenAI's limit
+_LONGEST_USER = 256  # characters; Anthropic's limit
 
 
 def for_anthropic(request: ChatRequest) -> ChatRequest:
-    """A request that came on another wire, for Anthropic's."""
+    """A request from another dialect, for Anthropic's messages API."""
     extra = request.extra_for("openai")
     tools, choice = _tools(request.tools, request.tool_choice, extra)
     own: dict[str, Any] = {}
@@ -57,7 +57,7 @@ def for_anthropic(request: ChatRequest) -> ChatRequest:
 
 
 def for_openai(request: ChatRequest) -> ChatRequest:
-    """A request that came on another wire, for OpenAI's chat completions."""
+    """A request from another dialect, for OpenAI's chat completions."""
     own: dict[str, Any] = {}
     wanted = answer_format(request)
     if wanted is not None:
@@ -66,7 +66,7 @@ def for_openai(request: ChatRequest) -> ChatRequest:
 
 
 def for_gemini(request: ChatRequest) -> ChatRequest:
-    """A request that came on another wire, for Google's."""
+    """A request from another dialect, for Google's generateContent."""
     tools, choice = _tools(request.tools, request.tool_choice, request.extra_for("openai"))
     wanted, config = answer_format(request) or {}, dict[str, Any]()
     if wanted.get("type") in ("json_object", "json_schema"):
@@ -81,12 +81,12 @@ def for_gemini(request: ChatRequest) -> ChatRequest:
 
 
 def has_legacy_functions(body: dict[str, Any]) -> bool:
-    """Whether an OpenAI client uses the first tool protocol, and expects its answers in it."""
+    """Whether an OpenAI client uses the legacy `functions` protocol, and expects replies in it."""
     return bool(body.get("functions")) and not body.get("tools")
 
 
 def with_modern_tools(request: ChatRequest) -> ChatRequest:
-    """The request with the functions of OpenAI's first tool protocol as tools."""
+    """The request with OpenAI's legacy functions as tools."""
     if not request.stated("functions"):
         return request
     tools, choice = _tools(request.tools, request.tool_choice, request.extra_for("openai"))
@@ -136,16 +136,16 @@ def _instructed(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 
 def _with_budget(request: ChatRequest) -> Thinking | None:
-    """The thinking with a budget, for a model that takes no word for it."""
+    """The thinking with a budget, for a model that does not accept an effort."""
     thinking, rules = request.thinking, rules_for(request.model)
     if not rules.thinks:
         return None
     if thinking is None or thinking.effort is None or rules.effort:
         return thinking
-    # The budget is a part of the answer's limit, of which something must be left for the answer.
+    # The budget counts towards the output limit, which must leave room for the reply.
     budget = min(BUDGETS.get(thinking.effort, 0), (request.max_tokens or 0) // 2)
     fits = budget >= LEAST_BUDGET and not _lacks_thinking(request.messages)
-    # A forced tool and a temperature of one's own are refused beside it.
+    # Anthropic rejects thinking together with a forced tool or a custom temperature.
     is_free = not isinstance(request.tool_choice, dict) and request.tool_choice != "required"
     if not fits or not is_free or request.temperature not in (None, 1) or request.top_p is not None:
         return thinking
@@ -153,7 +153,7 @@ def _with_budget(request: ChatRequest) -> Thinking | None:
 
 
 def _lacks_thinking(messages: tuple[Message, ...]) -> bool:
-    """Whether results answer calls whose thinking the client did not send back; then no more of it is accepted."""
+    """Whether results answer calls whose thinking the client did not return; then no thinking is accepted."""
     turn = next((m for m in reversed(messages) if m.get("role") not in ("tool", "function")), {})
     if turn.get("role") != "assistant":
         return False

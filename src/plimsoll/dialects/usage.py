@@ -1,12 +1,12 @@
-"""What a reply cost, in one vocabulary for all providers.
+"""Token usage of a reply, in common terms for all providers.
 
     Anthropic   prompt = input + cache read + cache creation      (three separate numbers)
-    OpenAI      prompt includes what was cached                   (details are parts of it)
-    Google      prompt includes what was cached; thoughts come on top of the candidates
+    OpenAI      prompt includes cached tokens                     (details are parts of it)
+    Google      prompt includes cached tokens; thoughts are not included in the candidates
 
 `prompt_tokens` is always the whole prompt, `input_tokens` the part of it that
-was neither read from nor written to a cache. A field that a provider leaves
-out, sets to null or fills with something else is unknown; reading never raises.
+was neither read from nor written to a cache. A missing, null or invalid field is
+unknown; parsing never raises an error.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request; None where the provider does not say."""
+    """Tokens of one request; None if the provider does not report them."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -25,11 +25,11 @@ class Usage:
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
-    # The part of `cache_write_tokens` that lives for an hour: it is billed at another rate.
+    # The part of `cache_write_tokens` with a TTL of one hour, which has a different price.
     cache_write_1h_tokens: int | None = None
 
     def as_dict(self) -> dict[str, int]:
-        """The keys that engines read; those that are unknown are absent."""
+        """The keys that engines read, without unknown ones."""
         known = {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
@@ -44,7 +44,7 @@ class Usage:
 
 
 def usage_from_openai(raw: Any) -> Usage | None:
-    """The usage of a chat completion, in any of the spellings of compatible servers; None if there is none."""
+    """The usage of a chat completion, in any compatible server's spelling; None if there is none."""
     usage = raw if isinstance(raw, dict) else {}
     prompt_details = _first_dict(usage, "prompt_tokens_details", "input_tokens_details")
     output_details = _first_dict(usage, "completion_tokens_details", "output_tokens_details")
@@ -135,7 +135,7 @@ def usage_to_openai(usage: Usage) -> dict[str, Any]:
 
 
 def usage_to_anthropic(usage: Usage | None) -> dict[str, Any]:
-    """The `usage` object of a message; zeros where nothing is known, as clients add the numbers up."""
+    """The `usage` object of a message; unknown values are 0, because clients add them up."""
     usage = usage or Usage()
     read, write = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
     plain = usage.prompt_tokens - read - write if usage.input_tokens is None else usage.input_tokens
@@ -171,7 +171,7 @@ def usage_to_gemini(usage: Usage) -> dict[str, Any]:
 
 
 def _count(value: Any) -> int | None:
-    """A token count, or None for everything that is not one."""
+    """A token count; None for anything else."""
     if value is None or isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if 0 <= value < 2**53 else None

@@ -1,4 +1,4 @@
-"""Anthropic's messages wire, both directions: as its client and as a server that speaks it."""
+"""Anthropic's messages wire format, as a client and as a server."""
 
 from plimsoll.dialects.anthropic.conversation import (
     decode_anthropic_conversation,

@@ -5,26 +5,25 @@
     user                                ⇄   user: blocks
     assistant (+ tool_calls)            ⇄   assistant: thinking, text, tool_use
     tool · tool · user                  ⇄   user: tool_result, tool_result, text …
-    system, developer (further down)    →   user: text between tags, where it stood
-    system, developer (further down)    ←   system
+    system, developer (later)           →   user: text between tags, in its place
+    system, developer (later)           ←   system
 
 Guarantees
-  Round trip     `decode(*encode(x))` is the normal form of x, and x itself where it is in normal form;
+  Round trip     `decode(*encode(x))` is the normal form of x, and x itself if it is in normal form;
                  `encode(decode(*encode(x))) == encode(x)`.
-  Growth         Let x be well formed and cut where the next message is the assistant's, or where x ends:
-                 then `encode(beginning)` is the beginning of `encode(x)`, message by message. At any other
-                 legal cut it is so block by block, as a following user message joins the last one.
+  Growth         If x is valid and cut before an assistant message or at its end, `encode(prefix)` is a
+                 prefix of `encode(x)`, message by message. At any other legal cut this holds block by block,
+                 because a following user message is merged with the last one.
   Alternation    user and assistant alternate; nothing empty is sent.
 
-In normal form, system messages at the start are one; results come before what the user said, and
-neighbouring messages of one side are one; plain text alone is a string, and what is empty is gone; call
-ids are legal and unique, results carry their tool's name, arguments are spelt in one way; keys that the
-wire does not know are gone.
+In normal form, leading system messages are merged; results precede the user's text, and adjacent messages
+of one role are merged; a single plain text is a string, and empty content is removed; call ids are legal
+and unique, results have their tool's name, arguments have one spelling; unknown keys are removed.
 
-A system message further down is sent as the user's words between `<system-message>` tags. Recent Claude
-models take the role `system` there, but only as the last word of a turn: what is said after it would
-have to move in front of it, and a longer conversation would no longer extend a shorter one. The tags do
-not come back as a system message, so that typed words cannot become instructions.
+A later system message is sent as user text between `<system-message>` tags. Recent Claude models accept
+the role `system` there, but only at the end of a turn: later text would have to move before it, and a
+longer conversation would no longer extend a shorter one. The tags are not decoded to a system message, so
+that typed text cannot become instructions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,7 +51,7 @@ _RESULT_KEYS = {"type", "tool_use_id", "content", "is_error"}
 
 @dataclass(frozen=True, slots=True)
 class _WirePiece:
-    """What one canonical message contributes to the wire."""
+    """The wire blocks of one canonical message."""
 
     role: str
     blocks: list[Block]
@@ -60,19 +59,19 @@ class _WirePiece:
 
     @property
     def is_assistant(self) -> bool:
-        """Whether the assistant says it; on this wire everything else is the user's turn."""
+        """Whether it belongs to the assistant's turn; everything else belongs to the user's."""
         return self.role == "assistant"
 
     @property
     def said(self) -> list[Block]:
-        """Its blocks inside the conversation, where a system message is the user's words."""
+        """Its blocks inside the conversation, with a system message as user text."""
         return [_as_user_text(block) for block in self.blocks] if self.role == "system" else self.blocks
 
 
 def encode_anthropic_conversation(
     messages: Sequence[Message], rules: AnthropicRules = EXACT
 ) -> tuple[list[Block] | None, list[dict[str, Any]]]:
-    """The `system` blocks (None where there are none) and the `messages` of a request."""
+    """The `system` blocks (None if there are none) and the `messages` of a request."""
     ids = CallIds()
     pieces = [_piece(message, ids, rules) for message in messages]
     spoken = [piece for piece in pieces if piece.blocks or piece.results]
@@ -128,14 +127,14 @@ def _piece(message: Message, ids: CallIds, rules: AnthropicRules) -> _WirePiece:
 
 
 def _turn(pieces: Sequence[_WirePiece]) -> dict[str, Any]:
-    """The pieces of one side as one message of the wire, results first, as Anthropic wants them."""
+    """The pieces of one turn as one wire message, with results first, as Anthropic requires."""
     results = [block for piece in pieces for block in piece.results]
     said = [block for piece in pieces for block in piece.said]
     return {"role": "assistant" if pieces[0].is_assistant else "user", "content": results + said}
 
 
 def _as_user_text(part: Part) -> Part:
-    """A system text as the user's words, marked as what it was; every other field kept."""
+    """A system text as tagged user text; all other fields stay."""
     return {**part, "text": f"<system-message>\n{part['text']}\n</system-message>"}
 
 
@@ -149,7 +148,7 @@ def _tool_result(message: Message, ids: CallIds) -> Block:
     if content:
         block["content"] = content
     elif isinstance(text, str) and text:
-        # White space alone is refused as a block and accepted as a string.
+        # Anthropic rejects white space as a block but accepts it as a string.
         block["content"] = text
     if message.get("is_error"):
         block["is_error"] = True

@@ -38,8 +38,8 @@ from plimsoll.messages import SYSTEM_ROLES, Message, text_of
 from plimsoll.models import ModelCard
 
 _PATH = "/v1/messages"
-_SINCE = "2025-01-01T00:00:00Z"  # of every model in a list: clients require a date
-# Edits that the provider itself makes to the history. Clearing thinking leaves everything else where it is.
+_SINCE = "2025-01-01T00:00:00Z"  # the date of every listed model; clients require one
+# History edits that the provider makes. Clearing thinking changes nothing else.
 _SERVER_EDITS = ("clear_tool_uses", "compact")
 _KINDS = {
     400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
@@ -75,7 +75,7 @@ class AnthropicDialect(Dialect):
         return self.url(base_url, "", False).removesuffix("/messages") + "/models"
 
     def serves_address(self, base_url: str) -> bool:
-        # Several providers offer this wire beside OpenAI's, under this path.
+        # Several providers also offer this wire format, under this path.
         return base_path(base_url).endswith(("/anthropic", _PATH))
 
     def edits_history(self, body: Body) -> bool:
@@ -103,7 +103,7 @@ class AnthropicDialect(Dialect):
     def canonical(self, messages: Sequence[WireMessage], index: int) -> list[Message]:
         message = unmarked(messages[index])
         if index and message.get("role") == "user":
-            # Results carry the names of their tools, which the calls before them have.
+            # Results have tool names, which come from the preceding calls.
             before = unmarked(messages[index - 1])
             known = len(decode_anthropic_conversation(None, [before]))
             return decode_anthropic_conversation(None, [before, message])[known:]
@@ -208,13 +208,13 @@ class AnthropicDialect(Dialect):
 
 
 def system_with_note(system: Any) -> list[dict[str, Any]]:
-    """Anthropic's `system` with the note of a compaction as its last block, once."""
+    """Anthropic's `system` with the compaction note as its last block, once."""
     blocks = [{"type": "text", "text": system}] if isinstance(system, str) else list(system or ())
     return blocks if has_note({"content": blocks}) else [*blocks, {"type": "text", "text": NOTE}]
 
 
 def _settled(messages: Sequence[WireMessage], opening: int) -> Iterator[WireMessage]:
-    """Every system message in the opening where the provider takes one: as the last message of a turn."""
+    """Move every system message of the opening to a legal position: the end of a turn."""
     for index, message in enumerate(messages):
         if index <= opening and message.get("role") in SYSTEM_ROLES:
             before = messages[index - 1].get("role") if index else None

@@ -1,7 +1,7 @@
-"""Cache markers on the blocks of a message request.
+"""Cache markers on the blocks of a messages request.
 
-The planner reads the canonical form. Its choice is put on the same block of the wire, and nothing else of the request
-changes.
+The planner reads the canonical form. Its choice is applied to the same block of the wire message, and nothing else in
+the request changes.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from plimsoll.messages import Message
 
 
 def mark_body(body: dict[str, Any], rendered: Rendered, marking: CacheMarking) -> MarkedBody:
-    """A message request's body with markers where the planner wants them."""
+    """The body with markers at the planner's positions."""
     prompt, policy, minimum = rendered.prompt, marking.policy, marking.minimum
     if policy.strategy == "system_and_3":
         plan: BreakpointPlan = plan_system_and_3(prompt, policy.ttl, True)
@@ -40,7 +40,7 @@ def mark_body(body: dict[str, Any], rendered: Rendered, marking: CacheMarking) -
 
 
 def _on_message(message: dict[str, Any], canonical: Message, part: int | None, ttl: str) -> dict[str, Any]:
-    """The wire message with a marker on the block that the planner means."""
+    """The wire message with a marker on the planner's block."""
     content = blocks(message.get("content"))
     if canonical.get("role") == "tool":
         wanted = canonical.get("tool_call_id")

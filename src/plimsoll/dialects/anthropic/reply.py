@@ -1,4 +1,4 @@
-"""A message from Anthropic ⇄ the canonical reply, and errors as clients of this wire expect them."""
+"""Anthropic's message ⇄ the canonical reply, and error bodies."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def encode_reply(reply: Reply) -> dict[str, Any]:
 
 
 def decode_reply(body: Any) -> Reply:
-    """The reply that a provider of this wire sent."""
+    """Decode a provider's message."""
     if not isinstance(body, dict) or not isinstance(body.get("content"), list):
         raise MalformedReply(f"the provider's reply has no content: {str(body)[:200]}")
     native = body.get("stop_reason")

@@ -1,7 +1,7 @@
 """Canonical request ⇄ the body of `POST /v1/messages`.
 
-Fields that are not named in `ChatRequest` pass through untouched, and only on
-this wire. Keys have a fixed order, so that equal requests are equal bytes.
+Fields that are not in `ChatRequest` pass through unchanged, and only in this
+dialect. Keys have a fixed order, so that equal requests are equal bytes.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from plimsoll.dialects.anthropic.tools import decode_choice, decode_tools, encod
 from plimsoll.dialects.request import ChatRequest, Thinking
 from plimsoll.errors import InvalidConversation
 
-# This wire requires a limit in every request; a caller that knows the model sets a better one.
+# Every request requires a limit; a caller that knows the model sets a better one.
 DEFAULT_MAX_TOKENS = 8_192
 _NAMED = frozenset(
     {"model", "messages", "system", "tools", "max_tokens", "temperature", "top_p", "stop_sequences"}
@@ -25,7 +25,7 @@ _MODES = ("enabled", "adaptive", "disabled")
 
 
 def encode_request(request: ChatRequest, rules: AnthropicRules | None = None) -> dict[str, Any]:
-    """The body that asks for this, in the words that the model takes (or those of `rules`)."""
+    """Encode a request, with only fields that the model (or `rules`) accepts."""
     rules = rules or rules_for(request.model)
     system, messages = encode_anthropic_conversation(request.messages, rules)
     thinking = request.thinking or Thinking()
@@ -49,7 +49,7 @@ def encode_request(request: ChatRequest, rules: AnthropicRules | None = None) ->
 
 
 def decode_request(body: dict[str, Any]) -> ChatRequest:
-    """What a client of this wire asks for."""
+    """Decode a client's request."""
     messages = body.get("messages")
     if not isinstance(messages, list):
         raise InvalidConversation(f"messages must be a list, not {type(messages).__name__}")
@@ -84,7 +84,7 @@ def _tool_fields(request: ChatRequest) -> dict[str, Any]:
 
 
 def _sampling_fields(request: ChatRequest) -> dict[str, float | None]:
-    # Other wires go up to 2; this one refuses more than 1.
+    # Other dialects allow up to 2; Anthropic rejects more than 1.
     temperature = None if request.temperature is None else min(request.temperature, 1.0)
     return {"temperature": temperature, "top_p": request.top_p}
 
@@ -105,7 +105,7 @@ def _encode_thinking(thinking: Thinking, rules: AnthropicRules) -> dict[str, Any
 def _output_config(thinking: Thinking, rules: AnthropicRules, rest: Any) -> dict[str, Any] | None:
     config = dict(rest) if isinstance(rest, dict) else {}
     if thinking.effort is not None and rules.effort:
-        # The least that OpenAI's scale knows is called low on this one.
+        # OpenAI's lowest effort is called low here.
         config = {"effort": "low" if thinking.effort == "minimal" else thinking.effort, **config}
     return config or None
 

@@ -1,7 +1,7 @@
-"""What the receiver of a request on Anthropic's wire accepts beyond the common ground.
+"""What a model accepts in Anthropic's wire format.
 
-`EXACT` says everything that the wire can say, so that nothing is lost on the
-way there and back; `rules_for(model)` says what that model takes.
+`EXACT` allows everything in the format, so that a round trip loses nothing;
+`rules_for(model)` returns what that model accepts.
 """
 
 import re
@@ -14,7 +14,7 @@ _FIRST_THINKER = re.compile(r"3[-.]7[-.]sonnet|sonnet[-.]3[-.]7")
 
 @dataclass(frozen=True, slots=True)
 class AnthropicRules:
-    """Differences between the models that speak this wire."""
+    """Differences between models with this wire format."""
 
     unsigned_thinking: bool = True  # a thinking block without signature is accepted
     sampling: bool = True  # temperature, top_p and top_k are accepted
@@ -28,7 +28,7 @@ EXACT = AnthropicRules()
 
 
 def rules_for(model: str) -> AnthropicRules:
-    """The rules of a model by its name; one that is not Claude takes its own unsigned thinking back."""
+    """The rules of a model by name; models other than Claude accept unsigned thinking."""
     name = model.lower()
     if "claude" not in name:
         return EXACT

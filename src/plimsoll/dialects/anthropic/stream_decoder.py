@@ -1,10 +1,10 @@
-"""The events of a streamed message -> the canonical steps.
+"""The events of a streamed message -> canonical deltas.
 
     message_start · (content_block_start · content_block_delta… · content_block_stop)… · message_delta · message_stop
 
-Text, thinking and tool calls pass on as they arrive; every other block is
-collected and handed over whole. Usage is cumulative: later numbers replace
-earlier ones, field by field. Without `message_stop` the stream broke off.
+Text, thinking and tool calls are passed on as they arrive; every other block is
+collected and passed on whole. Usage is cumulative: later numbers replace earlier
+ones, field by field. A stream without `message_stop` was interrupted.
 """
 
 import json
@@ -44,8 +44,8 @@ class AnthropicStreamDecoder(StreamDecoder):
         self._calls = 0
 
     def feed_whole(self, body: Any) -> list[Delta]:
-        """The steps of a reply that came in one piece, from a server that does not stream."""
-        decode_reply(body)  # raises where there is no content
+        """The deltas of a whole reply, from a server that does not stream."""
+        decode_reply(body)  # raises an error if there is no content
         deltas = self.feed("message_start", {"message": body})
         for block in filter(None, map(_object, body["content"])):
             deltas += self.feed("content_block_start", {"content_block": block})
@@ -93,7 +93,7 @@ class AnthropicStreamDecoder(StreamDecoder):
             case "text":
                 return [TextDelta(block["text"])] if block.get("text") else []
             case "thinking":
-                # An empty step opens the block, as thinking that is not shown has a signature alone.
+                # An empty delta opens the block, because hidden thinking has only a signature.
                 shown = ReasoningDelta(str(block.get("thinking") or ""))
                 return [shown, *([SignatureDelta(block["signature"])] if block.get("signature") else [])]
             case "tool_use":
@@ -127,7 +127,7 @@ class AnthropicStreamDecoder(StreamDecoder):
         return []
 
     def _grow(self, delta: dict[str, Any]) -> None:
-        """A step of a block that is not ours to read: texts grow, everything else is replaced."""
+        """Apply a delta to an opaque block: append strings, replace everything else."""
         for key, value in delta.items():
             before = self._block.get(key)
             if key != "type":

@@ -1,10 +1,10 @@
-"""The canonical steps -> the events of a streamed message.
+"""Canonical deltas -> the events of a streamed message.
 
     message_start · (content_block_start · content_block_delta… · content_block_stop)… · message_delta · message_stop
 
-This wire writes one block after the other, while OpenAI's may mix the steps of
-parallel calls: a second call waits until the first is known to be finished.
-Why the reply ended and what it cost go into the last events.
+Blocks are sequential here, while OpenAI's wire may interleave the deltas of
+parallel calls, so a second call waits until the first is complete. The last
+events contain the finish reason and the usage.
 """
 
 import json
@@ -39,7 +39,7 @@ _EMPTY: dict[str, dict[str, Any]] = {
 
 
 class AnthropicStreamEncoder:
-    """Feed it each step; call `finish()` at the end."""
+    """Call `encode()` with each delta and `finish()` at the end."""
 
     def __init__(self, id: str = "", model: str = "") -> None:
         self._id, self._model = id, model
@@ -54,7 +54,7 @@ class AnthropicStreamEncoder:
         self._usage: Usage | None = None
 
     def encode(self, delta: Delta) -> list[SseEvent]:
-        """The events that one step amounts to."""
+        """The events for one delta."""
         match delta:
             case Start(id, model):
                 self._id, self._model = self._id or id, self._model or model
@@ -91,7 +91,7 @@ class AnthropicStreamEncoder:
         return [*events, _event(last), _event({"type": "message_stop"})]
 
     def fail(self, kind: str, message: str) -> list[SseEvent]:
-        """The event that breaks the stream off."""
+        """The event that ends the stream with an error."""
         return [_event(encode_error(anthropic_kind(kind), message))]
 
     def _first(self) -> list[SseEvent]:
@@ -116,7 +116,7 @@ class AnthropicStreamEncoder:
         return [*events, _event(start)]
 
     def _close(self) -> list[SseEvent]:
-        """End the open block, and write the calls that waited for that."""
+        """End the open block, and write the calls that were waiting."""
         events: list[SseEvent] = []
         if self._open is not None:
             events.append(_event({"type": "content_block_stop", "index": self._index}))
@@ -130,7 +130,7 @@ class AnthropicStreamEncoder:
         arguments = block.get("input")
         if not isinstance(arguments, dict) or not arguments:
             return [*self._close(), *self._begin(block), *self._close()]
-        # Clients put the input together from its steps alone.
+        # Clients assemble the input from the deltas only.
         text = json.dumps(arguments, ensure_ascii=False)
         begun = [*self._close(), *self._begin({**block, "input": {}})]
         return [*begun, self._step({"type": "input_json_delta", "partial_json": text}), *self._close()]

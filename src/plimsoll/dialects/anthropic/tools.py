@@ -1,11 +1,11 @@
-"""Tools and the choice among them: OpenAI's shape ⇄ Anthropic's.
+"""Tools and `tool_choice`: OpenAI's shape ⇄ Anthropic's.
 
     {"type": "function", "function": {name, description, parameters}}  ⇄  {name, description, input_schema}
     auto · none · required · {"type": "function", …}                   ⇄  auto · none · any · tool
     parallel_tool_calls: false                                         ⇄  disable_parallel_tool_use: true
 
-Anthropic's server tools (web search, code execution, …) stand in the canonical
-list as they are; OpenAI's wire leaves them out.
+Anthropic's server tools (web search, code execution, …) are in the canonical list
+unchanged; OpenAI's dialect omits them.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ def encode_choice(choice: ToolChoice | None, parallel: bool | None) -> dict[str,
         return None
     else:
         wire = {"type": _TO_WIRE.get(choice or "auto", "auto")}
-    # There is nothing to run in parallel where no tool may be used, and the field is refused there.
+    # Without tools, nothing runs in parallel, and Anthropic rejects the field.
     return (
         {**wire, "disable_parallel_tool_use": True} if parallel is False and wire["type"] != "none" else wire
     )
@@ -69,7 +69,7 @@ def _encode_tool(tool: Tool) -> dict[str, Any] | None:
         if function.get("strict") is not None:
             wire["strict"] = function["strict"]
         return with_extras(wire, tool)
-    # A custom tool of OpenAI takes free text, which has no counterpart here.
+    # OpenAI's custom tools take free text, which has no equivalent here.
     return None if "custom" in tool else dict(tool)
 
 

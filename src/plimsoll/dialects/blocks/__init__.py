@@ -1,1 +1,1 @@
-"""Pieces of a conversation: canonical parts and calls ⇄ Anthropic content blocks."""
+"""Canonical parts and calls ⇄ Anthropic content blocks."""

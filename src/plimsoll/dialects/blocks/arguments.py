@@ -1,10 +1,10 @@
-"""Tool arguments: a JSON text on OpenAI's wire, an object on Anthropic's.
+"""Tool arguments: a JSON string on OpenAI's wire, an object on Anthropic's.
 
     '{"path": "a.py"}'  ⇄  {"path": "a.py"}
     '{"path": '         ⇄  {"_unparsed_arguments": '{"path": '}
 
-What a model wrote is never lost: a text that is not one JSON object travels
-inside an object under a key of its own and comes back word for word.
+The model's text is never lost: a string that is not a JSON object is wrapped in an
+object under a special key and restored unchanged.
 """
 
 import json
@@ -22,14 +22,14 @@ def input_of(arguments: str) -> dict[str, Any]:
         parsed = json.loads(arguments, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError):
         return {UNPARSED: arguments}
-    # An object that looks like our own envelope is put into one, so that opening it is never ambiguous.
+    # Wrap an object that looks like our wrapper, so that unwrapping is never ambiguous.
     if not isinstance(parsed, dict) or parsed.keys() == {UNPARSED}:
         return {UNPARSED: arguments}
     return parsed
 
 
 def arguments_from(value: Any) -> str:
-    """The JSON text for the canonical call."""
+    """The JSON string for the canonical call."""
     if isinstance(value, dict) and value.keys() == {UNPARSED}:
         unparsed = value[UNPARSED]
         if isinstance(unparsed, str):

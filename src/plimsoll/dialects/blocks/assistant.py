@@ -1,15 +1,14 @@
-"""One assistant message ⇄ its content blocks, thinking and order included.
+"""One assistant message ⇄ its content blocks, including thinking and order.
 
     canonical                                   Anthropic
     thinking_blocks: [signed or redacted]   ⇄   thinking, redacted_thinking
     content: text or parts                  ⇄   text, server tools, …
     tool_calls                              ⇄   tool_use
 
-A message without more says: thinking first, then content, then calls. Where
-the model interleaved them otherwise, the message also carries `block_order`,
-the kinds in the order in which they stood; an edit that changes how many there
-are makes it void. Thinking that nobody signed is the canonical
-`reasoning_content`, as OpenAI-compatible servers write it.
+The default order is thinking, content, calls. If the model interleaved them
+differently, the message has `block_order`, the kinds of blocks in their order.
+An edit that changes the number of blocks invalidates it. Unsigned thinking is the
+canonical `reasoning_content`, as in OpenAI-compatible servers.
 """
 
 from collections import Counter
@@ -28,7 +27,7 @@ Kind = Literal["thinking", "content", "tool_use"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing an assistant message holds: a thinking block, a canonical part or a canonical call."""
+    """One entry of an assistant message: a thinking block, a canonical part or a canonical call."""
 
     kind: Kind
     item: dict[str, Any]
@@ -40,7 +39,7 @@ def is_signed(block: dict[str, Any]) -> bool:
 
 
 def thinking_of(message: Message) -> list[dict[str, Any]]:
-    """The thinking blocks of a canonical message, unsigned reasoning included."""
+    """The thinking blocks of a canonical message, including unsigned reasoning."""
     blocks = message.get("thinking_blocks")
     if isinstance(blocks, list) and blocks:
         return [block for block in blocks if isinstance(block, dict)]
@@ -51,7 +50,7 @@ def thinking_of(message: Message) -> list[dict[str, Any]]:
 
 
 def entries_of(message: Message) -> list[Entry]:
-    """What a canonical assistant message holds, in the order in which the model said it."""
+    """The entries of a canonical assistant message, in the model's order."""
     parts = parts_of(message)
     refusal = message.get("refusal")
     if not parts and isinstance(refusal, str):
@@ -67,7 +66,7 @@ def entries_of(message: Message) -> list[Entry]:
 
 
 def blocks_from(entries: Iterable[Entry], ids: CallIds, unsigned_thinking: bool) -> list[dict[str, Any]]:
-    """The wire blocks; unsigned thinking only where the receiver takes it."""
+    """The wire blocks; unsigned thinking only if the receiver accepts it."""
     blocks: list[dict[str, Any]] = []
     for entry in entries:
         if entry.kind == "thinking":
@@ -81,7 +80,7 @@ def blocks_from(entries: Iterable[Entry], ids: CallIds, unsigned_thinking: bool)
 
 
 def entries_from(content: Any) -> list[Entry]:
-    """What the content of a wire message holds; text alone counts as one block."""
+    """The entries of a wire message's content; a string counts as one block."""
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     entries: list[Entry] = []
     for block in blocks if isinstance(blocks, list) else []:
@@ -96,7 +95,7 @@ def entries_from(content: Any) -> list[Entry]:
 
 
 def message_from(entries: Sequence[Entry]) -> Message:
-    """The canonical assistant message that holds these entries."""
+    """The canonical assistant message with these entries."""
     thinking = [entry.item for entry in entries if entry.kind == "thinking"]
     parts = [entry.item for entry in entries if entry.kind == "content"]
     calls = [entry.item for entry in entries if entry.kind == "tool_use"]
@@ -115,7 +114,7 @@ def message_from(entries: Sequence[Entry]) -> Message:
 
 
 def content_from(parts: Sequence[Part]) -> str | list[Part]:
-    """Content in its shortest form: plain text alone is a string."""
+    """Content in its shortest form: a single plain text becomes a string."""
     if not parts:
         return ""
     if len(parts) == 1 and parts[0].keys() == {"type", "text"} and parts[0]["type"] == "text":
@@ -157,7 +156,7 @@ def _calls(message: Message) -> list[dict[str, Any]]:
 
 
 def legacy_call_id(name: Any) -> str:
-    """The id that joins a `function_call` of the first tool protocol to its `function` message."""
+    """The id that links a legacy `function_call` to its `function` message."""
     return f"function_{name or 'call'}"
 
 
@@ -169,7 +168,7 @@ def _reordered(entries: list[Entry], order: Any) -> list[Entry]:
 
 
 def _marked(entries: list[Entry], marker: Any) -> list[Entry]:
-    """Move a marker from the message to its last block that may carry one."""
+    """Move a marker from the message to its last block that may have one."""
     if marker is None:
         return entries
     for index in range(len(entries) - 1, -1, -1):

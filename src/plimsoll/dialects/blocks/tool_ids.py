@@ -1,11 +1,10 @@
-"""Call ids that Anthropic accepts: legal characters, and no id twice in one conversation.
+"""Call ids that Anthropic accepts: legal characters, unique in the conversation.
 
     call_0 · call_0 · functions.read:3   ->   call_0 · call_0_2 · functions_read_3_5f2d01ab
 
-Small servers count their calls from zero on every turn, and several put dots
-and colons into an id; Anthropic refuses both. An id depends only on what stands
-before it, so a longer conversation keeps the ids of its beginning, and an id
-that is legal and new stays as it is.
+Small servers count calls from zero on every turn, and several use dots and colons
+in ids; Anthropic rejects both. An id depends only on earlier messages, so a longer
+conversation keeps the ids of its beginning. A legal, new id stays unchanged.
 """
 
 import re
@@ -16,19 +15,19 @@ _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def legal_id(call_id: str) -> str:
-    """The id itself where Anthropic takes it, else a readable one with a fingerprint of the original."""
+    """The id if Anthropic accepts it, else a readable one with a hash of the original."""
     if call_id and not _ILLEGAL.search(call_id):
         return call_id
     return f"{_ILLEGAL.sub('_', call_id)}_{sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def new_call_id() -> str:
-    """An id for a call that came without one. It is random, as the client sends all calls back in one history."""
+    """A random id for a call without one; it must be unique in the history that the client sends back."""
     return f"call_{uuid4().hex[:24]}"
 
 
 class CallIds:
-    """Hands out the ids of one conversation, in the order in which its messages are read."""
+    """Assigns the ids of one conversation, in message order."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()

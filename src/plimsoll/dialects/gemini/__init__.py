@@ -1,4 +1,4 @@
-"""Google's generateContent wire, both directions: as its client and as a server that speaks it."""
+"""Google's generateContent wire format, as a client and as a server."""
 
 from plimsoll.dialects.gemini.conversation import decode_contents, encode_contents
 from plimsoll.dialects.gemini.reply import decode_reply, encode_reply

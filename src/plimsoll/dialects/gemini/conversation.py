@@ -5,12 +5,12 @@
     user                                ⇄   user: parts
     assistant (+ tool_calls)            ⇄   model: thoughts, texts, functionCalls
     tool · tool                         ⇄   user: functionResponse, functionResponse
-    system, developer (further down)    →   user: text between tags, where it stood
+    system, developer (later)           →   user: text between tags, in its place
 
-Calls may have no ids. Then a call is known by its place, and a response answers the first open call of its name in
-the model content before it. Ids that were made up here are not sent. Responses to the calls of one message are in
-one content, as Google requires. A content with calls must follow a user's content and be followed by the responses,
-so an assistant's message with calls shares one content with the assistant's messages beside it.
+Calls may have no ids. Then a call is identified by its position, and a response answers the first open call of its
+name in the preceding model content. Generated ids are not sent. Responses to the calls of one message are in one
+content, as Google requires. A content with calls must follow a user content and precede the responses, so an
+assistant message with calls shares one content with adjacent assistant messages.
 """
 
 import json
@@ -46,19 +46,21 @@ _RESULT_ROLES = frozenset({"tool", "function"})
 def encode_contents(
     messages: Sequence[Message], rules: GeminiRules = EXACT, *, rewritten: bool = False
 ) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """The `systemInstruction` (None where there is none) and the `contents` of a request.
+    """The `systemInstruction` (None if there is none) and the `contents` of a request.
 
-    `rewritten`: the messages are a compaction's, so the signatures of their calls hold no longer.
+    `rewritten`: the messages come from a compaction, so the signatures of their calls are invalid.
     """
     start = next((n for n, m in enumerate(messages) if m.get("role") not in SYSTEM_ROLES), len(messages))
     texts = [wire for m in messages[:start] for wire in _wire_parts(parts_of(m)) if "text" in wire]
     contents: list[dict[str, Any]] = []
     names: dict[str, str] = {}
-    before: Message = {}  # the message that the last content was made of
+    before: Message = {}  # the message of the last content
     for message in messages[start:]:
         names |= {str(call.get("id")): call_name(call) for call in tool_calls(message)}
         is_result = message.get("role") in _RESULT_ROLES
-        parts = _response_parts(message, names, rules) if is_result else _said(message, rules, rewritten)
+        parts = (
+            _response_parts(message, names, rules) if is_result else _message_parts(message, rules, rewritten)
+        )
         if not parts:
             continue
         if _shares_content(before, message):
@@ -70,7 +72,7 @@ def encode_contents(
 
 
 def _shares_content(before: Message, message: Message) -> bool:
-    """Whether Google wants a message in one content with the message before it."""
+    """Whether Google requires a message in the same content as the previous one."""
     roles = {before.get("role"), message.get("role")}
     if roles == {"assistant"}:
         return bool(tool_calls(before) or tool_calls(message))
@@ -81,8 +83,8 @@ def _wire_role(message: Message) -> str:
     return "model" if message.get("role") == "assistant" else "user"
 
 
-def _said(message: Message, rules: GeminiRules, rewritten: bool) -> list[WirePart]:
-    """The parts of a message that holds no result."""
+def _message_parts(message: Message, rules: GeminiRules, rewritten: bool) -> list[WirePart]:
+    """The parts of a message that is not a tool result."""
     role = message.get("role")
     if role == "assistant":
         return list(_model_parts(entries_of(message), rules, rewritten))
@@ -103,7 +105,7 @@ def decode_contents(system: Any, contents: Sequence[Any]) -> list[Message]:
 
 
 def system_message(system: Any) -> Message | None:
-    """The canonical system message; None where there is none."""
+    """The canonical system message; None if there is none."""
     parts = [part for wire in _listed(system) if (part := part_from_wire(wire))]
     return {"role": "system", "content": content_from(parts)} if parts else None
 
@@ -127,7 +129,7 @@ def is_model(content: Any) -> bool:
 
 
 def call_from_wire(wire: WirePart, made_up: str) -> dict[str, Any]:
-    """The canonical call of a part; `made_up` is its id where it has none."""
+    """The canonical call of a part; `made_up` is its id if the part has none."""
     call = wire["functionCall"]
     function = {"name": str(call.get("name") or ""), "arguments": arguments_from(call.get("args"))}
     found = {"id": str(call.get("id") or made_up), "type": "function", "function": function}
@@ -202,7 +204,7 @@ def _tool_message(response: dict[str, Any], call_id: str) -> Message:
 
 
 def _result(response: Any) -> tuple[str, bool]:
-    """The text of a response, and whether it says that the call failed."""
+    """The text of a response, and whether the call failed."""
     if isinstance(response, dict) and len(response) == 1:
         ((name, value),) = response.items()
         if name in ("output", "result", "error") and isinstance(value, str):
@@ -221,7 +223,7 @@ def _answered_ids(contents: Sequence[Any], index: int, responses: Sequence[dict[
     while first and not is_model(contents[first - 1]):
         first -= 1
     calls: list[dict[str, Any]] = []
-    while first and is_model(contents[first - 1]):  # some clients split one answer into several contents
+    while first and is_model(contents[first - 1]):  # some clients split one reply into several contents
         first -= 1
         calls = [e.item for e in _model_entries(contents[first], first) if e.kind == "tool_use"] + calls
     earlier = [
@@ -233,7 +235,7 @@ def _answered_ids(contents: Sequence[Any], index: int, responses: Sequence[dict[
 
 
 def _taken(calls: list[dict[str, Any]], response: dict[str, Any], otherwise: str) -> str:
-    """The id of the call that a response answers; the call is open no longer."""
+    """The id of the call that a response answers; removes the call from the open ones."""
     own, name = str(response.get("id") or ""), response.get("name")
     found = next((call for call in calls if own and call["id"] == own), None)
     found = found or next((call for call in calls if call_name(call) == name), None)

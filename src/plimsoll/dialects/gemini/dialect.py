@@ -1,7 +1,7 @@
 """Google's Gemini API as a dialect: `POST /v1beta/models/{model}:generateContent` and its siblings.
 
-Model and stream flag are in the path. A request to count tokens holds `contents`, or a whole request in
-`generateContentRequest`. Both spellings of a field are read, and a client's own stays as it is.
+Model and stream flag are in the path. A token count request contains `contents`, or a whole request in
+`generateContentRequest`. Both spellings of a field are accepted, and a client's spelling stays unchanged.
 """
 
 import json
@@ -33,7 +33,7 @@ from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message
 from plimsoll.models import ModelCard, card_for
 
-_VERSIONS = ("/v1beta", "/v1")  # of the API: SDKs call either
+_VERSIONS = ("/v1beta", "/v1")  # API versions; SDKs use either
 _STREAM = ":streamGenerateContent"
 _COUNTED = "generateContentRequest"
 _READABLE = ("image/", "text/", "application/pdf")
@@ -66,7 +66,7 @@ class GeminiDialect(Dialect):
     key_header = "x-goog-api-key"
     key_prefix = ""
     key_parameter = "key"
-    takes_bearer = False  # it is for OAuth tokens
+    takes_bearer = False  # Bearer is for OAuth tokens
     messages_field = "contents"
     limit_fields = ("maxOutputTokens",)
     usage_field = "usageMetadata"
@@ -80,7 +80,7 @@ class GeminiDialect(Dialect):
         return self._model_url(base_url, model) + method
 
     def models_url(self, base_url: str) -> str:
-        # People write the host alone, or with the version that their SDK adds.
+        # People configure the host alone, or with the version that their SDK adds.
         return with_path(base_url, (base_path(base_url).removesuffix("/models") or _VERSIONS[0]) + "/models")
 
     def count_url(self, base_url: str, model: str) -> str:
@@ -124,7 +124,7 @@ class GeminiDialect(Dialect):
         return messages_at(messages, index)
 
     def written(self, messages: Sequence[Message], model: str) -> list[WireMessage]:
-        # A system message has its place in the list here, so nothing may be taken for the system prompt.
+        # A system message keeps its position here, so none may become the system prompt.
         opening: list[Message] = [{"role": "user", "content": "."}]
         return encode_contents([*opening, *messages], rules_for(model), rewritten=True)[1][1:]
 
@@ -142,7 +142,7 @@ class GeminiDialect(Dialect):
 
     def with_tool(self, body: Body, tool: Tool) -> Body | None:
         if field(body, "cachedContent"):
-            return None  # its tools are in the cache, and none may come with the request
+            return None  # its tools are in the cached content, so the request must not have any
         asked = _asked(body)
         changed = super().with_tool(asked, tool)
         return changed if asked is body else {**body, spelt(body, _COUNTED): changed}
@@ -192,7 +192,7 @@ class GeminiDialect(Dialect):
     def untranslatable(self, body: Body, upstream: str) -> Findings:
         asked = camel_cased(_asked(body))
         findings = examine(self.name, asked, upstream)
-        # Other providers read images, PDFs and texts in a conversation.
+        # Other providers accept images, PDFs and text in a conversation.
         if not all(mime.startswith(_READABLE) for mime in _media_types(asked)):
             findings.refused["contents.parts.inlineData"] = None
         if field(_config(asked), "responseMimeType") not in (None, *_ANSWERS):
@@ -260,7 +260,7 @@ class GeminiDialect(Dialect):
 
 
 def _asked(body: Body) -> Body:
-    """The request itself, where a body that only counts holds it in a field."""
+    """The request, which a token count body may contain in a field."""
     inner = field(body, _COUNTED)
     return inner if isinstance(inner, dict) else body
 
@@ -282,7 +282,7 @@ def _media_types(body: Body) -> Iterator[str]:
 
 
 def _with_note(system: Any) -> dict[str, Any]:
-    """The system instruction with the note of a compaction as its last part, once."""
+    """The system instruction with the compaction note as its last part, once."""
     whole: dict[str, Any] = system if isinstance(system, dict) else {"parts": [{"text": str(system or "")}]}
     parts = whole.get("parts")
     parts = parts if isinstance(parts, list) else [parts] if parts else []

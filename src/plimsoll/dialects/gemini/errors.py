@@ -1,4 +1,4 @@
-"""Errors as Google words them: `{"error": {"code": 429, "message": …, "status": "RESOURCE_EXHAUSTED"}}`."""
+"""Errors in Google's format: `{"error": {"code": 429, "message": …, "status": "RESOURCE_EXHAUSTED"}}`."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _CODES = {
     "NOT_FOUND": 404, "ABORTED": 409, "RESOURCE_EXHAUSTED": 429, "CANCELLED": 499, "INTERNAL": 500,
     "UNAVAILABLE": 503, "DEADLINE_EXCEEDED": 504,
 }  # fmt: skip
-# Types of other providers, in which streams end with an error.
+# Error types of other providers that end a stream.
 _KINDS = {
     "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 429, "billing_error": 403,
     "authentication_error": 401, "permission_error": 403, "not_found_error": 404, "invalid_request_error": 400,
@@ -23,7 +23,7 @@ _RETRY = "type.googleapis.com/google.rpc.RetryInfo"
 
 
 def status_word(status: int) -> str:
-    """Google's word for a status."""
+    """Google's name for a status."""
     return _STATUSES.get(status, "INTERNAL" if status >= 500 else "INVALID_ARGUMENT")
 
 
@@ -33,12 +33,12 @@ def encode_error(status: int, message: str) -> dict[str, Any]:
 
 
 def code_of(kind: str) -> int:
-    """The status of an error that has only a word: Google's, or another provider's."""
+    """The status code of an error type, Google's or another provider's."""
     return _CODES.get(kind) or _KINDS.get(kind, 500)
 
 
 def error_fields(body: Any) -> Any:
-    """An error with the usual names; the time to wait is in its sentence."""
+    """An error with the standard field names; the message contains the retry delay."""
     body = body[0] if isinstance(body, list) and body else body
     error = body.get("error") if isinstance(body, dict) else None
     if not isinstance(error, dict):

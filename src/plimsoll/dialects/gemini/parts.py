@@ -5,9 +5,9 @@
     {"type": "image_url", "image_url": {…}}     ⇄  {"inlineData": {mimeType, data}} · {"fileData": {fileUri}}
     {"type": "file", "file": {…}}               ⇄  the same, for every other type
     {"type": "input_audio", …}                  ⇄  inlineData of audio/wav or audio/mp3
-    {"type": "gemini", "gemini": {…}}           ⇄  any other part, word for word (executableCode, …)
+    {"type": "gemini", "gemini": {…}}           ⇄  any other part, unchanged (executableCode, …)
 
-Fields beside the content (thoughtSignature, videoMetadata, …) are kept under the part's key `gemini`.
+Other fields of a part (thoughtSignature, videoMetadata, …) are kept under its key `gemini`.
 """
 
 import re
@@ -25,7 +25,7 @@ _AUDIO_TYPES = {name: mime for mime, name in _AUDIO.items()}
 
 
 def part_to_wire(part: Part) -> dict[str, Any] | None:
-    """The wire part for a canonical one; None where there is nothing to send."""
+    """The wire part for a canonical part; None if there is nothing to send."""
     kind, extras = part.get("type"), part.get("gemini")
     extras = extras if isinstance(extras, dict) else {}
     if kind == "gemini":
@@ -43,7 +43,7 @@ def part_to_wire(part: Part) -> dict[str, Any] | None:
 
 
 def part_from_wire(wire: Any) -> Part | None:
-    """The canonical part for a wire part; None where it holds nothing."""
+    """The canonical part for a wire part; None if it is empty."""
     if not isinstance(wire, dict):
         return {"type": "text", "text": str(wire)}
     wire = camel_cased(wire)

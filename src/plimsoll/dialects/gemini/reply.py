@@ -1,7 +1,7 @@
 """A response of `:generateContent` ⇄ the canonical reply.
 
 canonical        Google
-stop             STOP, and everything that is not listed here
+stop             STOP, and all unlisted reasons
 tool_calls       STOP, with a functionCall in the content
 length           MAX_TOKENS
 content_filter   SAFETY · RECITATION · BLOCKLIST · PROHIBITED_CONTENT · SPII · LANGUAGE · IMAGE_*, a blocked prompt
@@ -59,7 +59,7 @@ def finish_from_gemini(native: Any, has_calls: bool) -> FinishReason | None:
 
 
 def finish_to_gemini(reason: FinishReason | None, native: str | None) -> str | None:
-    """Google's word: the provider's own where it is Google's and still means the same."""
+    """Google's reason; the provider's own if it is Google's and still applies."""
     is_own = native in _FILTERED or native in _OTHER_STOPS
     if is_own and finish_from_gemini(native, reason == "tool_calls") == reason:
         return native
@@ -82,7 +82,7 @@ def encode_reply(reply: Reply) -> dict[str, Any]:
 
 
 def decode_reply(body: Any, make_id: Callable[[], str] = new_call_id) -> Reply:
-    """The reply that a provider of this wire sent; `make_id` names calls that come without an id."""
+    """Decode a provider's response; `make_id` creates the ids of calls without one."""
     body, candidate = _candidate(camel_cased(body[0] if isinstance(body, list) and len(body) == 1 else body))
     blocked = _blocked(body)
     message = named(message_of(candidate.get("content")), make_id)
@@ -102,7 +102,7 @@ def decode_reply(body: Any, make_id: Callable[[], str] = new_call_id) -> Reply:
 
 
 def model_parts(message: Message) -> list[dict[str, Any]]:
-    """The parts of a reply, its thoughts included."""
+    """The parts of a reply, including its thoughts."""
     contents = encode_contents([{"role": "user", "content": "."}, message])[1][1:]
     return [part for content in contents for part in content["parts"]]
 
@@ -114,7 +114,7 @@ def message_of(content: Any) -> Message:
 
 
 def named(message: Message, make_id: Callable[[], str]) -> Message:
-    """The message with ids for the calls that have none of the provider's."""
+    """The message with ids for the calls that have no provider id."""
     if not tool_calls(message):
         return message
     calls: Sequence[dict[str, Any]] = message["tool_calls"]
@@ -123,7 +123,7 @@ def named(message: Message, make_id: Callable[[], str]) -> Message:
 
 
 def _candidate(body: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A response and its first candidate, which a blocked prompt has not. Raises `MalformedReply`."""
+    """A response and its first candidate; empty for a blocked prompt. Raises `MalformedReply`."""
     if isinstance(body, dict):
         candidates = body.get("candidates")
         first = candidates[0] if isinstance(candidates, list) and candidates else None
@@ -135,7 +135,7 @@ def _candidate(body: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _blocked(body: Any) -> str | None:
-    """Why a prompt was blocked; None where it was not."""
+    """Why a prompt was blocked; None if it was not."""
     feedback = body.get("promptFeedback") if isinstance(body, dict) else None
     reason = feedback.get("blockReason") if isinstance(feedback, dict) else None
     return reason if isinstance(reason, str) else None

@@ -1,7 +1,7 @@
 """Canonical request ⇄ the body of `:generateContent`. Model and stream flag are in the path.
 
-Fields that are not named in `ChatRequest` pass through untouched, and only on this wire. Keys have a fixed order, so
-that equal requests are equal bytes.
+Fields that are not in `ChatRequest` pass through unchanged, and only in this dialect. Keys have a fixed order: equal
+requests are equal bytes.
 """
 
 from typing import Any
@@ -14,14 +14,14 @@ from plimsoll.dialects.gemini.tools import decode_choice, decode_tools, encode_c
 from plimsoll.dialects.request import ChatRequest, Thinking
 from plimsoll.errors import InvalidConversation
 
-MOST_STOPS = 5  # that Google takes
+MOST_STOPS = 5  # Google's limit
 LEVELS = ("minimal", "low", "medium", "high")
 _NAMED = frozenset({"contents", "systemInstruction", "tools", "model"})
-_MOST_THINKING = 24_576  # tokens: the most that every model of the 2.5 family takes
+_MOST_THINKING = 24_576  # tokens; the maximum that all models of the 2.5 family accept
 
 
 def encode_request(request: ChatRequest, rules: GeminiRules | None = None) -> dict[str, Any]:
-    """The body that asks for this, in the words that the model takes (or those of `rules`)."""
+    """Encode a request, with only fields that the model (or `rules`) accepts."""
     rules = rules or rules_for(request.model)
     system, contents = encode_contents(request.messages, rules)
     extra = request.extra_for("gemini")
@@ -51,7 +51,7 @@ def encode_request(request: ChatRequest, rules: GeminiRules | None = None) -> di
 
 
 def decode_request(body: dict[str, Any], model: str = "", stream: bool = False) -> ChatRequest:
-    """What a client of this wire asks for."""
+    """Decode a client's request."""
     contents = body.get("contents")
     if not isinstance(contents, list):
         raise InvalidConversation(f"contents must be a list, not {type(contents).__name__}")

@@ -1,7 +1,7 @@
-"""What the receiver of a request on Google's wire accepts beyond the common ground.
+"""What a model accepts in Google's wire format.
 
-`EXACT` says everything that the wire can say, so that nothing is lost on the way there and back; `rules_for(model)`
-says what that model takes.
+`EXACT` allows everything in the format, so that a round trip loses nothing; `rules_for(model)` returns the
+rules of that model.
 """
 
 import re
@@ -12,12 +12,12 @@ _VERSION = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class GeminiRules:
-    """Differences between the models that speak this wire."""
+    """Differences between models with this wire format."""
 
     thoughts: bool = True  # thought parts are sent back
     signed_calls: bool = False  # the first call of every step needs a signature
-    response_parts: bool = True  # function responses may hold images
-    levels: bool = True  # how much to think is a word, not only a budget
+    response_parts: bool = True  # function responses may contain images
+    levels: bool = True  # the effort may be a word, not only a budget
     thinks: bool = True  # thinking is accepted at all
 
 
@@ -25,7 +25,7 @@ EXACT = GeminiRules()
 
 
 def rules_for(model: str) -> GeminiRules:
-    """The rules of a model by its name; one that is not Gemini takes everything."""
+    """The rules of a model by name; models other than Gemini accept everything."""
     found = _VERSION.search(model.lower())
     if found is None:
         return EXACT

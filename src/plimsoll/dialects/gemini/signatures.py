@@ -1,11 +1,11 @@
-"""`thoughtSignature`: the provider's seal on a function call, which must come back with it.
+"""`thoughtSignature`: the provider's signature of a function call, which must be sent back with it.
 
     Google       {"functionCall": {…}, "thoughtSignature": S}
     canonical    {"id": …, "function": {…}, "extra_content": {"google": {"thought_signature": S}}}
 
 The canonical form is that of Google's OpenAI endpoint, so clients of OpenAI's wire that return unknown fields keep
 the signature. From Gemini 3 on, the first call of every step needs one. A call that was rewritten, or that another
-model made, gets the value with which Google skips the check (ai.google.dev, "Thought signatures").
+model made, gets the value that makes Google skip the check (ai.google.dev, "Thought signatures").
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ KEY = "extra_content"
 
 
 def signature_of(call: dict[str, Any]) -> str:
-    """The signature of a canonical call; empty where it has none."""
+    """The signature of a canonical call; empty if it has none."""
     extra = call.get(KEY)
     google = extra.get("google") if isinstance(extra, dict) else None
     signature = google.get("thought_signature") if isinstance(google, dict) else None
@@ -23,5 +23,5 @@ def signature_of(call: dict[str, Any]) -> str:
 
 
 def signed(signature: Any) -> dict[str, Any]:
-    """The key of a canonical call that holds a signature; nothing without one."""
+    """The canonical call's field for a signature, as a dict; empty without a signature."""
     return {KEY: {"google": {"thought_signature": signature}}} if isinstance(signature, str) else {}

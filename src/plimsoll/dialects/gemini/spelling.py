@@ -1,6 +1,6 @@
 """Field names: Google accepts `systemInstruction` and `system_instruction`, and answers in camelCase.
 
-What a client chose itself (arguments, schemas, results, labels) keeps its names.
+Names that a client chose (in arguments, schemas, results, labels) stay unchanged.
 """
 
 import re
@@ -8,7 +8,7 @@ from typing import Any
 
 _AFTER_UNDERSCORE = re.compile(r"_([a-z0-9])")
 _BEFORE_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
-# Fields whose values have names of the client's own.
+# Fields whose values contain names that the client chose.
 _OPAQUE = frozenset(
     {"args", "response", "parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema"}
     | {"labels", "partMetadata"}
@@ -26,7 +26,7 @@ def snake(name: str) -> str:
 
 
 def camel_cased(value: Any) -> Any:
-    """An object with all names of its fields in camelCase, in the same order."""
+    """An object with all field names in camelCase, in the same order."""
     if isinstance(value, list):
         return [camel_cased(item) for item in value]
     if not isinstance(value, dict):
@@ -36,11 +36,11 @@ def camel_cased(value: Any) -> Any:
 
 
 def spelt(item: dict[str, Any], name: str) -> str:
-    """The name of a field as this object has it; camelCase where it has none."""
+    """The spelling of a field in this object; camelCase if the object does not have it."""
     other = snake(name)
     return other if other in item and name not in item else name
 
 
 def field(item: Any, name: str) -> Any:
-    """The value of a field in either spelling; None where there is none."""
+    """The value of a field in either spelling; None if it is missing."""
     return item.get(spelt(item, name)) if isinstance(item, dict) else None

@@ -1,7 +1,7 @@
-"""The chunks of a streamed response -> the canonical steps.
+"""The chunks of a streamed response -> canonical deltas.
 
-Each chunk is a response of its own with some parts and the usage so far; there is no end mark. A reply is whole
-once a chunk says why it ended.
+Each chunk is a separate response with some parts and the usage so far; there is no end marker. A reply is complete
+once a chunk has a finish reason.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from plimsoll.dialects.usage import usage_from_gemini
 
 
 class GeminiStreamDecoder(StreamDecoder):
-    """Decodes the chunks of one response. `make_id` names calls that come without an id."""
+    """Decodes the chunks of one response. `make_id` creates the ids of calls without one."""
 
     def __init__(self, make_id: Callable[[], str] = new_call_id) -> None:
         super().__init__()
@@ -40,10 +40,10 @@ class GeminiStreamDecoder(StreamDecoder):
         self._calls = 0
 
     def feed_whole(self, body: Any) -> list[Delta]:
-        """The steps of a reply that came in one piece: a response, or the array of a stream."""
+        """The deltas of a whole reply: a response, or the array of a stream."""
         if isinstance(body, list) and len(body) != 1:
             return [delta for chunk in body if isinstance(chunk, dict) for delta in self.feed(None, chunk)]
-        decode_reply(body)  # raises where there is no candidate
+        decode_reply(body)  # raises an error if there is no candidate
         return self.feed(None, body[0] if isinstance(body, list) else body)
 
     def _deltas(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:

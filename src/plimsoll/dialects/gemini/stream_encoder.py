@@ -1,8 +1,8 @@
-"""The canonical steps -> the chunks of a streamed response.
+"""Canonical deltas -> the chunks of a streamed response.
 
-    text, thoughts … · calls, each whole · the last chunk with finishReason and usageMetadata
+    text, thoughts … · complete calls · the last chunk with finishReason and usageMetadata
 
-A call is sent once it is whole, as this wire has no pieces of calls.
+A call is sent once it is complete, because this wire format has no partial calls.
 """
 
 from typing import Any
@@ -30,16 +30,16 @@ from plimsoll.dialects.usage import Usage, usage_to_gemini
 
 
 class GeminiStreamEncoder:
-    """Feed it each step; call `finish()` at the end."""
+    """Call `encode()` with each delta and `finish()` at the end."""
 
     def __init__(self, id: str = "", model: str = "") -> None:
         self._id, self._model = id, model
-        self._calls: dict[int, dict[str, Any]] = {}  # that are not sent yet
+        self._calls: dict[int, dict[str, Any]] = {}  # calls that are not sent yet
         self._finish: Finish | None = None
         self._usage: Usage | None = None
 
     def encode(self, delta: Delta) -> list[SseEvent]:
-        """The events that one step amounts to."""
+        """The events for one delta."""
         match delta:
             case Start(id, model):
                 self._id, self._model = self._id or id, self._model or model
@@ -91,7 +91,7 @@ class GeminiStreamEncoder:
         return [_call_part(call) for call in calls]
 
     def _parts(self, *parts: dict[str, Any]) -> list[SseEvent]:
-        # What follows a call on another wire is a new block, so the calls before it are whole.
+        # In other dialects, a new block follows a call, so the calls before it are complete.
         content = {"role": "model", "parts": [*self._whole_calls(), *parts]}
         return [self._event({"content": content, "index": 0})]
 

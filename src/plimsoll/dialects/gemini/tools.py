@@ -1,11 +1,11 @@
 """Canonical tools and `tool_choice` ⇄ `tools` and `toolConfig`.
 
     {"type": "function", "function": {…}}      ⇄   functionDeclarations, all in one entry
-    any other tool of Google's, as it is       ⇄   itself (googleSearch, codeExecution, …)
+    any other Google tool, unchanged           ⇄   itself (googleSearch, codeExecution, …)
     auto · required · none                     ⇄   mode AUTO · ANY · NONE
     one function, allowed_tools                ⇄   mode ANY or AUTO with allowedFunctionNames
 
-Schemas are JSON Schema (`parametersJsonSchema`); Google's own `parameters`, with types in capitals, are read too.
+Schemas are JSON Schema (`parametersJsonSchema`); Google's `parameters`, with upper-case types, are accepted too.
 """
 
 from collections.abc import Iterable

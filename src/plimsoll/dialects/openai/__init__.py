@@ -1,4 +1,4 @@
-"""OpenAI's chat completions wire, both directions: as its client and as a server that speaks it."""
+"""OpenAI's chat completions wire format, as a client and as a server."""
 
 from plimsoll.dialects.openai.reply import decode_reply, encode_error, encode_reply
 from plimsoll.dialects.openai.request import decode_request, encode_request

@@ -1,8 +1,8 @@
-"""Anthropic's own content on OpenAI's wire: what has no block there is said in words.
+"""Converts Anthropic-only content for OpenAI's wire to text.
 
 document of text           ->   its title and context, then the text
 search_result              ->   title, source, text
-is_error                   ->   "Error: " in front of the result
+is_error                   ->   "Error: " before the result
 any other block            ->   "[web_search_tool_result block left out]"
 """
 
@@ -13,11 +13,11 @@ from plimsoll.dialects.blocks.parts import part_from_block
 from plimsoll.messages import Part
 
 ERROR_MARK = "Error: "
-_NAMELESS = "document.pdf"  # OpenAI wants a name with every file
+_NAMELESS = "document.pdf"  # OpenAI requires a name for every file
 
 
 def flattened(part: Any) -> Iterator[Any]:
-    """The parts that one part amounts to: a document's own blocks, and its context in front of it."""
+    """The parts for one part: a document's context, then its blocks."""
     if not isinstance(part, dict):
         yield part
         return
@@ -39,7 +39,7 @@ def flattened(part: Any) -> Iterator[Any]:
 
 
 def text_of_block(block: Part) -> str:
-    """A block that this wire does not know, as text."""
+    """A block without an equivalent here, as text."""
     source, title = block.get("source"), block.get("title")
     if block.get("type") == "document" and isinstance(source, dict) and source.get("type") == "text":
         return "\n".join(filter(None, [title, str(source.get("data") or "")]))
@@ -59,5 +59,5 @@ def named_file(part: Part) -> Part:
 
 
 def with_error_mark(text: str) -> str:
-    """The text of a failed result; one that begins with the word is left as it is."""
+    """The text of a failed result with "Error: " before it, unless it starts with that word."""
     return text if text.lstrip().lower().startswith("error") else (ERROR_MARK + text).rstrip()

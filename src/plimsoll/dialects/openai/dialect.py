@@ -35,7 +35,7 @@ from plimsoll.messages import SYSTEM_ROLES, Message
 from plimsoll.models import ModelCard, card_for
 
 _PATH = "/chat/completions"
-_SINCE = 1_735_689_600  # of every model in a list: clients require a time
+_SINCE = 1_735_689_600  # the time of every listed model; clients require one
 _KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
@@ -58,14 +58,14 @@ class OpenAiDialect(Dialect):
     has_end_mark = True
 
     def url(self, base_url: str, model: str, is_stream: bool) -> str:
-        # People write the host alone, and every compatible server has its wire under /v1.
+        # People configure the host alone, and every compatible server has its API under /v1.
         return with_path(base_url, (base_path(base_url).removesuffix(_PATH) or "/v1") + _PATH)
 
     def models_url(self, base_url: str) -> str:
         return self.url(base_url, "", False).removesuffix(_PATH) + "/models"
 
     def serves_address(self, base_url: str) -> bool:
-        # Providers with a wire of their own, Google for one, offer this one under this path.
+        # Providers with their own wire format, such as Google, offer this one under this path.
         return base_path(base_url).endswith("/openai")
 
     def local_url(self, root: str) -> str:
@@ -103,7 +103,7 @@ class OpenAiDialect(Dialect):
         return MarkedBody({**body, "messages": marked.messages}, marked.memory)
 
     def with_tool(self, body: Body, tool: Tool) -> Body | None:
-        # Servers refuse tools beside the functions of the first tool protocol.
+        # Servers reject tools together with legacy functions.
         return None if has_legacy_functions(body) else super().with_tool(body, tool)
 
     def keep_rolling(self, body: Body, ttl: str) -> Body:
@@ -170,7 +170,7 @@ class OpenAiDialect(Dialect):
         return _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
 
     def error_body(self, status: int, message: str, kind: str | None = None, code: str | None = None) -> Body:
-        # Clients of this wire go by `code`; `type` is the same for every failure of a status.
+        # Clients check `code`; `type` is the same for every error with a status.
         body = encode_error(self.error_kind(status), message)
         body["error"]["code"] = code
         return body
@@ -187,7 +187,7 @@ def _lead(body: Body) -> list[WireMessage]:
 
 
 def _plain(message: Message) -> Message:
-    """A message whose content is one plain text, as a text: clients write it both ways."""
+    """The message with a single plain text part as a string, because clients write it both ways."""
     content = message.get("content")
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
         only = content[0]

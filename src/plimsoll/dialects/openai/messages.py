@@ -1,13 +1,13 @@
 """Canonical messages ⇄ the messages of a chat completion request.
 
-Canonical messages have OpenAI's shape already. What only another provider
-understands is left out on the way to the wire: signed thinking, the order of
-its blocks, Anthropic's own fields; `cache_control` goes along for Claude models
-alone, as only routers to them take it. Thinking that nobody signed is sent as
-`reasoning_content`. What `anthropic_content.py` says becomes text, error flags too.
+Canonical messages already have OpenAI's shape. Other providers' fields are removed:
+signed thinking, the order of its blocks, Anthropic-only fields. `cache_control` is
+sent for Claude models only, because only routers to them accept it. Unsigned thinking
+is sent as `reasoning_content`. `anthropic_content.py` converts the rest to text,
+including error flags.
 
-A tool message takes text alone on this wire, so its images and files follow the
-results of its turn as a message of the user:
+Tool messages may contain only text, so their images and files follow the results of
+the turn in a user message:
 
     tool (text, image) · tool (text)   ->   tool (text) · tool (text) · user (image)
 """
@@ -21,7 +21,7 @@ from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message, Part
 
 _FOREIGN_KEYS = frozenset({"thinking_blocks", "block_order", "is_error", "anthropic", "gemini", "responses"})
-SIGNATURE = "extra_content"  # the key of a call that holds Google's signature
+SIGNATURE = "extra_content"  # the key of a call with Google's signature
 _PART_TYPES = frozenset(
     {"text", "image_url", "input_audio", "file", "refusal", "video_url", "audio_url"}
     | {"input_text", "output_text", "input_image"}
@@ -31,30 +31,30 @@ _PART_TYPES = frozenset(
 _RESULT_ROLES = frozenset({"tool", "function"})
 _BESIDE_TYPES = frozenset(
     {"image_url", "input_image", "file", "input_audio", "video_url", "audio_url"}
-)  # refused in a tool message
+)  # rejected in a tool message
 
 
 def takes_markers(model: str) -> bool:
-    """Whether `cache_control` may be sent to a model on this wire."""
+    """Whether `cache_control` may be sent to a model."""
     return "claude" in model.lower()
 
 
 def encode_messages(messages: Sequence[Message], markers: bool) -> list[Message]:
-    """The messages as they are sent."""
+    """The messages in wire format."""
     encoded: list[Message] = []
-    beside: list[Part] = []  # what the results of the turn hold besides text
+    media: list[Part] = []  # the non-text parts of the turn's results
     for message in messages:
         if message.get("role") not in _RESULT_ROLES:
-            encoded += _beside_results(beside)
-            beside = []
+            encoded += _media_message(media)
+            media = []
         wire = _encode(message, markers)
         if message.get("role") in _RESULT_ROLES:
             wire, others = _text_alone(wire)
-            beside += others
+            media += others
             if message.get("is_error"):
                 wire = _with_error(wire)
         encoded.append(wire)
-    return [*encoded, *_beside_results(beside)]
+    return [*encoded, *_media_message(media)]
 
 
 def decode_messages(messages: Any) -> tuple[Message, ...]:
@@ -68,7 +68,7 @@ def decode_messages(messages: Any) -> tuple[Message, ...]:
 
 
 def without(item: dict[str, Any], markers: bool) -> dict[str, Any]:
-    """A part, call or tool without the fields that this wire does not know."""
+    """A part, call or tool without the fields of other dialects."""
     return {
         key: value
         for key, value in item.items()
@@ -77,12 +77,12 @@ def without(item: dict[str, Any], markers: bool) -> dict[str, Any]:
 
 
 def takes_signatures(model: str) -> bool:
-    """Whether the signatures of calls may be sent to a model on this wire: Google's endpoint wants them back."""
+    """Whether call signatures may be sent to a model; Google's endpoint requires them."""
     return "gemini" in model.lower()
 
 
 def without_signatures(message: Message) -> Message:
-    """A message whose calls hold nothing that only Google understands."""
+    """The message without Google's signatures on its calls."""
     calls = message.get("tool_calls")
     if not isinstance(calls, list) or not any(isinstance(call, dict) and SIGNATURE in call for call in calls):
         return message
@@ -109,7 +109,7 @@ def _encode(message: Message, markers: bool) -> Message:
 
 
 def _text_alone(message: Message) -> tuple[Message, list[Part]]:
-    """A result with its text, and what else it holds."""
+    """A result with only its text, and its other parts."""
     content = message.get("content")
     if not isinstance(content, list):
         return message, []
@@ -120,7 +120,7 @@ def _text_alone(message: Message) -> tuple[Message, list[Part]]:
     return {**message, "content": texts or f"[{_count_of(others)} below]"}, others
 
 
-def _beside_results(parts: list[Part]) -> list[Message]:
+def _media_message(parts: list[Part]) -> list[Message]:
     if not parts:
         return []
     label: Part = {"type": "text", "text": f"[{_count_of(parts)} from the tool results above]"}
@@ -134,7 +134,7 @@ def _count_of(parts: list[Part]) -> str:
 
 
 def _with_error(message: Message) -> Message:
-    """A failed result that says so, as this wire has no flag for it."""
+    """A failed result with the error in its text, because there is no flag for it."""
     content = message.get("content")
     if isinstance(content, str) or content is None:
         return {**message, "content": with_error_mark(content or "")}

@@ -1,8 +1,7 @@
-"""A chat completion ⇄ the canonical reply, and errors as clients of this wire expect them.
+"""A chat completion ⇄ the canonical reply, and error bodies.
 
-A reply to a client shows all thinking as `reasoning_content` and hands signed
-blocks along as `thinking_blocks`: a client that sends them back keeps the
-model's thinking valid.
+A client gets all thinking as `reasoning_content`, and signed blocks also as
+`thinking_blocks`: if it sends them back, the model's thinking stays valid.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +21,7 @@ _NAMED = frozenset({"id", "object", "created", "model", "choices", "usage"})
 def encode_reply(reply: Reply, created: int = 0, legacy: bool = False) -> dict[str, Any]:
     """The body of a chat completion; `created` is the time in seconds.
 
-    `legacy`: the client knows `function_call` alone, the first tool protocol.
+    `legacy`: the client uses the legacy `function_call` protocol.
     """
     message, reason = _shown(reply.message), str(reply.finish_reason) if reply.finish_reason else None
     if legacy and (calls := message.pop("tool_calls", None)):
@@ -41,7 +40,7 @@ def encode_reply(reply: Reply, created: int = 0, legacy: bool = False) -> dict[s
 
 
 def decode_reply(body: Any, make_id: Callable[[], str] = new_call_id) -> Reply:
-    """The reply that a provider of this wire sent; `make_id` names calls that come without an id."""
+    """Decode a provider's completion; `make_id` creates the ids of calls without one."""
     try:
         choice = body["choices"][0]
         message = canonical(choice["message"], make_id)
@@ -50,7 +49,7 @@ def decode_reply(body: Any, make_id: Callable[[], str] = new_call_id) -> Reply:
         raise MalformedReply(f"the provider's reply has no message: {str(body)[:200]}") from None
     reason = finish_from_openai(native)
     if reason == "stop" and tool_calls(message):
-        reason = "tool_calls"  # several local servers say stop after a call
+        reason = "tool_calls"  # several local servers report `stop` after a call
     extra = {key: value for key, value in body.items() if key not in _NAMED}
     return Reply(
         message=message,
@@ -69,7 +68,7 @@ def encode_error(kind: str, message: str) -> dict[str, Any]:
 
 
 def canonical(message: Mapping[str, Any], make_id: Callable[[], str] = new_call_id) -> Message:
-    """A provider's message without the fields that it left empty; text and calls in their usual shape."""
+    """A provider's message in canonical form, without empty fields."""
     kept = {key: value for key, value in message.items() if value not in (None, [], {}) and key != "role"}
     reasoning = kept.pop("reasoning", None)
     if isinstance(reasoning, str) and reasoning:
@@ -88,7 +87,7 @@ def canonical(message: Mapping[str, Any], make_id: Callable[[], str] = new_call_
 def _shown(message: Message) -> Message:
     wire = {"content": None, **encode_messages([message], markers=False)[0]}
     if isinstance(message.get("content"), list):
-        # Clients of this wire expect text here, and get what a streamed reply would have amounted to.
+        # Clients expect text here; use the same text as in a streamed reply.
         wire["content"] = "".join(texts_of(message))
     if reasoning := all_reasoning(message):
         wire["reasoning_content"] = reasoning

@@ -1,7 +1,7 @@
 """Canonical request ⇄ the body of `POST /chat/completions`.
 
-Fields that are not named in `ChatRequest` pass through untouched, and only on
-this wire. Keys have a fixed order, so that equal requests are equal bytes.
+Fields that are not in `ChatRequest` pass through unchanged, and only in this
+dialect. Keys have a fixed order, so that equal requests are equal bytes.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ _NAMED = frozenset(
 
 
 def encode_request(request: ChatRequest, rules: OpenAiRules | None = None) -> dict[str, Any]:
-    """The body that asks for this, in the words that the model takes (or those of `rules`)."""
+    """Encode a request, with only fields that the model (or `rules`) accepts."""
     rules = rules or rules_for(request.model)
     markers = takes_markers(request.model)
     effort = _effort(request.thinking, rules)
@@ -53,7 +53,7 @@ def _messages(request: ChatRequest, markers: bool) -> list[Message]:
 
 
 def decode_request(body: dict[str, Any]) -> ChatRequest:
-    """What a client of this wire asks for."""
+    """Decode a client's request."""
     stop = body.get("stop")
     limit = body.get("max_completion_tokens")
     options = body.get("stream_options")
@@ -80,7 +80,7 @@ def decode_request(body: dict[str, Any]) -> ChatRequest:
 
 
 def limit_key(model: str) -> str:
-    """The name under which a model takes the limit on its output."""
+    """The name of the output limit for a model."""
     return "max_completion_tokens" if REASONING.search(model.lower()) else "max_tokens"
 
 
@@ -94,7 +94,7 @@ def _tool_fields(request: ChatRequest, markers: bool) -> dict[str, Any]:
 
 def _sampling_fields(request: ChatRequest, rules: OpenAiRules, effort: str | None) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    # A model that thinks has a temperature of its own, unless it is told not to think.
+    # Reasoning models have a fixed temperature, unless reasoning is disabled.
     if rules.sampling or effort == "none":
         fields |= {"temperature": request.temperature, "top_p": request.top_p}
     if rules.sampling:

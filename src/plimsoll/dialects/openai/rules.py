@@ -1,6 +1,6 @@
-"""What the receiver of a request on OpenAI's wire accepts beyond the common ground.
+"""What a model accepts in OpenAI's wire format.
 
-`EXACT` says everything that the wire can say; `rules_for(model)` and `rules_of(card)` say what that model takes.
+`EXACT` allows everything in the format; `rules_for(model)` and `rules_of(card)` return what that model accepts.
 """
 
 import re
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from plimsoll.models import ModelCard, card_for
 
-# OpenAI's reasoning models, known or not: they refuse `max_tokens`, which compatible servers know alone.
+# OpenAI's reasoning models, listed or not: they reject `max_tokens`, the only limit of compatible servers.
 REASONING = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d))")
 _USUAL_EFFORTS = ("low", "medium", "high")
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAiRules:
-    """Differences between the models that speak this wire."""
+    """Differences between models with this wire format."""
 
     efforts: tuple[str, ...] | None = None  # values of `reasoning_effort`; None: any
     sampling: bool = True  # temperature, top_p and stop are accepted
@@ -25,12 +25,12 @@ EXACT = OpenAiRules()
 
 
 def rules_for(model: str) -> OpenAiRules:
-    """The rules of a model by its name."""
+    """The rules of a model by name."""
     return rules_of(card_for(model))
 
 
 def rules_of(card: ModelCard) -> OpenAiRules:
-    """The rules of a model by its card; an unknown model gets no effort unless its name shows that it thinks."""
+    """The rules of a model by card; an unknown model gets no effort unless its name shows that it reasons."""
     if not card.known and not card.efforts and REASONING.search(card.name.lower()):
         return OpenAiRules(_USUAL_EFFORTS, sampling=False)
     return OpenAiRules(card.efforts, card.sampling)

@@ -1,9 +1,9 @@
-"""The chunks of a streamed chat completion -> the canonical steps.
+"""The chunks of a streamed chat completion -> canonical deltas.
 
-Compatible servers differ in small things, and all of these are read: thinking
-as `reasoning_content`, as `reasoning` or as a part of the content; tool calls
-without an index, or all with the same one; arguments as an object; usage in the
-last chunk, in one of its own, or never.
+Compatible servers differ in details, and all of these are accepted: thinking as
+`reasoning_content`, as `reasoning` or as a content part; tool calls without an index,
+or all with the same one; arguments as an object; usage in the last chunk, in a
+separate one, or never.
 """
 
 import json
@@ -33,7 +33,7 @@ _CALL_KEYS = frozenset({"index", "id", "type", "function"})
 
 
 class OpenAiStreamDecoder(StreamDecoder):
-    """Decodes the chunks of one completion. `make_id` names calls that come without an id."""
+    """Decodes the chunks of one completion. `make_id` creates the ids of calls without one."""
 
     def __init__(self, make_id: Callable[[], str] = new_call_id) -> None:
         super().__init__()
@@ -45,10 +45,10 @@ class OpenAiStreamDecoder(StreamDecoder):
         self._details: list[dict[str, Any]] = []
 
     def feed_whole(self, body: Any) -> list[Delta]:
-        """The steps of a reply that came in one piece, from a server that does not stream."""
-        decode_reply(body)  # raises where there is no message
+        """The deltas of a whole reply, from a server that does not stream."""
+        decode_reply(body)  # raises an error if there is no message
         choice = body["choices"][0]
-        # Whole calls carry no index, and several servers no id either; their order tells them apart.
+        # Complete calls have no index, and on several servers no id; their order distinguishes them.
         calls = [{**call, "index": n} for n, call in enumerate(_dicts(choice["message"].get("tool_calls")))]
         whole = {**choice, "index": 0, "delta": {**choice["message"], "tool_calls": calls}}
         deltas = self.feed(None, {**body, "choices": [whole]})
@@ -110,7 +110,7 @@ class OpenAiStreamDecoder(StreamDecoder):
         )
 
     def _slot(self, index: Any, call_id: Any) -> tuple[int, bool]:
-        """The call that a step belongs to, and whether it is the first step of it."""
+        """The call that a delta belongs to, and whether it is the call's first delta."""
         known = call_id if isinstance(call_id, str) and call_id else None
         slot = self._by_index.get(index) if isinstance(index, int) else len(self._slots) - 1
         if slot is not None and slot >= 0 and known in (None, self._slots[slot]):
@@ -121,7 +121,7 @@ class OpenAiStreamDecoder(StreamDecoder):
         return len(self._slots) - 1, True
 
     def _name(self, slot: int, name: Any) -> str | None:
-        """The name at its first mention; some servers repeat it with every step."""
+        """The name at its first occurrence; some servers repeat it in every delta."""
         if not isinstance(name, str) or not name or slot in self._named:
             return None
         self._named.add(slot)
@@ -154,7 +154,7 @@ def _content(content: Any) -> list[Delta]:
 
 
 def _merged(before: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Reasoning details as a router streams them: pieces of one index are one detail."""
+    """Merge the reasoning details that a router streams: pieces with the same index are one detail."""
     merged = list(before)
     for piece in more:
         last = merged[-1] if merged else {}

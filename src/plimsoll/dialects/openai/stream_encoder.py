@@ -1,9 +1,8 @@
-"""The canonical steps -> the chunks of a streamed chat completion.
+"""Canonical deltas -> the chunks of a streamed chat completion.
 
-    role · text, thinking, calls … · finish_reason · usage (if asked for) · [DONE]
+    role · text, thinking, calls … · finish_reason · usage (if requested) · [DONE]
 
-Reason and usage are held back to the end, as this wire wants them there. Blocks
-that it has no word for are left out.
+Reason and usage are sent at the end. Blocks without an equivalent are omitted.
 """
 
 from typing import Any
@@ -28,9 +27,9 @@ from plimsoll.dialects.usage import Usage, usage_to_openai
 
 
 class OpenAiStreamEncoder:
-    """Feed it each step; call `finish()` at the end. `created` is the time in seconds.
+    """Call `encode()` with each delta and `finish()` at the end. `created` is the time in seconds.
 
-    `legacy`: the client knows `function_call` alone, the first tool protocol.
+    `legacy`: the client uses the legacy `function_call` protocol.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class OpenAiStreamEncoder:
         self._usage: Usage | None = None
 
     def encode(self, delta: Delta) -> list[SseEvent]:
-        """The events that one step amounts to."""
+        """The events for one delta."""
         match delta:
             case Start(id, model):
                 self._id, self._model = self._id or id, self._model or model
@@ -88,7 +87,7 @@ class OpenAiStreamEncoder:
         return [*events, SseEvent(None, DONE)]
 
     def fail(self, kind: str, message: str) -> list[SseEvent]:
-        """The event that breaks the stream off."""
+        """The event that ends the stream with an error."""
         return [json_event(encode_error(openai_kind(kind), message))]
 
     def _call(self, delta: ToolCallDelta) -> list[SseEvent]:

@@ -1,6 +1,6 @@
-"""Usage in a streamed chat completion: reported only to those who ask for it.
+"""Usage in a streamed chat completion, which servers report only on request.
 
-The gateway asks for it on behalf of clients whose keys have limits, and removes what the client did not ask for.
+The gateway requests it for clients whose keys have limits, and removes it if the client did not request it.
 """
 
 import json
@@ -9,22 +9,22 @@ from typing import Any
 
 _EVENT = re.compile(rb".*?(?:\r?\n\r?\n|\Z)", re.DOTALL)
 _ONLY_USAGE = re.compile(rb'"choices"\s*:\s*\[\s*\]')
-_NO_USAGE = re.compile(rb',\s*"usage"\s*:\s*null')  # a quote inside of a text is escaped
+_NO_USAGE = re.compile(rb',\s*"usage"\s*:\s*null')  # quotes inside strings are escaped
 
 
 def can_ask_for_usage(body: dict[str, Any]) -> bool:
-    """Whether the client left open whether the stream reports its usage."""
+    """Whether the client did not state whether the stream reports usage."""
     options = body.get("stream_options")
     return options is None or (isinstance(options, dict) and options.get("include_usage") is not True)
 
 
 def with_usage_asked(body: dict[str, Any]) -> dict[str, Any]:
-    """The body that asks for it."""
+    """The body with a request for usage."""
     return {**body, "stream_options": {**(body.get("stream_options") or {}), "include_usage": True}}
 
 
 def without_usage(events: bytes) -> bytes:
-    """Whole events without the one that only reports usage."""
+    """Complete events without the one that only reports usage."""
     if _ONLY_USAGE.search(events):
         kept = (event for event in _EVENT.findall(events) if not _reports_only_usage(event))
         events = b"".join(kept)

@@ -1,1 +1,1 @@
-"""OpenAI's Responses API, both directions: as its client and as a server that speaks it."""
+"""OpenAI's Responses API, as a client and as a server."""

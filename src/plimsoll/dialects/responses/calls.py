@@ -1,11 +1,11 @@
 """Calls of tools that the client runs ⇄ canonical tool calls.
 
-    function_call       name and arguments as they are; a tool of a namespace is called `namespace__name`
+    function_call       name and arguments unchanged; a tool in a namespace is called `namespace__name`
     custom_tool_call    the free text is the argument `input`
     local_shell_call, shell_call, apply_patch_call, computer_call, tool_search_call, …
-                        the tool is called like the type, and what it is to do is its arguments
+                        the type is the tool name, and the action is its arguments
 
-So every other dialect sees an ordinary call of a function.
+Every other dialect sees an ordinary function call.
 """
 
 import json
@@ -16,11 +16,11 @@ from plimsoll.messages import arguments_of, arguments_text, call_name
 Item = dict[str, Any]
 _BESIDE = frozenset({"type", "id", "call_id", "status"})
 SEPARATOR = "__"
-FREE_TEXT = "input"  # the argument that holds the text of a custom tool
+FREE_TEXT = "input"  # the argument with the text of a custom tool
 
 
 def is_call(item: Item) -> bool:
-    """Whether the client answers an item with an output."""
+    """Whether an item is a call that the client answers with an output."""
     return str(item.get("type")).endswith("_call") and isinstance(item.get("call_id"), str)
 
 
@@ -30,7 +30,7 @@ def qualified(name: str, namespace: Any) -> str:
 
 
 def call_from(item: Item) -> tuple[dict[str, Any], Item]:
-    """The canonical call, and the fields of the item that it does not say."""
+    """The canonical call, and the item's other fields."""
     kind, rest = item["type"], dict(item)
     call_id = rest.pop("call_id")
     if kind == "function_call" and isinstance(item.get("arguments"), str):
@@ -45,7 +45,7 @@ def call_from(item: Item) -> tuple[dict[str, Any], Item]:
 
 
 def call_item(call: dict[str, Any], rest: Item) -> Item:
-    """The item of a canonical call; `rest` has its other fields."""
+    """The item of a canonical call; `rest` contains its other fields."""
     kind = rest.get("type", "function_call")
     base = {"type": kind, **rest, "call_id": str(call.get("id") or "")}
     if kind == "function_call":

@@ -1,4 +1,4 @@
-"""The answer to a request for a compaction: one compaction item with readable text.
+"""The response to a compaction request: one compaction item with readable text.
 
 input ends in compaction_trigger     a response whose output is the item, streamed or not
 POST /v1/responses/compact           an object with the user's messages and the item
@@ -20,7 +20,7 @@ COMPACT_PATH = "/v1/responses/compact"
 def compacted_body(
     asked: dict[str, Any], path: str, text: str, reply_id: str, created: int, usage: Usage
 ) -> dict[str, Any]:
-    """The body of the answer."""
+    """The body of the response."""
     item = compaction_item(text, item_id("compaction", reply_id, 0))
     if path != COMPACT_PATH:
         return envelope(reply_id, "", asked, created, [item], "stop", usage)
@@ -38,7 +38,7 @@ def compacted_body(
 def compacted_events(
     asked: dict[str, Any], text: str, reply_id: str, created: int, usage: Usage
 ) -> list[SseEvent]:
-    """The events of the answer."""
+    """The events of the response."""
     numbers = EventNumbers()
     item = compaction_item(text, item_id("compaction", reply_id, 0))
     begun = envelope(reply_id, "", asked, created, [], None, None, status="in_progress")

@@ -1,11 +1,11 @@
-"""Compaction items: what a client keeps instead of the turns that were compacted.
+"""Compaction items, which replace the compacted turns in a client's history.
 
     {"type": "compaction", "encrypted_content": "[CONTEXT COMPACTION] Earlier turns were compacted …"}     ours
     {"type": "compaction", "encrypted_content": "gAAAAAB…"}                                     a provider's
 
-An item of ours holds readable text. It becomes a message of the user before it goes upstream, so any provider
-can read it. A provider's own item is opaque: it goes back to that provider as it is, and other dialects see
-that it was there.
+Plimsoll's items contain readable text and become user messages before they go upstream, so any provider can read
+them. A provider's item is encrypted: it goes back to that provider unchanged, and other dialects get a note in its
+place.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ _OPAQUE = (
 
 
 def is_compaction(item: Item) -> bool:
-    """Whether an item stands for turns that were compacted."""
+    """Whether an item replaces compacted turns."""
     return item.get("type") in _TYPES
 
 
@@ -48,7 +48,7 @@ def is_readable(item: Any) -> bool:
 
 
 def as_message(item: Item) -> Item:
-    """A readable item as a message on the wire."""
+    """A readable item as a wire message."""
     text = {"type": "input_text", "text": item["encrypted_content"]}
     return {"type": "message", "role": "user", "content": [text]}
 

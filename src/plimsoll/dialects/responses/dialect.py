@@ -63,7 +63,7 @@ class ResponsesDialect(Dialect):
     path_prefixes = ("/v1/responses",)
     answer_paths = (f"/v1{_PATH}", COMPACT_PATH)
     count_paths = (f"/v1{_PATH}/input_tokens",)
-    session_headers = ("thread-id", "session-id", "session_id")  # of Codex
+    session_headers = ("thread-id", "session-id", "session_id")  # sent by Codex
     keeps_replies = True
     messages_field = "input"
     limit_fields = ("max_output_tokens",)
@@ -210,7 +210,7 @@ class ResponsesDialect(Dialect):
         return examine(self.name, body, upstream)
 
     def adapted(self, request: ChatRequest) -> ChatRequest:
-        own: dict[str, Any] = {"store": False}  # nobody would continue the response by its id
+        own: dict[str, Any] = {"store": False}  # no later request continues the response by its id
         text: dict[str, Any] = {}
         if (wanted := answer_format(request)) is not None:
             text["format"] = responses_format(wanted)
@@ -245,7 +245,7 @@ class ResponsesDialect(Dialect):
         lead = {} if instructions is None else {"instructions": instructions}
         return {**lead, **rest, "input": [*added, *items]}
 
-    # Models and errors: those of OpenAI
+    # Models and errors, as in OpenAI chat
 
     def models_body(self, names: Sequence[str]) -> Body:
         return _CHAT.models_body(names)
@@ -269,7 +269,7 @@ class ResponsesDialect(Dialect):
         return {"error": response.get("error")}
 
     def overflow_event(self, message: str) -> SseEvent:
-        # OpenAI says it in the stream, and Codex compacts only if it hears it there.
+        # OpenAI reports it in the stream, and Codex compacts only if it is reported there.
         return _failed("context_length_exceeded", message)
 
 

@@ -1,15 +1,14 @@
 """The items of a conversation ⇄ canonical messages.
 
     message (user, system, developer)                       ⇄   that message
-    reasoning, message (assistant), calls, server tools     ⇄   one assistant message: an answer of the model
+    reasoning, message (assistant), calls, server tools     ⇄   one assistant message: one reply
     the output of a call                                    ⇄   a tool message
     anything else                                           ⇄   a user message that names it
 
-The items of one answer are one message, so a reasoning item is kept or dropped together with the call or
-message that depends on it. What the canonical message cannot say is kept under its key `responses`: for an
-answer the order of its items, with ids and reasoning. Where the message was changed so that the order no longer
-fits, its text and its calls are written without ids, because an id refers to a reasoning item that would be
-missing.
+The items of one reply form one message, so a reasoning item is kept or dropped together with the call or message
+that depends on it. Fields without a canonical equivalent are under the message's key `responses`: for a reply, the
+order of its items with ids and reasoning. If the message has changed so that the order no longer fits, its text and
+calls are written without ids, because an id refers to a reasoning item that would be missing.
 
 Guarantee: `items_of(message_of(items)) == items`.
 """
@@ -25,7 +24,7 @@ from plimsoll.dialects.responses.signed_thinking import blocks_in
 from plimsoll.messages import Message, parts_of, tool_calls
 
 Item = dict[str, Any]
-GROUP = "items"  # the key of a wire message that holds several items
+GROUP = "items"  # the key of a wire message with several items
 _OF_ANSWERS = frozenset({"reasoning", "mcp_list_tools", "mcp_approval_request", "program"})
 
 
@@ -35,7 +34,7 @@ def is_message(item: Item) -> bool:
 
 
 def is_of_answer(item: Item) -> bool:
-    """Whether an item is a part of what the model said."""
+    """Whether an item is part of a model's reply."""
     if is_message(item):
         return bool(item["role"] == "assistant")
     kind = str(item.get("type"))
@@ -43,7 +42,7 @@ def is_of_answer(item: Item) -> bool:
 
 
 def grouped(items: Iterable[Item]) -> list[dict[str, Any]]:
-    """Wire messages: each item by itself, and the items of one answer together."""
+    """Wire messages: the items of one reply grouped, every other item by itself."""
     messages: list[dict[str, Any]] = []
     for item in items:
         if not is_of_answer(item):
@@ -76,7 +75,7 @@ def message_of(messages: Sequence[dict[str, Any]], index: int) -> Message:
     if is_compaction(wire):
         return message_of_compaction(wire)
     if is_message(wire):
-        return _spoken(wire)
+        return _plain_message(wire)
     return {"role": "user", "content": f"[{wire.get('type') or 'untyped'} item]", EXTRAS: {"whole": wire}}
 
 
@@ -98,9 +97,9 @@ def items_of(message: Message) -> list[Item]:
 
 
 def assistant_message(items: Sequence[Item]) -> Message:
-    """The items of one answer as one canonical message."""
+    """The items of one reply as one canonical message."""
     thoughts: list[str] = []
-    signed: list[dict[str, Any]] = []  # another provider's thinking, which it wants back
+    signed: list[dict[str, Any]] = []  # another provider's thinking, which must be sent back to it
     parts: list[dict[str, Any]] = []
     calls: list[dict[str, Any]] = []
     order: list[dict[str, Any]] = []
@@ -159,12 +158,12 @@ def _answer_items(message: Message, own: dict[str, Any]) -> Iterator[Item]:
 
 
 def _fits(order: Sequence[dict[str, Any]], parts: int, calls: int) -> bool:
-    """Whether the order still describes what the message holds."""
+    """Whether the stored order still matches the message."""
     counted = sum(entry.get("parts", 0) for entry in order)
     return bool(counted == parts) and sum(entry["of"] == "call" for entry in order) == calls
 
 
-def _spoken(item: Item) -> Message:
+def _plain_message(item: Item) -> Message:
     content, role = item.get("content"), item["role"]
     message: Message = {"role": role, "content": content_from(content)}
     if items_of(message) == [item]:
@@ -175,15 +174,15 @@ def _spoken(item: Item) -> Message:
 
 
 def _thoughts(item: Item) -> list[str]:
-    """What a person may read of a reasoning item."""
+    """The readable text of a reasoning item."""
     if item.get("type") != "reasoning":
         return []
-    told = [*(item.get("summary") or ()), *(item.get("content") or ())]
-    return [str(part["text"]) for part in told if isinstance(part, dict) and part.get("text")]
+    texts = [*(item.get("summary") or ()), *(item.get("content") or ())]
+    return [str(part["text"]) for part in texts if isinstance(part, dict) and part.get("text")]
 
 
 def _name_of_call(before: Sequence[dict[str, Any]], call_id: str) -> str:
-    """The tool that an output is of: its call is in the answer before it."""
+    """The tool name for an output, from its call in the preceding reply."""
     answer = next((wire[GROUP] for wire in reversed(before) if GROUP in wire), ())
     calls = (call_from(item)[0] for item in answer if is_call(item))
     return next((str(call["function"]["name"]) for call in calls if call["id"] == call_id), "")

@@ -1,7 +1,7 @@
 """The outputs of calls ⇄ tool messages.
 
-A text or a list of parts is the content. Anything else (the outcome of a shell, a screenshot) is shown as JSON
-and kept beside it; a message whose content was changed since is written with its new text.
+A string or a list of parts is the content. Any other output (of a shell, a screenshot) becomes JSON text, and the
+original is stored with it; a message whose content has changed since is written with its new text.
 """
 
 import json
@@ -26,7 +26,7 @@ def tool_message(item: Item) -> Message:
     output = item.get("output")
     message: Message = {"role": "tool", "tool_call_id": _call_id(item)}
     is_content = item["type"] in _MODERN and isinstance(output, list)
-    message["content"] = content_from(output) if is_content or isinstance(output, str) else _told(item)
+    message["content"] = content_from(output) if is_content or isinstance(output, str) else _as_text(item)
     if output_item(message, {}) == item:
         return message
     if is_content or isinstance(output, str):
@@ -60,13 +60,13 @@ def _call_id(item: Item) -> Any:
     return item.get("call_id", item.get("id"))
 
 
-def _told(item: Item) -> str:
+def _as_text(item: Item) -> str:
     shown = {key: value for key, value in item.items() if key not in ("type", "id", "call_id", "status")}
     return json.dumps(shown.get("output", shown), ensure_ascii=False)
 
 
 def _shortened(item: Item, text: str) -> Any:
-    """A text where the tool takes none: as what a command wrote."""
+    """A shortened output for a tool that does not accept plain text, in the form of command output."""
     if item.get("type") != _SHELL:
         return text
     return [{"stdout": text, "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]

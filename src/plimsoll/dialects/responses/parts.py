@@ -6,7 +6,7 @@
     refusal                     ⇄   refusal
     anything else               ⇄   a text that names it, with the part itself under `responses`
 
-What a part holds besides is kept under its key `responses`, so that it is written again as it came.
+Other fields of a part are kept under its key `responses`, so that it is encoded unchanged.
 """
 
 from collections.abc import Iterator
@@ -36,19 +36,19 @@ def parts_from(content: Any) -> list[Part]:
 
 
 def content_from(content: Any) -> str | list[Part]:
-    """Canonical content: one plain text is a string."""
+    """Canonical content; a single plain text becomes a string."""
     return content if isinstance(content, str) else shortest(parts_from(content))
 
 
 def shortest(parts: list[Part]) -> str | list[Part]:
-    """Parts in their shortest form: one plain text, unless it is empty, is a string."""
+    """Parts in their shortest form: a single non-empty plain text becomes a string."""
     if len(parts) == 1 and parts[0].keys() == {"type", "text"} and parts[0]["text"]:
         return str(parts[0]["text"])
     return parts if parts else ""
 
 
 def wire_parts(content: Any, *, is_output: bool) -> list[dict[str, Any]]:
-    """Canonical content as parts of the wire; `is_output`: the model's own words."""
+    """Canonical content as wire parts; `is_output`: the model's text."""
     if isinstance(content, str):
         return [_text(content, is_output)] if content else []
     if not isinstance(content, list):
@@ -57,7 +57,7 @@ def wire_parts(content: Any, *, is_output: bool) -> list[dict[str, Any]]:
 
 
 def written(part: Any, is_output: bool) -> dict[str, Any]:
-    """One part on the wire."""
+    """One wire part."""
     if not isinstance(part, dict):
         return _text(str(part), is_output)
     own = part.get(EXTRAS)
@@ -77,7 +77,7 @@ def written(part: Any, is_output: bool) -> dict[str, Any]:
 
 
 def _media(part: Part) -> dict[str, Any]:
-    """An image or a file on the wire."""
+    """An image or a file as a wire part."""
     if part["type"] == "image_url":
         image = part.get("image_url")
         image = image if isinstance(image, dict) else {"url": image}
@@ -89,7 +89,7 @@ def _media(part: Part) -> dict[str, Any]:
 
 
 def _plain(part: Any) -> Iterator[Any]:
-    """What one part amounts to; a part of this wire is itself."""
+    """The parts for one part; a part in this wire format stays unchanged."""
     if isinstance(part, dict) and isinstance(part.get(EXTRAS), dict):
         yield part
     else:
@@ -101,7 +101,7 @@ def _text(text: str, is_output: bool) -> dict[str, Any]:
 
 
 def _read(wire: dict[str, Any]) -> tuple[Part, dict[str, Any]]:
-    """The canonical part, and what is kept beside it where it does not say everything."""
+    """The canonical part, and the wire fields to store if it lacks some."""
     kind, rest = wire.get("type"), dict(wire)
     if kind in _TEXTS and isinstance(wire.get("text"), str):
         rest.pop("text")
@@ -118,7 +118,7 @@ def _read(wire: dict[str, Any]) -> tuple[Part, dict[str, Any]]:
 
 
 def _updated(own: dict[str, Any], part: Part) -> dict[str, Any]:
-    """A part of this wire with the text that it has now."""
+    """A wire part with the current text."""
     if own.get("type") in _TEXTS:
         return {**own, "text": str(part.get("text") or "")}
     return dict(own)

@@ -88,7 +88,7 @@ def encode_reply(reply: Reply, asked: dict[str, Any], created: int, seal: Seal =
 
 
 def answer_items(message: Message, seed: str, asked: dict[str, Any], seal: Seal = sealed) -> list[Item]:
-    """The output items of an answer; `seed` makes their ids."""
+    """The output items of a reply; their ids derive from `seed`."""
     own = message.get(EXTRAS)
     if isinstance(own, dict) and own.get("order"):
         return items_of(message)
@@ -104,7 +104,7 @@ def answer_items(message: Message, seed: str, asked: dict[str, Any], seal: Seal 
 
 
 def called_item(item: Item, call: dict[str, Any], kinds: dict[str, dict[str, Any]]) -> Item:
-    """A call in the words of the tool that the client offered."""
+    """A call in the form of the client's tool definition."""
     kind = kinds.get(call_name(call))
     if kind is None or kind == {"type": "function_call"}:
         return item
@@ -114,7 +114,7 @@ def called_item(item: Item, call: dict[str, Any], kinds: dict[str, dict[str, Any
 
 
 def reasoning_items(message: Message, seal: Seal) -> list[Item]:
-    """What the model thought, where it did not come as items."""
+    """The model's thinking as items, if it did not arrive as items."""
     blocks = message.get("thinking_blocks")
     text = all_reasoning(message)
     if not text and not blocks:
@@ -143,7 +143,7 @@ def with_id(item: Item, seed: str, nth: int) -> Item:
 
 
 def item_id(kind: str, seed: str, nth: int) -> str:
-    """The id of an item: the same for the same place in the same reply."""
+    """The id of an item; deterministic for its position in a reply."""
     return _PREFIXES.get(kind, "item_") + blake2b(f"{seed}/{nth}".encode(), digest_size=16).hexdigest()
 
 
@@ -180,7 +180,7 @@ def envelope(
 
 
 def usage_to_responses(usage: Usage) -> dict[str, Any]:
-    """The `usage` object of a response; `input_tokens` includes what was cached."""
+    """The `usage` object of a response; `input_tokens` includes cached tokens."""
     details = {"cached_tokens": usage.cache_read_tokens or 0}
     if usage.cache_write_tokens is not None:
         details["cache_write_tokens"] = usage.cache_write_tokens

@@ -23,7 +23,7 @@ from plimsoll.messages import SYSTEM_ROLES, Message, text_of
 Body = dict[str, Any]
 Item = dict[str, Any]
 ADDED_TOOLS = "additional_tools"
-_LEAST_LIMIT = 16  # tokens of an answer: the API refuses a lower limit
+_LEAST_LIMIT = 16  # tokens; the API rejects a lower output limit
 _NAMED = frozenset(
     {"model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "stream"}
     | {"max_output_tokens", "temperature", "top_p"}
@@ -31,7 +31,7 @@ _NAMED = frozenset(
 
 
 def input_items(body: Body) -> list[Item]:
-    """The items of a request. Raises `InvalidConversation` where there are none."""
+    """The items of a request. Raises `InvalidConversation` if they are malformed."""
     given = body.get("input")
     if isinstance(given, str):
         return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": given}]}]
@@ -63,7 +63,7 @@ def lead_of(body: Body, lead: Sequence[Item]) -> tuple[Message, ...]:
 
 
 def tools_of(body: Body) -> list[dict[str, Any]]:
-    """Every tool of a request, wherever it is."""
+    """All tools of a request, in `tools` and in items."""
     tools = body.get("tools")
     listed = list(tools) if isinstance(tools, list) else []
     items = body.get("input")
@@ -74,7 +74,7 @@ def tools_of(body: Body) -> list[dict[str, Any]]:
 
 
 def decode_request(body: Body) -> ChatRequest:
-    """What a client of this dialect asks for."""
+    """Decode a client's request."""
     lead, said = split(body)
     extra = {key: value for key, value in body.items() if key not in _NAMED}
     reasoning = extra.pop("reasoning", None)
@@ -99,7 +99,7 @@ def decode_request(body: Body) -> ChatRequest:
 
 
 def encode_request(request: ChatRequest, rules: OpenAiRules | None = None) -> Body:
-    """The body that asks for this, in the words that the model takes (or those of `rules`)."""
+    """Encode a request, with only fields that the model (or `rules`) accepts."""
     rules = rules or rules_for(request.model)
     extra = request.extra_for("responses")
     reasoning = _reasoning(request.thinking, rules, extra.pop("reasoning", None))
@@ -145,7 +145,7 @@ def _is_lead(item: Item) -> bool:
 
 
 def _reasoning(thinking: Thinking | None, rules: OpenAiRules, rest: Any) -> dict[str, Any]:
-    """The `reasoning` of a request, with an effort that the model takes."""
+    """The `reasoning` of a request, with an effort that the model accepts."""
     effort = effort_of(thinking)
     if effort is not None and rules.efforts is not None:
         effort = nearest_effort(effort, rules.efforts)

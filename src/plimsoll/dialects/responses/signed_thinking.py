@@ -1,9 +1,9 @@
-"""Another provider's signed thinking, carried by a client of this dialect as a reasoning item.
+"""Stores another provider's signed thinking in a reasoning item of the client's history.
 
     thinking_blocks   ⇄   {"type": "reasoning", "summary": […], "encrypted_content": "plimsoll-thinking:[{…}]"}
 
-The client sends the item back with the call that depends on it, and the provider gets its thinking as it signed
-it. An upstream of this dialect could not read the item: it does not get it.
+The client sends the item back with the call that depends on it, and the provider gets its signed thinking unchanged.
+An upstream of this dialect cannot read the item, so it is not sent there.
 """
 
 import json
@@ -18,13 +18,13 @@ def sealed(blocks: list[dict[str, Any]]) -> str:
 
 
 def is_sealed(item: Any) -> bool:
-    """Whether a reasoning item carries another provider's thinking."""
+    """Whether a reasoning item contains another provider's thinking."""
     content = item.get("encrypted_content") if isinstance(item, dict) else None
     return isinstance(content, str) and content.startswith(_PREFIX)
 
 
 def blocks_in(item: dict[str, Any]) -> list[dict[str, Any]]:
-    """The blocks in a reasoning item; none where a client has changed them."""
+    """The blocks in a reasoning item; empty if a client has changed them."""
     if not is_sealed(item):
         return []
     try:

@@ -1,7 +1,7 @@
-"""The events of a streamed response -> the canonical steps.
+"""The events of a streamed response -> canonical deltas.
 
-An item counts as it is when it is done: what came before is for display. A server that sends only
-`output_item.done` and `completed` is read too.
+The completed item is authoritative; its earlier events are for display. Servers that send only
+`output_item.done` and `completed` are supported too.
 """
 
 from typing import Any
@@ -37,17 +37,17 @@ class ResponsesStreamDecoder(StreamDecoder):
     def __init__(self) -> None:
         super().__init__()
         self._items: dict[int, Item] = {}
-        self._shown: set[int] = set()  # items whose text or arguments came in pieces
-        self._calls: dict[int, int] = {}  # the number of the call at each place of the output
+        self._shown: set[int] = set()  # items whose text or arguments were streamed
+        self._calls: dict[int, int] = {}  # the index of the call at each output position
         self._response: dict[str, Any] = {}
 
     def reply(self) -> Reply:
-        """The reply as far as it has come."""
+        """The reply so far."""
         return reply_from(self._response, self._output()) if self._is_whole else super().reply()
 
     def feed_whole(self, body: Any) -> list[Delta]:
-        """The steps of a reply that came in one piece."""
-        decode_reply(body)  # raises where there is no output
+        """The deltas of a whole reply."""
+        decode_reply(body)  # raises an error if there is no output
         deltas: list[Delta] = [Start(str(body.get("id") or ""), str(body.get("model") or ""))]
         for index, item in enumerate(item for item in body["output"] if isinstance(item, dict)):
             deltas += self._done(index, item)
@@ -93,7 +93,7 @@ class ResponsesStreamDecoder(StreamDecoder):
         return []
 
     def _done(self, index: int, item: Item) -> list[Delta]:
-        """An item is whole: what of it was not shown yet, and its end."""
+        """The deltas for a completed item: the part that was not streamed, and its end."""
         self._items[index] = item
         if index in self._shown:
             return [] if index in self._calls else [BlockEnd()]
@@ -122,7 +122,7 @@ class ResponsesStreamDecoder(StreamDecoder):
         return deltas
 
     def _output(self) -> list[Item]:
-        """The items of the response: as they were done, else as the response lists them."""
+        """The items of the response: the completed ones, or those that the response lists."""
         if self._items:
             return [self._items[index] for index in sorted(self._items)]
         listed = self._response.get("output")

@@ -1,7 +1,7 @@
-"""The canonical steps -> the events of a streamed response.
+"""Canonical deltas -> the events of a streamed response.
 
-Items follow each other as the steps do. A call of a custom tool is sent when its arguments are whole, because
-its text is inside of them.
+Items are in the order of the deltas. A custom tool call is sent when its arguments are complete, because they
+contain its text.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ Item = dict[str, Any]
 
 
 class ResponsesStreamEncoder:
-    """Feed it each step; call `finish()` at the end.
+    """Call `encode()` with each delta and `finish()` at the end.
 
     `created` is the time in seconds, `seal` encrypts signed thinking.
     """
@@ -42,14 +42,14 @@ class ResponsesStreamEncoder:
         self._numbers = EventNumbers()
         self._id, self._model, self._begun, self._failed = "", "", False, False
         self._output: list[Item] = []
-        self._open: Item | None = None  # the item that is being written
+        self._open: Item | None = None  # the current item
         self._call_index = -1
-        self._thinking: list[dict[str, Any]] = []  # signed blocks of the reasoning item that is open
+        self._thinking: list[dict[str, Any]] = []  # signed blocks of the open reasoning item
         self._usage: Usage | None = None
         self._finish: Finish | None = None
 
     def encode(self, delta: Delta) -> list[SseEvent]:
-        """The events for one step."""
+        """The events for one delta."""
         if isinstance(delta, Start):
             self._id, self._model = self._id or delta.id, self._model or delta.model
             return self._beginning()
@@ -108,7 +108,7 @@ class ResponsesStreamEncoder:
         )
 
     def _opened(self, kind: str) -> list[SseEvent]:
-        """Begin an item of this type, unless it is the one that is being written."""
+        """Start an item of this type, unless the current item has this type."""
         if self._open is not None and self._open["type"] == kind:
             return []
         events = [*self._beginning(), *self._closed()]
@@ -148,8 +148,8 @@ class ResponsesStreamEncoder:
 
     def _summary(self) -> str:
         assert self._open is not None
-        told = sum(len(block.get("thinking", "")) for block in self._thinking)
-        return "".join(part["text"] for part in self._open["summary"])[told:]
+        signed = sum(len(block.get("thinking", "")) for block in self._thinking)
+        return "".join(part["text"] for part in self._open["summary"])[signed:]
 
     def _sign(self, block: dict[str, Any]) -> None:
         assert self._open is not None
@@ -198,7 +198,7 @@ class ResponsesStreamEncoder:
         return {**with_id(item, self._id, len(self._output)), "status": status}
 
     def _closed(self) -> list[SseEvent]:
-        """End the item that is being written."""
+        """End the current item."""
         item, self._open = self._open, None
         if item is None:
             return []

@@ -1,4 +1,4 @@
-"""Failures of a stream in the codes that clients of this dialect decide by.
+"""Stream errors with the codes that clients of this dialect check.
 
 Codex retries `rate_limit_exceeded` and unknown codes, compacts after `context_length_exceeded`, and gives up on
 the rest.

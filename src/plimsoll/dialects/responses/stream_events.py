@@ -1,4 +1,4 @@
-"""The events of a streamed response: numbered, and in the order that clients rely on.
+"""The numbered events of a streamed response, in the order that clients rely on.
 
 created · in_progress · (output_item.added · … · output_item.done)… · completed | incomplete | failed
 
@@ -13,7 +13,7 @@ from typing import Any
 from plimsoll.dialects.sse import SseEvent, json_event
 
 Item = dict[str, Any]
-# The field that a call streams, by its type, and the name of the events.
+# By call type, the field that is streamed and the name of its events.
 CALL_FIELDS = {
     "function_call": ("arguments", "function_call_arguments"),
     "custom_tool_call": ("input", "custom_tool_call_input"),
@@ -21,7 +21,7 @@ CALL_FIELDS = {
 
 
 class EventNumbers:
-    """Makes events, each with the next number."""
+    """Creates events with consecutive numbers."""
 
     def __init__(self) -> None:
         self._next = 0
@@ -33,7 +33,7 @@ class EventNumbers:
 
 
 def whole_item(numbers: EventNumbers, index: int, item: Item) -> Iterator[SseEvent]:
-    """All events of an item that is there as a whole."""
+    """All events of a complete item."""
     kind = item.get("type")
     at = {"item_id": item.get("id", ""), "output_index": index}
     if kind == "message":
@@ -55,7 +55,7 @@ def whole_item(numbers: EventNumbers, index: int, item: Item) -> Iterator[SseEve
 
 
 def summary_part(numbers: EventNumbers, at: dict[str, Any], text: str) -> Iterator[SseEvent]:
-    """The events of one part of a summary of reasoning."""
+    """The events of one part of a reasoning summary."""
     part = {"type": "summary_text", "text": text}
     yield numbers.event("response.reasoning_summary_part.added", **at, part={**part, "text": ""})
     yield numbers.event("response.reasoning_summary_text.delta", **at, delta=text)

@@ -1,12 +1,12 @@
-"""Tools and the choice among them: the Responses API ⇄ OpenAI chat's shape.
+"""Tools and `tool_choice`: the Responses API ⇄ OpenAI chat's shape.
 
     {"type": "function", name, description, parameters, strict}   ⇄   {"type": "function", "function": {…}}
     {"type": "custom", …}                                         ⇄   a function with one text, `input`
     {"type": "namespace", name, tools}                            ⇄   its functions, each as `namespace__name`
-    web_search, local_shell, mcp, …                               ⇄   as they are; other dialects leave them out
+    web_search, local_shell, mcp, …                               ⇄   unchanged; other dialects omit them
 
-A tool that is not a plain function keeps its own definition under the key `responses`, so that it is written
-again as it came. A namespace is written where its first function is.
+A tool that is not a plain function keeps its original definition under the key `responses`, so that it is encoded
+unchanged. A namespace is written at the position of its first function.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ def decode_tools(tools: Iterable[Any]) -> tuple[Tool, ...]:
 
 
 def encode_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
-    """The tools on the wire."""
+    """The tools in wire format."""
     return [wire for tool in tools if (wire := _encoded(tool)) is not None]
 
 
@@ -61,7 +61,7 @@ def encode_choice(choice: ToolChoice | None, tools: Iterable[dict[str, Any]]) ->
 
 
 def tool_names(tools: Iterable[Any]) -> dict[str, dict[str, Any]]:
-    """For each canonical name the fields of a call item of that tool: its type, and its namespace."""
+    """For each canonical name, the type and namespace of a call item of that tool."""
     return dict(_names(tools, None))
 
 
@@ -101,13 +101,13 @@ def _function(tool: dict[str, Any]) -> Tool:
 
 
 def _free_text(tool: dict[str, Any]) -> dict[str, Any]:
-    """A custom tool as a function that takes its text."""
+    """A custom tool as a function with its text as the argument."""
     wanted = tool.get("format")
     grammar = str(wanted.get("definition") or "") if isinstance(wanted, dict) else ""
-    told = f"The text. It follows this grammar:\n{grammar}" if grammar else "The text."
+    description = f"The text. It follows this grammar:\n{grammar}" if grammar else "The text."
     schema = {
         "type": "object",
-        "properties": {FREE_TEXT: {"type": "string", "description": told}},
+        "properties": {FREE_TEXT: {"type": "string", "description": description}},
         "required": [FREE_TEXT],
         "additionalProperties": False,
     }
@@ -134,7 +134,7 @@ def _encoded(tool: Tool) -> dict[str, Any] | None:
 
 
 def _custom(custom: dict[str, Any]) -> dict[str, Any]:
-    """A custom tool of OpenAI chat, whose grammar has a place of its own there."""
+    """A custom tool in OpenAI chat's shape, which has a separate field for the grammar."""
     wanted = custom.get("format")
     if isinstance(wanted, dict) and isinstance(wanted.get("grammar"), dict):
         return {**custom, "format": {"type": "grammar", **wanted["grammar"]}}
