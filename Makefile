@@ -5,6 +5,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Worker processes of `make test`.
 WORKERS ?= 2
+# Tests outside tests/peers that need programs which `make test` may lack: tmux, a Matrix homeserver.
+WITH_PROGRAMS := tests/terminal/test_tour.py tests/terminal/test_chat_in_a_terminal.py tests/gateway/test_matrix.py
 # Tests start hundreds of Python processes; without stored bytecode each of them compiles the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -28,7 +30,7 @@ peers: $(VENV)/.dev  ## install the real clients of tests/peers/peers.toml into 
 	$(BIN)/python tests/peers/install.py
 
 test-peers: $(VENV)/.dev $(VENV)/.docs  ## run real clients, terminals and the site's search; first install the clients with make peers
-	$(BIN)/python -m pytest -n 2 tests/peers tests/terminal/test_tour.py tests/terminal/test_chat_in_a_terminal.py
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/peers $(WITH_PROGRAMS)
 
 lint: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff check .

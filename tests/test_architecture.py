@@ -67,7 +67,7 @@ INNER_ROWS = {
         {"conversations", "host_view"},
         {"serving"},
         {"history"},
-        {"llama_index_messages", "pydantic_ai_messages", "wire"},
+        {"llama_index_messages", "pydantic_ai_messages", "smolagents_messages", "wire"},
         {
             "agent_framework",
             "claude_agent",

@@ -1,7 +1,6 @@
 """A real Matrix homeserver on loopback for tests, and people who use it over plain HTTP.
 
-Synapse is installed apart from the project, because it pins versions of its own:
-    python3 -m venv .local/peers/synapse && .local/peers/synapse/bin/pip install matrix-synapse
+Synapse has an environment of its own, because it pins versions of its own: `make peers` installs it.
 """
 
 import json
@@ -31,10 +30,7 @@ def interpreter() -> str:
         return str(_APART)
     if find_spec("synapse") is not None:
         return sys.executable
-    pytest.skip(
-        "SKIPPED WITHOUT A HOMESERVER: run `python3 -m venv .local/peers/synapse && "
-        ".local/peers/synapse/bin/pip install matrix-synapse` to test Matrix"
-    )
+    pytest.skip("SKIPPED WITHOUT A HOMESERVER: run `python tests/peers/install.py synapse` to test Matrix")
 
 
 class Synapse:

@@ -29,6 +29,7 @@ from plimsoll.context.lcm import LcmEngine
 from plimsoll.context.markers import NOTE, is_summary
 from plimsoll.errors import SettingError, UserError
 from plimsoll.integrations import ChatCodec, HistoryCompactor
+from plimsoll.integrations.context_tools import asked_a_turn_ago
 from plimsoll.messages import Message, safe_cuts, text_of
 from plimsoll.testing.strategies import conversations
 
@@ -201,8 +202,38 @@ def test_the_agent_compacts_with_a_tool(history: HistoryCompactor) -> None:
     assert history.view(CHAT, following).canonical[: len(view.canonical)] == view.canonical
 
 
+def test_a_host_that_shows_a_turn_when_it_has_ended_compacts_once_at_the_next(
+    history: HistoryCompactor,
+) -> None:
+    turn = [
+        call(0, "compact_context", focus="ship3"),
+        _result(0, "compact_context", "Done."),
+        {"role": "assistant", "content": "Compacted."},
+    ]
+    before = [*conversation(5), {"role": "user", "content": "Compact."}]
+    asked = [*before, *turn, {"role": "user", "content": "Go on."}]
+    assert asked_a_turn_ago(before) is None
+    assert asked_a_turn_ago([*before, *turn]) is None
+    assert not history.view(CHAT, [*before, *turn], compact=asked_a_turn_ago([*before, *turn])).changed
+    view = history.view(CHAT, asked, compact=asked_a_turn_ago(asked))
+    assert view.event is not None
+    assert (view.event.trigger, view.compacted) == ("manual", True)
+    assert history.view(CHAT, asked, compact=asked_a_turn_ago(asked)).canonical == view.canonical
+    later = [*asked, {"role": "assistant", "content": "Yes."}, {"role": "user", "content": "And now?"}]
+    assert asked_a_turn_ago(later) is None
+
+
 def _result(ship: int, name: str, content: str) -> Message:
     return {"role": "tool", "tool_call_id": f"call_{ship}_{name}", "content": content}
+
+
+def test_a_search_does_not_find_earlier_searches_and_their_results(history: HistoryCompactor) -> None:
+    log = [*requests(LOG)[-1], {"role": "assistant", "content": "Let me see."}]
+    history.view(CHAT, log)
+    first = history.answer("recall", {"query": "ship7 pier"})
+    searched = [*log, call(7, "recall", query="ship7 pier"), _result(7, "recall", first)]
+    history.view(CHAT, searched)
+    assert history.answer("recall", {"query": "ship7 pier"}) == first
 
 
 def test_recall_reads_only_the_conversation_that_asks(history: HistoryCompactor) -> None:

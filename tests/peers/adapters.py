@@ -25,6 +25,7 @@ class AdapterCase:
     keeps_all: bool = True  # the host's own state has every message at the end
     rewrites: bool = False  # the host itself changes older messages whenever a run begins
     tools: tuple[str, ...] = ()  # of ours that its agents can call
+    own_tools: str = ""  # how the page's code adds them to the agent's; empty: `recall=True` is enough
     loop_window: int = 10_000
     recovers: bool = False  # the host lets the adapter send a request again that was too long
 
@@ -45,18 +46,29 @@ class AdapterCase:
         chosen = f"window={window}, protect_last_n={KEPT}{more}"
         return [block.replace(SHOWN_WINDOW, chosen) for block in blocks]
 
+    def code_with_tools(self, url: str, window: int) -> list[str]:
+        """The same for an agent that has our tools."""
+        blocks = self.code(url, window, ", recall=True")
+        if self.own_tools:
+            shown = "tools=[lookup], "  # of the agent, not of the memory, where it is the last argument
+            assert any(shown in block for block in blocks), f"{self.heading} shows no {shown!r}"
+            blocks = [block.replace(shown, f"tools=[lookup, {self.own_tools}], ") for block in blocks]
+        return blocks
+
 
 _BOTH = ("recall", "compact_context")
 ADAPTERS = [
-    AdapterCase("langchain", "LangChain", recovers=True),
+    AdapterCase("langchain", "LangChain", tools=_BOTH, recovers=True),
     AdapterCase("google-adk", "Google ADK", model="gemini-2.5-pro", tools=_BOTH),
     AdapterCase("strands", "Strands Agents", tools=_BOTH, recovers=True),
-    AdapterCase("pydantic-ai", "Pydantic AI", recovers=True),
-    AdapterCase("openai-agents", "OpenAI Agents SDK"),
-    AdapterCase("smolagents", "smolagents", recovers=True),
+    AdapterCase("pydantic-ai", "Pydantic AI", tools=_BOTH, recovers=True),
+    AdapterCase("openai-agents", "OpenAI Agents SDK", tools=_BOTH, own_tools="*compaction.tools"),
+    AdapterCase("smolagents", "smolagents", tools=_BOTH, own_tools="*model.tools", recovers=True),
     AdapterCase(
         "llama-index",
         "LlamaIndex",
+        tools=_BOTH,
+        own_tools="*memory.tools",
         differs="the agent adds the calls of the running turn behind its memory: a compaction waits for the next",
     ),
     AdapterCase("litellm", "LiteLLM"),

@@ -30,24 +30,28 @@ class Collector:
                     self.results.add(Result(**value))
 
 
+class SkipsFail:
+    """Turns a skip into a failure, also in files outside this folder: whoever runs these tests has the programs."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Iterator[None]:
+        """The report of one phase of a test."""
+        report: pytest.TestReport = yield
+        if report.skipped:
+            report.outcome = "failed"
+            report.longrepr = f"skipped, which counts as a failure here: {report.longrepr}"
+        return report
+
+
 _COLLECTOR = pytest.StashKey[Collector]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin with no results; a worker process sends its own to the process that started it."""
+    config.pluginmanager.register(SkipsFail())
     if not hasattr(config, "workerinput"):
         config.stash[_COLLECTOR] = Collector()
         config.pluginmanager.register(config.stash[_COLLECTOR])
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Iterator[None]:
-    """Turn a skip into a failure: whoever runs these tests wants to know about every client."""
-    report: pytest.TestReport = yield
-    if report.skipped:
-        report.outcome = "failed"
-        report.longrepr = f"skipped, which counts as a failure here: {report.longrepr}"
-    return report
 
 
 @pytest.fixture

@@ -41,6 +41,7 @@ def _install_from_pypi(peer: Peer) -> None:
         # This interpreter's pip fills the environment, so Debian's missing ensurepip does not matter.
         _run([_interpreter(peer), "-m", "venv", "--without-pip", str(peer.folder)])
     pip = [sys.executable, "-m", "pip", "--python", str(peer.python), "install", "--prefer-binary"]
+    pip.append("--no-compile")  # Python compiles what is imported, a small part of what is installed
     own = ["--editable", f"{ROOT}[{peer.extra}]"] if peer.extra else []
     _run([*pip, "--quiet", "--disable-pip-version-check", *peer.packages, *own])
 

@@ -68,6 +68,29 @@ def answer(request: ChatRequest) -> ScriptedAnswer | Reply:
     return say(f"{ship} lies somewhere. {FILLER * 12}".strip())
 
 
+def answer_with_tools(request: ChatRequest) -> ScriptedAnswer | Reply:
+    """The same; it also uses the tools of an adapter, where it is asked to."""
+    said = "\n".join(text for _, text in newest_part(request.messages))
+    names = [str(tool.get("function", tool).get("name")) for tool in request.tools]
+    if '"matches"' in said:
+        found = re.findall(r"ship[0-9]+ lies at pier [0-9]+", said)
+        return _report(f"Recalled: {', '.join(found)}", names)
+    if asked := re.search(r"Recall (ship\d+)", said):
+        return called(asked[1], "recall", query=f"{asked[1]} lies at pier")
+    if asked := re.search(r"Compact behind (ship\d+)", said):
+        return called(asked[1], "compact_context", focus="the piers")
+    if "The earlier conversation is compacted" in said:
+        return _report("Compacted.", names)
+    if "lie" not in said:
+        return _report(f"Not recalled: {said[:500]}", names)
+    return answer(request)
+
+
+def _report(text: str, names: Sequence[str]) -> ScriptedAnswer | Reply:
+    """The end of a turn; some agents end it with a tool."""
+    return called(text.split()[0], "final_answer", answer=text) if "final_answer" in names else say(text)
+
+
 SHIPS = 16  # that one long question is about
 
 

@@ -10,6 +10,7 @@ one conversation; no argument can widen that. Neither tool says how full the con
 import json
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from plimsoll.archive import Archive
@@ -29,17 +30,26 @@ def tool_definitions(recall: bool) -> list[dict[str, Any]]:
     return [definition_of(name) for name in ((COMPACT, RECALL) if recall else (COMPACT,))]
 
 
-def compaction_asked(log: Sequence[Message]) -> tuple[bool, str | None]:
-    """Whether the agent's last step called `compact_context`, and the focus that it gave."""
+def asked_focus(log: Sequence[Message]) -> str | None:
+    """The focus with which the agent's last step called `compact_context`; None where it did not."""
     last = len(log)
     while last and log[last - 1].get("role") == "tool":
         last -= 1
-    if last in (0, len(log)):
-        return False, None
-    for call in tool_calls(log[last - 1]):
-        if call_name(call) == COMPACT:
-            return True, str((arguments_of(call) or {}).get("focus") or "") or None
-    return False, None
+    return focus_of(log[last - 1]) if 0 < last < len(log) else None
+
+
+def asked_a_turn_ago(log: Sequence[Message]) -> str | None:
+    """The same for a host whose history gets a turn only when the turn has ended, at the next request of the user."""
+    if not log or log[-1].get("role") != "user":
+        return None
+    turn = takewhile(lambda message: message.get("role") != "user", reversed(log[:-1]))
+    return next((focus for message in turn if (focus := focus_of(message)) is not None), None)
+
+
+def focus_of(message: Message) -> str | None:
+    """The focus of a call of `compact_context` in a message; None where there is none."""
+    calls = [call for call in tool_calls(message) if call_name(call) == COMPACT]
+    return str((arguments_of(calls[0]) or {}).get("focus") or "") if calls else None
 
 
 async def tool_answer(
@@ -82,9 +92,12 @@ async def _search(query: str, log: Sequence[Message], stored: tuple[Archive, str
 
 def _in_memory(words: Sequence[str], log: Sequence[Message]) -> list[dict[str, str]]:
     matches: list[dict[str, str]] = []
+    # The agent's own searches would be their first match.
+    searches = {call.get("id") for one in log for call in tool_calls(one) if call_name(call) == RECALL}
     for message in reversed(log):
-        # The agent's own searches would be their first match.
-        if any(call_name(call) == RECALL for call in tool_calls(message)) or message.get("name") == RECALL:
+        if message.get("tool_call_id") in searches or any(
+            call.get("id") in searches for call in tool_calls(message)
+        ):
             continue
         text = text_of(message)
         found = [re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) for word in words]

@@ -82,6 +82,7 @@ class HistoryCompactor:
         - `window`: the window that the host knows of; that of the options outranks it.
         - `reported`: the prompt tokens that the provider counted for the newest answered request.
         - `force`, `focus`: compact now, whatever the size, with this topic in focus.
+        - `compact`: the focus with which the agent called `compact_context`, where the messages do not show the call.
         - `limit`: the window that the provider stated in a refusal; it holds for the rest of the conversation.
         """
         groups, inside, request = self._read(codec, messages, **asked)
@@ -147,6 +148,7 @@ class HistoryCompactor:
         force: bool = False,
         focus: str | None = None,
         limit: int | None = None,
+        compact: str | None = None,
     ) -> tuple[list[HostGroup], int, ViewRequest]:
         """The request in canonical form, and how many messages of the host are its system prompt."""
         plain = dialect_named("openai").canonical
@@ -170,6 +172,7 @@ class HistoryCompactor:
             force=force,
             focus=focus,
             limit=limit,
+            compact=compact,
         )
         return groups, inside, request
 

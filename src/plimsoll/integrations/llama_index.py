@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, PrivateAttr, field_serializer
 
+from plimsoll.integrations.context_tools import asked_a_turn_ago
 from plimsoll.integrations.history import HistoryCompactor
 from plimsoll.integrations.llama_index_messages import LlamaIndexCodec, canonical
 from plimsoll.integrations.options import AdapterOptions
@@ -85,7 +86,8 @@ class PlimsollMemory(BaseMemory):
         """What the model should see, the system prompt included."""
         prompt = [ChatMessage(role="system", content=self.system_prompt)] if self.system_prompt else []
         given = [*prompt, *self.messages]
-        return self._history.view(LlamaIndexCodec(), given, tools=self.tool_schemas).messages
+        asked = {"tools": self.tool_schemas, "compact": asked_a_turn_ago(list(map(canonical, self.messages)))}
+        return self._history.view(LlamaIndexCodec(), given, **asked).messages
 
     def get_all(self) -> list[ChatMessage]:
         """Every message."""
@@ -103,6 +105,7 @@ class PlimsollMemory(BaseMemory):
         """Remove all messages."""
         self.messages = []
 
+    @property
     def tools(self) -> list[FunctionTool]:
         """Tools for the agent: `compact_context` and, with `recall`, one that reads back what was removed."""
 

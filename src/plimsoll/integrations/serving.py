@@ -16,7 +16,7 @@ from plimsoll.context import CompactionReport
 from plimsoll.dialects import drop_bound_thinking
 from plimsoll.dialects.rewriting import KeptMessage
 from plimsoll.integrations.archived_items import opened_archive
-from plimsoll.integrations.context_tools import compaction_asked, tool_answer
+from plimsoll.integrations.context_tools import asked_focus, tool_answer
 from plimsoll.integrations.conversations import TrackedConversations
 from plimsoll.integrations.options import AdapterOptions
 from plimsoll.integrations.tracked import LogView, TrackedConversation
@@ -39,6 +39,7 @@ class ViewRequest:
     force: bool = False
     focus: str | None = None
     limit: int | None = None  # the window that the provider stated
+    compact: str | None = None  # the agent called `compact_context` with this focus
 
     @property
     def frame(self) -> int:
@@ -152,9 +153,9 @@ class ViewServer:
         """Why the view is made smaller now, empty where it is not, and the topic in focus."""
         if request.force:
             return "overflow" if request.focus is None else "manual", request.focus
-        is_asked, focus = compaction_asked(request.log)
-        if is_asked:
-            return "manual", focus
+        focus = asked_focus(request.log) if request.compact is None else request.compact
+        if focus is not None:
+            return "manual", focus or None
         return ("threshold", None) if compactor.is_due(tokens) else ("", None)
 
     async def _adopted(

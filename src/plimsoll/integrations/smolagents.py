@@ -7,31 +7,19 @@ already joined, so it is the same as through the gateway.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from contextvars import ContextVar
 from typing import Any, ClassVar
 
-from plimsoll.integrations.codec import HostGroup, WrittenMessage
 from plimsoll.integrations.history import HistoryCompactor
 from plimsoll.integrations.host_view import HostView
 from plimsoll.integrations.requirement import host_package
-from plimsoll.messages import Message, parts_of
+from plimsoll.integrations.smolagents_messages import SmolagentsCodec, asked_focus, searched
 
 with host_package("smolagents", "smolagents"):
-    from smolagents import ChatMessage, MessageRole, Model, Tool
-    from smolagents.models import get_clean_message_list, get_tool_json_schema, tool_role_conversions
+    from smolagents import ChatMessage, Model, Tool
+    from smolagents.models import get_tool_json_schema
 
-
-class SmolagentsCodec:
-    """Neighbours of one role are one canonical message."""
-
-    def decode(self, messages: Sequence[ChatMessage]) -> list[HostGroup]:
-        """The messages as the host sends them."""
-        groups = [list(group) for _, group in groupby(messages, key=_role)]
-        return [HostGroup(len(group), [_joined(group)]) for group in groups]
-
-    def encode(self, written: Sequence[WrittenMessage[ChatMessage]]) -> list[ChatMessage]:
-        """One message each; the host needs parts to join neighbours."""
-        return [ChatMessage(MessageRole(one.message["role"]), parts_of(one.message)) for one in written]
+_NEWEST: ContextVar[Sequence[ChatMessage]] = ContextVar("plimsoll_smolagents_messages", default=())
 
 
 class PlimsollModel(Model):
@@ -55,8 +43,7 @@ class PlimsollModel(Model):
         try:
             reply = self.model.generate(view.messages, *args, **named)
         except Exception as error:
-            asked = self._asked(named)
-            view = self.history.relieved(error, self._codec, messages, **asked)
+            view = self.history.relieved(error, self._codec, messages, **self._asked(named))
             reply = self.model.generate(view.messages, *args, **named)
         if reply.token_usage is not None:
             self.history.observe(view, reply.token_usage.input_tokens)
@@ -76,23 +63,13 @@ class PlimsollModel(Model):
         return [_tool(one["function"], self.history) for one in self.history.tool_definitions]
 
     def _view(self, messages: list[ChatMessage], named: dict[str, Any]) -> HostView[ChatMessage]:
-        return self.history.view(self._codec, messages, **self._asked(named))
+        asked = {**self._asked(named), "compact": asked_focus(messages)}
+        _NEWEST.set(tuple(messages))
+        return self.history.view(self._codec, messages, **asked)
 
     def _asked(self, named: dict[str, Any]) -> dict[str, Any]:
         tools = named.get("tools_to_call_from") or []
         return {"tools": [get_tool_json_schema(tool) for tool in tools], "model": self.model_id or ""}
-
-
-def _role(message: ChatMessage) -> str:
-    role = tool_role_conversions.get(message.role, message.role)
-    return str(getattr(role, "value", role))
-
-
-def _joined(group: Sequence[ChatMessage]) -> Message:
-    (message,) = get_clean_message_list(
-        list(group), role_conversions=tool_role_conversions, convert_images_to_image_urls=True
-    )
-    return {"role": _role(group[0]), "content": message["content"]}
 
 
 def _tool(function: dict[str, Any], history: HistoryCompactor) -> Tool:
@@ -106,6 +83,9 @@ def _tool(function: dict[str, Any], history: HistoryCompactor) -> Tool:
         skip_forward_signature_validation = True
 
         def forward(self, **arguments: Any) -> str:
-            return history.answer(self.name, {key: value for key, value in arguments.items() if value})
+            given = {key: value for key, value in arguments.items() if value}
+            # A handle is that of a message as it was sent; a search needs the host's own messages.
+            log = None if given.get("handle") else searched(_NEWEST.get())
+            return history.answer(self.name, given, log)
 
     return ContextTool()
