@@ -87,11 +87,11 @@ def test_a_function_that_fails_is_reported_to_whoever_waits_for_the_answer():
     with ScriptedServer([broken, lambda request: None]) as server:
         message = error_of(post(server, "openai"))["message"]
         assert message == "The script's function raised KeyError: 'no such thing'"
-        assert "None is no answer" in error_of(post(server, "openai"))["message"]
+        assert "None is not an answer" in error_of(post(server, "openai"))["message"]
 
 
 def test_an_item_that_is_no_answer_is_an_error_where_it_is_written():
-    with pytest.raises(TypeError, match=r"42 is no answer; use say\(\.\.\.\)"):
+    with pytest.raises(TypeError, match=r"42 is not an answer; use say\(\.\.\.\)"):
         ScriptedServer([42])
 
 

@@ -1,6 +1,6 @@
-"""Test support for projects that build on Plimsoll: the engine contract and strategies (needs `hypothesis`).
+"""Test support for projects that build on Plimsoll: the engine contract and strategies (requires `hypothesis`).
 
-`plimsoll.testing.scripted_server` is a model's API on loopback, imported by that name.
+`plimsoll.testing.scripted_server` is a model API on loopback; import it by that name.
 """
 
 from plimsoll.testing.contract import (

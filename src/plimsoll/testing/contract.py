@@ -1,10 +1,10 @@
-"""The engine contract: the properties that every context engine must have.
+"""The engine contract: properties that every context engine must satisfy.
 
     for verdict in check_engine(lambda case: MyEngine(context_length=case.window)):
         print(verdict)
 
-Each property is tried on generated conversations; a failing one comes with the
-smallest conversation that breaks it. The built-in engine passes the same contract.
+Each property is checked with generated conversations; a failure shows the smallest
+conversation that violates it. The built-in engines pass the same contract.
 """
 
 import copy
@@ -31,7 +31,7 @@ from plimsoll.testing.strategies import conversations
 
 @dataclass(frozen=True)
 class ContractCase:
-    """One conversation, the window that it has to fit, and what the provider counts besides the messages."""
+    """One conversation, the window it must fit, and the tokens that the provider counts besides the messages."""
 
     messages: list[Message]
     window: int = 8_000
@@ -39,7 +39,7 @@ class ContractCase:
     overhead: int = 0
 
     def counted(self, messages: Sequence[Message]) -> int:
-        """What the provider counts for these messages and the tool schemas sent with them."""
+        """The provider's token count for these messages and the tool schemas."""
         return weigh(messages) + self.overhead
 
 
@@ -48,7 +48,7 @@ EngineFactory = Callable[[ContractCase], ContextEngine]
 
 @dataclass(frozen=True)
 class ContractRun:
-    """A case that went through an engine once; its result went through again as it was, and after it had grown."""
+    """A compacted case; its result was compacted again, once unchanged and once with new messages."""
 
     case: ContractCase
     engine: ContextEngine
@@ -61,13 +61,13 @@ class ContractRun:
 
     @property
     def compacted(self) -> bool:
-        """Whether the engine took anything out."""
+        """Whether the engine removed anything."""
         return weigh(self.result) < weigh(self.whole)
 
 
 @dataclass(frozen=True)
 class PropertyResult:
-    """One property: kept, or broken by the example shown."""
+    """One property: satisfied, or violated by the example."""
 
     name: str
     kept: bool
@@ -97,7 +97,7 @@ def _with_overhead(case: ContractCase) -> st.SearchStrategy[ContractCase]:
 
 
 def run_case(factory: EngineFactory, case: ContractCase) -> ContractRun:
-    """Compact a case with a fresh engine, its result once more, and its result after the talk went on."""
+    """Compact a case with a new engine, then its result, then its result with new messages."""
     given_messages = copy.deepcopy(case.messages)
     engine = factory(case)
     whole = repair(case.messages)
@@ -111,7 +111,7 @@ def run_case(factory: EngineFactory, case: ContractCase) -> ContractRun:
 
 
 def result_is_valid(run: ContractRun) -> None:
-    """Every call has its result, every result its call, on both wires."""
+    """Every call has its result and every result its call, in both wire formats."""
     for messages in (run.result, run.later):
         assert validate(messages, "openai") == []
         if not validate(run.whole, "anthropic"):
@@ -119,17 +119,17 @@ def result_is_valid(run: ContractRun) -> None:
 
 
 def input_is_untouched(run: ContractRun) -> None:
-    """The list that was passed in is as it was."""
+    """The engine does not modify its input."""
     assert run.input_after == run.case.messages
 
 
 def result_is_smaller_or_unchanged(run: ContractRun) -> None:
-    """A compaction that does not make the conversation lighter is no compaction."""
+    """A compaction makes the conversation smaller or leaves it unchanged."""
     assert run.compacted or run.result == run.whole
 
 
 def newest_request_stays_word_for_word(run: ContractRun) -> None:
-    """What the user said last is there, unchanged, and no user message stands behind it."""
+    """The newest user message stays unchanged, and no user message follows it."""
     newest = newest_own_request(run.whole)
     if newest is not None:
         said = run.whole[newest]
@@ -139,7 +139,7 @@ def newest_request_stays_word_for_word(run: ContractRun) -> None:
 
 
 def system_prompt_stays_first(run: ContractRun) -> None:
-    """The system prompt keeps its place and its words; at most one note stands behind them."""
+    """The system prompt keeps its position and text; at most one note follows the text."""
     if run.whole and run.whole[0].get("role") == "system":
         before, after = list(texts_of(run.whole[0])), list(texts_of(run.result[0]))
         assert run.result[0].get("role") == "system"
@@ -152,22 +152,22 @@ def system_prompt_stays_first(run: ContractRun) -> None:
 
 
 def first_request_stays(run: ContractRun) -> None:
-    """While the result is not pressed for room, the opening request is there word for word."""
+    """The first request stays verbatim if there is room."""
     opening = next((m for m in run.whole[:2] if m.get("role") == "user"), None)
     if opening is not None and not _pressed(run):
         assert opening in run.result[:2]
 
 
 def recent_messages_stay(run: ContractRun) -> None:
-    """While they fit, the last `protect_last_n` messages are there in order, unchanged."""
+    """The last `protect_last_n` messages stay unchanged and in order if they fit."""
     if not _pressed(run):
         count = min(run.case.protect_last_n, len(run.whole))
         assert run.result[-count:] == run.whole[-count:]
 
 
 def fits_the_threshold(run: ContractRun) -> None:
-    """With everything sent besides, the result is at or below the threshold wherever that and the parts that
-    cannot go allow: system prompt and newest request."""
+    """The result, with everything else in the request, is at most the threshold, unless the overhead, the system
+    prompt and the newest request exceed it."""
     newest = newest_own_request(run.whole)
     fixed = [m for m in run.whole[:1] if m.get("role") == "system"]
     fixed += [] if newest is None else [run.whole[newest]]
@@ -177,13 +177,13 @@ def fits_the_threshold(run: ContractRun) -> None:
 
 
 def rests_after_a_compaction(run: ContractRun) -> None:
-    """A compaction that got below the threshold is not followed by another before anything was added."""
+    """After a compaction below the threshold, none is due until messages are added."""
     if run.case.counted(run.result) < run.engine.threshold_tokens:
         assert run.rests
 
 
 def second_run_does_not_grow(run: ContractRun) -> None:
-    """Compacting a compacted conversation never makes it heavier."""
+    """Compacting a compacted conversation never makes it larger."""
     assert weigh(run.again) <= weigh(run.result)
     assert validate(run.again, "openai") == []
 
@@ -195,7 +195,7 @@ def at_most_one_summary(run: ContractRun) -> None:
 
 
 def summary_fits_between_its_neighbours(run: ContractRun) -> None:
-    """At neither seam two user or two assistant messages meet."""
+    """The summary never creates two adjacent user or assistant messages."""
     for messages in (run.result, run.again, run.later):
         for index, message in enumerate(messages):
             if is_summary(message):
@@ -222,9 +222,9 @@ PROPERTIES: tuple[Callable[[ContractRun], None], ...] = (
 def check_engine(
     factory: EngineFactory, examples: int = 100, found: Sequence[ContractCase] = ()
 ) -> list[PropertyResult]:
-    """A verdict on every property, from `examples` generated cases and those in `found`.
+    """Check every property with `examples` generated cases and those in `found`.
 
-    Every case goes through the engine once; the smallest one that breaks a property is shown.
+    Every case is compacted once; each result shows the smallest case that violates the property.
     """
     broken: dict[str, tuple[ContractCase, Exception]] = {}
     for case in (*found, *_generated(examples)):
@@ -240,7 +240,7 @@ def check_engine(
 
 @cache
 def _generated(examples: int) -> tuple[ContractCase, ...]:
-    """The same cases every time, so that a verdict can be repeated; drawing them takes as long as trying them."""
+    """The same cases every time, so that results are reproducible; cached, because generating them is slow."""
     drawn: list[ContractCase] = []
 
     @settings(
@@ -262,7 +262,7 @@ def _generated(examples: int) -> tuple[ContractCase, ...]:
 def _failures(factory: EngineFactory, case: ContractCase) -> Iterator[tuple[str, Exception]]:
     try:
         run = run_case(factory, case)
-    except Exception as error:  # an engine is foreign code: whatever it raises breaks every property
+    except Exception as error:  # an engine is third-party code: any exception violates every property
         yield from ((_name(check), error) for check in PROPERTIES)
         return
     for check in PROPERTIES:
@@ -286,7 +286,7 @@ def _explained(case: ContractCase, error: Exception) -> str:
 
 
 def _pressed(run: ContractRun) -> bool:
-    """Whether the parts that should stay leave too little room, so that they had to yield."""
+    """Whether the protected parts do not fit, so that the engine had to shorten them."""
     last = run.whole[-(run.case.protect_last_n + 4) :]
     budget = int(run.engine.threshold_tokens * 0.20)
     while len(last) < len(run.whole) and weigh(last) <= budget:

@@ -3,9 +3,9 @@
     request n     [tools][system][m1][m2][m3]
     request n+1   [tools][system][m1][m2][m3][m4][m5]      the same bytes, then more
 
-Compared are the bodies on the wire, with cache_control markers removed and a string
-taken as equal to one text part; everything else byte for byte. A request with fewer
-messages than the one before is a compaction and starts anew.
+Wire bodies are compared byte for byte, except that cache_control markers are ignored
+and a string equals one text part. A request with fewer messages than the previous one
+is a compaction and starts a new sequence.
 """
 
 import json
@@ -20,7 +20,7 @@ _SYSTEM = ("system", "instructions", "systemInstruction")
 
 @dataclass(frozen=True, slots=True)
 class PrefixBreak:
-    """A request that does not extend the one before it in its conversation."""
+    """A request that does not extend the previous one of its conversation."""
 
     request: int
     before: int
@@ -31,7 +31,7 @@ class PrefixBreak:
 
 
 def broken_prefixes(bodies: Iterable[Mapping[str, Any]]) -> list[PrefixBreak]:
-    """Every break in a run of requests; conversations are told apart by model and first message."""
+    """Every break in a sequence of requests; model and first message identify a conversation."""
     latest: dict[str, tuple[int, list[tuple[str, str]]]] = {}
     breaks = []
     for number, body in enumerate(bodies):
@@ -50,7 +50,7 @@ def broken_prefixes(bodies: Iterable[Mapping[str, Any]]) -> list[PrefixBreak]:
 
 
 def prefix_parts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What a provider's cache hashes, in its order, each part with its name: tools, system, messages."""
+    """The named parts that a provider's cache hashes, in order: tools, system, messages."""
     messages = next((body[name] for name in _MESSAGES if name in body), None)
     system = next((body[name] for name in _SYSTEM if name in body), None)
     parts = [("tools", _plain(body.get("tools") or [])), ("system", _plain(_blocks(system)))]

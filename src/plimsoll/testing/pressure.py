@@ -2,8 +2,8 @@
 
     "You have 4,000 tokens left." · "82 % of your context is used" · "context window is nearly full"
 
-Models that read such a sentence give up early on complex work. Looked at is every
-word on the wire: system prompt, tool definitions, tool results, summaries.
+Such sentences make models give up early on complex work. The check covers the whole
+request: system prompt, tool definitions, tool results, summaries.
 """
 
 import json
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-_AROUND = 40  # characters on either side of what was found
+_AROUND = 40  # characters shown on either side of a match
 _WINDOW = r"(?:context(?: window| length| space| budget)?|token (?:budget|limit)|window)"
 _PRESSURE = re.compile(
     rf"""
@@ -27,9 +27,9 @@ _PRESSURE = re.compile(
 
 
 def told_how_full(bodies: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Every place in the requests that speaks of how full the window is, each once, with the words around it."""
+    """Every passage in the requests that states how full the window is, once each, with its context."""
     found: dict[str, None] = {}
-    looked_at: set[int] = set()  # requests repeat what was sent before
+    looked_at: set[int] = set()  # requests repeat earlier content
     for body in bodies:
         for part in _parts(body):
             words = json.dumps(part, ensure_ascii=False)

@@ -1,9 +1,9 @@
 """Hypothesis strategies for realistic conversations.
 
-Cuts, parallel calls, orphans, missing content, images, several users in a row and
-results of every size really occur. Long texts are built from a few drawn numbers,
-so that large conversations stay cheap to generate and small ones easy to read. Each
-strategy is made once: making one takes longer than drawing from it.
+They include truncated conversations, parallel calls, orphans, missing content, images,
+adjacent user messages and results of every size. Long texts are built from a few drawn
+numbers, so that large conversations are cheap to generate and small ones easy to read.
+Strategies are cached, because creating one takes longer than drawing from it.
 """
 
 import json
@@ -27,14 +27,14 @@ _PIXEL = (
 
 @cache
 def texts(largest: int = 400) -> st.SearchStrategy[str]:
-    """Readable text of up to `largest` words; two equal draws give equal text."""
+    """Readable text of up to `largest` words; equal draws give equal text."""
     return st.builds(_text, st.integers(0, 10_000), st.integers(1, largest))
 
 
 @cache
 @st.composite
 def user_messages(draw: st.DrawFn) -> Message:
-    """What a person says: text, parts, an image, now and then a name or an unknown key."""
+    """A user message: text, parts, an image, occasionally a name or an unknown key."""
     shape = draw(st.sampled_from(["text", "text", "text", "parts", "image", "named"]))
     text = draw(texts(120))
     if shape == "parts":
@@ -72,7 +72,7 @@ def tool_rounds(draw: st.DrawFn, ids: str = "call") -> list[Message]:
 @cache
 @st.composite
 def turns(draw: st.DrawFn) -> list[Message]:
-    """One user turn: the request, some tool rounds, an answer; not always all of them."""
+    """One user turn: the request, some tool rounds, a reply; not always all of them."""
     said = [draw(user_messages())]
     if draw(st.integers(0, 9)) == 0:
         said.append(draw(user_messages()))

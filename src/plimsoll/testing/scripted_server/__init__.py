@@ -1,4 +1,4 @@
-"""A scripted model server on loopback: scripted answers, cache-aware billing, and the providers' refusals."""
+"""A scripted model server on loopback: scripted answers, cache-aware billing, and the providers' errors."""
 
 from plimsoll.testing.scripted_server.answers import ScriptedAnswer, call, call_text, redacted, say, think
 from plimsoll.testing.scripted_server.captured import CapturedRequest

@@ -1,7 +1,7 @@
 """Builders for the answers of the scripted model.
 
-say("Let me look.") + call("terminal", command="ls")        one answer: a text and a tool call
-think("Two files.") + say("Done.").ending("length")         signed thinking, then a text that was cut off
+say("Let me look.") + call("terminal", command="ls")        one answer: text and a tool call
+think("Two files.") + say("Done.").ending("length")         signed thinking, then truncated text
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from plimsoll.dialects import FinishReason
 
 @dataclass(frozen=True, slots=True)
 class AnswerPart:
-    """One block of an answer. A call's arguments are an object, or a text where they are broken on purpose."""
+    """One block of an answer. A call's arguments are an object, or a string for deliberately invalid JSON."""
 
     kind: Literal["text", "thinking", "redacted", "call"]
     text: str = ""
@@ -23,10 +23,10 @@ class AnswerPart:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedAnswer:
-    """What the model says; answers add up."""
+    """A scripted answer; `+` joins answers."""
 
     pieces: tuple[AnswerPart, ...] = ()
-    finish: FinishReason | None = None  # None: tool_calls where there are calls, else stop
+    finish: FinishReason | None = None  # None: tool_calls if there are calls, else stop
     native_finish: str | None = None
 
     def __add__(self, other: "ScriptedAnswer") -> "ScriptedAnswer":
@@ -35,7 +35,7 @@ class ScriptedAnswer:
         )
 
     def ending(self, finish: FinishReason, native: str | None = None) -> "ScriptedAnswer":
-        """The same answer with another reason for its end, e.g. `length`; `native` is the provider's own word."""
+        """The answer with another finish reason, e.g. `length`; `native` is the provider's own reason."""
         return replace(self, finish=finish, native_finish=native)
 
 
@@ -50,12 +50,12 @@ def call(name: str, /, **arguments: Any) -> ScriptedAnswer:
 
 
 def call_text(name: str, arguments: str) -> ScriptedAnswer:
-    """A tool call whose arguments are this text, for models that write broken JSON."""
+    """A tool call with this string as arguments, to simulate invalid JSON."""
     return ScriptedAnswer((AnswerPart("call", name=name, arguments=arguments),))
 
 
 def think(text: str) -> ScriptedAnswer:
-    """Thinking; the server signs it for Claude models, as their provider does."""
+    """Thinking; the server signs it for Claude models, like Anthropic."""
     return ScriptedAnswer((AnswerPart("thinking", text),))
 
 

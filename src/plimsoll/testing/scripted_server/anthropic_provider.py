@@ -1,4 +1,4 @@
-"""The scripted server as Anthropic. Its words are Anthropic's where they are publicly known."""
+"""The scripted server as Anthropic. Error messages are Anthropic's if they are publicly known."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ class AnthropicProvider(ScriptedProvider):
     reply_prefix = "msg_01"
     call_prefix = "toolu_01"
     breakdown_status = 529
-    # Its clients skip events whose name they do not know.
+    # Clients skip events with unknown names.
     garbage = b"event: content_block_delta\n" + ScriptedProvider.garbage
 
     def headers(self, request_id: str) -> dict[str, str]:
@@ -53,8 +53,8 @@ class AnthropicProvider(ScriptedProvider):
         return bad("anthropic-version: header is required") if missing else None
 
     def key_refusal(self, key: str) -> Refusal:
-        told = "invalid x-api-key" if key else "x-api-key header is required"
-        return Refusal(401, "authentication_error", told)
+        text = "invalid x-api-key" if key else "x-api-key header is required"
+        return Refusal(401, "authentication_error", text)
 
     def not_json(self, error: Exception) -> str:
         return f"The request body is not valid JSON: {error}"

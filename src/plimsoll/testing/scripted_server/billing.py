@@ -1,10 +1,10 @@
 """Bills requests: estimated tokens, cached by the simulator's rules.
 
     arrives ───────────── response begins
-       │ looks for entries      │ what it wrote can be read from now on
+       │ reads cache entries    │ its own entries become readable
 
 Tokens are `plimsoll.models` estimates, not a tokenizer's. Markers are those
-really on the wire: on content parts, tool results, tool calls and tools.
+in the wire request: on content parts, tool results, tool calls and tools.
 """
 
 import json
@@ -28,7 +28,7 @@ MARKER = "cache_control"
 
 
 class Cards:
-    """The card of each model that a request names; an unknown name gets that of the server's model."""
+    """The card of each requested model; an unknown name gets the card of the server's model."""
 
     def __init__(self, model: str, window: int | None, output_cap: int | None) -> None:
         self._model, self._window, self._output_cap = model, window, output_cap
@@ -48,7 +48,7 @@ def prompt_of(request: ChatRequest, dialect: Dialect) -> Prompt:
 
 
 class BillingSimulator:
-    """Bills requests one after the other; the caches of all models live here."""
+    """Bills requests one by one and keeps the caches of all models."""
 
     def __init__(self) -> None:
         self._simulator = CacheSimulator()
@@ -63,7 +63,7 @@ class BillingSimulator:
         began: float,
         workspace: str,
     ) -> tuple[Bill, Usage]:
-        """The bill, and what the provider would report of it."""
+        """The bill, and the usage that the provider would report."""
         prompt = prompt_of(request, dialect)
         whole = request.extra_for(dialect.name).get(MARKER) if dialect.native_markers else None
         output = max(1, estimate_message_tokens(reply.message))
@@ -82,7 +82,7 @@ class BillingSimulator:
 
 def _usage(bill: Bill, card: ModelCard, reply: Reply) -> Usage:
     thought = sum(estimate_tokens(str(block.get("thinking") or "")) for block in thinking_of(reply.message))
-    # Only providers that charge for it report what was written.
+    # Only providers that charge for cache writes report them.
     reports_writes = card.cache.style in ("anthropic", "openai_breakpoints")
     return Usage(
         prompt_tokens=bill.prompt_tokens,

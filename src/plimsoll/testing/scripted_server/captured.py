@@ -12,20 +12,20 @@ from plimsoll.testing.scripted_server.rules.refusal import Refusal
 
 @dataclass(slots=True)
 class CapturedRequest:
-    """One request. The second half is filled in before the first byte of its answer is sent, the last two after."""
+    """One request. The outcome is set before the first byte of the response; the last two fields after it."""
 
     dialect: str
     path: str
-    headers: Mapping[str, str] = field(repr=False)  # names in lower case; holds the key
+    headers: Mapping[str, str] = field(repr=False)  # names in lower case; contains the key
     raw: bytes = field(repr=False)
-    time: float  # of the server's clock, on arrival
+    time: float  # arrival time by the server's clock
     body: dict[str, Any] | None = field(default=None, repr=False)
     request: ChatRequest | None = field(default=None, repr=False)
-    status: int | None = None  # None while nothing was sent
+    status: int | None = None  # None until something is sent
     refusal: Refusal | None = None
     fault: Fault | None = None
     reply: Reply | None = field(default=None, repr=False)
     bill: Bill | None = None
     usage: Usage | None = None
-    is_done: bool = False  # answered, broken off or abandoned: nothing more will be sent
-    is_abandoned: bool = False  # the client left before the end
+    is_done: bool = False  # answered, interrupted or abandoned: nothing more will be sent
+    is_abandoned: bool = False  # the client disconnected before the end

@@ -1,9 +1,9 @@
-"""The server's clock: the machine's time plus what a test added.
+"""The server's clock: the machine's time plus the time that a test added.
 
     server.clock.advance(301)       # five minutes and a second: a 5m cache entry is gone
 
-No two readings are equal, even of a source that stands still: a request that
-came before a response began is before it in every comparison.
+Readings are strictly increasing, even if the source stands still, so that the
+order of requests and responses is unambiguous.
 """
 
 import threading
@@ -14,7 +14,7 @@ _TICK = 1e-6
 
 
 class Clock:
-    """Seconds; `advance` moves them on for everything that is billed."""
+    """A clock in seconds; `advance` moves it forward for billing."""
 
     def __init__(self, source: Callable[[], float] = time.monotonic) -> None:
         self._source = source
@@ -23,14 +23,14 @@ class Clock:
         self._lock = threading.Lock()
 
     def now(self) -> float:
-        """The time; later than at any reading before."""
+        """The time; later than every earlier reading."""
         with self._lock:
             self._last = max(self._source() + self._ahead, self._last + _TICK)
             return self._last
 
     def advance(self, seconds: float) -> None:
-        """Let this much time pass at once."""
+        """Move the clock forward."""
         if seconds < 0:
-            raise ValueError(f"time only moves on, so seconds must not be negative: {seconds}")
+            raise ValueError(f"seconds must not be negative: {seconds}")
         with self._lock:
             self._ahead += seconds

@@ -1,7 +1,7 @@
-"""HTTP/1.1 over one connection, written by hand so that tests can break it.
+"""HTTP/1.1 over one connection, implemented here so that tests can break it.
 
-A response can be ended in four ways: as it should, by closing in the middle, by
-a reset, and never. Request bodies may be of known length or chunked.
+A response can end in four ways: normally, by closing in the middle, by a reset, and
+never. Request bodies may have a known length or be chunked.
 """
 
 import asyncio
@@ -18,28 +18,28 @@ _HEADER_LIMIT = 65_536
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """One request as it came; header names in lower case."""
+    """One HTTP request; header names in lower case."""
 
     method: str
     path: str
-    headers: Mapping[str, str] = field(repr=False)  # holds the key
+    headers: Mapping[str, str] = field(repr=False)  # contains the key
     body: bytes = field(repr=False)
     is_too_large: bool = False
 
 
 class BadHttp(Exception):
-    """What came is not a request."""
+    """The received data is not an HTTP request."""
 
 
 class HttpConnection:
-    """One client."""
+    """One client connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self.is_open = True
 
     async def read(self, max_bytes: int) -> HttpRequest | None:
-        """The next request; None when the client has left."""
+        """The next request; None if the client has disconnected."""
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError as error:
@@ -61,12 +61,12 @@ class HttpConnection:
         return HttpRequest(words[0], words[1].partition("?")[0], headers, body, is_too_large)
 
     async def gone(self) -> None:
-        """Waits until the client closes the connection."""
+        """Wait until the client closes the connection."""
         while await self._reader.read(_HEADER_LIMIT):
             pass
 
     async def send(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        """A whole response."""
+        """Send a complete response."""
         await self._write(_head(status, {**headers, "content-length": str(len(body))}) + body)
 
     async def send_json(self, status: int, headers: Mapping[str, str], body: dict[str, Any]) -> None:
@@ -75,31 +75,31 @@ class HttpConnection:
         await self.send(status, {"content-type": "application/json", **headers}, data)
 
     async def send_part(self, status: int, headers: Mapping[str, str], body: bytes, length: int) -> None:
-        """The first `length` bytes of a response that promises all of them, then the end of the connection."""
+        """Send the first `length` bytes of a response that announces more, then close the connection."""
         await self._write(_head(status, {**headers, "content-length": str(len(body))}) + body[:length])
         self.close()
 
     async def begin(self, headers: Mapping[str, str]) -> None:
-        """The head of a streamed response."""
+        """Send the headers of a streamed response."""
         kind = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
         await self._write(_head(200, {**kind, **headers, "transfer-encoding": "chunked"}))
 
     async def chunk(self, data: bytes, is_whole: bool = True) -> None:
-        """A piece of it; one that is not whole promises more than it holds."""
+        """Send a chunk; an incomplete one announces more bytes than it contains."""
         size = len(data) if is_whole else 2 * len(data)
         await self._write(f"{size:x}\r\n".encode() + data + (b"\r\n" if is_whole else b""))
 
     async def end(self) -> None:
-        """The end that a streamed response should have."""
+        """End a streamed response normally."""
         await self._write(b"0\r\n\r\n")
 
     def close(self) -> None:
-        """Closes after what was written has gone out."""
+        """Close the connection after sending all written data."""
         self.is_open = False
         self._writer.close()
 
     def reset(self) -> None:
-        """Drops the connection with a reset."""
+        """Reset the connection."""
         self.is_open = False
         plain = self._writer.get_extra_info("socket")
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -118,7 +118,7 @@ class HttpConnection:
             raise BadHttp("content-length is not a number") from error
         if left <= max_bytes:
             return await self._exactly(left), False
-        # It is read nevertheless, because a client that is still sending would not see the answer.
+        # Read the body anyway, because a client that is still sending would not see the response.
         while left > 0 and (piece := await self._reader.read(min(left, _HEADER_LIMIT))):
             left -= len(piece)
         return b"", True

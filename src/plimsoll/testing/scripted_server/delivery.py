@@ -1,6 +1,6 @@
 """Sends a reply, complete or broken by a fault.
 
-events ──► whole · cut in the middle of one · one of them garbage · ended by an error · one by one, slowly
+events ──► complete · cut inside an event · with a garbage event · ended by an error · slowly, one by one
 """
 
 import asyncio
@@ -21,7 +21,7 @@ HTML = (
 async def refuse(
     connection: HttpConnection, provider: ScriptedProvider, refusal: Refusal, request_id: str
 ) -> None:
-    """Say why a request fails."""
+    """Send the error of a rejected request."""
     headers = {**provider.headers(request_id), **refusal.headers}
     await connection.send_json(refusal.status, headers, provider.error_body(refusal, request_id))
 
@@ -34,7 +34,7 @@ async def deliver(
     request_id: str,
     fault: Fault | None = None,
 ) -> None:
-    """Send a reply in the way that was asked for."""
+    """Send a reply, streamed or whole as requested."""
     if fault is not None and fault.kind == "slow":
         await asyncio.sleep(fault.seconds)
     if fault is not None and fault.kind == "html":
@@ -59,7 +59,7 @@ async def _at_once(
         case "truncated_json":
             await connection.send(200, headers, data[: len(data) // 2])
         case "stream_error":
-            # Without a stream there is only a status to say it with.
+            # Without a stream, the error can only be a status.
             await refuse(connection, provider, _breakdown(provider, fault), request_id)
         case _:
             await connection.send(200, headers, data)

@@ -2,9 +2,9 @@
 
 answers with a status          rate_limit 429 · quota · server_error 500 · unavailable 503 · overloaded 529,
                                or any number: fault(401), fault(400, message="…")
-no answer                      hang · reset (the connection is reset before a byte was sent)
+no answer                      hang · reset (the connection is reset before the first byte)
 a broken answer                cut · malformed_sse · truncated_json · stream_error · html
-a whole answer nobody wanted   slow · empty · long · tool_call
+a complete, unexpected answer  slow · empty · long · tool_call
 """
 
 from dataclasses import dataclass
@@ -21,24 +21,24 @@ KINDS = frozenset({*STATUS_OF, *SILENT, *BROKEN, *UNWANTED, "status"})
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that goes wrong, as often as `times` says; None is for ever."""
+    """One fault, which occurs `times` times; None means always."""
 
     kind: str
     times: int | None = 1
     status: int | None = None
     retry_after: float | None = None  # the Retry-After header, in seconds
-    message: str | None = None  # instead of the provider's usual words
-    type: str | None = None  # instead of the usual error type
+    message: str | None = None  # instead of the provider's default message
+    type: str | None = None  # instead of the default error type
     code: str | None = None  # OpenAI's error code
     seconds: float = 0.2  # slow: before the first byte
     between: float = 0.0  # slow: before each further event
-    after: int | None = None  # cut and the like: events that arrive whole; None is half of them
+    after: int | None = None  # cut and the like: number of complete events; None is half of them
     length: int = 100_000  # long: characters
-    then: ScriptedAnswer | None = None  # what a broken or slow answer would have said
+    then: ScriptedAnswer | None = None  # the content of a broken or slow answer
 
 
 def fault(kind: str | int, times: int | None = 1, **settings: Any) -> Fault:
-    """A fault by its name or by its status."""
+    """A fault by name or status."""
     if isinstance(kind, int):
         return Fault("status", times, status=kind, **settings)
     if kind not in KINDS:

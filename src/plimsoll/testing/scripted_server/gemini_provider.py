@@ -1,6 +1,6 @@
-"""The scripted server as Google's Gemini API. Its words are Google's where they are publicly known.
+"""The scripted server as Google's Gemini API. Error messages are Google's if they are publicly known.
 
-Models before Gemini 3 leave out the ids of calls. From Gemini 3 on, the first call of a reply has a signature.
+Models before Gemini 3 send no call ids. From Gemini 3 on, the first call of a reply has a signature.
 """
 
 from collections.abc import Iterator
@@ -46,8 +46,8 @@ class GeminiProvider(ScriptedProvider):
 
     def key_refusal(self, key: str) -> Refusal:
         if key:
-            told = "API key not valid. Please pass a valid API key."
-            return Refusal(400, "INVALID_ARGUMENT", told, code="API_KEY_INVALID")
+            text = "API key not valid. Please pass a valid API key."
+            return Refusal(400, "INVALID_ARGUMENT", text, code="API_KEY_INVALID")
         return Refusal(
             403,
             "PERMISSION_DENIED",
@@ -65,16 +65,16 @@ class GeminiProvider(ScriptedProvider):
         return rules.refusals(checked)
 
     def usual_refusal(self, status: int) -> Refusal:
-        told = _USUAL.get(status) or _USUAL[503 if status >= 500 else 400]
-        return Refusal(status, self.dialect.error_kind(status), told)
+        text = _USUAL.get(status) or _USUAL[503 if status >= 500 else 400]
+        return Refusal(status, self.dialect.error_kind(status), text)
 
     def quota_refusal(self) -> Refusal:
-        told = "You exceeded your current quota, please check your plan and billing details."
-        return Refusal(429, "RESOURCE_EXHAUSTED", told)
+        text = "You exceeded your current quota, please check your plan and billing details."
+        return Refusal(429, "RESOURCE_EXHAUSTED", text)
 
     def too_many_images(self, count: int, limit: int) -> Refusal:
-        told = f"The request contains too many images: {count} images were provided, but the model supports {limit}."
-        return Refusal(400, "INVALID_ARGUMENT", told)
+        text = f"The request contains too many images: {count} images were provided, but the model supports {limit}."
+        return Refusal(400, "INVALID_ARGUMENT", text)
 
     def unknown_model(self, name: str) -> Refusal:
         return Refusal(
@@ -106,7 +106,7 @@ class GeminiProvider(ScriptedProvider):
 
 
 def _issued(reply: Reply) -> Reply:
-    """A reply as the model sends it: with a signature on its first call, or without ids."""
+    """The reply as the model sends it: with a signature on its first call, or without call ids."""
     calls = tool_calls(reply.message)
     if not calls:
         return reply

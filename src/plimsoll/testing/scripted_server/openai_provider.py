@@ -1,4 +1,4 @@
-"""The scripted server as OpenAI, or as a router with Claude behind it. Its words are theirs where publicly known."""
+"""The scripted server as OpenAI, or as a router to Claude. Error messages are theirs if publicly known."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ _USUAL: dict[int, tuple[str, str, str | None]] = {
 
 
 class OpenAiProvider(ScriptedProvider):
-    """OpenAI's API. A Claude model answers as it does behind OpenRouter."""
+    """OpenAI's API. A Claude model answers as it does through OpenRouter."""
 
     dialect: ClassVar[Dialect] = OPENAI
     reply_prefix = "chatcmpl-"
@@ -97,20 +97,22 @@ class OpenAiProvider(ScriptedProvider):
         )
 
     def unknown_model(self, name: str) -> Refusal:
-        told = f"The model `{name}` does not exist or you do not have access to it."
-        return Refusal(404, "invalid_request_error", told, code="model_not_found")
+        text = f"The model `{name}` does not exist or you do not have access to it."
+        return Refusal(404, "invalid_request_error", text, code="model_not_found")
 
     def too_large(self, size: int, limit: int) -> Refusal:
-        told = f"Maximum content size limit ({limit}) exceeded ({size} bytes read)"
-        return Refusal(413, self.usual_refusal(413).kind, told)
+        text = f"Maximum content size limit ({limit}) exceeded ({size} bytes read)"
+        return Refusal(413, self.usual_refusal(413).kind, text)
 
     def error_body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
         if refusal.said_by == "router":
             return {"error": {"message": refusal.message, "code": refusal.status}}
         if refusal.said_by == "provider":
             said = {**anthropic.encode_error(refusal.kind, refusal.message), "request_id": request_id}
-            told = {"raw": json.dumps(said), "provider_name": "Anthropic"}
-            return {"error": {"message": "Provider returned error", "code": refusal.status, "metadata": told}}
+            metadata = {"raw": json.dumps(said), "provider_name": "Anthropic"}
+            return {
+                "error": {"message": "Provider returned error", "code": refusal.status, "metadata": metadata}
+            }
         return {
             "error": {
                 "message": refusal.message,

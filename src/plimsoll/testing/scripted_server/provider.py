@@ -1,9 +1,9 @@
-"""How the scripted server plays a provider: what its dialect says, and what this provider adds to it.
+"""The interface of a provider that the scripted server simulates.
 
     Dialect             paths, requests, replies, streams, errors
-    ScriptedProvider    ids, response headers, what is refused, and the words of refusals
+    ScriptedProvider    ids, response headers, rejected requests, and their error messages
 
-To serve another dialect, derive a class and pass an instance to `ScriptedServer(providers=...)`.
+To serve another dialect, subclass `ScriptedProvider` and pass an instance to `ScriptedServer(providers=...)`.
 """
 
 import time
@@ -28,7 +28,7 @@ class ScriptedProvider(ABC):
     request_prefix: ClassVar[str] = "req_"
     reply_prefix: ClassVar[str] = "reply_"
     call_prefix: ClassVar[str] = "call_"
-    breakdown_status: ClassVar[int] = 500  # of an error in the middle of a stream
+    breakdown_status: ClassVar[int] = 500  # the status of an error in the middle of a stream
     garbage: ClassVar[bytes] = _GARBAGE
 
     def headers(self, request_id: str) -> dict[str, str]:
@@ -36,52 +36,52 @@ class ScriptedProvider(ABC):
         return {"x-request-id": request_id}
 
     def key_of(self, headers: Mapping[str, str]) -> str:
-        """The key of a request, which is also the workspace that a cache belongs to."""
+        """The key of a request, which also identifies the cache's workspace."""
         value = headers.get(self.dialect.key_header, "")
         return value.removeprefix(self.dialect.key_prefix).strip()
 
     def header_refusal(self, headers: Mapping[str, str]) -> Refusal | None:
-        """What is wrong with the headers, whatever the key is."""
+        """The error for invalid headers; checked before the key."""
         return None
 
     @abstractmethod
     def key_refusal(self, key: str) -> Refusal:
-        """What is said about a wrong key, or none."""
+        """The error for an invalid or missing key."""
 
     @abstractmethod
     def not_json(self, error: Exception) -> str:
-        """What is said about a body that is not JSON."""
+        """The error message for a body that is not JSON."""
 
     @abstractmethod
     def shape_refusals(self, body: dict[str, Any], counts_only: bool) -> Iterator[Refusal]:
-        """What is wrong before the request can be read at all."""
+        """The errors in the basic shape of a body, checked before it is decoded."""
 
     @abstractmethod
     def refusals(self, checked: CheckedRequest) -> Iterator[Refusal]:
-        """Why a request is refused."""
+        """The errors that reject a request."""
 
     @abstractmethod
     def usual_refusal(self, status: int) -> Refusal:
-        """The usual words for a status."""
+        """The default error for a status."""
 
     @abstractmethod
     def quota_refusal(self) -> Refusal:
-        """The words for an account without money."""
+        """The error for an account without credit."""
 
     def unknown_model(self, name: str) -> Refusal:
-        """A model that is not served."""
+        """The error for an unknown model."""
         return self.usual_refusal(404)
 
     def too_large(self, size: int, limit: int) -> Refusal:
-        """A body of more bytes than the provider takes."""
+        """The error for a body that is too large."""
         return self.usual_refusal(413)
 
     def too_many_images(self, count: int, limit: int) -> Refusal:
-        """More images than the provider takes in one request."""
+        """The error for too many images in one request."""
         return bad(f"Image count {count} exceeds limit {limit} per request.")
 
     def refusal_of(self, fault: Fault) -> Refusal:
-        """What a fault with a status says, in its own words where it has some."""
+        """The error for a fault with a status, with the fault's own message if it has one."""
         status = fault.status or STATUS_OF[fault.kind]
         usual = self.quota_refusal() if fault.kind == "quota" else self.usual_refusal(status)
         headers = {} if fault.retry_after is None else {"retry-after": f"{fault.retry_after:g}"}
@@ -95,19 +95,19 @@ class ScriptedProvider(ABC):
         )
 
     def error_body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
-        """The body of a refusal."""
+        """The body of an error response."""
         return self.dialect.error_body(refusal.status, refusal.message, refusal.kind, refusal.code)
 
     @abstractmethod
     def failure_event(self, kind: str, message: str) -> SseEvent:
-        """The event that breaks a stream off; `kind` may be a type that no provider has."""
+        """The event that ends a stream with an error; `kind` may be a type that no provider has."""
 
     def reply_body(self, reply: Reply) -> dict[str, Any]:
         """The body of a reply that is not streamed."""
         return self.dialect.encode_reply(reply, {}, int(time.time()))
 
     def events(self, reply: Reply, request: ChatRequest) -> list[SseEvent]:
-        """The events of a reply that is streamed, the last ones included."""
+        """All events of a streamed reply, including the final ones."""
         encoder = self.dialect.encoder({}, int(time.time()), request.include_usage)
         return [event for step in steps_of(reply) for event in encoder.encode(step)] + encoder.finish()
 

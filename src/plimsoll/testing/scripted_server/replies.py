@@ -25,19 +25,19 @@ from plimsoll.messages import tool_calls
 from plimsoll.models import ModelCard
 from plimsoll.testing.scripted_server.answers import AnswerPart, ScriptedAnswer
 
-_PIECE = 12  # characters in a step of a short text
-_STEPS = 64  # steps of a long one
+_PIECE = 12  # characters in a delta of a short text
+_STEPS = 64  # deltas of a long text
 _CALL_KEYS = frozenset({"id", "type", "function"})
 
 
 class ReplyWriter:
-    """Makes replies of answers, with ids that no two of them share."""
+    """Creates replies from answers, with unique ids."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
 
     def next_id(self, prefix: str) -> str:
-        """A new id, as the provider spells it."""
+        """A new id in the provider's format."""
         return f"{prefix}{next(self._numbers):022d}"
 
     def reply(
@@ -49,7 +49,7 @@ class ReplyWriter:
         reply_prefix: str,
         call_prefix: str,
     ) -> Reply:
-        """The reply, complete but for its usage."""
+        """The reply, without its usage."""
         if isinstance(answer, str):
             answer = ScriptedAnswer((AnswerPart("text", answer),))
         reply_id = self.next_id(reply_prefix)
@@ -80,7 +80,7 @@ class ReplyWriter:
 
 
 def steps_of(reply: Reply) -> Iterator[Delta]:
-    """The reply in small steps, its usage first as far as it is known when a response begins."""
+    """The deltas of the reply; the first ones contain the usage that is known when a response begins."""
     usage = reply.usage or Usage()
     yield Start(reply.id, reply.model)
     yield UsageReport(replace(usage, completion_tokens=1, reasoning_tokens=None))
@@ -103,7 +103,7 @@ def _entry_steps(entry: Entry, calls: Iterator[int]) -> Iterator[Delta]:
         for piece in _pieces(item["text"]):
             yield TextDelta(piece)
     elif item.get("type") == "thinking":
-        yield ReasoningDelta("")  # opens the block, also where nothing of it is shown
+        yield ReasoningDelta("")  # opens the block, even if its text is hidden
         for piece in _pieces(item["thinking"]):
             yield ReasoningDelta(piece)
         if item.get("signature"):

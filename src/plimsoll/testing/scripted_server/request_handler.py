@@ -33,7 +33,7 @@ _FILLER = "All work and no play makes a long answer. "
 
 @dataclass(frozen=True, slots=True)
 class ScriptedExchange:
-    """A request that was received, and the provider that answers it."""
+    """A received request, and the provider that answers it."""
 
     captured: CapturedRequest
     provider: ScriptedProvider
@@ -45,19 +45,19 @@ class ScriptedExchange:
         return self.provider.key_of(self.captured.headers)
 
     async def refuse(self, refusal: Refusal) -> None:
-        """Say why the request fails."""
+        """Send an error."""
         self.captured.refusal, self.captured.status = refusal, refusal.status
         await refuse(self.connection, self.provider, refusal, self.request_id)
 
     async def send_json(self, body: dict[str, Any]) -> None:
-        """Answer with this body."""
+        """Send this body."""
         self.captured.status = 200
         await self.connection.send_json(200, self.provider.headers(self.request_id), body)
 
 
 @dataclass(slots=True)
 class ScriptedRequestHandler:
-    """Everything that requests share. Used from the server's own thread alone."""
+    """Handles requests with shared state. Used only from the server's thread."""
 
     script: Script
     cards: Cards
@@ -75,11 +75,11 @@ class ScriptedRequestHandler:
     def exchange(
         self, captured: CapturedRequest, provider: ScriptedProvider, connection: HttpConnection
     ) -> ScriptedExchange:
-        """A request with the id of its answer."""
+        """An exchange for a request, with the id of its response."""
         return ScriptedExchange(captured, provider, connection, self.writer.next_id(provider.request_prefix))
 
     async def serve(self, http: HttpRequest, exchange: ScriptedExchange) -> None:
-        """Answer one request for an answer or for a count of tokens."""
+        """Answer one request for a reply or a token count."""
         judged = self._judge(http, exchange)
         if isinstance(judged, Refusal):
             await exchange.refuse(judged)
@@ -89,7 +89,7 @@ class ScriptedRequestHandler:
             await self._answer(exchange, judged)
 
     async def list_models(self, http: HttpRequest, exchange: ScriptedExchange) -> None:
-        """All models, or one of them."""
+        """Send the list of models, or one model."""
         provider = exchange.provider
         name = http.path
         for root in provider.dialect.models_paths:
@@ -188,7 +188,7 @@ class ScriptedRequestHandler:
         reply = self.writer.reply(
             item, request, card, reply_prefix=provider.reply_prefix, call_prefix=provider.call_prefix
         )
-        # A reply with a usage of its own keeps it: a test may want numbers that no rule gives.
+        # A reply with usage keeps it: a test may need numbers that the simulator would not produce.
         captured.bill, usage = self.till.bill(
             request, provider.dialect, card, reply, captured.time, self.clock.now(), exchange.key
         )
@@ -204,7 +204,7 @@ class ScriptedRequestHandler:
 
 
 def _unwanted(fault: Fault, request: ChatRequest) -> ScriptedAnswer:
-    """The answer that goes with a fault."""
+    """The answer for a fault."""
     if fault.kind == "empty":
         return ScriptedAnswer()
     if fault.kind == "long":

@@ -1,4 +1,4 @@
-"""The scripted server as OpenAI's Responses API. Its words are OpenAI's where they are publicly known."""
+"""The scripted server as OpenAI's Responses API. Error messages are OpenAI's if they are publicly known."""
 
 import time
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from plimsoll.testing.scripted_server.rules import responses as rules
 from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
 from plimsoll.testing.scripted_server.rules.refusal import Refusal
 
-SEAL = "gAAAA"  # how OpenAI's encrypted content begins
+SEAL = "gAAAA"  # starts OpenAI's encrypted content
 
 
 class ResponsesProvider(OpenAiProvider):
-    """The Responses API. It keeps no response, so a request that continues one is refused."""
+    """The Responses API. It stores no responses, so a request that continues one fails."""
 
     dialect = RESPONSES
     reply_prefix = "resp_"
@@ -54,7 +54,7 @@ class ResponsesProvider(OpenAiProvider):
         return events
 
     def _remember(self, output: list[dict[str, Any]]) -> None:
-        """Note which items follow a reasoning item and are refused without it."""
+        """Record which items follow a reasoning item and are invalid without it."""
         reasoning = ""
         for item in output:
             if item["type"] == "reasoning":
@@ -64,7 +64,7 @@ class ResponsesProvider(OpenAiProvider):
 
 
 def _signed(reply: Reply) -> Reply:
-    """The reply with thinking that can be encrypted: OpenAI encrypts all of it."""
+    """The reply with signed thinking, because OpenAI encrypts all thinking."""
     blocks = thinking_of(reply.message)
     if not blocks:
         return reply

@@ -1,11 +1,11 @@
 """The queue of scripted answers.
 
     [say("Hello."), fault("hang", times=2), say("Back again.")]      for four requests, in this order
-    lambda request: say(f"I see {len(request.tools)} tools.")        for as many as come
+    lambda request: say(f"I see {len(request.tools)} tools.")        for all requests
 
-A script is a list that is used up in order, or a function of the request. An
-item of a list may be such a function too. A fault takes up one request each
-time it happens; then the script goes on.
+A script is a list that is consumed in order, or a function of the request. An item
+of a list may also be such a function. A fault consumes one request each time it
+occurs; then the script continues.
 """
 
 import threading
@@ -29,9 +29,11 @@ ScriptLike: TypeAlias = Sequence[Item | Computed] | Computed | None
 
 
 def checked(item: object) -> Item:
-    """The item, if it is one."""
+    """The item. Raises `TypeError` if it is not a script item."""
     if not isinstance(item, ScriptedAnswer | Reply | Fault | str):
-        raise TypeError(f"{item!r} is no answer; use say(...), call(...), fault(...), a text or a Reply")
+        raise TypeError(
+            f"{item!r} is not an answer; use say(...), call(...), fault(...), a string or a Reply"
+        )
     return item
 
 
@@ -43,11 +45,11 @@ def echo(request: ChatRequest) -> ScriptedAnswer:
 
 
 class ScriptExhausted(Exception):
-    """A request came for which no answer is left."""
+    """The script has no answer left for a request."""
 
 
 class Script:
-    """Hands out one item for each request. Safe to extend from any thread."""
+    """Returns one item per request. Safe to extend from any thread."""
 
     def __init__(self, script: ScriptLike = None) -> None:
         self._computed: Computed | None = echo if script is None else script if callable(script) else None
@@ -58,19 +60,19 @@ class Script:
             self.extend(script)
 
     def extend(self, items: Iterable[Item | Computed]) -> None:
-        """More items at the end; in front of a function, they come first."""
+        """Append items; a function stays last."""
         more = _checked_all(items)
         with self._lock:
             self._items.extend(more)
 
     def inject(self, items: Iterable[Item | Computed]) -> None:
-        """Items before everything that is still to come."""
+        """Insert items before all remaining ones."""
         more = _checked_all(items)
         with self._lock:
             self._items.extendleft(reversed(more))
 
     def next(self) -> Item | Computed:
-        """What the next request gets: an item, or a function of the request that makes one."""
+        """The item for the next request, or a function that computes it from the request."""
         with self._lock:
             number = next(self._given)
             if not self._items:

@@ -3,8 +3,8 @@
     with ScriptedServer([say("Hello.")]) as server:
         client = openai.OpenAI(base_url=server.openai_url, api_key="any")
 
-It listens before `start` returns, and `stop` ends it whatever its requests are
-waiting for.
+The server listens before `start` returns. `stop` ends it even if requests are
+still waiting.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ from plimsoll.testing.scripted_server.request_handler import ScriptedExchange, S
 from plimsoll.testing.scripted_server.responses_provider import ResponsesProvider
 from plimsoll.testing.scripted_server.script import Computed, Item, Script, ScriptLike, checked
 
-_PATIENCE = 60.0  # seconds that `wait_until` and `stop` wait at most; only something that hangs takes so long
+_PATIENCE = 60.0  # timeout of `wait_until` and `stop` in seconds; only reached if something hangs
 
 
 class ScriptedServer:
-    """A model's API on loopback, in every dialect."""
+    """A model API on loopback, in every dialect."""
 
     def __init__(
         self,
@@ -50,11 +50,10 @@ class ScriptedServer:
         keep_requests: bool = True,
         providers: Sequence[ScriptedProvider] = (),
     ) -> None:
-        """`model` is listed first of `models` and lends its card to names that no card knows.
+        """`model` is the first of the listed `models`; names without a card get its card.
 
-        Without `keep_requests`, `requests` and `lookups` stay empty: for runs of many hours. `providers` are served
-        besides the dialects of OpenAI, Anthropic and Google. A request of more than `max_bytes`, or with more than
-        `max_images`, is refused.
+        Without `keep_requests`, `requests` and `lookups` stay empty, for runs of many hours. `providers` are served
+        in addition to OpenAI, Anthropic and Google. A request with more than `max_bytes` or `max_images` is rejected.
         """
         built_in = (OpenAiProvider(), AnthropicProvider(), GeminiProvider(), ResponsesProvider())
         self._providers: dict[str, ScriptedProvider] = {
@@ -93,11 +92,11 @@ class ScriptedServer:
         self.stop()
 
     def start(self) -> "ScriptedServer":
-        """Listen on a free port of loopback."""
+        """Listen on a free loopback port."""
         if self._thread is not None:
-            raise RuntimeError("this server is already running; make another one")
+            raise RuntimeError("this server is already running; create another one")
         listening = socket.create_server(("127.0.0.1", 0))
-        # Connections inherit it. Without it the small pieces of a stream wait 40 ms for an acknowledgement.
+        # Connections inherit this option. Without it, small chunks of a stream wait 40 ms for an acknowledgement.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._port = listening.getsockname()[1]
         self._thread = threading.Thread(
@@ -108,38 +107,38 @@ class ScriptedServer:
         return self
 
     def stop(self) -> None:
-        """End every connection and the thread; harmless when it has already ended."""
+        """Close all connections and end the thread; safe to call twice."""
         if self._thread is None or self._loop is None or self._stopping is None:
             return
-        with contextlib.suppress(RuntimeError):  # the loop has closed already
+        with contextlib.suppress(RuntimeError):  # the loop is already closed
             self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(_PATIENCE)
 
     @property
     def url(self) -> str:
-        """The root."""
+        """The root URL."""
         if self._port is None:
             raise RuntimeError("the server is not running; use `with ScriptedServer(...) as server:`")
         return f"http://127.0.0.1:{self._port}"
 
     @property
     def openai_url(self) -> str:
-        """The `base_url` of a client that speaks OpenAI's dialect."""
+        """The `base_url` for OpenAI clients."""
         return f"{self.url}/v1"
 
     @property
     def anthropic_url(self) -> str:
-        """The `base_url` of a client that speaks Anthropic's dialect."""
+        """The `base_url` for Anthropic clients."""
         return self.url
 
     @property
     def gemini_url(self) -> str:
-        """The `base_url` of a client that speaks Google's dialect, without the version of the API."""
+        """The `base_url` for Gemini clients, without the API version."""
         return self.url
 
     @property
     def requests(self) -> list[CapturedRequest]:
-        """Every request for an answer, in order of arrival."""
+        """Every request for a reply, in order of arrival."""
         with self._changed:
             return list(self._requests)
 
@@ -150,15 +149,15 @@ class ScriptedServer:
             return list(self._lookups)
 
     def extend(self, *items: Item | Computed) -> None:
-        """More items at the end of the script; in front of a function, they come first."""
+        """Append items to the script; a function stays last."""
         self._script.extend(items)
 
     def inject(self, *items: Item | Computed) -> None:
-        """Items for the very next requests."""
+        """Insert items for the next requests."""
         self._script.inject(items)
 
     def wait_until(self, condition: Callable[[], bool], seconds: float = _PATIENCE) -> bool:
-        """Wait until the condition holds, looking at it whenever a request comes or ends."""
+        """Wait until the condition holds; it is checked whenever a request arrives or ends."""
         with self._changed:
             return self._changed.wait_for(condition, seconds)
 
@@ -185,7 +184,7 @@ class ScriptedServer:
                 if http.headers.get("connection", "").lower() == "close":
                     connection.close()
         except (ConnectionError, BadHttp):
-            pass  # the client has left, or never spoke HTTP
+            pass  # the client disconnected, or does not use HTTP
         finally:
             if connection.is_open:
                 writer.transport.abort()
@@ -225,7 +224,7 @@ class ScriptedServer:
         return self._providers.get(dialect_of(http.path, headers).name, self._providers[OPENAI.name])
 
     async def _in_thread(self, compute: Computed, request: ChatRequest) -> Item:
-        """Run a function of the script beside the loop, so that one that waits holds up nobody else."""
+        """Run a script function in a thread, so that a blocking one does not delay other requests."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Item] = loop.create_future()
 
@@ -236,9 +235,9 @@ class ScriptedServer:
         def run() -> None:
             try:
                 item = checked(compute(request))
-            except Exception as error:  # somebody else's code: whoever waits for the answer is told
+            except Exception as error:  # a test's code: report the error to the client
                 item = fault(400, message=f"The script's function raised {type(error).__name__}: {error}")
-            with contextlib.suppress(RuntimeError):  # the server has ended meanwhile
+            with contextlib.suppress(RuntimeError):  # the server has stopped in the meantime
                 loop.call_soon_threadsafe(settle, item)
 
         threading.Thread(target=run, name="scripted-answer", daemon=True).start()

@@ -1,1 +1,1 @@
-"""What providers refuse, with their error messages."""
+"""The rules by which providers reject requests, with their error messages."""

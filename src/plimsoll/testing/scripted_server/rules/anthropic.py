@@ -1,7 +1,7 @@
-"""What Anthropic refuses, with its error messages.
+"""Anthropic's rules for requests, with its error messages.
 
-Checked on the wire as it came, because decoding mends much of it. The first
-refusal in reading order is the answer; a request without one is accepted.
+The rules check the wire body, because decoding repairs many errors. The first
+error is the response; a request without errors is accepted.
 """
 
 import re
@@ -20,12 +20,12 @@ _NAME_RULE = "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"
 _CHOICES = ("auto", "any", "tool", "none")
 _THINKING_DOCS = "https://docs.claude.com/en/docs/build-with-claude/extended-thinking"
 _LEAST_BUDGET = 1024
-# Since these models, a prompt that leaves too little room for `max_tokens` is answered as far as it goes.
+# From these models on, a reply is truncated if the prompt leaves too little room for `max_tokens`.
 _STOPS_AT_WINDOW = re.compile(r"(?:opus|sonnet|haiku|fable|mythos)[-.]?(?:4[-.][5-9]|[5-9])(?!\d)")
 
 
 def shape_refusals(body: dict[str, Any], counts_only: bool) -> Iterator[Refusal]:
-    """What is wrong before the request can be read at all."""
+    """The errors in the basic shape of a body, checked before it is decoded."""
     if not isinstance(body.get("model"), str):
         yield bad("model: Field required")
     limit = body.get("max_tokens")
@@ -54,7 +54,7 @@ def shape_refusals(body: dict[str, Any], counts_only: bool) -> Iterator[Refusal]
 
 
 def refusals(checked: CheckedRequest) -> Iterator[Refusal]:
-    """Why the request is refused."""
+    """The errors that reject a request."""
     yield from marker_refusals(checked.body)
     yield from history_refusals(checked)
     yield from _tools(checked)
@@ -69,7 +69,7 @@ def _tools(checked: CheckedRequest) -> Iterator[Refusal]:
     tools = blocks_of(checked.body.get("tools"))
     for index, tool in enumerate(tools):
         if tool.get("type") not in (None, "custom"):
-            continue  # a tool of the provider's own
+            continue  # a server tool
         if not _NAME.fullmatch(str(tool.get("name"))):
             yield bad(f"tools.{index}.custom.name: {_NAME_RULE}")
         if not isinstance(tool.get("input_schema"), dict):
@@ -141,9 +141,9 @@ def _thinking(checked: CheckedRequest) -> Iterator[Refusal]:
 
 
 def _left_over(checked: CheckedRequest) -> Iterator[Refusal]:
-    """What our own validator finds and no rule above did.
+    """The errors that only Plimsoll's validator finds.
 
-    On this wire any object is an input. One that stands for arguments which are no JSON is decoded to them.
+    Any object is a valid input here; a wrapper for invalid JSON arguments is decoded to those arguments.
     """
     for violation in validate(checked.request.messages, "anthropic"):
         if violation.code == "bad_arguments":

@@ -1,4 +1,4 @@
-"""What Anthropic refuses about the conversation itself: roles, empty content, tool pairs, thinking."""
+"""Anthropic's rules for the conversation: roles, empty content, tool pairs, thinking."""
 
 import re
 from collections import Counter
@@ -23,7 +23,7 @@ _BOUND = (
 
 
 def history_refusals(checked: CheckedRequest) -> Iterator[Refusal]:
-    """Why the conversation is refused."""
+    """The errors in the conversation."""
     messages: list[dict[str, Any]] = checked.body["messages"]
     yield from _roles(messages, checked)
     yield from _empty(messages, checked.body.get("system"))
@@ -79,7 +79,7 @@ def _empty(messages: list[dict[str, Any]], system: Any) -> Iterator[Refusal]:
 
 
 def _texts(content: Any) -> Iterator[str]:
-    """The texts of a content, those in tool results too; an empty string is no content at all."""
+    """The texts in content, including tool results; an empty string counts as no content."""
     if isinstance(content, str) and content:
         yield content
     for block in blocks_of(content):
@@ -108,7 +108,7 @@ def _calls(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
 
 
 def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
-    """Each call is answered at the beginning of the next message, and nothing else is."""
+    """The next message must start with the results of exactly these calls."""
     asked: list[str] = []
     for nth, message in enumerate([*messages, {"role": "user", "content": []}]):
         results = _ids_in(message, "tool_result", "tool_use_id")
@@ -126,7 +126,7 @@ def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
 
 
 def _unasked(nth: int, results: list[tuple[int, str]], asked: list[str]) -> Iterator[Refusal]:
-    """Results of no call in the previous message, and second results of one call."""
+    """Results without a call in the previous message, and repeated results of one call."""
     for index, answered in results:
         if answered not in asked:
             yield bad(
@@ -181,7 +181,7 @@ def _block(path: str, block: dict[str, Any], checked: CheckedRequest, is_latest:
 
 
 def _taken_out(messages: list[dict[str, Any]], latest: int, checked: CheckedRequest) -> Iterator[Refusal]:
-    """With extended thinking, the thinking that led to the calls being answered must still be there."""
+    """With extended thinking, the thinking before the calls in progress must be present."""
     thinking = checked.request.thinking
     if thinking is None or thinking.mode != "enabled" or latest != len(messages) - 2:
         return

@@ -1,4 +1,4 @@
-"""What Anthropic refuses about `cache_control`: too many, in the wrong order, on what cannot be cached."""
+"""Anthropic's rules for `cache_control`: number, order, and blocks that cannot be cached."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ MARKER = "cache_control"
 
 
 def marker_refusals(body: dict[str, Any]) -> Iterator[Refusal]:
-    """Why the markers of a request are refused, in the order in which a request is read."""
+    """The errors in a request's markers, in reading order."""
     blocks = [*_places(body), ("", body)]  # the automatic marker comes after all others
     marked = [(path, block) for path, block in blocks if block.get(MARKER) is not None]
     for path, block in marked:
@@ -44,7 +44,7 @@ def _field(path: str, name: str) -> str:
 
 
 def blocks_of(content: Any) -> list[dict[str, Any]]:
-    """The blocks of a content that is a list; none for a text."""
+    """The blocks of list content; empty for a string."""
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
@@ -59,7 +59,7 @@ def _places(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _inside_results(body: dict[str, Any]) -> Iterator[Refusal]:
-    """What stands inside a result is no block of its own; the result as a whole can be marked."""
+    """Blocks inside a tool result cannot be marked; only the whole result can."""
     for path, block in _places(body):
         if block.get("type") == "tool_result":
             for index, inner in enumerate(blocks_of(block.get("content"))):

@@ -10,7 +10,7 @@ from plimsoll.testing.scripted_server.rules.issued_thinking import IssuedThinkin
 
 @dataclass(frozen=True, slots=True)
 class CheckedRequest:
-    """What the rules look at."""
+    """A request and its context for the rules."""
 
     body: dict[str, Any]
     request: ChatRequest

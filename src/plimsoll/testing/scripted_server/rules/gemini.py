@@ -1,4 +1,4 @@
-"""What Google refuses, in its own words where they are publicly known."""
+"""Google's rules for requests, with its error messages if they are publicly known."""
 
 import re
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ _ROLES = (None, "user", "model", "function")
 
 
 def shape_refusals(body: dict[str, Any], counts_only: bool) -> Iterator[Refusal]:
-    """What is wrong before the request can be read at all."""
+    """The errors in the basic shape of a body, checked before it is decoded."""
     body = camel_cased(body)
     for name in body:
         if name not in _FIELDS:
@@ -54,7 +54,7 @@ def shape_refusals(body: dict[str, Any], counts_only: bool) -> Iterator[Refusal]
 
 
 def refusals(checked: CheckedRequest) -> Iterator[Refusal]:
-    """Why a request is refused."""
+    """The errors that reject a request."""
     body = camel_cased(checked.body)
     contents = body.get("generateContentRequest", body)["contents"]
     yield from _turns(contents)
@@ -77,7 +77,7 @@ def refusals(checked: CheckedRequest) -> Iterator[Refusal]:
 
 
 def _turns(contents: list[dict[str, Any]]) -> Iterator[Refusal]:
-    """Calls follow a user's turn, and are answered by as many responses in the very next content."""
+    """Calls must follow a user turn, and the next content must have as many responses."""
     open_calls = 0
     for index, content in enumerate(contents):
         calls, responses = _count(content, "functionCall"), _count(content, "functionResponse")
@@ -102,13 +102,13 @@ def _turns(contents: list[dict[str, Any]]) -> Iterator[Refusal]:
 
 
 def _function_parts(contents: list[dict[str, Any]]) -> Iterator[Refusal]:
-    """Parts that hold something, names that functions may have, and responses that are objects."""
+    """Parts must not be empty, function names must be legal, and responses must be objects."""
     for index, content in enumerate(contents):
         for nth, part in enumerate(content["parts"]):
             place = f"contents[{index}].parts[{nth}]"
             if not isinstance(part, dict) or not part:
-                told = f"{place}.data: required oneof field 'data' must have one initialized field"
-                yield _bad(f"* GenerateContentRequest.{told}\n")
+                text = f"{place}.data: required oneof field 'data' must have one initialized field"
+                yield _bad(f"* GenerateContentRequest.{text}\n")
                 continue
             call, response = part.get("functionCall"), part.get("functionResponse")
             if isinstance(call, dict) and not _FUNCTION.fullmatch(str(call.get("name") or "")):
@@ -119,7 +119,7 @@ def _function_parts(contents: list[dict[str, Any]]) -> Iterator[Refusal]:
 
 
 def _signatures(contents: list[dict[str, Any]]) -> Iterator[Refusal]:
-    """In the current turn, the first call of every step needs its signature."""
+    """In the current turn, the first call of every step must have its signature."""
     starts = (
         n
         for n in range(len(contents) - 1, -1, -1)

@@ -1,4 +1,4 @@
-"""Images that providers refuse: of a type that they do not read, or with too many bytes."""
+"""Rules for images: supported types and maximum sizes."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _DATA_URL = re.compile(r"data:([^,;]*)[^,]*;base64,")
 
 
 def anthropic_images(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
-    """Base64 images anywhere in Anthropic's messages, tool results included."""
+    """Base64 images anywhere in Anthropic's messages, including tool results."""
     for nth, message in enumerate(messages):
         for path, block in _anthropic_blocks(f"messages.{nth}.content", message.get("content")):
             source = block.get("source")
@@ -24,8 +24,8 @@ def anthropic_images(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
                 yield bad(f"{path}.image.source.base64.media_type: Input should be {listed}")
             size = len(str(source.get("data") or ""))
             if size > _MOST_ANTHROPIC_BYTES:
-                told = f"image exceeds 5 MB maximum: {size} bytes > {_MOST_ANTHROPIC_BYTES} bytes"
-                yield bad(f"{path}.image.source.base64: {told}")
+                text = f"image exceeds 5 MB maximum: {size} bytes > {_MOST_ANTHROPIC_BYTES} bytes"
+                yield bad(f"{path}.image.source.base64: {text}")
 
 
 def openai_images(values: Any) -> Iterator[Refusal]:

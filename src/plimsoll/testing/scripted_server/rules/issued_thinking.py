@@ -1,6 +1,6 @@
 """Remembers the thinking blocks that this server issued, and rejects others.
 
-signature ──► the block as it was issued, and the request that it answered
+signature ──► the block as issued, and the request that it answered
 call id   ──► the signature of the thinking that led to the call
 """
 
@@ -21,7 +21,7 @@ class IssuedBlock:
 
 
 def seal_of(block: dict[str, Any]) -> str:
-    """What tells a signed block from every other."""
+    """The signature or encrypted data that identifies a block."""
     return str(block.get("signature") or block.get("data") or "")
 
 
@@ -33,7 +33,7 @@ class IssuedThinking:
         self._led_to: dict[str, str] = {}
 
     def remember(self, request: ChatRequest, reply: Reply) -> None:
-        """Keep the thinking of a reply."""
+        """Store the thinking of a reply."""
         signed = [block for block in thinking_of(reply.message) if is_signed(block)]
         for block in signed:
             self._issued[seal_of(block)] = IssuedBlock(block, request)
@@ -41,7 +41,7 @@ class IssuedThinking:
             self._led_to |= dict.fromkeys(call_ids(reply.message), seal_of(signed[0]))
 
     def issued(self, block: dict[str, Any]) -> IssuedBlock | None:
-        """The block as it was issued; None for one that this server did not sign."""
+        """The block as issued; None if this server did not sign it."""
         return self._issued.get(seal_of(block))
 
     def thought_before(self, call_id: str) -> bool:
@@ -49,7 +49,7 @@ class IssuedThinking:
         return call_id in self._led_to
 
     def broken_bindings(self, request: ChatRequest) -> list[Violation]:
-        """The thinking of a request that is bound to something which has changed since it was issued."""
+        """The thinking of a request that is bound to content that has changed since."""
         known = [
             found
             for message in request.messages

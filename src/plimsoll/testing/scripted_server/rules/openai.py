@@ -1,4 +1,4 @@
-"""What OpenAI refuses, with its error messages; for a Claude model, what OpenRouter and Anthropic refuse."""
+"""OpenAI's rules for requests, with its error messages; for Claude models, those of OpenRouter and Anthropic."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _CHOICES = ("none", "auto", "required")
 
 
 def shape_refusals(body: dict[str, Any]) -> Iterator[Refusal]:
-    """What is wrong before the request can be read at all."""
+    """The errors in the basic shape of a body, checked before it is decoded."""
     if not isinstance(body.get("model"), str) or not body["model"]:
         yield bad("you must provide a model parameter")
     messages = body.get("messages")
@@ -40,7 +40,7 @@ def shape_refusals(body: dict[str, Any]) -> Iterator[Refusal]:
 
 
 def refusals(checked: CheckedRequest) -> Iterator[Refusal]:
-    """Why the request is refused."""
+    """The errors that reject a request."""
     yield from _messages(checked)
     yield from _tools(checked.body)
     yield from _tool_choice(checked.body)
@@ -71,7 +71,7 @@ def _messages(checked: CheckedRequest) -> Iterator[Refusal]:
     messages = checked.body["messages"]
     for violation in validate(messages, "openai"):
         yield _worded(violation, messages)
-    if checked.card.family == "gpt":  # other servers behind this wire take any id
+    if checked.card.family == "gpt":  # other servers with this wire format accept any id
         yield from _calls(messages)
         yield from openai_images(messages)
     for index, message in enumerate(messages):
@@ -116,7 +116,7 @@ def _worded(violation: Violation, messages: list[dict[str, Any]]) -> Refusal:
             f"messages.[{index}].role",
         )
     if violation.code == "unanswered_call":
-        answered = _answers_behind(messages, index)
+        answered = _following_answers(messages, index)
         missing = ", ".join(call for call in call_ids(message) if call not in answered)
         return bad(
             "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
@@ -141,7 +141,7 @@ def _worded(violation: Violation, messages: list[dict[str, Any]]) -> Refusal:
     return bad(f"Invalid 'messages[{index}]': {violation.detail}.", f"messages[{index}]", "invalid_value")
 
 
-def _answers_behind(messages: list[dict[str, Any]], index: int) -> set[str]:
+def _following_answers(messages: list[dict[str, Any]], index: int) -> set[str]:
     answered: set[str] = set()
     for message in messages[index + 1 :]:
         if message.get("role") != "tool":
@@ -221,7 +221,7 @@ def _limits(checked: CheckedRequest) -> Iterator[Refusal]:
 
 
 def _reasoning(checked: CheckedRequest) -> Iterator[Refusal]:
-    """Fields that only models take which think, or only those which do not."""
+    """Fields that only reasoning models, or only other models, accept."""
     body, card = checked.body, checked.card
     if card.family != "gpt":
         return
@@ -229,10 +229,10 @@ def _reasoning(checked: CheckedRequest) -> Iterator[Refusal]:
     if effort is not None and not card.efforts:
         yield bad("Unrecognized request argument supplied: reasoning_effort", "reasoning_effort")
     elif effort is not None and effort not in card.efforts:
-        told = ", ".join(f"'{word}'" for word in card.efforts)
+        text = ", ".join(f"'{word}'" for word in card.efforts)
         yield bad(
             f"Unsupported value: 'reasoning_effort' does not support '{effort}' with this model. Supported values "
-            f"are: {told}.",
+            f"are: {text}.",
             "reasoning_effort",
             "unsupported_value",
         )
@@ -269,17 +269,17 @@ def _overflow(checked: CheckedRequest) -> Iterator[Refusal]:
         return
     if prompt > card.prompt_limit:
         if card.prompt_limit < card.window:
-            told = (
+            text = (
                 f"Input tokens exceed the configured limit of {card.prompt_limit} tokens. Your messages resulted in "
                 f"{prompt} tokens. Please reduce the length of the messages."
             )
         else:
             parts = f" ({prompt - tools} in the messages, {tools} in the functions)" if tools else ""
-            told = (
+            text = (
                 f"This model's maximum context length is {card.window} tokens. However, your messages resulted in "
                 f"{prompt} tokens{parts}. Please reduce the length of the messages{' or functions' if tools else ''}."
             )
-        yield bad(told, "messages", "context_length_exceeded")
+        yield bad(text, "messages", "context_length_exceeded")
     elif prompt + limit > card.window:
         yield bad(
             f"This model's maximum context length is {card.window} tokens. However, you requested "
@@ -291,7 +291,7 @@ def _overflow(checked: CheckedRequest) -> Iterator[Refusal]:
 
 
 def _as_provider_sees(body: dict[str, Any]) -> dict[str, Any]:
-    """The same body with the system messages where Anthropic has them, as far as markers go."""
+    """The body with the system messages in `system`, for Anthropic's marker rules."""
     return {"tools": body.get("tools"), "messages": body["messages"]}
 
 
@@ -328,7 +328,7 @@ def _one_of(value: Any, allowed: tuple[str, ...], place: str) -> Refusal:
 
 
 def _a(value: Any) -> str:
-    """What something is, as the provider names it."""
+    """The type of a value, in the provider's terms."""
     if isinstance(value, str):
         return "a string"
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A refused request: status, type and message."""
+"""The error of a rejected request: status, type and message."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -6,14 +6,14 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request fails."""
+    """The error of a rejected request."""
 
     status: int
     kind: str
     message: str
     param: str | None = None
     code: str | None = None
-    # Whether a router says it: "router" in its own words, "provider" for words of the provider behind it.
+    # The source of an error from a router: "router" itself, or the "provider" it forwards to.
     said_by: Literal["", "router", "provider"] = ""
     headers: dict[str, str] = field(default_factory=dict)
 

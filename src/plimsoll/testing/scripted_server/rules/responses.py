@@ -1,4 +1,4 @@
-"""What OpenAI's Responses API refuses, with its error messages."""
+"""The rules of OpenAI's Responses API, with its error messages."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,12 +22,12 @@ _PREFIXES = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_", "cus
 
 
 def shape_refusals(body: dict[str, Any]) -> Iterator[Refusal]:
-    """What is wrong before the request can be read at all."""
+    """The errors in the basic shape of a body, checked before it is decoded."""
     if not isinstance(body.get("model"), str) or not body["model"]:
         yield bad("Missing required parameter: 'model'.", "model", "missing_required_parameter")
     if body.get("previous_response_id"):
-        told = f"Previous response with id '{body['previous_response_id']}' not found."
-        yield bad(told, "previous_response_id", "previous_response_not_found")
+        text = f"Previous response with id '{body['previous_response_id']}' not found."
+        yield bad(text, "previous_response_id", "previous_response_not_found")
     if body.get("input") is None:
         yield bad("Missing required parameter: 'input'.", "input", "missing_required_parameter")
         return
@@ -41,7 +41,7 @@ def shape_refusals(body: dict[str, Any]) -> Iterator[Refusal]:
 
 
 def refusals(checked: CheckedRequest, required: Mapping[str, str], seal: str) -> Iterator[Refusal]:
-    """Why the request is refused. `required` has the reasoning item that each item depends on."""
+    """The errors that reject a request. `required` maps an item to the reasoning item it depends on."""
     items = input_items(checked.body)
     yield from _items(items)
     yield from openai_images(items)
@@ -51,8 +51,8 @@ def refusals(checked: CheckedRequest, required: Mapping[str, str], seal: str) ->
     yield from _limits(checked)
     yield from _effort(checked)
     if checked.prompt_tokens + (checked.request.max_tokens or 0) > checked.card.window:
-        told = "Your input exceeds the context window of this model. Please adjust your input and try again."
-        yield bad(told, "input", "context_length_exceeded")
+        text = "Your input exceeds the context window of this model. Please adjust your input and try again."
+        yield bad(text, "input", "context_length_exceeded")
 
 
 def _items(items: list[Item]) -> Iterator[Refusal]:
@@ -63,18 +63,18 @@ def _items(items: list[Item]) -> Iterator[Refusal]:
         if isinstance(item_id, str):
             prefix = _PREFIXES.get(kind, "")
             if not item_id.startswith(prefix):
-                told = f"Invalid '{place}.id': '{item_id}'. Expected an ID that begins with '{prefix.rstrip('_')}'."
-                yield bad(told, f"{place}.id", "invalid_value")
+                text = f"Invalid '{place}.id': '{item_id}'. Expected an ID that begins with '{prefix.rstrip('_')}'."
+                yield bad(text, f"{place}.id", "invalid_value")
             if item_id in seen:
-                told = "Remove duplicate items from your input and try again."
-                yield bad(f"Duplicate item found with id {item_id}. {told}", "input")
+                text = "Remove duplicate items from your input and try again."
+                yield bad(f"Duplicate item found with id {item_id}. {text}", "input")
             seen.add(item_id)
         if kind == "function_call" and not _NAME.fullmatch(str(item.get("name"))):
-            told = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
-            yield bad(f"Invalid '{place}.name': {told}", f"{place}.name", "invalid_value")
+            text = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+            yield bad(f"Invalid '{place}.name': {text}", f"{place}.name", "invalid_value")
         if kind == "function_call" and not isinstance(item.get("arguments"), str):
-            told = f"Invalid type for '{place}.arguments': expected a string, but got an object instead."
-            yield bad(told, f"{place}.arguments", "invalid_type")
+            text = f"Invalid type for '{place}.arguments': expected a string, but got an object instead."
+            yield bad(text, f"{place}.arguments", "invalid_type")
         if kind == "message":
             yield from _message(item, place)
 
@@ -82,10 +82,10 @@ def _items(items: list[Item]) -> Iterator[Refusal]:
 def _message(item: Item, place: str) -> Iterator[Refusal]:
     role, content = item.get("role"), item.get("content")
     if role not in _ROLES:
-        told = (
+        text = (
             f"Invalid value: '{role}'. Supported values are: 'assistant', 'system', 'developer', and 'user'."
         )
-        yield bad(told, f"{place}.role", "invalid_value")
+        yield bad(text, f"{place}.role", "invalid_value")
     if content is None or content == []:
         yield bad(
             f"Missing required parameter: '{place}.content'.",
@@ -100,8 +100,8 @@ def _message(item: Item, place: str) -> Iterator[Refusal]:
                 if role == "assistant"
                 else "'input_text', 'input_image', and 'input_file'"
             )
-            told = f"Invalid value: '{part['type']}'. Supported values are: {accepted}."
-            yield bad(told, f"{place}.content[{nth}]", "invalid_value")
+            text = f"Invalid value: '{part['type']}'. Supported values are: {accepted}."
+            yield bad(text, f"{place}.content[{nth}]", "invalid_value")
 
 
 def _accepted_parts(role: Any) -> str:
@@ -123,8 +123,8 @@ def _pairs(items: list[Item]) -> Iterator[Refusal]:
         elif is_output(item):
             call_id = str(item.get("call_id", item.get("id")))
             if call_id not in called:
-                told = f"No tool call found for function call output with call_id {call_id}."
-                yield bad(told, "input")
+                text = f"No tool call found for function call output with call_id {call_id}."
+                yield bad(text, "input")
 
 
 def _reasoning_items(items: list[Item], required: Mapping[str, str]) -> Iterator[Refusal]:
@@ -150,8 +150,8 @@ def _encrypted(items: list[Item], seal: str) -> Iterator[Refusal]:
         content = item.get("encrypted_content")
         is_bound = item.get("type") == "reasoning" or is_compaction(item)
         if is_bound and isinstance(content, str) and not content.startswith(seal):
-            told = f"The encrypted content for item {item.get('id')} could not be verified."
-            yield bad(told, None, "invalid_encrypted_content")
+            text = f"The encrypted content for item {item.get('id')} could not be verified."
+            yield bad(text, None, "invalid_encrypted_content")
 
 
 def _limits(checked: CheckedRequest) -> Iterator[Refusal]:
@@ -174,11 +174,11 @@ def _effort(checked: CheckedRequest) -> Iterator[Refusal]:
     if card.family != "gpt":
         return
     if effort is not None and effort not in (card.efforts or ()):
-        told = f"Unsupported value: '{effort}' is not supported with the '{card.name}' model."
-        yield bad(told, "reasoning.effort", "unsupported_value")
+        text = f"Unsupported value: '{effort}' is not supported with the '{card.name}' model."
+        yield bad(text, "reasoning.effort", "unsupported_value")
     if card.sampling or effort == "none":
         return
     for name in ("temperature", "top_p"):
         if checked.body.get(name) not in (None, 1):
-            told = f"Unsupported parameter: '{name}' is not supported with this model."
-            yield bad(told, name, "unsupported_parameter")
+            text = f"Unsupported parameter: '{name}' is not supported with this model."
+            yield bad(text, name, "unsupported_parameter")
