@@ -68,13 +68,11 @@ class {title}Out({title}In):
 
 def router_source(resource: Resource, fixed: bool) -> str:
     """The endpoints of a resource, with its mistake or without."""
-    name, single, title = resource.name, resource.single, resource.single.capitalize()
-    checked = resource.good_line if fixed else resource.bad_line
-    filters = "\n".join(
-        f"    if {field} is not None:\n        query = query.where({title}.{field} == {field})"
-        for field, _, _ in resource.fields
-    )
-    parameters = "\n".join(f"    {field}: {kind} | None = None," for field, kind, _ in resource.fields)
+    return _router_head(resource) + _read_endpoints(resource) + _write_endpoints(resource, fixed)
+
+
+def _router_head(resource: Resource) -> str:
+    name, title = resource.name, resource.single.capitalize()
     return f'''"""Endpoints under /{name}."""
 
 import calendar
@@ -91,7 +89,17 @@ router = APIRouter(prefix="/{name}", tags=["{name}"])
 PAGE = 50
 
 
-@router.get("", response_model=list[{title}Out])
+'''
+
+
+def _read_endpoints(resource: Resource) -> str:
+    name, single, title = resource.name, resource.single, resource.single.capitalize()
+    filters = "\n".join(
+        f"    if {field} is not None:\n        query = query.where({title}.{field} == {field})"
+        for field, _, _ in resource.fields
+    )
+    parameters = "\n".join(f"    {field}: {kind} | None = None," for field, kind, _ in resource.fields)
+    return f'''@router.get("", response_model=list[{title}Out])
 def list_{name}(
 {parameters}
     offset: int = Query(0, ge=0),
@@ -119,7 +127,13 @@ def get_{single}(identity: int, db: Session = Depends(session)) -> {title}:
     return found
 
 
-@router.post("", response_model={title}Out, status_code=status.HTTP_201_CREATED)
+'''
+
+
+def _write_endpoints(resource: Resource, fixed: bool) -> str:
+    single, title = resource.single, resource.single.capitalize()
+    checked = resource.good_line if fixed else resource.bad_line
+    return f'''@router.post("", response_model={title}Out, status_code=status.HTTP_201_CREATED)
 def create_{single}(body: {title}In, db: Session = Depends(session)) -> {title}:
     """A new {single}."""
     now = datetime.now(timezone.utc)

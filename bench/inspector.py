@@ -3,7 +3,9 @@
     .venv/bin/python bench/inspector.py            after `make peers`, which installs the browser
 
 Exit code 1 where a bar is missed: the first view within a second after the data has arrived, no task over 100 ms
-while the list and the chart are moved, at most 1.5 MB before the first view, and at most 150 ms of the server's CPU.
+while the list and the chart are moved, at most 1.5 MB before the first view, and at most 150 ms of the server's CPU,
+also for the first page after its start. On a machine that is busy otherwise, tasks wait for a processor: their
+processor time is what the page costs, and has a bar of its own.
 """
 
 import asyncio
@@ -27,8 +29,10 @@ MESSAGES, COMPACTIONS = 10_000, 50
 BARS = {
     "first view after the data": (1_000.0, "ms"),
     "longest task while scrolling": (100.0, "ms"),
+    "most processor time of a task": (50.0, "ms"),
     "sent before the first view": (1_500.0, "KB"),
     "server CPU for the first view": (150.0, "ms"),
+    "the same, first page after its start": (150.0, "ms"),
 }
 # Notes when the timeline has arrived, when the first bars are drawn, and every task of more than 50 ms.
 WATCH = """
@@ -58,16 +62,9 @@ SCROLL = """
 
 
 def measured(page: TestBrowser, address: str, server: psutil.Process) -> dict[str, float]:
-    """Open the page once, then move through it."""
-    page.open(
-        address, script=WATCH
-    )  # once before: what is loaded when it is first needed is no cost of opening
-    page.see("canvas")
-    before = sum(server.cpu_times()[:2])
-    page.open(address, script=WATCH)
-    page.see("canvas")
-    page.until("window.drawn !== undefined")
-    spent = sum(server.cpu_times()[:2]) - before
+    """Open the page twice, then move through it."""
+    cold = opened(page, address, server)
+    warm = opened(page, address, server)
     entries = page.evaluate(
         "performance.getEntriesByType('resource').map((one) => [one.name, one.responseEnd, one.transferSize])"
     )
@@ -75,12 +72,25 @@ def measured(page: TestBrowser, address: str, server: psutil.Process) -> dict[st
     drawn = page.evaluate("window.drawn")
     sent = sum(size for _, end, size in entries if end <= drawn) / 1_000
     page.see(".row")
+    page.watch_tasks()
+    longest = page.evaluate(SCROLL)
     return {
         "first view after the data": drawn - arrived,
-        "longest task while scrolling": page.evaluate(SCROLL),
+        "longest task while scrolling": longest,
+        "most processor time of a task": page.longest_task(),
         "sent before the first view": sent,
-        "server CPU for the first view": spent * 1_000,
+        "server CPU for the first view": warm,
+        "the same, first page after its start": cold,
     }
+
+
+def opened(page: TestBrowser, address: str, server: psutil.Process) -> float:
+    """Open the page in a new profile; the server's CPU until the first view, in milliseconds."""
+    before = sum(server.cpu_times()[:2])
+    page.open(address, script=WATCH)
+    page.see("canvas")
+    page.until("window.drawn !== undefined")
+    return (sum(server.cpu_times()[:2]) - before) * 1_000
 
 
 def run(home: Path) -> dict[str, float]:

@@ -14,6 +14,7 @@ from archive_driver import EVENT, Driver, assistant, summary, talk, user
 from plimsoll.archive import OPERATOR, Node, NodeLink, SearchQuery, Span, ViewDraft
 from plimsoll.archive.ids import node_id
 from plimsoll.archive.open_archive import archive_file, open_archive
+from plimsoll.archive.sql import outline
 from plimsoll.archive.sql.archive import ENCODED_AT_ONCE
 from plimsoll.archive.sql.migrations import steps
 from plimsoll.archive.sqlite import SqliteStore
@@ -100,6 +101,16 @@ def test_opening_and_appending_read_nothing_of_what_left_the_view(driver: Driver
     fork = driver.fork(id).id
     assert len(driver.items(fork)) == 14
     assert driver.session(fork).tokens == driver.session(id).tokens
+
+
+def test_an_outline_reads_sizes_from_an_index_and_no_row_of_the_log(driver: Driver, tmp_path: Path):
+    id = driver.begin(*talk(50))
+    expected = driver.outline(id)
+    with sqlite3.connect(tmp_path / "archive.db") as db:
+        plan = db.execute(f"EXPLAIN QUERY PLAN {outline._COLUMNS}", (1, 1, 50)).fetchall()
+    db.close()
+    assert [step for *_, step in plan if " m " in step and "COVERING INDEX" not in step] == []
+    assert len(expected.roles) == 50
 
 
 @pytest.mark.parametrize("version", range(1, len(steps("plimsoll.archive.sqlite"))))

@@ -296,6 +296,31 @@ def test_the_audit_and_the_export_name_who_acted(home: Path, sessions: Sessions)
     assert [one["is_new"] for one in detail["after"]] == [False, True, False, False, False, False, False]
 
 
+def test_markdown_is_the_same_document_over_http_and_in_the_terminal(
+    home: Path, sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = asyncio.run(stored(home))
+    monkeypatch.setenv("PLIMSOLL_HOME", str(home))
+    target = tmp_path / "session.md"
+    for view, option in (("false", ()), ("true", ("--view",))):
+        answer = sessions.http.get(
+            f"/sessions/{id}/export", params={"format": "markdown", "view": view}
+        ).json()
+        command = ["export", id, "--format", "markdown", "-o", str(target), *option]
+        assert CliRunner().invoke(terminal, command).exit_code == 0
+        assert answer == {"format": "markdown", "content": target.read_text("utf-8")}
+        assert answer["content"].startswith("# Loader\n")
+
+
+def test_the_timeline_names_the_author_of_a_change(home: Path, sessions: Sessions) -> None:
+    id = asyncio.run(stored(home))
+    node = sessions.http.get(f"/sessions/{id}/summary").json()["node"]
+    sessions.http.put(f"/sessions/{id}/summary", json={"text": "Only one thing matters.", "node": node})
+    events = sessions.http.get(f"/sessions/{id}/timeline").json()["events"]
+    assert [(one["outcome"], one["author"]) for one in events] == [("compacted", ""), ("edited", "operator")]
+    assert events == sessions.http.get(f"/sessions/{id}/compactions").json()["compactions"]
+
+
 def test_a_read_only_key_reads_the_sessions_of_its_owner_and_can_do_nothing(tmp_path: Path) -> None:
     owner = {"authorization": f"Bearer {add_key(tmp_path, 'owner')}"}
     made = CliRunner().invoke(

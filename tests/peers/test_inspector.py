@@ -1,76 +1,23 @@
-"""The inspector in a real browser, used as a person does: a session of the chat, a live drop-in conversation, and
-conversations that try to act."""
+"""The inspector in a real browser, used as a person does: a session of the chat and a live drop-in conversation."""
 
-import asyncio
 import json
 import os
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from browsing import TestBrowser, axe_script, browser
-from hostile_texts import TEXTS, conversation
-from processes import PROGRAM, GatewayProcess, running_gateway, upstream_settings
+from inspecting import MODEL, Running, act, stored
+from processes import PROGRAM, running_gateway, upstream_settings
 
-from plimsoll.archive import OPERATOR
-from plimsoll.archive.open_archive import open_archive
-from plimsoll.caching import replay
-from plimsoll.models import card_for
 from plimsoll.testing.scripted_server import ScriptedServer, call, say
 
 FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
 WINDOW = 24_000
-MODEL = "claude-sonnet-4-5"
-EXAMPLE = Path(str(files("plimsoll").joinpath("examples", "fastapi.json")))
 FATAL = ("serious", "critical")
-
-
-@dataclass(frozen=True)
-class Running:
-    """A gateway, the model behind it, and a session that `plimsoll chat` made in its archive."""
-
-    gateway: GatewayProcess
-    home: Path
-    chat: str
-    environ: dict[str, str]
-
-    def page(self, session: str = "", tab: str = "") -> str:
-        """The address of a part of the page."""
-        return f"{self.gateway.url}/inspect#session={session}{f'&tab={tab}' if tab else ''}"
-
-    def terminal(self, *arguments: str) -> str:
-        """What `plimsoll sessions` prints."""
-        command = [PROGRAM, "sessions", *arguments]
-        done = subprocess.run(
-            command, env=self.environ, capture_output=True, text=True, timeout=300, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def get(self, session: str, part: str) -> Any:
-        """What the REST API says about a session."""
-        return httpx.get(f"{self.gateway.url}/sessions/{session}/{part}", timeout=60).json()
-
-    def state(self, session: str) -> dict[str, Any]:
-        """What a session is after some actions, whoever did them."""
-        return {
-            "view": [(one["number"], one["message"]) for one in self.get(session, "view")["messages"]],
-            "pins": self.get(session, "pins")["pins"],
-            "actions": [one["action"] for one in self.get(session, "actions")["actions"]],
-            "outcomes": [one["outcome"] for one in self.get(session, "compactions")["compactions"]],
-        }
-
-    def timeline(self, session: str) -> dict[str, Any]:
-        """What the page draws."""
-        found: dict[str, Any] = httpx.get(
-            f"{self.gateway.url}/sessions/{session}/timeline", timeout=60
-        ).json()
-        return found
 
 
 def answer(request: Any) -> Any:
@@ -120,19 +67,6 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def page() -> Iterator[TestBrowser]:
     with browser() as opened:
         yield opened
-
-
-def stored(home: Path, messages: list[dict[str, Any]], title: str) -> str:
-    """A session with these messages in the gateway's archive."""
-
-    async def work() -> str:
-        async with await open_archive(None, home) as store:
-            archive = store.for_owner(OPERATOR)
-            session = await archive.create_session(title=title, model=MODEL)
-            await archive.append(session.id, messages, turn="begin")
-            return session.id
-
-    return asyncio.run(work())
 
 
 def test_the_list_shows_every_session_and_opens_one(running: Running, page: TestBrowser) -> None:
@@ -227,13 +161,6 @@ def test_search_finds_a_message_and_opens_it_in_its_place(running: Running, page
     assert "berth-1.md" in page.text("article.detail .text")
     assert page.attribute(".row.selected", "aria-selected") == "true"
     assert page.noted() == []
-
-
-def act(page: TestBrowser, done: str) -> None:
-    """Confirm the dialog once it has shown what the action will do."""
-    page.see("dialog button.primary:not(:disabled)")
-    page.click("dialog button.primary")
-    page.see(f".notice:has-text('{done}')")
 
 
 def test_actions_in_the_page_leave_the_archive_as_those_of_the_terminal_do(
@@ -343,47 +270,6 @@ def test_the_bars_of_a_drop_in_conversation_grow_while_two_people_watch(
     page.picture("live")
 
 
-def test_hostile_conversations_run_nothing_and_break_no_layout(running: Running, page: TestBrowser) -> None:
-    assert len(TEXTS) >= 40
-    messages = conversation()
-    id = stored(running.home, messages, "<img src=x onerror=hit('title')>\u202e evil")
-    page.open(running.page(id), script="window.hits = []; window.hit = (how) => window.hits.push(how);")
-    page.see("canvas")
-    width = page.evaluate("document.documentElement.clientWidth")
-    for number in range(2, len(messages), 3):
-        page.evaluate(f"location.hash = 'session={id}&message={number}'")
-        page.see(f"article[aria-label='Message {number}'] .message-body")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, messages[number - 1]
-        rows = page.evaluate("[...document.querySelectorAll('.row')].map((row) => row.offsetHeight)")
-        assert set(rows) == {28}
-    made = "img, iframe, object, embed, svg, a, base, form, style, link:not([href^='/inspect/']), details[ontoggle]"
-    assert page.count(made) == 0
-    assert page.evaluate("window.hits") == []
-    page.evaluate(f"location.hash = 'session={id}&message={2 + 3 * list(TEXTS).index('override')}'")
-    page.see("article.detail .sign")
-    assert page.text("article.detail .sign") == "RLO"
-    page.picture("hostile")
-    assert page.noted() == []
-
-
-def test_a_page_in_one_file_works_without_a_server_and_runs_nothing(
-    running: Running, page: TestBrowser, tmp_path: Path
-) -> None:
-    id = stored(running.home, conversation(), "<script>hit('title')</script>")
-    target = tmp_path / "page.html"
-    environ = {**os.environ, "PLIMSOLL_HOME": str(running.home)}
-    subprocess.run([PROGRAM, "inspect", id, "-o", str(target)], env=environ, check=True, timeout=300)
-    page.open(f"file://{target}", script="window.hits = []; window.hit = (how) => window.hits.push(how);")
-    page.see("canvas")
-    page.click("nav button:has-text('Search')")
-    page.fill("input[type=search]", "invoice")
-    page.see(".hit")
-    page.click(".hit")
-    page.see("article.detail .sign")
-    assert page.evaluate("window.hits") == []
-    assert page.noted() == []
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_everybody_can_use_each_part(running: Running, page: TestBrowser, scheme: str, width: int) -> None:
@@ -406,29 +292,3 @@ def test_everybody_can_use_each_part(running: Running, page: TestBrowser, scheme
             if one["impact"] in FATAL
         ]
     assert found == []
-
-
-def test_what_if_computes_what_the_simulator_does(running: Running, page: TestBrowser) -> None:
-    """The page simulates sizes alone. Estimates of blocks and of whole messages differ a little."""
-    told = json.loads(EXAMPLE.read_text("utf-8"))
-    messages = told["messages"] if isinstance(told, dict) else told
-    id = stored(running.home, messages, "Example")
-    page.open(running.page(id, "cache"))
-    page.see(".what-if .figure")
-    for model in ("claude-sonnet-4.5", "claude-haiku-4.5", "gpt-5"):
-        for ttl, gap in (("5m", 30), ("5m", 600), ("1h", 600)):
-            options = {
-                "model": model,
-                "ttl": ttl,
-                "threshold": 0.99,
-                "target": 0.2,
-                "policy": "never",
-                "gap": gap,
-            }
-            simulated = page.evaluate(
-                f"fetch('/sessions/{id}/timeline').then((answer) => answer.json())"
-                f".then((told) => Plimsoll.simulate(Plimsoll.derive(told), {json.dumps(options)}).total)"
-            )
-            expected = replay(messages, card_for(model), "auto", ttl, gap).total
-            assert simulated["money"] == pytest.approx(expected.money, rel=0.05), (options, expected)
-            assert simulated["read"] == pytest.approx(expected.read, rel=0.05, abs=2_000), (options, expected)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from agents import Agent, ClaudeCode, Codex, GeminiCli, Home
+from browsing import browser
 
 from plimsoll.dialects import ChatRequest
 from plimsoll.messages import text_of, tool_calls, validate
@@ -103,6 +104,23 @@ def test_an_agent_resumes_a_session_that_was_converted(
     assert sum(len(tool_calls(message)) for message in request.messages) == ROUNDS + 1
     assert {path: path.read_bytes() for path in before} == before
     forget(home, before)
+
+
+def test_the_inspector_shows_the_newest_session_of_an_agent(recorded: tuple[Agent, Home]) -> None:
+    agent, home = recorded
+    before = files_in(home)
+    home.plimsoll("inspect", "--latest", agent.latest, "-o", str(home.folder / "page.html"))
+    with browser() as page:
+        page.open(f"file://{home.folder / 'page.html'}")
+        page.see("canvas")
+        assert int(page.attribute("canvas", "aria-valuemax")) >= ROUNDS + 1
+        page.see(f".row:has-text('{ASKED}')")
+        page.click("nav button:has-text('Search')")
+        page.fill("input[type=search]", FACT)
+        page.see(".hit mark")
+        page.picture(f"latest-{agent.latest}")
+        assert page.noted() == []
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def forget(home: Home, kept: dict[Path, bytes]) -> None:

@@ -22,7 +22,7 @@ from plimsoll.messages import (
     texts_of,
     tool_calls,
 )
-from plimsoll.models import estimate_message_tokens
+from plimsoll.models import estimate_message_tokens, media_bytes
 
 _REASONING = ("reasoning_content", "reasoning")
 # Scripts without spaces: each character is a word in the index.
@@ -43,6 +43,7 @@ class Encoded:
     handle: str
     tokens: int
     text: str
+    media: int = 0  # bytes of images, sounds and files
     shown: str = ""  # the form that the model sees, if it differs from the message
     shown_tokens: int = 0
 
@@ -56,6 +57,7 @@ def encode(message: Message, tokens: int | None = None, shown: Message | None = 
         handle=handle_of(message).removeprefix("h:"),
         tokens=estimate_message_tokens(message) if tokens is None else tokens,
         text=searchable(message),
+        media=media_bytes(message),
         shown=to_json(shown) if shown else "",
         shown_tokens=estimate_message_tokens(shown) if shown else 0,
     )

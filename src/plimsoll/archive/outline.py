@@ -1,10 +1,10 @@
 """The outline of a session: the sizes of all its messages and views, without any text.
 
-    messages   roles "suat…" · tokens [812, 40, …] · times [0.0, 3.2, …]      one entry per message of the log
+    messages   roles · tokens · times · bytes of media                         one entry per message of the log
     views      1–3 · message 9 shortened to 40 tokens · node n:3f… of 2,100     one per view that was ever in force
     events     compactions without their ledgers · usage: one column per field
 
-It is what a page needs to draw a session of many thousand messages, and costs two numbers per message.
+It is what a page needs to draw a session of many thousand messages, and costs a few numbers per message.
 """
 
 from dataclasses import dataclass
@@ -58,6 +58,7 @@ class SessionOutline:
     roles: tuple[str, ...]
     tokens: tuple[int, ...]  # as the model sees them: a message that is too large counts in its short form
     times: tuple[float, ...]
+    media: tuple[int, ...]  # bytes of images, sounds and files
     views: tuple[ViewOutline, ...]
     events: tuple[CompactionEvent, ...]
     usage: UsageColumns

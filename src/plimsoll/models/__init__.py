@@ -10,6 +10,7 @@ from plimsoll.models.counting import (
     estimate_tokens,
     estimate_tools_tokens,
 )
+from plimsoll.models.media_facts import media_bytes
 
 __all__ = [
     "DEFAULT_WINDOW",
@@ -23,6 +24,7 @@ __all__ = [
     "estimate_tokens",
     "estimate_tools_tokens",
     "limiting_betas",
+    "media_bytes",
     "shipped_cards",
     "unknown_model_notice",
 ]

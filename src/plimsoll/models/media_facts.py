@@ -7,7 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from plimsoll.messages import IMAGE_TYPES, Part
+from plimsoll.messages import IMAGE_TYPES, Message, Part, media_of
 from plimsoll.models.media import (
     FILE_BYTES_PER_PAGE,
     data_url_mime,
@@ -71,6 +71,22 @@ def facts_of(part: Part) -> MediaFacts:
     return MediaFacts(kind, mime, _name(part, holder), len(data), pages=pages, is_link=_is_link(data))
 
 
+def media_bytes(message: Message) -> int:
+    """The bytes of a message's images, sounds and files, decoded; a link has none."""
+    payloads = (payload_of(part)[0] for part in media_of(message))
+    return sum(_decoded_bytes(data) for data in payloads if not _is_link(data))
+
+
+def _decoded_bytes(data: str) -> int:
+    """Four characters of base64 are three bytes."""
+    padding = data.count("=", max(0, len(data) - 2))
+    return (len(data) - _payload_start(data) - padding) * 3 // 4
+
+
+def _payload_start(data: str) -> int:
+    return data.find(",", 0, 256) + 1 if data[:5].lower() == "data:" else 0
+
+
 def _is_link(data: str) -> bool:
     return "://" in data[:16] or len(data) < _SHORTEST
 
@@ -91,7 +107,7 @@ def _name(*holders: Any) -> str:
 
 
 def _pages(data: str, mime: str) -> int:
-    start = data.find(",", 0, 256) + 1 if data[:5].lower() == "data:" else 0
+    start = _payload_start(data)
     if mime != "application/pdf" and not data.startswith(_PDF, start):
         return 0
     key = len(data), hash(data)

@@ -15,6 +15,7 @@ from plimsoll.transcripts.conversion import (
 from plimsoll.transcripts.example import EXAMPLE, read_example
 from plimsoll.transcripts.formats.format import SessionStamp
 from plimsoll.transcripts.formats.registry import log_title
+from plimsoll.transcripts.markdown import markdown
 from plimsoll.transcripts.reader import iter_transcripts, read_stream, read_transcripts
 from plimsoll.transcripts.stored_session import ExportFormat, stored_session
 from plimsoll.transcripts.transcript import Shape, Transcript, counted
@@ -39,6 +40,7 @@ __all__ = [
     "format_dialect",
     "iter_transcripts",
     "log_title",
+    "markdown",
     "newest_session",
     "read_body",
     "read_example",

@@ -1,5 +1,7 @@
 """What every store promises about outlines: the sizes of everything in a session, without its texts."""
 
+import base64
+
 from archive_driver import EVENT, Driver, assistant, summary, talk, user
 
 from plimsoll.archive import ReferenceOutline, ShortenedReference, Span, ViewDraft
@@ -15,6 +17,19 @@ def test_an_outline_has_the_sizes_that_the_messages_have(archive: Driver):
     assert list(outline.times) == [one.time for one in stored]
     assert outline.views == ()
     assert archive.outline(id, 5).roles == outline.roles[4:]
+
+
+def test_an_outline_has_the_bytes_of_images_and_files(archive: Driver):
+    picture = base64.b64encode(bytes(range(256)) * 4).decode()
+    parts = [
+        {"type": "text", "text": "Look."},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}},
+        {"type": "image_url", "image_url": {"url": "https://example.org/one.png"}},
+        {"type": "file", "file": {"filename": "a.bin", "file_data": picture}},
+    ]
+    id = archive.begin(user("Hello."), {"role": "user", "content": parts}, assistant("A picture."))
+    assert archive.outline(id).media == (0, 2 * 1024, 0)
+    assert archive.outline(archive.fork(id).id).media == (0, 2 * 1024, 0)
 
 
 def test_an_outline_weighs_every_view_as_the_archive_does(archive: Driver):

@@ -28,6 +28,7 @@ class Driver:
         self._browser: Browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         self._page: Page | None = None
         self._noted: list[str] = []
+        self._events: list[dict[str, Any]] = []
 
     @property
     def page(self) -> Page:
@@ -132,6 +133,32 @@ class Driver:
         """Run a script of the tests in the page, past its policy, as a debugger does."""
         with open(path, encoding="utf-8") as code:  # noqa: PTH123
             self.page.evaluate(f"() => {{ {code.read()} }}")
+
+    def watch_tasks(self) -> None:
+        """Begin to note the processor time of every task of the page."""
+        self._trace = self._browser.new_browser_cdp_session()
+        self._events.clear()
+        self._trace.on("Tracing.dataCollected", lambda told: self._events.extend(told["value"]))
+        self._trace.on("Tracing.tracingComplete", lambda _told: self._events.append({"name": "end"}))
+        options = {"includedCategories": ["toplevel"], "excludedCategories": ["*"]}
+        self._trace.send("Tracing.start", {"traceConfig": options, "transferMode": "ReportEvents"})
+
+    def longest_task(self) -> float:
+        """The most processor time that a task of the page took since `watch_tasks`, in milliseconds."""
+        self._trace.send("Tracing.end")
+        while not any(one["name"] == "end" for one in self._events):
+            self.page.wait_for_timeout(50)  # the events arrive while it waits
+        threads = {
+            (one["pid"], one["tid"])
+            for one in self._events
+            if one["name"] == "thread_name" and one["args"]["name"] == "CrRendererMain"
+        }
+        spent = [
+            one.get("tdur", 0) / 1_000
+            for one in self._events
+            if one["name"].endswith("RunTask") and (one["pid"], one["tid"]) in threads
+        ]
+        return max(spent)
 
     def metrics(self, names: list[str]) -> dict[str, float]:
         """Figures of the browser about the page."""

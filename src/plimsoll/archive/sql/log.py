@@ -14,8 +14,8 @@ from plimsoll.errors import Conflict, UserError
 from plimsoll.messages import HANDLE_DIGITS, Message
 
 _INSERT = (
-    "INSERT INTO messages (session, owner, sequence, role, tokens, total, time, digest, handle, body) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO messages (session, owner, sequence, role, tokens, total, time, digest, handle, body, media) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 # A turn that a fork shares and lets grow is written down by the fork.
 _TURN = (
@@ -100,7 +100,8 @@ async def _insert(db: SqlConnection, index: Index, row: SessionRow, new: Sequenc
         sequence += 1
         total += one.tokens
         values.append((
-            row.key, row.session.owner, sequence, one.role, one.tokens, total, time, one.digest, one.handle, one.body
+            row.key, row.session.owner, sequence, one.role, one.tokens, total, time, one.digest, one.handle, one.body,
+            one.media,
         ))  # fmt: skip
         if one.shown:
             shown_forms.append((row.key, sequence, one.shown_tokens, one.shown))

@@ -7,7 +7,7 @@ from plimsoll.archive.sql.lineage import Segment, SessionRow, clipped, segments
 
 EVENTS, REQUESTS = 1_000, 20_000  # the newest of each
 _COLUMNS = (
-    "SELECT m.role, coalesce(s.tokens, m.tokens), m.time FROM messages m "
+    "SELECT m.role, coalesce(s.tokens, m.tokens), m.time, m.media FROM messages m "
     "LEFT JOIN shown s ON s.session = m.session AND s.sequence = m.sequence "
     "WHERE m.session = ? AND m.sequence BETWEEN ? AND ? ORDER BY m.sequence"
 )
@@ -39,13 +39,15 @@ async def read(db: SqlConnection, row: SessionRow, first: int, evidence: str) ->
         segment.key != row.key for segment in whole
     ):  # a fork that has no messages of its own may have views
         whole.append(Segment(row.key, 0, row.session.messages))
+    roles, tokens, times, media = zip(*columns, strict=True) if columns else ((),) * 4
     views = [view for segment in whole for view in await _views(db, row, segment, evidence)]
     return SessionOutline(
         row.session,
         first,
-        tuple(role for role, _, _ in columns),
-        tuple(tokens for _, tokens, _ in columns),
-        tuple(time for _, _, time in columns),
+        roles,
+        tokens,
+        times,
+        media,
         tuple(views),
         tuple(await events.newest(db, row, EVENTS, ledgers=False)),
         await events.usage_columns(db, row, REQUESTS),

@@ -33,7 +33,7 @@ def clipped(stored: StoredMessage, limit: int) -> ClippedMessageResponse:
 
 
 class _Clip:
-    """Cuts values of any shape and notes whether it cut anything."""
+    """Cuts values of any shape and notes whether it cut a text."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -47,7 +47,6 @@ class _Clip:
         if not isinstance(value, dict):
             return value
         if value.get("type") in MEDIA_TYPES:
-            self.has_cut = True
             return described(value)
         return {key: self.value(one) for key, one in value.items()}
 

@@ -106,7 +106,7 @@ class SummaryText(Preview):
 class ExportQuery(SessionModel):
     """The query of `GET /sessions/{id}/export`."""
 
-    format: Literal["openai", "anthropic"] = "openai"
+    format: Literal["openai", "anthropic", "markdown"] = "openai"
     view: Annotated[bool, BeforeValidator(truth)] = Field(
         default=False, description="What the model sees instead of the whole conversation."
     )
@@ -154,10 +154,10 @@ class ActionsResponse(SessionModel):
 
 
 class ExportResponse(SessionModel):
-    """A conversation in the form of a provider's requests."""
+    """A conversation in the form of a provider's requests, or as a Markdown document."""
 
-    format: Literal["openai", "anthropic"]
-    content: dict[str, Any]
+    format: Literal["openai", "anthropic", "markdown"]
+    content: dict[str, Any] | str
 
 
 class SummaryResponse(SessionModel):

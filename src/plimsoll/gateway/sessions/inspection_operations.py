@@ -34,7 +34,7 @@ from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
 from plimsoll.gateway.sessions.timeline import TimelineQuery, TimelineResponse, read_timeline
 from plimsoll.messages import Message
 from plimsoll.sessions import compaction_detail
-from plimsoll.transcripts import ExportFormat, stored_session, write_stream
+from plimsoll.transcripts import ExportFormat, markdown, stored_session, write_stream
 
 _ONE = "/sessions/{id}"
 _PAGE = 500  # messages of an export that are read at a time
@@ -100,7 +100,11 @@ async def _export(own: OwnerSessions, given: Given) -> BaseModel:
         messages = [item.message for item in await own.view(given.id)]
     else:
         messages = await _whole_log(own, session)
-    content = await asyncio.to_thread(_encoded, messages, session, format)
+    content: dict[str, Any] | str
+    if format == "markdown":
+        content = "".join(await asyncio.to_thread(list, markdown(messages, session.title)))
+    else:
+        content = await asyncio.to_thread(_encoded, messages, session, format)
     await (await own.actions(given.id)).exported(format, view=given.query.view)
     return ExportResponse(format=format, content=content)
 

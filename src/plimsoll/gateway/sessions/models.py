@@ -263,7 +263,7 @@ class ClippedMessageResponse(StoredMessageResponse):
     """A message of the log with long texts cut and media left out."""
 
     characters: Count
-    clipped: bool
+    clipped: bool = Field(description="Whether a text was cut.")
 
 
 class LogResponse(SessionModel):

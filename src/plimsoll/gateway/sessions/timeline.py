@@ -9,7 +9,13 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from plimsoll.archive import SessionOutline, UsageColumns, ViewOutline
-from plimsoll.gateway.sessions.models import Count, MessageNumber, SessionModel, SessionResponse
+from plimsoll.gateway.sessions.models import (
+    CompactionResponse,
+    Count,
+    MessageNumber,
+    SessionModel,
+    SessionResponse,
+)
 from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
 
 _LETTERS = {"system": "s", "developer": "s", "user": "u", "assistant": "a", "tool": "t"}
@@ -28,6 +34,12 @@ class MessageColumns(SessionModel):
     roles: Annotated[str, Field(description="s, u, a, t or o: system, user, assistant, tool, other.")]
     tokens: list[int]
     times: list[float]
+    media: Annotated[
+        list[tuple[int, int]],
+        Field(
+            description="Messages with images, sounds or files: their numbers and the bytes of their media."
+        ),
+    ]
 
 
 # First and last message; the tokens of a shorter form or of a summary, null for whole messages; the summary's node;
@@ -44,27 +56,6 @@ class ViewOutlineResponse(SessionModel):
     log_length: Count
     time: float
     references: list[ReferenceRow]
-
-
-class TimelineEvent(SessionModel):
-    """A compaction attempt, an edit or an undo, with the views between which it lies."""
-
-    number: Count
-    trigger: str
-    engine: str
-    outcome: str
-    reason: str
-    messages_before: Count
-    messages_after: Count
-    tokens_before: Count
-    tokens_after: Count
-    model: str
-    money: float | None
-    seconds: float
-    waited: float
-    time: float
-    view_before: Count
-    view_after: Count
 
 
 class RequestColumns(SessionModel):
@@ -93,7 +84,7 @@ class TimelineResponse(SessionModel):
     threshold: Count
     messages: MessageColumns
     views: list[ViewOutlineResponse]
-    events: list[TimelineEvent]
+    events: list[CompactionResponse]
     requests: RequestColumns
     pins: list[MessageNumber]
 
@@ -110,7 +101,7 @@ async def read_timeline(own: OwnerSessions, given: Any) -> TimelineResponse:
         threshold=threshold,
         messages=_columns(outline),
         views=[_view(one) for one in outline.views],
-        events=[TimelineEvent.model_validate(one) for one in outline.events],
+        events=[CompactionResponse.model_validate(one) for one in outline.events],
         requests=_requests(outline.usage, session.created),
         pins=await archive.pins(session.id),
     )
@@ -123,6 +114,7 @@ def _columns(outline: SessionOutline) -> MessageColumns:
         roles="".join(_LETTERS.get(role, "o") for role in outline.roles),
         tokens=list(outline.tokens),
         times=[round(time - begin, 3) for time in outline.times],
+        media=[(number, size) for number, size in enumerate(outline.media, outline.first) if size],
     )
 
 

@@ -154,16 +154,19 @@ function Export({ session, source, onClose, onDone }) {
   const [isView, setView] = useState(false);
   return html`<${P.Dialog} title="Export" onClose=${onClose}>
     <div class="filters"><label>Format <select value=${format} onChange=${(event) => setFormat(event.target.value)}>
-      <option value="openai">OpenAI messages</option><option value="anthropic">Anthropic messages</option></select></label>
+      <option value="openai">OpenAI messages</option><option value="anthropic">Anthropic messages</option>
+      <option value="markdown">Markdown</option></select></label>
       <label class="check"><input type="checkbox" checked=${isView} onChange=${(event) => setView(event.target.checked)} />
         only what the model sees</label></div>
     <p class="muted">The file has everything that was said, including secrets.</p>
     <${Buttons} label="Download" isReady onClose=${onClose} onRun=${async () => {
       const answer = await source.get(`/sessions/${session}/export?format=${format}&view=${isView}`);
-      const file = new Blob([JSON.stringify(answer.content, null, 2)], { type: "application/json" });
+      const isDocument = typeof answer.content === "string";
+      const file = new Blob([isDocument ? answer.content : JSON.stringify(answer.content, null, 2)],
+        { type: isDocument ? "text/markdown" : "application/json" });
       const link = document.createElement("a");
       link.href = URL.createObjectURL(file);
-      link.download = `${session}.json`;
+      link.download = `${session}.${isDocument ? "md" : "json"}`;
       link.click();
       URL.revokeObjectURL(link.href);
       onDone("Exported.");

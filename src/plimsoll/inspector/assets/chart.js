@@ -5,6 +5,7 @@ const P = globalThis.Plimsoll;
 const { html } = P;
 const { useEffect, useLayoutEffect, useMemo, useRef, useState } = P.hooks;
 const LEFT = 46, RIGHT = 10, TOP = 18, BOTTOM = 26;
+const STRIP = 6; // pixels of the strip below the bars
 const FEWEST = 24; // bars that the chart has room for; fewer do not become wider
 const NARROWEST = 8; // bars that fill the chart at the strongest zoom
 
@@ -81,12 +82,24 @@ function drawBars(ink, theme, { bars, totals, colours }, { width, x, y, each }, 
   }
 }
 
+// A second scale below the bars, for what is not counted in the same unit: each value as a share of the largest.
+function drawStrip(ink, theme, strip, { width, height, x, each }, range) {
+  const largest = strip.reduce((a, b) => Math.max(a, b), 1);
+  const from = Math.max(0, Math.floor(range[0])), to = Math.min(strip.length, Math.ceil(range[1]));
+  ink.fillStyle = theme["part-media"];
+  for (let index = from; index < to; index++) {
+    if (!strip[index]) continue;
+    const left = x(index), wide = Math.min(Math.max(each - (each > 6 ? 1 : 0), 1), LEFT + width - left);
+    ink.fillRect(left, TOP + height + 2, wide, 1 + (STRIP - 1) * (strip[index] / largest));
+  }
+}
+
 function drawLines(ink, theme, lines, { width, y }, most) {
   ink.textAlign = "left";
   let above = Infinity; // where the label before stands; one that would touch it goes below its line
   for (const { value, label, tone } of lines.toSorted((a, b) => b.value - a.value)) {
     if (value > most) continue;
-    ink.strokeStyle = ink.fillStyle = theme[tone];
+    ink.strokeStyle = theme[tone];
     ink.setLineDash([4, 3]);
     ink.beginPath();
     ink.moveTo(LEFT, y(value));
@@ -94,6 +107,9 @@ function drawLines(ink, theme, lines, { width, y }, most) {
     ink.stroke();
     ink.setLineDash([]);
     const at = Math.abs(y(value) - 8 - above) < 13 ? y(value) + 9 : y(value) - 8;
+    ink.fillStyle = theme.surface;
+    ink.fillRect(LEFT + 2, at - 7, ink.measureText(label).width + 4, 13);
+    ink.fillStyle = theme[tone];
     ink.fillText(label, LEFT + 4, at);
     above = at;
   }
@@ -135,17 +151,19 @@ function inkOf(canvas, size) {
 function drawBack(canvas, props, size, range) {
   const { bars, colours, lines = [], marks = [], most, totals } = props;
   const ink = inkOf(canvas, size);
-  const theme = palette(props.element, [...colours, "line", "muted", "warn", "danger", "accent", "edited"]);
+  const theme = palette(props.element, [...colours, "line", "muted", "surface", "warn", "danger", "accent", "edited", "part-media"]);
   const place = frame(size, range, most);
   drawScale(ink, theme, place, most);
   drawBars(ink, theme, { bars, totals, colours }, place, range);
-  drawLines(ink, theme, lines, place, most);
+  if (props.strip) drawStrip(ink, theme, props.strip, place, range);
   drawMarks(ink, theme, marks, place, range);
+  drawLines(ink, theme, lines, place, most); // last: its labels stay readable
   ink.fillStyle = theme.muted;
   ink.textAlign = "left";
   ink.fillText(String(Math.floor(range[0]) + 1), LEFT, size.height - 12);
+  const last = Math.min(bars.length, Math.ceil(range[1])), end = Math.min(place.x(last), LEFT + place.width);
   ink.textAlign = "right";
-  ink.fillText(String(Math.min(bars.length, Math.ceil(range[1]))), LEFT + place.width, size.height - 12);
+  if (end > LEFT + 40) ink.fillText(String(last), end, size.height - 12);
   ink.textAlign = "center";
   if (size.width > 480) ink.fillText(props.axis ?? "request", LEFT + place.width / 2, size.height - 12);
 }

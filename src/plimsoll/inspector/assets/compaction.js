@@ -59,7 +59,7 @@ function Facts({ detail, onSearch, onMessage }) {
       <span>${P.plain(kind, 30)}</span><meter min="0" max=${had} value=${kept} aria-label=${`${kind} kept`}></meter>
       <b>${kept} of ${had}</b></div>`)}</div>
     ${lost.length > 0 && html`<h4>Not in the new view any more</h4><ul class="lost">${lost.map((fact) => html`<li>
-      <span class="tag">${P.plain(fact.kind, 20)}</span> <code dir="auto">${P.visible(P.plain(fact.text, 200))}</code>
+      <span class="tag">${P.plain(fact.kind, 20)}</span><code dir="auto">${P.visible(P.plain(fact.text, 200))}</code>
       ${(fact.messages ?? []).slice(0, 3).map((number) => html`<button class="link" onClick=${() => onMessage(number)}>
         message ${number}</button>`)}
       <button class="link" onClick=${() => onSearch(fact.text)}>Search for it</button></li>`)}</ul>`}

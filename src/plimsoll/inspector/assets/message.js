@@ -28,7 +28,7 @@ P.callName = (call) => String(call.function?.name ?? call.name ?? "call");
 
 // All words of a message in one text, for search and previews.
 P.wordsOf = (message) => {
-  const texts = partsOf(message).map((part) => part.text ?? (part.type === "text" ? "" : `[${part.type ?? "part"}]`));
+  const texts = partsOf(message).map((part) => part.text ?? (part.type === "text" ? "" : `[${part.type ?? "part"}${part.bytes ? " " + P.bytes(part.bytes) : ""}]`));
   const calls = callsOf(message).map((call) => `→ ${P.callName(call)} ${argumentsText(call)}`);
   return [...texts, ...calls].filter(Boolean).join("\n");
 };
@@ -37,7 +37,7 @@ function Part({ part, marks }) {
   if (typeof part.text === "string") return html`<${P.LongText} text=${part.text} marks=${marks} />`;
   const bytes = part.bytes ?? (part.image_url?.url ?? "").length * 0.75;
   return html`<div class="placeholder">${P.plain(part.type ?? "part", 40)}${part.media_type
-    ? ` · ${P.plain(part.media_type, 40)}` : ""}${bytes ? ` · ${P.short(bytes)} bytes` : ""}</div>`;
+    ? ` · ${P.plain(part.media_type, 40)}` : ""}${bytes ? ` · ${P.bytes(Math.round(bytes))}` : ""}</div>`;
 }
 
 P.MessageBody = ({ message, marks }) => {

@@ -120,8 +120,8 @@ function Detail({ session, source, derived, number, isPinned, onAction, onClose 
     </div>`}
     ${stored && stored.number === number
       ? html`<${P.MessageBody} key=${number} message=${stored.message} />
-          ${stored.clipped && html`<p class="muted">The message has ${P.count(stored.characters)} characters; the page shows
-            the beginning. The terminal shows all of it: <code>plimsoll sessions show ${session}</code></p>`}`
+          ${stored.clipped && html`<p class="muted">Long texts are cut here. The terminal shows
+            all of the message: <code>plimsoll sessions show ${session}</code></p>`}`
       : html`<${P.Loading} state=${state} what="Message" />`}
   </article>`;
 }

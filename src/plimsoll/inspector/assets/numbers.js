@@ -12,6 +12,11 @@ P.short = (number) => {
   return String(Math.round(number));
 };
 
+P.bytes = (number) => {
+  if (number >= 1e6) return (number / 1e6).toFixed(1) + " MB";
+  return number >= 1e3 ? Math.round(number / 1e3) + " kB" : number + " B";
+};
+
 P.money = (usd) => {
   if (usd === null || usd === undefined) return "–";
   if (usd === 0) return "$0";

@@ -19,10 +19,10 @@ const FIRST_EXCHANGE = 3; // messages: system prompt, first question and answer
 
 P.derive = (timeline) => {
   const { roles, tokens, times } = timeline.messages;
-  const sums = new Float64Array(tokens.length + 1);
-  for (let i = 0; i < tokens.length; i++) sums[i + 1] = sums[i] + tokens[i];
-  const sum = (first, last) => (last < first ? 0 : sums[Math.min(last, tokens.length)] - sums[first - 1]);
-  const views = new Map(timeline.views.map((view) => [view.number, measured(view, roles, sum)]));
+  const sum = summing(tokens);
+  const media = new Map(timeline.messages.media);
+  const mediaSum = summing(media.size ? tokens.map((_, index) => media.get(index + 1) ?? 0) : []);
+  const views = new Map(timeline.views.map((view) => [view.number, measured(view, roles, sum, mediaSum)]));
   const changes = viewChanges(timeline);
   const requests = [];
   let change = -1, sent = 0;
@@ -35,6 +35,7 @@ P.derive = (timeline) => {
     requests.push({
       index: requests.length, message: n, last: n - 1, view: current?.number ?? 0, parts,
       total: parts.reduce((a, b) => a + b, 0), time: times[n - 1], usage: null,
+      media: current ? current.media + mediaSum(current.through + 1, n - 1) : mediaSum(1, n - 1),
       events: changes.slice(before + 1, change + 1).map((one) => one.event).filter(Boolean),
     });
     sent = n;
@@ -42,8 +43,15 @@ P.derive = (timeline) => {
   attachUsage(requests, timeline.requests);
   // What happened after the newest request shows at the end.
   const pending = changes.slice(change + 1).map((one) => one.event).filter(Boolean);
-  return { requests, pending, views, sums: sum, changes, current: views.get(timeline.view) ?? null, timeline };
+  return { requests, pending, views, sums: sum, changes, hasMedia: media.size > 0, current: views.get(timeline.view) ?? null, timeline };
 };
+
+// The sum of any run of a column, from one number to another, in two reads.
+function summing(column) {
+  const sums = new Float64Array(column.length + 1);
+  for (let i = 0; i < column.length; i++) sums[i + 1] = sums[i] + column[i];
+  return (first, last) => (last < first ? 0 : sums[Math.min(last, column.length)] - sums[Math.min(first - 1, column.length)]);
+}
 
 // When each view came into force, as a position in the log.
 function viewChanges(timeline) {
@@ -75,8 +83,9 @@ function viewChanges(timeline) {
 }
 
 // The parts of a view that do not change while it is in force.
-function measured(view, roles, sum) {
+function measured(view, roles, sum, mediaSum) {
   const parts = new Array(P.PARTS.length).fill(0);
+  let media = 0; // bytes; a message that was shortened has none
   let behind = false; // behind the first summary
   const references = view.references.map(reference);
   for (const one of references) {
@@ -86,6 +95,7 @@ function measured(view, roles, sum) {
       behind = true;
     } else {
       const size = one.tokens ?? sum(one.first, one.last);
+      if (one.tokens === null) media += mediaSum(one.first, one.last);
       if (behind) parts[TAIL] += size;
       else if (one.first === 1 && roles[0] === "s") {
         const system = one.tokens ?? sum(1, 1);
@@ -94,7 +104,7 @@ function measured(view, roles, sum) {
       } else parts[HEAD] += size;
     }
   }
-  return { ...view, references, parts };
+  return { ...view, references, parts, media };
 }
 
 function withTail(view, last, sent, sum) {

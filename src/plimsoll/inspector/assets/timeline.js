@@ -11,7 +11,7 @@ P.eventTitle = (event) => {
   if (event.outcome === "refused") return `Compaction refused (${event.trigger})`;
   if (event.outcome === "undone") return "Compaction undone";
   if (event.outcome === "redone") return "Compaction redone";
-  if (event.outcome === "edited") return "Edited by a person";
+  if (event.outcome === "edited") return `Edited by ${P.plain(event.author, 40) || "a person"}`;
   return `Compaction ${event.number} (${event.trigger})`;
 };
 
@@ -19,12 +19,13 @@ P.describeRequest = (request, total) => {
   if (!request) return "No requests";
   const parts = P.PARTS.map(([, label], order) => request.parts[order] && `${label} ${P.count(request.parts[order])}`);
   return `Request ${request.index + 1} of ${total}, before message ${request.message}, ${P.count(request.total)} tokens: ` +
-    parts.filter(Boolean).join(", ");
+    [...parts, request.media && `images and files ${P.bytes(request.media)}`].filter(Boolean).join(", ");
 };
 
 P.Timeline = ({ derived, cursor, onCursor, onOpen, onCompaction }) => {
   const { requests, timeline } = derived;
   const bars = useMemo(() => requests.map((one) => one.parts), [derived]);
+  const media = useMemo(() => (derived.hasMedia ? requests.map((one) => one.media) : null), [derived]);
   const marks = useMemo(
     () => [...requests.map((one) => one.events), derived.pending].flatMap((events, index) =>
       events.map((event) => ({ index, tone: P.eventTone(event), event }))),
@@ -41,7 +42,7 @@ P.Timeline = ({ derived, cursor, onCursor, onOpen, onCompaction }) => {
   if (!requests.length)
     return html`<${P.Empty} title="No requests yet">The first bar appears when the model has answered.</${P.Empty}>`;
   return html`<section class="panel" aria-label="Timeline">
-    <${P.Chart} bars=${bars} colours=${COLOURS} lines=${lines} marks=${marks} cursor=${cursor} onCursor=${onCursor}
+    <${P.Chart} bars=${bars} strip=${media} colours=${COLOURS} lines=${lines} marks=${marks} cursor=${cursor} onCursor=${onCursor}
       onOpen=${onOpen} describe=${(index) => P.describeRequest(requests[index], requests.length)}
       label="Requests by size. Left and right arrows choose a request, plus and minus zoom, brackets go to compactions." />
     <div class="legend">
@@ -49,6 +50,8 @@ P.Timeline = ({ derived, cursor, onCursor, onOpen, onCompaction }) => {
         ${request && html` · <strong>${P.count(request.total)}</strong> tokens`}</span>
       ${P.PARTS.map(([name, label], order) => html`<span class="key"><i class=${`swatch part-${name}`}></i>${label}
         <b>${P.short(request?.parts[order] ?? 0)}</b></span>`)}
+      ${media && html`<span class="key"><i class="swatch part-media"></i>Images and files
+        <b>${P.bytes(request?.media ?? 0)}</b></span>`}
     </div>
     ${marks.length > 0 && html`<div class="marks" role="group" aria-label="Compactions">
       ${marks.map(({ event, index }) => html`<button class=${`mark ${P.eventTone(event)}`} key=${event.number}

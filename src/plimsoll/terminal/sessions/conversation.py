@@ -105,26 +105,3 @@ def _arguments(call: dict[str, object]) -> str:
         f"\n  {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in arguments.items()
     )
-
-
-def markdown(messages: Iterator[Message], title: str) -> Iterator[str]:
-    """A conversation as a Markdown document, piece by piece."""
-    yield f"# {title or 'Conversation'}\n"
-    for number, message in enumerate(messages, 1):
-        yield f"\n## {number} · {message.get('role', '')}\n\n"
-        for part in parts_of(message):
-            text = part_text(part)
-            if text and message.get("role") == "tool":
-                yield f"{_fenced(text)}\n\n"
-            else:
-                yield f"{text or '*(' + str(part.get('type', 'part')) + ')*'}\n\n"
-        for call in tool_calls(message):
-            yield f"`{call_name(call)}`\n\n{_fenced(arguments_text(call), 'json')}\n\n"
-
-
-def _fenced(text: str, language: str = "") -> str:
-    """The text between fences that are longer than any inside of it."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}{language}\n{text}\n{fence}"

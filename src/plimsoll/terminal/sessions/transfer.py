@@ -10,12 +10,12 @@ from pathlib import Path
 from plimsoll.archive import Session, title_of
 from plimsoll.errors import UserError
 from plimsoll.messages import Message
-from plimsoll.terminal.sessions.conversation import markdown
 from plimsoll.terminal.sessions.html_page import html
 from plimsoll.terminal.sessions.store_access import StoreAccess
 from plimsoll.transcripts import (
     ExportFormat,
     Transcript,
+    markdown,
     read_stream,
     read_transcripts,
     stored_session,
