@@ -15,6 +15,7 @@ from test_sessions_rest import heavy
 
 from plimsoll.archive import OPERATOR, SessionOutline
 from plimsoll.archive.open_archive import open_archive
+from plimsoll.gateway.inspector import live
 from plimsoll.gateway.inspector.standalone import redacted
 from plimsoll.inspector import page, script, shell, standalone, stylesheet
 from plimsoll.testing.scripted_server import ScriptedServer, say
@@ -116,6 +117,15 @@ def test_everybody_who_watches_a_session_is_told_when_it_grows(shared: Sessions)
         )
         for states in told:
             assert next(one for one in states if one["messages"] == 3 and one["requests"] == 1)["title"]
+
+
+def test_a_stream_that_has_lasted_long_enough_ends_as_a_whole_response(
+    shared: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "STREAM_SECONDS", 0.05)
+    id = shared.begin()
+    answer = shared.http.get(f"/sessions/{id}/live")  # httpx refuses a body without its end
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
 
 
 def _states(stream: httpx.Response) -> Iterator[dict[str, object]]:

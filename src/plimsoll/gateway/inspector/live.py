@@ -8,7 +8,7 @@ second while somebody watches. The event has numbers only; the page asks for wha
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any
 
 from starlette.routing import BaseRoute, Route
@@ -131,18 +131,25 @@ class LiveEndpoint:
         gone = asyncio.create_task(left(receive))
         # A server that ends cancels what is left of its requests; for a watcher that is the end of the stream.
         with suppress(asyncio.CancelledError):
-            await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED, timeout=STREAM_SECONDS)
+            await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
         for task in (sending, gone):
             task.cancel()
         await asyncio.gather(sending, gone, return_exceptions=True)
 
     async def _sent(self, archive: Archive, id: str, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [EVENTS, _NO_STORE]})
-        states = self._live.states(archive, id)
         with suppress(ClientLeft):
-            async for state in states:
-                piece = b": still here\n\n" if state is None else json_event(state, "changed").encode()
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            with suppress(TimeoutError):
+                async with (
+                    asyncio.timeout(STREAM_SECONDS),
+                    aclosing(self._live.states(archive, id)) as states,
+                ):
+                    async for state in states:
+                        piece = (
+                            b": still here\n\n" if state is None else json_event(state, "changed").encode()
+                        )
+                        await send({"type": "http.response.body", "body": piece, "more_body": True})
+            # Without its end the client would take the response for a failure, and wait before it connects again.
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
