@@ -380,8 +380,9 @@ def main() -> int:
     options = parser.parse_args()
     if os.environ.get(_INSIDE) != "1":
         inside = ["unshare", "--mount", *([] if os.getuid() == 0 else ["--user", "--map-root-user"])]
-        command = [*inside, sys.executable, *sys.argv]
-        return subprocess.run(command, env={**os.environ, _INSIDE: "1"}, check=False).returncode
+        # In place of this process, so that a signal reaches the one that ends the gateway.
+        os.execvpe(inside[0], [*inside, sys.executable, *sys.argv], {**os.environ, _INSIDE: "1"})
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     print(f"Gateway with two processes, {len(NAMES)} owners, {options.minutes:g} minutes, pid {os.getpid()}")
     with _small_disk() as disk, tempfile.TemporaryDirectory() as folder:
         return 0 if run(60 * options.minutes, disk, options.log or Path(folder) / "gateway.log") else 1

@@ -9,6 +9,7 @@
     │   ├── LocalModelError      the embedded model cannot be fetched or started
     │   ├── ArchiveError         the archive cannot be opened, read or written; its contents stay unchanged
     │   ├── UnknownSession       no session has this id; similar ones are suggested
+    │   ├── EditRefused          a person's edit of a session would leave a conversation that providers reject
     │   ├── QueueFull            too many messages wait in a session; try again later
     │   ├── UsageLimitReached    an access key has reached a limit; has the limit and the seconds to wait
     │   └── PluginError          a plugin is unknown, not trusted, or broken; includes its own error
@@ -93,6 +94,10 @@ class ArchiveError(UserError):
 
 class UnknownSession(UserError):
     """No session has this id, or several begin like it."""
+
+
+class EditRefused(UserError):
+    """An edit of a session would leave an invalid conversation. Nothing was changed; another edit may do."""
 
 
 class QueueFull(UserError):

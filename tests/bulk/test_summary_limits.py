@@ -1,6 +1,9 @@
 """A summary model in a run: who writes, how many at once, how often, and for how much."""
 
 import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +14,7 @@ import pytest
 from bulk_datasets import WINDOW, read_lines, rows, write_lines
 from click.testing import CliRunner, Result
 
+from plimsoll.bulk.spend_log import SpendLog
 from plimsoll.terminal.main import plimsoll
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
 
@@ -87,6 +91,53 @@ def test_the_spending_limit_holds_and_code_writes_the_rest(
     assert "the spending limit of $N" in (tmp_path / "out" / "statistics.md").read_text("utf-8").replace(
         "0.01", "N"
     )
+
+
+def test_a_run_that_was_killed_counts_what_it_spent_and_what_it_may_have_spent(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    running: list[subprocess.Popen[bytes]] = []
+
+    def answer(_request: Any) -> Any:
+        if len(server.requests) == 3:  # of the first four rows, which are one chunk: nothing is committed yet
+            running[0].kill()
+        return say(GOOD)
+
+    with serving(monkeypatch, answer) as server:
+        command = ["bulk", str(tmp_path / "rows.jsonl"), "-o", str(tmp_path / "out"), "--window", WINDOW]
+        options = ["--use-model", "--at-once", "1", "--max-spend", "1"]
+        running.append(subprocess.Popen([sys.executable, "-m", "plimsoll.terminal.main", *command, *options]))
+        assert running[0].wait(timeout=120) == -signal.SIGKILL
+        first, second, under_way = read_spending(tmp_path)
+        result = run("--at-once", "1", "--max-spend", f"{first + second:.6f}")
+    assert result.exit_code == 0, result.output
+    assert len(server.requests) == 3
+    spent = read_lines(tmp_path / "out" / "manifest.jsonl")[-2]["spent"]
+    assert spent == pytest.approx(first + second + under_way)
+    assert [row["summary_source"] for row in report(tmp_path)].count("model") == 2
+
+
+def read_spending(tmp_path: Path) -> tuple[float, float, float]:
+    """What two requests cost, and the most that a third can cost."""
+    entries = read_lines(tmp_path / "out" / "work" / "spending.jsonl")
+    first, second = (entry["usd"] for entry in entries if "reserved" not in entry and "usd" in entry)
+    assert "reserved" in entries[-1]
+    return first, second, entries[-1]["usd"]
+
+
+def test_a_spend_log_that_was_torn_keeps_its_whole_lines(tmp_path: Path):
+    path = tmp_path / "spending.jsonl"
+    log = SpendLog(path)
+    log.release(log.reserve(0.5))
+    log.add(0.25)
+    log.reserve(0.125)
+    log.close()
+    with path.open("ab") as file:
+        file.write(b'{"usd": 7')
+    for _ in range(2):  # the second time, the reservation counts once all the same
+        log = SpendLog(path)
+        assert log.spent == 0.375
+        log.close()
 
 
 def test_a_failed_request_is_repeated_as_often_as_asked(

@@ -4,12 +4,16 @@ import asyncio
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import httpx
 import pytest
@@ -42,15 +46,33 @@ def stored(home: Path, text: str = "Which ships?") -> str:
     return asyncio.run(work())
 
 
-def command(home: Path, *arguments: str) -> "subprocess.Popen[str]":
+def until(happened: Callable[[], bool]) -> None:
+    """Wait for something that another process does."""
+    end = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def command(home: Path, *arguments: str, browser: str = "false") -> "subprocess.Popen[str]":
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PLIMSOLL_")}
     return subprocess.Popen(
         [sys.executable, "-m", "plimsoll.terminal.main", "inspect", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**environ, "PLIMSOLL_HOME": str(home), "TMPDIR": str(home)},
+        env={**environ, "PLIMSOLL_HOME": str(home), "TMPDIR": str(home), "BROWSER": browser},
     )
+
+
+def end(process: "subprocess.Popen[str]", number: signal.Signals = signal.SIGINT) -> None:
+    """End the command as a person does; a command that stays is killed and an error."""
+    process.send_signal(number)
+    try:
+        process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
 
 
 @contextmanager
@@ -67,8 +89,7 @@ def inspecting(
             with httpx.Client(base_url=found[1], timeout=30) as client:
                 yield client, found[2], found[3] or ""
         finally:
-            process.send_signal(ends)
-            process.communicate(timeout=30)
+            end(process, ends)
 
 
 @contextmanager
@@ -111,6 +132,30 @@ def test_a_file_is_shown_from_a_temporary_archive_that_goes_with_the_page(
         assert list(tmp_path.glob("plimsoll-inspect-*"))
     assert not list(tmp_path.glob("plimsoll-inspect-*"))
     assert not (tmp_path / "archive.db").exists()
+
+
+def test_the_token_reaches_the_browser_through_a_private_file_and_not_through_its_command_line(
+    tmp_path: Path,
+) -> None:
+    browser, opened_with = tmp_path / "browser", tmp_path / "opened"
+    # It is complete once the browser has ended: the link is printed before, and the browser is awaited.
+    browser.write_text(
+        f'#!/bin/sh\nprintf %s "$*" > {opened_with}.new\nmv {opened_with}.new {opened_with}\n', "utf-8"
+    )
+    browser.chmod(0o755)
+    with command(tmp_path, EXAMPLE, browser=f"{browser} %s") as process:
+        try:
+            assert process.stdout is not None
+            link = process.stdout.readline().removeprefix("Inspector: ").strip()
+            until(opened_with.exists)
+            file = Path(unquote(urlsplit(opened_with.read_text("utf-8")).path))
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+            assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+            assert "#token=" in link
+            assert f'content="0; url={escape(link)}"' in file.read_text("utf-8")
+        finally:
+            end(process)
+    assert not list(tmp_path.glob("plimsoll-inspect-*"))
 
 
 def test_one_file_holds_the_session_without_its_secrets(tmp_path: Path) -> None:

@@ -196,22 +196,23 @@ def test_a_preview_tells_the_effect_and_the_cache_cost_and_changes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "status", "told"),
+    ("path", "body", "title", "told"),
     [
-        ("drop", {"messages": [1]}, 422, "system prompt"),
-        ("drop", {"messages": [2]}, 422, "not in the view"),
-        ("drop", {"messages": [99]}, 422, "does not exist"),
-        ("drop", {"messages": [8]}, 409, "newest request would be lost"),
-        ("redo", {}, 422, "nothing to redo"),
+        ("drop", {"messages": [1]}, "Cannot be done", "system prompt"),
+        ("drop", {"messages": [2]}, "Cannot be done", "not in the view"),
+        ("drop", {"messages": [99]}, "Cannot be done", "does not exist"),
+        ("drop", {"messages": [8]}, "Edit refused", "newest request would be lost"),
+        ("redo", {}, "Cannot be done", "nothing to redo"),
     ],
 )
-def test_an_action_that_the_gate_refuses_changes_nothing_and_says_why(
-    home: Path, sessions: Sessions, path: str, body: Any, status: int, told: str
+def test_an_action_that_cannot_be_done_changes_nothing_and_is_no_conflict_with_another_process(
+    home: Path, sessions: Sessions, path: str, body: Any, title: str, told: str
 ) -> None:
     id = asyncio.run(stored(home))
     before = state(home, id)
     response = sessions.http.post(f"/sessions/{id}/{path}", json=body)
-    assert (response.status_code, told in response.json()["detail"]) == (status, True), response.text
+    problem = response.json()
+    assert (response.status_code, problem["title"], told in problem["detail"]) == (422, title, True), problem
     assert state(home, id) == before
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from toolkit import call, place, until, yes
 
 from plimsoll.settings.tools import McpServerSettings
-from plimsoll.tools import ToolBox
+from plimsoll.tools import ApprovalAnswer, ToolBox
 from plimsoll.tools.mcp import McpServers
 from plimsoll.tools.mcp.naming import tool_names
 from plimsoll.tools.process import descendants
@@ -28,17 +28,17 @@ def stdio(**more):
     return McpServerSettings(command=sys.executable, args=[SCRIPT], **more)
 
 
-def conversation(tmp_path, settings, talk, environ=None, gone=True):
+def conversation(tmp_path, settings, talk, environ=None, gone=True, here=None):
     """Talk with servers, then make sure that those are gone that were started for it."""
     before = descendants(os.getpid())
 
     async def main():
-        here = place(tmp_path)
+        context = here or place(tmp_path)
         async with McpServers(settings, environ if environ is not None else os.environ) as servers:
             box = ToolBox(await servers.tools())
 
             async def ask(name, approve=None, **arguments):
-                return (await box.run_all([call(name, **arguments)], approve, here)).outcomes[0].result
+                return (await box.run_all([call(name, **arguments)], approve, context)).outcomes[0].result
 
             return await talk(ask, servers, box)
 
@@ -81,6 +81,30 @@ def test_a_server_inherits_no_keys_and_destructive_tools_ask(tmp_path):
         conversation(tmp_path, {"demo": stdio()}, talk)
     finally:
         del os.environ["OPENAI_API_KEY"]
+
+
+def test_a_plan_runs_a_tool_of_a_server_only_if_the_server_calls_it_read_only_and_the_user_allows_it(
+    tmp_path,
+):
+    marker = tmp_path / "marker"
+    marker.touch()
+    asked = []
+
+    async def allow(question):
+        asked.append(question.reason)
+        return ApprovalAnswer(True)
+
+    async def talk(ask, servers, box):
+        here.edits.mode = "plan"
+        unasked = await ask("mcp_demo_die_once", marker=str(marker))
+        assert "was not run because it is read-only only according to the MCP server 'demo'" in unasked.text
+        assert (await ask("mcp_demo_die_once", approve=allow, marker=str(marker))).text == "alive"
+        for name, arguments in (("mcp_demo_add", {"a": 1, "b": 2}), ("mcp_demo_wipe", {})):
+            assert "the user wants a plan first" in (await ask(name, approve=allow, **arguments)).text
+        assert asked == ["is read-only only according to the MCP server 'demo'"]
+
+    here = place(tmp_path)
+    conversation(tmp_path, {"demo": stdio()}, talk, here=here)
 
 
 def test_a_server_that_dies_in_a_call_is_an_error_and_the_next_call_starts_it_again(tmp_path):

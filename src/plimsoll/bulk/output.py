@@ -5,7 +5,7 @@
         rejects.jsonl    one line for each row that was set aside, with the reason
         statistics.md    written at the end
         manifest.jsonl   what was asked for, then one line for each chunk that is in the files above
-        work/            pieces: chunks that are not in the files yet; removed at the end
+        work/            pieces: chunks that are not in the files yet, and what was spent; removed at the end
 
 Chunks are appended in order. A chunk counts when its line in the manifest is on disk; that line has the sizes of the
 files at that moment. To continue, the files are cut to the sizes of the last line, so every row appears once.
@@ -22,10 +22,12 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from plimsoll.bulk.pieces import read_piece
+from plimsoll.bulk.spend_log import SpendLog
 from plimsoll.errors import UserError, advice_on
 
 DATA, REPORT, REJECTS = "data.jsonl", "report.jsonl", "rejects.jsonl"
 STATISTICS, MANIFEST, WORK = "statistics.md", "manifest.jsonl", "work"
+SPENDING = "spending.jsonl"
 _FILES = (DATA, REPORT, REJECTS)
 
 
@@ -62,6 +64,13 @@ class OutputFolder:
     def work(self) -> Path:
         """Where workers leave their pieces."""
         return self.path / WORK
+
+    def open_spend_log(self) -> SpendLog:
+        """The log of what the run spends, open as long as the folder. A finished run has none."""
+        log = SpendLog(self.work / SPENDING)
+        self._open.callback(log.close)
+        self.spent = log.spent
+        return log
 
     def commit(self, piece: Path, size: int) -> None:
         """Append the next chunk to the files; afterwards it is never processed again."""

@@ -3,13 +3,15 @@
     summarize ──► would the most that it can cost exceed the limit? ──yes──► SummaryFailed: code writes the summary
                         └─no─► reserve that much ──► ask ──► replace the reservation by what it did cost
 
-Several threads ask at once, so money is reserved before it is spent: the limit holds, also at the end.
+Several threads ask at once, so money is reserved before it is spent: the limit holds, also at the end. With a log,
+it also holds over all continuations of a run that was killed.
 """
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from plimsoll.bulk.spend_log import SpendLog
 from plimsoll.caching.pricing import bill_of, money_of, most_money
 from plimsoll.context import Summarizer
 from plimsoll.dialects import Usage
@@ -21,12 +23,13 @@ from plimsoll.providers.auxiliary import Auxiliary
 class LimitedSummaries:
     """The summary models of a run, up to an amount in USD."""
 
-    def __init__(self, service: Auxiliary, limit: float | None, spent: float = 0.0) -> None:
-        self.spent = spent  # in USD, by this run and the one that it continues
+    def __init__(self, service: Auxiliary, limit: float | None) -> None:
+        self.spent = 0.0  # in USD, by this run and the one that it continues
         self.limit = limit
         self._service = service
         self._cards = [model.candidate.card for model in service.models]
         self._reserved = 0.0
+        self._log: SpendLog | None = None
         self._lock = threading.Lock()
         unpriced = next((card for card in self._cards if not card.known), None)
         if limit is not None and unpriced is not None:
@@ -34,6 +37,10 @@ class LimitedSummaries:
                 f"--max-spend: the prices of {unpriced.name or 'the summary model'} are unknown. Set them with "
                 "model.cards.<model>.prices, or omit --max-spend."
             )
+
+    def continue_from(self, log: SpendLog) -> None:
+        """Count what the log of the run has, and note everything there from now on."""
+        self.spent, self._log = log.spent, log
 
     def begin(self) -> "LimitedSummary":
         """A summarizer for one summary."""
@@ -48,15 +55,21 @@ class LimitedSummaries:
             if self.limit is not None and self.spent + self._reserved + most > self.limit:
                 raise SummaryFailed(f"the spending limit of ${self.limit:g} is reached")
             self._reserved += most
+            number = self._log.reserve(most) if self._log else 0
         try:
             yield
         finally:
             with self._lock:
                 self._reserved -= most
+                if self._log:
+                    self._log.release(number)
 
     def _record(self, card: ModelCard, usage: Usage) -> None:
+        money = money_of(bill_of(usage), card) or 0.0
         with self._lock:
-            self.spent += money_of(bill_of(usage), card) or 0.0
+            self.spent += money
+            if self._log and money:
+                self._log.add(money)
 
 
 class LimitedSummary:

@@ -45,5 +45,5 @@ def _fault(before: Sequence[Message], after: Sequence[Message], wire: Wire) -> s
         return "there would be two summaries"
     broken = validate(after, wire)
     if broken and len(broken) > len(validate(before, wire)):
-        return f"the result would be invalid: {broken[0]}"
+        return f"the result would be invalid: {broken[0].detail} ({broken[0].code})"
     return ""

@@ -16,7 +16,7 @@ from typing import Any
 
 from plimsoll.archive import Action, Archive, CompactionEvent, Lease, Session, View
 from plimsoll.context.markers import without_prefix
-from plimsoll.errors import Conflict, UserError
+from plimsoll.errors import EditRefused, UserError
 from plimsoll.sessions.journal import ArchiveJournal
 from plimsoll.sessions.turn_lock import turn_lock
 from plimsoll.sessions.view_edits import (
@@ -141,7 +141,7 @@ class SessionActions:
         if preview:
             return planned
         if plan.refused:
-            raise Conflict(f"The view of session {session.id} was not changed: {plan.refused}.")
+            raise EditRefused(f"The view of session {session.id} was not changed: {plan.refused}.")
         event = CompactionEvent(
             trigger=action, engine=session.engine, outcome="edited", messages_before=messages,
             messages_after=plan.count, tokens_before=tokens, tokens_after=plan.tokens, author=self.actor,

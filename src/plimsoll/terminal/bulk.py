@@ -189,8 +189,8 @@ def _run(run: BulkRun, folder: OutputFolder, runner: Runner, summaries: LimitedS
     """Process everything, with a progress bar for a person who waits."""
     if folder.rows and not folder.is_finished:
         _note(f"continuing {folder.path}: {folder.rows:,} rows are done.")
-    if summaries is not None:
-        summaries.spent = folder.spent
+    if summaries is not None and not folder.is_finished:
+        summaries.continue_from(folder.open_spend_log())
     console = Console(stderr=True)
     columns = (
         TextColumn("compacting"),

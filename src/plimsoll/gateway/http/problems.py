@@ -12,6 +12,7 @@ from typing import Any
 from plimsoll.errors import (
     ArchiveError,
     Conflict,
+    EditRefused,
     LocalModelError,
     MissingKey,
     PlimsollError,
@@ -44,7 +45,8 @@ _KINDS: tuple[tuple[type[PlimsollError], int, str], ...] = (
     (UnknownModel, 503, "No model"),
     (LocalModelError, 503, "No model"),
     (SettingError, 503, "The gateway is not configured for this"),
-    (Conflict, 409, "Conflict with another process"),
+    (Conflict, 409, "Conflict with another change"),
+    (EditRefused, 422, "Edit refused"),
     (UserError, 422, "Cannot be done"),
 )
 _TITLES = {

@@ -7,7 +7,9 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
 import webbrowser
+from html import escape
 from pathlib import Path
 
 import uvicorn
@@ -21,20 +23,30 @@ from plimsoll.gateway.inspector.standalone import write_page
 
 MISTAKE = 2
 INTERRUPTED = 130
+_REDIRECT = """\
+<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}">
+<title>Plimsoll inspector</title>
+<p><a href="{address}">Open the inspector</a></p>
+"""
 
 
 class _Server(uvicorn.Server):
-    """Says where the page is once it can be opened, and ends its streams when it stops."""
+    """Prints the link and opens `redirect`, if any, in the browser; ends its streams when it stops."""
 
-    def __init__(self, config: uvicorn.Config, live: LiveSessions, address: str, opens: bool) -> None:
+    def __init__(
+        self, config: uvicorn.Config, live: LiveSessions, address: str, redirect: Path | None
+    ) -> None:
         super().__init__(config)
-        self._live, self._address, self._opens = live, address, opens
+        self._live, self._address, self._redirect = live, address, redirect
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         print(f"Inspector: {self._address}\nPress Ctrl+C to stop.", flush=True)
-        if self._opens:
-            await asyncio.to_thread(webbrowser.open, self._address)
+        if self._redirect is not None:
+            await asyncio.to_thread(webbrowser.open, self._redirect.as_uri())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._live.close()
@@ -80,7 +92,10 @@ def _run(options: argparse.Namespace) -> int:
         print(f"Wrote {path} ({size / 1e6:,.1f} MB). Secrets that were recognised are redacted; read it before you "
               "send it.")  # fmt: skip
         return 0
-    with _listening(options.port) as listening:
+    with (
+        _listening(options.port) as listening,
+        tempfile.TemporaryDirectory(prefix="plimsoll-inspect-") as folder,
+    ):
         address = inspector.address(listening.getsockname()[1], options.session)
         config = uvicorn.Config(
             inspector.app,
@@ -89,8 +104,24 @@ def _run(options: argparse.Namespace) -> int:
             server_header=False,
             timeout_graceful_shutdown=1,
         )
-        _Server(config, inspector.live, address, not options.no_browser).run([listening])
+        redirect = None if options.no_browser else redirect_to(address, Path(folder))
+        server = _Server(config, inspector.live, address, redirect)
+        # As the server treats SIGINT and SIGTERM: an exception could be caught by the request that it interrupts.
+        signal.signal(signal.SIGHUP, server.handle_exit)
+        server.run([listening])
     return 0
+
+
+def redirect_to(address: str, folder: Path) -> Path:
+    """A file in a private folder that leads the browser to the link.
+
+    Other users of the machine can read the command line of the browser, and the link's token with it, but not this
+    file.
+    """
+    path = folder / "open.html"
+    path.touch(0o600)
+    path.write_text(_REDIRECT.format(address=escape(address)), "utf-8")
+    return path
 
 
 def _listening(port: int) -> socket.socket:

@@ -4,7 +4,7 @@
     POST /inspect/enter with the token          a key for this page; the token is used up
     every other request                         x-plimsoll-key: …, from the page itself
 
-Another program of the same person could read the command line, but not a key that was fetched with the token.
+The browser gets the link through a file that only its user can read, so the token is in no command line.
 """
 
 import secrets

@@ -19,7 +19,7 @@ _PROBLEMS = {
     403: "A web page that may not use the gateway.",
     404: "There is no such session or message.",
     408: "The request took too long to arrive.",
-    409: "Another process changed the session, or the turn was stopped.",
+    409: "The session was changed or is in use by another process, or the turn was stopped.",
     413: "The request is too large.",
     415: "The body is not JSON.",
     422: "The request is invalid or cannot be processed.",

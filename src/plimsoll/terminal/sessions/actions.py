@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 from plimsoll.archive import OPERATOR, Session
-from plimsoll.errors import Conflict, UserError
+from plimsoll.errors import Conflict, EditRefused, UserError
 from plimsoll.terminal.sessions.store_access import StoreAccess, open_store, session_ids
 from plimsoll.terminal.sessions.times import format_time
 from plimsoll.terminal.tables import before_after, plain, summary_panel
@@ -211,15 +211,15 @@ def _written(path: str) -> str:
 
 @contextmanager
 def text_kept(text: str) -> Iterator[None]:
-    """Save what a person has typed if it cannot replace the summary, because another change came first."""
+    """Save what a person has typed if it cannot replace the summary."""
     try:
         yield
-    except Conflict as error:
+    except (Conflict, EditRefused) as error:
         with NamedTemporaryFile(
             "w", prefix="plimsoll-summary-", suffix=".md", encoding="utf-8", delete=False
         ) as file:
             file.write(text)
-        raise Conflict(f"{error} Your text is in {file.name}.") from error
+        raise type(error)(f"{error} Your text is in {file.name}.") from error
 
 
 def _edited(session: str, node: str | None) -> tuple[str, str]:

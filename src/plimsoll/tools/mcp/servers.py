@@ -38,8 +38,11 @@ class McpTool(Tool):
         self.is_safe_in_parallel = bool(hints and hints.read_only_hint)
 
     async def needs_approval(self, arguments: Arguments, context: ToolContext) -> Approval | None:
+        server = self._connection.name
         if self._is_destructive:
-            return Approval(f"is marked as destructive by the MCP server {self._connection.name!r}")
+            return Approval(f"is marked as destructive by the MCP server {server!r}")
+        if context.edits.mode == "plan":  # calls of tools without the hint have been refused already
+            return Approval(f"is read-only only according to the MCP server {server!r}")
         return None
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
