@@ -166,6 +166,32 @@ def test_handles_of_another_owner_and_unknown_ones_are_not_found(tmp_path: Path)
     assert told[1].startswith("No content in this conversation")
 
 
+@pytest.mark.rewrites_history("the client goes back and asks something else")
+def test_a_branch_recalls_nothing_that_was_said_after_it_left(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def noted(request):
+        told.append(text_of([m for m in request.messages if m["role"] == "tool"][-1]))
+        return say("Ok.")
+
+    talk, later = history("branch"), "The harbour code is 7731."
+    answered = (*talk, {"role": "assistant", "content": "Ok."})
+    after = (*answered, {"role": "user", "content": later}, {"role": "assistant", "content": "Ok."})
+    with running("anthropic", tmp_path) as upstream:
+        upstream.ask(ANTHROPIC, talk[:2], False)
+        upstream.ask(ANTHROPIC, talk, False)
+        upstream.ask(ANTHROPIC, (*after, {"role": "user", "content": "Go on."}), False)
+        for arguments in ({"query": "harbour code"}, {"handle": handle_of({"content": later})}):
+            upstream.script.next = [call(NAME, **arguments), noted]
+            branch = (*answered, {"role": "user", "content": f"Which code? {arguments}"})
+            upstream.ask(ANTHROPIC, branch, False)
+        upstream.script.next = [call(NAME, query="item-0417"), noted]
+        upstream.ask(ANTHROPIC, (*answered, {"role": "user", "content": "And the stock?"}), False)
+    assert told[0] == "No message of this conversation matches 'harbour code'."
+    assert told[1].startswith("No content in this conversation has the handle")
+    assert FACT in told[2]
+
+
 def test_rounds_and_tokens_are_limited(tmp_path: Path) -> None:
     with running("openai", tmp_path, recall_rounds=2, recall_tokens=300) as upstream:
         talk = history("limits")

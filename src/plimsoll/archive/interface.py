@@ -125,9 +125,12 @@ class Archive(ABC):
 
     @abstractmethod
     async def find_by_handle(
-        self, handle: str, *, id: str | None = None, limit: int = 10
+        self, handle: str, *, id: str | None = None, last: int | None = None, limit: int = 10
     ) -> list[StoredMessage]:
-        """Messages whose content has a handle that begins so, one for each handle."""
+        """Messages whose content has a handle that begins so, one for each handle.
+
+        `last` limits it to the messages of the session `id` up to this one.
+        """
 
     @abstractmethod
     async def pin(self, id: str, sequence: int, *, actor: str = "") -> None:

@@ -163,9 +163,11 @@ class SqlArchive(Archive):
         return await self._read(id, lambda db, row: outline.read(db, row, first, evidence))
 
     async def find_by_handle(
-        self, handle: str, *, id: str | None = None, limit: int = 10
+        self, handle: str, *, id: str | None = None, last: int | None = None, limit: int = 10
     ) -> list[StoredMessage]:
-        return await self._database.read(lambda db: log.find_by_handle(db, self._owner, id, handle, limit))
+        return await self._database.read(
+            lambda db: log.find_by_handle(db, self._owner, id, handle, last, limit)
+        )
 
     async def pin(self, id: str, sequence: int, *, actor: str = "") -> None:
         async def work(db: SqlConnection, row: SessionRow) -> None:

@@ -176,7 +176,7 @@ def require_message(row: SessionRow, sequence: int) -> None:
 
 
 async def find_by_handle(
-    db: SqlConnection, owner: Owner, id: str | None, handle: str, limit: int
+    db: SqlConnection, owner: Owner, id: str | None, handle: str, last: int | None, limit: int
 ) -> list[StoredMessage]:
     """Messages of an owner whose content has a handle that begins so, one for each handle."""
     wanted = handle.strip().lower().removeprefix("h:")
@@ -193,6 +193,8 @@ async def find_by_handle(
         async for batch in rows:
             for key, wrote, state, *fields in batch:
                 sequence = fields[0]
+                if last is not None and sequence > last:
+                    continue
                 if scope is not None and not any(
                     s.key == key and s.first <= sequence <= s.last for s in scope
                 ):

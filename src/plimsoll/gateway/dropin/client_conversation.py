@@ -70,11 +70,16 @@ class ClientConversation:
         return self.journal is not None or self.parent is not None
 
     @property
-    def stored_name(self) -> str:
-        """The session that stores it, or that it branched from; empty if there is none."""
+    def stored(self) -> tuple[str, int] | None:
+        """The session that stores it, or that it branched from, and the last message there that belongs to it."""
         if self.journal is not None:
-            return self.journal.session
-        return self.parent[0] if self.parent else ""
+            return self.journal.session, self.journal.last
+        return self.parent
+
+    @property
+    def stored_name(self) -> str:
+        """That session; empty if there is none."""
+        return self.stored[0] if self.stored else ""
 
     def extend(
         self, said: Sequence[dict[str, Any]], chain: Sequence[bytes], analysis: Analysis | None = None

@@ -3,7 +3,8 @@
     {"query": "billing port"}   ─► messages of this conversation that match, each with its handle
     {"handle": "h:3f2a9c1b7d"}  ─► the original text, a page at a time
 
-It reads one session of one owner's archive; no argument can widen that. Definition: `recall_definition.py`.
+It reads one session of one owner's archive, up to the message at which a branch left it; no argument can widen that.
+Definition: `recall_definition.py`.
 """
 
 import json
@@ -57,13 +58,14 @@ class RecallTool:
         handle, query = str(arguments.get("handle") or ""), str(arguments.get("query") or "").strip()
         if not handle and not query:
             return _NEEDS_ARGUMENT
-        if conversation is None or not conversation.stored_name:
+        stored = conversation.stored if conversation is not None else None
+        if conversation is None or stored is None:
             return _NOTHING_REMOVED
-        archive, session = self._archive_of(conversation.owner), conversation.stored_name
+        archive = self._archive_of(conversation.owner)
         try:
             if handle:
-                return await _read(archive, session, handle, arguments.get("offset"), tokens)
-            return await _search(archive, session, query, tokens)
+                return await _read(archive, stored, handle, arguments.get("offset"), tokens)
+            return await _search(archive, stored, query, tokens)
         except UserError as error:
             return str(error)
         except PlimsollError as error:
@@ -71,20 +73,22 @@ class RecallTool:
             return _UNAVAILABLE
 
 
-async def _read(archive: Archive, session: str, handle: str, offset: Any, tokens: int) -> str:
-    found = await archive.find_by_handle(handle, id=session, limit=1)
+async def _read(archive: Archive, stored: tuple[str, int], handle: str, offset: Any, tokens: int) -> str:
+    session, last = stored
+    found = await archive.find_by_handle(handle, id=session, last=last, limit=1)
     if not found:
         return f"No content in this conversation has the handle {handle[:40]!r}."
     start = offset if isinstance(offset, int) and offset > 0 else 0
     return page_of(text_of(found[0].message), start, tokens, _PAGE_CHARACTERS)
 
 
-async def _search(archive: Archive, session: str, query: str, tokens: int) -> str:
+async def _search(archive: Archive, stored: tuple[str, int], query: str, tokens: int) -> str:
     """The best matches for all words or, where no message has them all, for the longest words one by one."""
+    session, last = stored
     attempts = [query, *sorted(set(query.split()), key=lambda word: (-len(word), word))[:_HITS]]
     for attempt in attempts:
         page = await archive.search(
-            SearchQuery(attempt[:1_000], session=session, order="relevance", limit=_HITS)
+            SearchQuery(attempt[:1_000], session=session, last=last, order="relevance", limit=_HITS)
         )
         if page.hits:
             return await _listed(archive, session, page.hits, tokens)
