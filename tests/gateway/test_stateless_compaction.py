@@ -1,6 +1,10 @@
 """Compacting one request without keeping anything: the library function, and `POST /v1/compact`."""
 
+import asyncio
 import copy
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +14,12 @@ from doors import add_key, used_so_far
 from gateway_server import RunningGateway, settings_for
 
 import plimsoll
+from plimsoll.archive import OPERATOR
+from plimsoll.archive.keys import KeyUsage
 from plimsoll.dialects import dialect_named, dialects
 from plimsoll.errors import SettingError
+from plimsoll.gateway.dropin.stateless_compaction import CompactionOptions, StatelessCompactor
+from plimsoll.gateway.dropin.summary_models import SummaryModels
 from plimsoll.messages import text_of, validate
 from plimsoll.testing.scripted_server import ScriptedServer, say
 
@@ -189,6 +197,11 @@ def test_the_endpoint_compacts_as_the_library_does(gateway: RunningGateway, name
         ({"request": {"messages": []}, "windw": 1}, "windw"),
         ({"request": {"messages": []}, "dialect": "cohere"}, "cohere"),
         ({"request": {"messages": 3}}, "messages"),
+        ({"request": {"messages": []}, "window": 10**400}, "window"),
+        ({"request": {"messages": []}, "current_tokens": 10**400}, "current_tokens"),
+        ({"request": {"messages": [{"role": ["user"], "content": "a"}]}}, "an object with a role"),
+        ({"request": {"messages": [{"role": "user", "content": [{"type": []}]}]}}, "type of a content part"),
+        ({"request": {"model": "m" * 300, "messages": []}}, "300 characters"),
     ],
 )
 def test_the_endpoint_says_what_is_wrong_with_a_request(
@@ -222,3 +235,32 @@ def test_the_summary_is_charged_to_the_key_that_asks_and_refused_at_its_limit(tm
     assert made.json()["report"]["model_failures"] == []
     assert made.json()["report"]["summary_source"] == "model"
     assert used_so_far(tmp_path)["rich"].tokens == billed > 0
+
+
+def test_a_caller_cannot_make_its_reservation_smaller_by_what_it_says_about_its_request(
+    tmp_path: Path,
+) -> None:
+    reserved: list[KeyUsage] = []
+
+    @asynccontextmanager
+    async def reserve(_key: str | None, need: KeyUsage) -> AsyncIterator[None]:
+        reserved.append(need)
+        yield
+
+    async def compacted(server: ScriptedServer) -> None:
+        settings = settings_for(server)
+        summaries = await SummaryModels.open(settings, {}, tmp_path)
+        compactor = StatelessCompactor(
+            settings, summaries, None, time.time, reserve, lambda _owner, _usage: None
+        )
+        for current_tokens in (1, None):
+            options = CompactionOptions(
+                request=request("openai"), window=WINDOW, current_tokens=current_tokens
+            )
+            await compactor.compact(options, OPERATOR)
+        await summaries.close()
+
+    with ScriptedServer(lambda _request: say(SUMMARY)) as server:
+        asyncio.run(compacted(server))
+    assert reserved[0] == reserved[1]
+    assert reserved[0].tokens > WINDOW // 2

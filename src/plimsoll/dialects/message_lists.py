@@ -20,4 +20,19 @@ def checked_messages(body: Body, start: int = 0) -> list[WireMessage]:
     for index, message in enumerate(messages):
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             raise InvalidConversation(f"message {index}: every message is an object with a role")
+        require_part_types(message.get("content"), f"message {index}")
     return messages
+
+
+def require_part_types(parts: Any, where: str) -> None:
+    """Raise `InvalidConversation` where a part, or a part of a tool result, has a type that is no text.
+
+    Parts are recognised by their type, so everything behind this may rely on it.
+    """
+    for part in parts if isinstance(parts, list) else ():
+        if not isinstance(part, dict):
+            continue
+        inner = part.get("content")
+        for one in (part, *inner) if isinstance(inner, list) else (part,):
+            if isinstance(one, dict) and not isinstance(one.get("type", ""), str | None):
+                raise InvalidConversation(f"{where}: the type of a content part must be a string")

@@ -28,7 +28,7 @@ from plimsoll.dialects.interfaces import (
     WireMessage,
 )
 from plimsoll.dialects.mapping import Findings, examine
-from plimsoll.dialects.message_lists import checked_messages
+from plimsoll.dialects.message_lists import checked_messages, require_part_types
 from plimsoll.dialects.reply import Reply
 from plimsoll.dialects.request import ChatRequest, Tool
 from plimsoll.dialects.sse import SseEvent, json_event
@@ -94,6 +94,7 @@ class AnthropicDialect(Dialect):
         return tuple(unmarked(m) for m in decode_anthropic_conversation(body.get("system"), ()))
 
     def messages(self, body: Body) -> list[WireMessage]:
+        require_part_types(body.get("system"), "the system prompt")
         return checked_messages(body)
 
     def with_messages(self, body: Body, messages: Sequence[WireMessage], *, has_note: bool = False) -> Body:
@@ -209,7 +210,8 @@ class AnthropicDialect(Dialect):
 
 def system_with_note(system: Any) -> list[dict[str, Any]]:
     """Anthropic's `system` with the compaction note as its last block, once."""
-    blocks = [{"type": "text", "text": system}] if isinstance(system, str) else list(system or ())
+    blocks = [{"type": "text", "text": system}] if isinstance(system, str) else []
+    blocks = system if isinstance(system, list) else blocks
     return blocks if has_note({"content": blocks}) else [*blocks, {"type": "text", "text": NOTE}]
 
 

@@ -41,7 +41,9 @@ def decode_tools(tools: Any) -> tuple[Tool, ...]:
         if not isinstance(entry, dict):
             continue
         declared = entry.get("functionDeclarations")
-        found += [_tool(one) for one in declared or () if isinstance(one, dict)]
+        found += (
+            [_tool(one) for one in declared if isinstance(one, dict)] if isinstance(declared, list) else []
+        )
         if rest := {name: value for name, value in entry.items() if name != "functionDeclarations"}:
             found.append(rest)
     return tuple(found)

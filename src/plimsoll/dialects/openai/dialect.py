@@ -19,7 +19,7 @@ from plimsoll.dialects.interfaces import (
     WireMessage,
 )
 from plimsoll.dialects.mapping import Findings, examine
-from plimsoll.dialects.message_lists import checked_messages, listed_messages
+from plimsoll.dialects.message_lists import checked_messages, listed_messages, require_part_types
 from plimsoll.dialects.openai.reply import decode_reply, encode_error, encode_reply
 from plimsoll.dialects.openai.request import decode_request, encode_request
 from plimsoll.dialects.openai.rules import rules_of
@@ -182,8 +182,11 @@ class OpenAiDialect(Dialect):
 def _lead(body: Body) -> list[WireMessage]:
     """The system messages at the start of the list."""
     messages = listed_messages(body)
-    roles = (m.get("role") if isinstance(m, dict) else None for m in messages)
-    return messages[: next((n for n, role in enumerate(roles) if role not in SYSTEM_ROLES), len(messages))]
+    roles = (str(m.get("role")) if isinstance(m, dict) else "" for m in messages)
+    lead = messages[: next((n for n, role in enumerate(roles) if role not in SYSTEM_ROLES), len(messages))]
+    for message in lead:
+        require_part_types(message.get("content"), "the system prompt")
+    return lead
 
 
 def _plain(message: Message) -> Message:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plimsoll.dialects.efforts import effort_of, nearest_effort
+from plimsoll.dialects.message_lists import require_part_types
 from plimsoll.dialects.openai.rules import OpenAiRules, rules_for
 from plimsoll.dialects.request import ChatRequest, Thinking
 from plimsoll.dialects.responses.compaction_items import TRIGGER
@@ -40,6 +41,8 @@ def input_items(body: Body) -> list[Item]:
     for index, item in enumerate(given):
         if not isinstance(item, dict) or not isinstance(item.get("type", item.get("role")), str):
             raise InvalidConversation(f"input[{index}]: every item is an object with a type")
+        for field in ("content", "output", "summary"):
+            require_part_types(item.get(field), f"input[{index}]")
     return given
 
 

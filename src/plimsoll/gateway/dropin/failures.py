@@ -1,5 +1,7 @@
 """What a client is told where its request cannot be served, in its own dialect."""
 
+import logging
+
 from plimsoll.dialects import Dialect
 from plimsoll.errors import ProviderError, ProviderTimeout, UsageLimitReached, UserError
 from plimsoll.gateway.access.usage_limits import refusal_of
@@ -7,6 +9,8 @@ from plimsoll.gateway.asgi import Send
 from plimsoll.gateway.http.body import Refused
 from plimsoll.gateway.http.responses import send_error
 from plimsoll.gateway.telemetry.request_facts import note_refusal
+
+log = logging.getLogger("plimsoll.gateway")
 
 
 async def send_failure(send: Send, dialect: Dialect, error: ProviderError | UserError) -> None:
@@ -18,7 +22,9 @@ async def send_failure(send: Send, dialect: Dialect, error: ProviderError | User
     elif isinstance(error, ProviderError):
         await send_error(send, dialect, error.status or _status_of(error), str(error))
     else:
-        await send_error(send, dialect, 503, str(error))
+        if error.public != str(error):
+            log.warning("%s", error)
+        await send_error(send, dialect, 503, error.public)
 
 
 async def send_refusal(send: Send, dialect: Dialect, error: Refused) -> None:

@@ -29,13 +29,16 @@ from plimsoll.gateway.dropin.metering import most_spent
 from plimsoll.gateway.dropin.request_handler import Reserve
 from plimsoll.gateway.dropin.summary_models import SummaryModels
 from plimsoll.gateway.http import jsontext
-from plimsoll.gateway.http.body import Refused, parse_body, read_body
+from plimsoll.gateway.http.body import Refused, parse_body, read_body, require_model_name
 from plimsoll.gateway.http.responses import JSON, send_error, send_whole
 from plimsoll.gateway.telemetry.request_facts import current_key, note_compaction
 from plimsoll.models import card_for
 from plimsoll.request_compaction import WireRequest, unchanged, wire_dialect
 
 COMPACT_PATH = "/v1/compact"
+_MOST = (
+    1_000_000_000  # tokens or messages; a number that no float holds cannot be compared with a share of it
+)
 
 
 class CompactionOptions(BaseModel):
@@ -45,10 +48,10 @@ class CompactionOptions(BaseModel):
 
     request: dict[str, Any]
     dialect: str = "openai"
-    window: int | None = Field(default=None, ge=1)
-    current_tokens: int | None = Field(default=None, ge=1)
-    target_tokens: int | None = Field(default=None, ge=1)
-    protect_last_n: int | None = Field(default=None, ge=1)
+    window: int | None = Field(default=None, ge=1, le=_MOST)
+    current_tokens: int | None = Field(default=None, ge=1, le=_MOST)
+    target_tokens: int | None = Field(default=None, ge=1, le=_MOST)
+    protect_last_n: int | None = Field(default=None, ge=1, le=_MOST)
     focus: str | None = None
     only_if_due: bool = False
 
@@ -68,9 +71,8 @@ class StatelessCompactor:
         """The answer to a request."""
         # A long conversation takes a while to read and to write, which would hold up other requests.
         given = await asyncio.to_thread(WireRequest, wire_dialect(options.dialect), options.request)
-        tokens = options.current_tokens
-        if tokens is None:
-            tokens = await asyncio.to_thread(lambda: given.tokens)
+        estimated = await asyncio.to_thread(lambda: given.tokens)
+        tokens = options.current_tokens or estimated
         compactor = self._compactor(options, given, owner)
         engine = compactor.engine
         if options.only_if_due and not engine.should_compress(tokens):
@@ -78,7 +80,9 @@ class StatelessCompactor:
             return _answer(options.request, unchanged(given, tokens, why))
         compactor.trigger.weigh_fixed(given.messages, given.tools_tokens)
         writer = card_for(compactor.model)
-        need = most_spent(writer, min(tokens, writer.window) if compactor.model else 0, 0)
+        # What a caller says about its request must not decide how much of its limit is reserved.
+        most = min(max(tokens, estimated), writer.window) if compactor.model else 0
+        need = most_spent(writer, most, 0)
         async with self.reserve(current_key(), need):
             attempt = await compactor.compact(given.messages, tokens, "manual", options.focus)
         note_compaction(attempt.event, attempt.spent)
@@ -126,19 +130,21 @@ class CompactEndpoint:
         except UsageLimitReached as error:
             await send_failure(send, dialect, error)
         except PlimsollError as error:
-            await send_error(send, dialect, 400, str(error))
+            await send_error(send, dialect, 400, error.public)
         except ClientLeft:
             return
 
 
 def _options(body: dict[str, Any]) -> CompactionOptions:
     try:
-        return CompactionOptions.model_validate(body)
+        options = CompactionOptions.model_validate(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the body"
         told = f"{where}: {first['msg']}. See docs/gateway.md for the fields of {COMPACT_PATH}."
         raise Refused(400, "invalid_request_error", told) from None
+    require_model_name(options.request)
+    return options
 
 
 def _answer(request: dict[str, Any], report: CompactionReport) -> dict[str, Any]:

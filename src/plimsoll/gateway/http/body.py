@@ -76,11 +76,16 @@ def parse_body(raw: bytes, limits: GatewaySection) -> dict[str, Any]:
             f"The request's body is nested more than {limits.depth_limit} levels deep (gateway.depth_limit)."
         )
         raise Refused(400, "invalid_request_error", told)
+    require_model_name(body)
+    return body
+
+
+def require_model_name(body: dict[str, Any]) -> None:
+    """Refuse a model's name that is longer than any."""
     model = body.get("model")
     if isinstance(model, str) and len(model) > _LONGEST_MODEL_NAME:
         told = f"The model's name has {len(model):,} characters; at most {_LONGEST_MODEL_NAME} are allowed."
         raise Refused(400, "invalid_request_error", told)
-    return body
 
 
 async def left(receive: Receive) -> None:
