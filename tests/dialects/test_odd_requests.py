@@ -85,6 +85,7 @@ def test_a_value_of_the_wrong_kind_is_read_or_refused_and_breaks_nothing(name: s
                 assert dialect.choices(odd) >= 1
                 dialect.limits(odd), dialect.continues(odd), dialect.is_stored(odd)
                 dialect.with_messages(odd, dialect.messages(odd), has_note=True)
+                dialect.with_tool(odd, LOOK), dialect.outgoing(odd)
                 read += 1
             except InvalidConversation:
                 refused += 1

@@ -51,7 +51,7 @@ class Encoded:
 def encode(message: Message, tokens: int | None = None, shown: Message | None = None) -> Encoded:
     """The message as stored; `tokens` is estimated if not given, `shown` is what the model sees."""
     return Encoded(
-        role=str(message.get("role", "")),
+        role=storable(str(message.get("role", ""))),
         body=to_json(message),
         digest=digest_of(message),
         handle=handle_of(message).removeprefix("h:"),

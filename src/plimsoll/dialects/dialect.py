@@ -220,7 +220,10 @@ class Dialect(ABC):
     def with_tool(self, body: Body, tool: Tool) -> Body | None:
         """The body with a canonical tool added after its own; None if it cannot have one."""
         alone = ChatRequest("", ({"role": "user", "content": "."},), tools=(tool,))
-        return {**body, "tools": [*(body.get("tools") or ()), *self.encode_request(alone)["tools"]]}
+        own = body.get("tools") or []
+        if not isinstance(own, list):
+            return None
+        return {**body, "tools": [*own, *self.encode_request(alone)["tools"]]}
 
     def without_tool(self, reply: Body, name: str) -> Body:
         """A reply, or an event of one, without this tool in the list of the request's tools."""

@@ -5,7 +5,7 @@ import re
 import pytest
 from archive_driver import Driver, summary, talk, user
 
-from plimsoll.archive import SearchQuery, title_of
+from plimsoll.archive import CompactionEvent, SearchQuery, UsageRecord, title_of
 from plimsoll.errors import UnknownSession
 
 
@@ -18,6 +18,19 @@ def test_an_id_is_readable_sorts_by_age_and_never_changes(archive: Driver):
     changed = archive.update_session(first.id, title="renamed", model="n", engine="lcm")
     assert (changed.id, changed.title, changed.model, changed.engine) == (first.id, "renamed", "n", "lcm")
     assert archive.update_session(first.id, model="o").title == "renamed"
+
+
+def test_half_a_surrogate_pair_or_a_nul_in_a_title_or_a_model_is_stored_as_a_space(archive: Driver):
+    odd = "cut \ud83d\0"
+    session = archive.create_session(title=odd, model=odd, engine="compressor")
+    assert (session.title, session.model) == ("cut   ", "cut   ")
+    archive.append(session.id, [user(odd)], turn="t")
+    assert archive.messages(session.id)[0].message == user(odd)
+    assert archive.update_session(session.id, title=odd).title == "cut   "
+    assert archive.fork(session.id, title=odd).title == "cut   "
+    archive.record_usage(session.id, UsageRecord(odd, 1, 0, 0, 1))
+    archive.record_compaction(session.id, CompactionEvent("manual", "compressor", "refused", odd, model=odd))
+    assert archive.compactions(session.id)[0].reason == "cut   "
 
 
 def test_many_sessions_that_begin_in_one_second_have_different_ids(archive: Driver):

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from plimsoll.archive.encoding import to_json
+from plimsoll.archive.encoding import storable, to_json
 from plimsoll.archive.outline import UsageColumns
 from plimsoll.archive.records import CompactionEvent, UsageRecord, UsageTotal
 from plimsoll.archive.sql.connection import Record, SqlConnection
@@ -21,8 +21,9 @@ async def insert(db: SqlConnection, key: int, event: CompactionEvent, before: in
     """Add an event with the views that it lies between, and say when it happened."""
     now = await db.now()
     values = (
-        event.trigger, event.engine, event.outcome, event.reason, event.messages_before, event.messages_after,
-        event.tokens_before, event.tokens_after, to_json(dict(event.ledger)), event.model, event.money,
+        event.trigger, event.engine, event.outcome, storable(event.reason), event.messages_before,
+        event.messages_after, event.tokens_before, event.tokens_after, to_json(dict(event.ledger)),
+        storable(event.model), event.money,
         event.seconds, event.waited, event.author, now, before, after,
     )  # fmt: skip
     marks = ", ".join("?" * len(values))
@@ -80,8 +81,8 @@ async def record_usage(db: SqlConnection, row: SessionRow, usage: UsageRecord) -
     await db.run(
         f"INSERT INTO usage (session, {_USAGE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            row.key, usage.model, usage.input, usage.cache_read, usage.cache_write, usage.output, usage.money,
-            usage.purpose, now,
+            row.key, storable(usage.model), usage.input, usage.cache_read, usage.cache_write, usage.output,
+            usage.money, usage.purpose, now,
         ),
     )  # fmt: skip
     return replace(usage, session=row.session.id, time=now)

@@ -193,17 +193,19 @@ async def find_by_handle(
         async for batch in rows:
             for key, wrote, state, *fields in batch:
                 sequence = fields[0]
-                if last is not None and sequence > last:
-                    continue
-                if scope is not None and not any(
-                    s.key == key and s.first <= sequence <= s.last for s in scope
-                ):
+                if scope is not None and not _is_in(scope, key, sequence, last):
                     continue
                 name = id if scope is not None and id else await reader_of(db, key, wrote, state, sequence)
                 found.setdefault(fields[-1], stored_message(name, *fields))
                 if len(found) == limit:
                     return list(found.values())
     return list(found.values())
+
+
+def _is_in(scope: Sequence[Segment], key: int, sequence: int, last: int | None) -> bool:
+    """Whether a message is in these segments, and not after `last`."""
+    is_early = last is None or sequence <= last
+    return is_early and any(one.key == key and one.first <= sequence <= one.last for one in scope)
 
 
 async def reader_of(db: SqlConnection, key: int, id: str, state: str, sequence: int) -> str:

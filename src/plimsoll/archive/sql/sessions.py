@@ -2,6 +2,7 @@
 
 from random import Random
 
+from plimsoll.archive.encoding import storable
 from plimsoll.archive.ids import session_ids
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Session
@@ -60,7 +61,8 @@ async def create(
     db: SqlConnection, title: str, model: str, engine: str, owner: Owner, random: Random
 ) -> Session:
     """A session without messages."""
-    return await _new(db, (title, model, engine, None, 0, owner), (0, 0, 0), random)
+    facts = (storable(title), storable(model), storable(engine), None, 0, owner)
+    return await _new(db, facts, (0, 0, 0), random)
 
 
 async def fork(
@@ -68,7 +70,7 @@ async def fork(
 ) -> Session:
     """A session that shares the messages of another one up to `point` and begins with a view of it."""
     parent = row.session
-    named = parent.title if title is None else title
+    named = parent.title if title is None else storable(title)
     facts = (named, parent.model, parent.engine, row.key, point, parent.owner)
     state = (point, await total_at(db, row, point), view)
     child = await _new(db, facts, state, random)
@@ -123,7 +125,7 @@ async def update(
     await db.run(
         "UPDATE sessions SET title = coalesce(?, title), model = coalesce(?, model), "
         "engine = coalesce(?, engine) WHERE key = ?",
-        (title, model, engine, row.key),
+        (*(None if one is None else storable(one) for one in (title, model, engine)), row.key),
     )
     return (await find(db, row.session.id, row.session.owner)).session
 

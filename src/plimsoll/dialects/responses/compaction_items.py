@@ -15,7 +15,7 @@ from plimsoll.messages import Message
 Item = dict[str, Any]
 OPENING = "[CONTEXT COMPACTION]"
 TRIGGER = "compaction_trigger"
-_TYPES = frozenset({"compaction", "compaction_summary", "context_compaction"})
+_TYPES = ("compaction", "compaction_summary", "context_compaction")
 _OPAQUE = (
     "[Earlier turns were compacted by the provider. Their summary is encrypted and cannot be read here.]"
 )

@@ -123,7 +123,8 @@ def _can_have_tool(request: ClientRequest) -> bool:
     if dialect.with_tool(body, DEFINITION) is None or dialect.choices(body) > 1:
         return False
     tools = dialect.canonical_tools(dialect.tools(body))
-    return all((tool.get("function") or {}).get("name") != NAME for tool in tools)
+    functions = [tool.get("function") for tool in tools]
+    return all(one.get("name") != NAME for one in functions if isinstance(one, dict))
 
 
 def _has_answers(request: ClientRequest) -> bool:
