@@ -7,7 +7,7 @@ second while somebody watches. The event has numbers only; the page asks for wha
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -88,7 +88,7 @@ class LiveSessions:
         for watched in self._watched.values():
             await watched.end()
 
-    async def states(self, archive: Archive, id: str) -> AsyncIterator[State | None]:
+    async def states(self, archive: Archive, id: str) -> AsyncGenerator[State | None, None]:
         """Each new state, the present one first; None after a while without one. Ends with the session."""
         if self._is_closed:
             return
