@@ -172,8 +172,10 @@ def test_what_is_remembered_has_a_limit_and_keeps_what_the_summary_quotes():
         ]
         facts = read_facts([*said, *later, *runs] if not turn else [*later, *runs], known=facts)
         remembered.keep(f"summary {turn}: {quoted}", SummarySource(facts))
-        facts = remembered.behind(f"summary {turn}: {quoted}").facts
+        facts = remembered.source_of(f"summary {turn}: {quoted}").facts
     assert len(facts.evidence.lines) <= _MOST_LINES + 1
     assert len(facts.commands) <= _MOST_EVENTS
     assert quoted in facts.evidence.lines
-    assert remembered.behind("summary 0: " + quoted).facts is None, "only the newest summaries are remembered"
+    assert remembered.source_of("summary 0: " + quoted).facts is None, (
+        "only the newest summaries are remembered"
+    )

@@ -252,5 +252,5 @@ def _in_thread(engine, watch):
 
 def _arrived(engine):
     """Wait until the text that nobody waited for is there."""
-    (behind,) = engine.remembered._behind.values()
+    (behind,) = engine.remembered._sources.values()
     behind.late.pending.result(30)

@@ -1,4 +1,4 @@
-"""Converts estimated tokens into what the provider counts.
+"""Converts estimated tokens to provider tokens.
 
     counted = overhead + ratio x estimate
               │          └─ how the model's tokenizer differs from the estimate
@@ -9,9 +9,9 @@ All decisions and reports about sizes use the counted number.
 
 from dataclasses import dataclass
 
-# A caller may pass a count that is older than the list: the estimate then outranks it.
+# A caller may pass a count that is older than the list; then the estimate takes precedence.
 _LOWEST_RATIO = 0.75
-# What an anchor on reported counts may learn (see `models.anchor`).
+# The range of ratios that an anchor may learn (see `models.anchor`).
 _LOWEST_LEARNED, _HIGHEST_LEARNED = 0.4, 3.0
 
 
@@ -23,20 +23,20 @@ class Calibration:
     ratio: float = 1.0
 
     def counted(self, estimated: int) -> int:
-        """What the provider counts for a request whose messages have this estimate."""
+        """The provider's count for a request whose messages have this estimate."""
         return self.overhead + round(self.ratio * estimated)
 
     def estimate_for(self, counted: int) -> int:
-        """The estimate of messages for which the provider counts this many tokens; negative where none can."""
+        """The estimate of messages that the provider counts as this many tokens; negative if impossible."""
         return int((counted - self.overhead) / self.ratio)
 
 
 def calibrate(estimated: int, counted: int | None = None, overhead: int | None = None) -> Calibration:
     """The calibration of a conversation with this estimate, for which the provider counts `counted` tokens.
 
-    `overhead` is the part of them that is not in the messages. A caller who does not know it may leave it out: what
-    exceeds the estimate is then taken for overhead. If it is really the tokenizer's ratio, the compacted
-    conversation comes out a little smaller than it had to, never larger.
+    `overhead` is the part that is not in the messages. If a caller does not know it, everything above the estimate
+    counts as overhead. If the tokenizer's ratio is the real cause, the compacted conversation is a little smaller
+    than necessary, never larger.
     """
     if not counted or estimated <= 0:
         return Calibration(max(0, overhead or 0))

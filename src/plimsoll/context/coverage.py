@@ -3,8 +3,8 @@
     view       0 · 1 · {summary of 2–5} │        6 7 8
     request    0   1   2  3  4  5                         its newest message is inside the summary: another view
 
-A view serves a request only where everything that the request asks for is in it word for word, at its end: a client
-that goes back to an earlier message would otherwise be answered about the summary.
+A view serves a request only if the end of the view contains the unanswered messages verbatim. Otherwise, a client
+that goes back to an earlier message would get an answer about the summary.
 """
 
 from collections.abc import Sequence
@@ -14,23 +14,23 @@ from plimsoll.messages import Message
 
 
 class Coverage(Protocol):
-    """What a view says about the log that it was made for. Places and lengths do not count the system prompt."""
+    """Which messages of the log a view covers. Positions and lengths exclude the system prompt."""
 
     @property
     def through(self) -> int:
-        """Messages of the log that the view covers; those after them follow unchanged."""
+        """The number of messages that the view covers; later messages follow unchanged."""
 
     @property
     def whole(self) -> frozenset[int]:
-        """Places of the log, of those covered, that are in the view unchanged."""
+        """The covered positions of the log that are unchanged in the view."""
 
     @property
     def made_at(self) -> int:
-        """Messages of the log when the view was made; 0 where its log went on differently."""
+        """The length of the log when the view was made; 0 if its log has diverged since."""
 
     @property
     def answered(self) -> int:
-        """Messages of the log up to the newest reply at that time: what the summary takes into account."""
+        """The number of messages up to the newest reply at that time, which the summary takes into account."""
 
 
 def serves(view: Coverage, log: Sequence[Message]) -> bool:
@@ -39,22 +39,22 @@ def serves(view: Coverage, log: Sequence[Message]) -> bool:
         return False
     asked = unanswered_from(log, len(log))
     if 0 < view.made_at <= len(log) and unanswered_from(log, view.made_at) == asked:
-        return True  # made for these very messages; of those, only results that cannot fit are shortened
+        return True  # made for exactly these messages; only results that do not fit are shortened
     request = next((n for n in range(len(log) - 1, -1, -1) if log[n].get("role") == "user"), None)
     is_whole = request is None or request >= view.through or request in view.whole
     return view.through <= asked and is_whole
 
 
 def is_shared(view: Coverage, last: int) -> bool:
-    """Whether the view is right for a log that shares only its first `last` messages.
+    """Whether the view is valid for a log that shares only its first `last` messages.
 
-    It is not where its summary takes later messages into account.
+    It is not if its summary takes later messages into account.
     """
     return last >= max(view.through, view.answered)
 
 
 def unanswered_from(log: Sequence[Message], end: int) -> int:
-    """The first of the messages, up to `end`, that wait for an answer; a reply that is to be continued is one."""
+    """The position of the first unanswered message before `end`; a reply to continue counts as unanswered."""
     first = end
     while first and log[first - 1].get("role") != "assistant":
         first -= 1

@@ -21,7 +21,7 @@ from plimsoll.messages import Message
 class ContextEngine(ABC):
     """Decides when a conversation is too large, and compacts it."""
 
-    # What the host reads; an engine keeps them up to date.
+    # Attributes that the host reads; an engine keeps them up to date.
     last_prompt_tokens: int = 0
     last_completion_tokens: int = 0
     last_total_tokens: int = 0
@@ -39,9 +39,9 @@ class ContextEngine(ABC):
 
     @abstractmethod
     def update_from_response(self, usage: Mapping[str, Any]) -> None:
-        """Take the token counts of one API response.
+        """Record the token counts of one API response.
 
-        `usage` always contains prompt_tokens, completion_tokens and total_tokens, and where known
+        `usage` always contains prompt_tokens, completion_tokens and total_tokens, and if known
         input_tokens, output_tokens, cache_read_tokens, cache_write_tokens and reasoning_tokens.
         """
 
@@ -68,13 +68,13 @@ class ContextEngine(ABC):
         return len(messages) > self.protect_first_n + self.protect_last_n
 
     def on_session_start(self, session_id: str, **kwargs: Any) -> None:
-        """A conversation begins or is resumed."""
+        """Called when a conversation starts or is resumed."""
 
     def on_session_end(self, session_id: str, messages: list[Message]) -> None:
-        """A conversation really ends: not at a compaction, not between turns."""
+        """Called when a conversation ends; not at a compaction and not between turns."""
 
     def on_session_reset(self) -> None:
-        """The conversation was emptied; counters start again."""
+        """Called when the conversation is emptied; resets the counters."""
         self.last_prompt_tokens = 0
         self.last_completion_tokens = 0
         self.last_total_tokens = 0
@@ -85,7 +85,7 @@ class ContextEngine(ABC):
         return []
 
     def handle_tool_call(self, name: str, args: dict[str, Any], **kwargs: Any) -> str:
-        """The answer to one of this engine's own tools, as JSON."""
+        """The result of a call to one of this engine's tools, as JSON."""
         return json.dumps({"error": f"engine {self.name!r} has no tool named {name!r}"})
 
     def get_status(self) -> dict[str, Any]:
@@ -109,6 +109,6 @@ class ContextEngine(ABC):
         provider: str = "",
         api_mode: str = "",
     ) -> None:
-        """The conversation continues with another model: new window, new threshold."""
+        """Called when the conversation continues with another model; sets the new window and threshold."""
         self.context_length = context_length
         self.threshold_tokens = int(context_length * self.threshold_percent)

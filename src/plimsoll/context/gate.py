@@ -1,8 +1,8 @@
 """The gate: conditions that a compacted conversation must satisfy before it replaces the original.
 
-    valid on the wire · strictly smaller · the newest request word for word · one summary at most
+    valid on the wire · strictly smaller · the newest request verbatim · at most one summary
 
-A refusal is a sentence that says why. What is refused never reaches the model.
+A refusal is a sentence with the reason. A refused conversation never reaches the model.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def _loss(before: Sequence[Message], after: Sequence[Message]) -> str:
 
 
 def _fault(before: Sequence[Message], after: Sequence[Message], wire: Wire) -> str:
-    # A user may have quoted a summary; only our own must be unique.
+    # A user may have quoted a summary; only Plimsoll's own must be unique.
     quoted = sum(map(is_summary, before)) - (find_summary(before) is not None)
     if sum(map(is_summary, after)) > 1 + quoted:
         return "there would be two summaries"

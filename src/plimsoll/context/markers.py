@@ -1,18 +1,18 @@
-"""The note and the summary prefix that a compaction adds, and how they are recognised later.
+"""The note and the summary prefix that a compaction adds, and how later compactions recognise them.
 
     [ system + note ][ first exchange ][ summary ][ tail ]
-      └── the note, a text block of its own    └── our summary: directly after the head, nowhere else
+      └── the note, a separate text block      └── the summary: directly after the head, nowhere else
 
-People paste summaries, quote notes and show them to models, so words alone prove nothing. What is ours is known,
-in this order, by:
+People paste summaries, quote notes and show them to models, so the text alone proves nothing. Plimsoll recognises its
+own summary, in this order, by:
 
-1. its type: what an engine writes, or an archive stores as a node, is an `OwnSummary`; what somebody said
-   and only reads like one is a `QuotedSummary`. Both are plain dicts on the wire.
-2. its place and the note, where the list came back as plain JSON: directly after the head, our first sentence
-   word for word, and our note in the system prompt.
-3. its place and role, where there is no system prompt to carry a note: it speaks as the assistant, or as the
-   user right after a tool result. A person can paste neither. The boundaries of such a conversation are chosen
-   so that our summary gets one of these places.
+1. its type: a summary that an engine writes, or an archive stores as a node, is an `OwnSummary`; a message that only
+   reads like one is a `QuotedSummary`. Both are plain dicts on the wire.
+2. its position and the note, if the list is plain JSON: directly after the head, with the exact first sentence, and
+   the note in the system prompt.
+3. its position and role, if there is no system prompt for the note: the assistant role, or the user role right after
+   a tool result. A person can paste neither. The boundaries of such a conversation are chosen so that the summary
+   gets one of these positions.
 """
 
 import re
@@ -29,7 +29,7 @@ SUMMARY_PREFIX = (
     "[CONTEXT COMPACTION] Earlier turns were compacted into the summary below. It is a record for reference, not a "
     "request: what it lists as done is done, and what to do next is said by the user's newest message."
 )
-# Behind the prefix of a summary that a model wrote.
+# Follows the prefix of a summary that a model wrote.
 MARKS = (
     "Lines that begin with * were written by the summary model; lines that begin with - were added by code, from the "
     "messages themselves."
@@ -40,7 +40,7 @@ NOTE = (
 )
 _OPENING = "[CONTEXT COMPACTION] Earlier turns were compacted"
 _NOTE_BLOCK = re.compile(r"\s*\[Note: Some earlier conversation turns have been compacted[^\]]*\]\s*")
-_HEAD = 3  # messages: the system prompt and the first exchange; results of its calls come on top
+_HEAD = 3  # messages: the system prompt and the first exchange, without the results of its calls
 
 
 class OwnSummary(dict[str, Any]):
@@ -48,11 +48,11 @@ class OwnSummary(dict[str, Any]):
 
 
 class QuotedSummary(dict[str, Any]):
-    """A message that somebody said and that reads like a summary."""
+    """A message of the conversation that reads like a summary."""
 
 
 def is_summary(message: Message) -> bool:
-    """Whether a message reads like a summary, whoever wrote it."""
+    """Whether a message reads like a summary, regardless of its author."""
     if message.get("role") not in ("user", "assistant") or message.get("tool_calls"):
         return False
     text = text_of(message)
@@ -60,17 +60,17 @@ def is_summary(message: Message) -> bool:
 
 
 def as_said(message: Message) -> Message:
-    """A message that somebody said: never our summary, whatever it reads like."""
+    """A message as part of the conversation: one that reads like a summary becomes a `QuotedSummary`."""
     return QuotedSummary(message) if is_summary(message) else message
 
 
 def as_stored(items: "Iterable[ViewItem]") -> list[Message]:
-    """The messages of a view: a summary is ours where the archive has it as a node."""
+    """The messages of a view; a summary is an `OwnSummary` if the archive stores it as a node."""
     return [_as_node(item.message) if item.node else as_said(item.message) for item in items]
 
 
 def find_summary(messages: Sequence[Message]) -> int | None:
-    """The index of our summary: directly after the head, nowhere else."""
+    """The index of Plimsoll's summary, which is directly after the head."""
     found = [index for index in _after_head(messages) if is_summary(messages[index])]
     own = next((index for index in found if isinstance(messages[index], OwnSummary)), None)
     if own is not None:
@@ -87,13 +87,13 @@ def summary_body(message: Message) -> str:
 
 
 def summary_preamble(message: Message) -> str:
-    """What stands between the sentence before a summary and its first heading: the nodes of the lossless engine."""
+    """The text between a summary's prefix and its first heading: the nodes of the lossless engine."""
     text, _, _ = text_of(message).partition(f"## {SECTIONS[0]}")
     return without_prefix(text)
 
 
 def edited_summary(message: Message, text: str) -> Message:
-    """A summary with another text behind its first sentence; without any heading, the text is critical context."""
+    """A summary with another text after its prefix; text without headings becomes critical context."""
     text = without_prefix(text)
     if f"## {SECTIONS[0]}" not in text:
         text = render_sections(parse_sections(text) or {"Critical Context": text.strip()})
@@ -102,12 +102,12 @@ def edited_summary(message: Message, text: str) -> Message:
 
 
 def editable_text(message: Message) -> str:
-    """The text of a summary that a person may edit: all of it but the sentence before it."""
+    """The editable text of a summary: everything except its prefix."""
     return without_prefix(text_of(message))
 
 
 def without_prefix(text: str) -> str:
-    """A summary's text without the sentences before it, however often they stand there."""
+    """A summary's text without its prefix, even if the prefix is repeated."""
     rest = text.strip()
     while rest.startswith(SUMMARY_PREFIX):
         rest = rest.removeprefix(SUMMARY_PREFIX).lstrip().removeprefix(MARKS).lstrip()
@@ -115,12 +115,12 @@ def without_prefix(text: str) -> str:
 
 
 def has_note(message: Message) -> bool:
-    """Whether the system prompt carries the note: as a block of its own, or at the end of a text that was joined."""
+    """Whether the system prompt contains the note: as a separate block, or at the end of joined text."""
     return any(map(_NOTE_BLOCK.fullmatch, texts_of(message))) or text_of(message).rstrip().endswith(NOTE)
 
 
 def newest_own_request(messages: Sequence[Message]) -> int | None:
-    """The newest user message that is not the summary: what every compaction keeps word for word."""
+    """The index of the newest user message other than the summary, which every compaction keeps verbatim."""
     summary = find_summary(messages)
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].get("role") == "user" and index != summary:
@@ -129,11 +129,11 @@ def newest_own_request(messages: Sequence[Message]) -> int | None:
 
 
 def can_be_recognised(messages: Sequence[Message], index: int, role: str) -> bool:
-    """Whether a summary of this role at this index is known as ours in a list that came back as plain JSON."""
+    """Whether a summary with this role at this index is recognisable in plain JSON."""
     if index == 0:
         return False
     if _is_system(messages[0]):
-        return index > 1 or role == "assistant"  # the first request is never ours
+        return index > 1 or role == "assistant"  # the first request is never a summary
     return role == "assistant" or messages[index - 1].get("role") == "tool"
 
 
@@ -142,7 +142,7 @@ def _as_node(message: Message) -> Message:
 
 
 def _after_head(messages: Sequence[Message]) -> Iterable[int]:
-    """The places where a summary may stand: after each message of the head, results of its calls included."""
+    """The possible positions of a summary: after each message of the head and the results of its calls."""
     for index in range(len(messages)):
         yield index
         if index >= _HEAD and messages[index].get("role") != "tool":

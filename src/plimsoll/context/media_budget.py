@@ -3,9 +3,9 @@
     before   u1+png  a  u2+pdf  a  t3+png  a  u4+png       41 MB, 25 images
     after    u1      a  u2      a  t3+png  a  u4+png       half of the limit that was exceeded
 
-The oldest leave first, and each leaves a line that says what it was. The newest user request and everything after the
-last reply stay as they are. Enough leaves at once that several turns pass before the next removal: between two
-removals, the beginning of the conversation stays the same, so the provider's cache holds.
+The oldest are removed first, and a line that describes it replaces each. The newest user request and everything after
+the last reply stay unchanged. Each removal is large enough for several turns: between two removals, the start of the
+conversation stays the same, so the provider's cache stays valid.
 """
 
 import re
@@ -17,10 +17,10 @@ from plimsoll.messages import MEDIA_TYPES, Message, Part, media_of, original_han
 from plimsoll.models.media_facts import MediaFacts, facts_of
 from plimsoll.models.media_limits import MediaLimits
 
-ENGINE = "media"  # the name of the removal among the engines of compactions
+ENGINE = "media"  # the engine name of a removal in compaction records
 TRIGGER = "media limits"
 TOO_LARGE = 413  # the status of a request with too many bytes
-KEPT_SHARE = 0.5  # of a limit that was exceeded: what stays, so that the next removal is some turns away
+KEPT_SHARE = 0.5  # of an exceeded limit: the share that stays, so that the next removal is some turns away
 _MARGIN = (
     0.95  # of the bytes: quotes and line breaks take two bytes in JSON, and keys and brackets are not counted
 )
@@ -52,12 +52,12 @@ class MediaInventory:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the messages as they are sent, about."""
+        """The approximate bytes of the messages in a request."""
         return self.text_bytes + sum(map(_encoded, self.items))
 
 
 def inventory(messages: Sequence[Message], overhead_bytes: int = 0) -> MediaInventory:
-    """The images and documents of these messages; `overhead_bytes` are sent besides, such as tool schemas."""
+    """The images and documents of these messages; `overhead_bytes` are the rest of the request."""
     newest = _protected(messages)
     items = tuple(
         MediaItem(place, index, facts_of(part), place in newest)
@@ -76,7 +76,7 @@ def exceeds(messages: Sequence[Message], limits: MediaLimits, overhead_bytes: in
 def within_limits(
     messages: Sequence[Message], limits: MediaLimits, overhead_bytes: int = 0, *, names_handles: bool = True
 ) -> list[Message] | None:
-    """The messages without the oldest images and documents; None where all may stay, or none of those may leave."""
+    """The messages without the oldest images and documents; None if nothing has to or may be removed."""
     if limits.is_empty:
         return None
     leaving = _leaving(inventory(messages, overhead_bytes), limits)
@@ -86,10 +86,10 @@ def within_limits(
 def after_rejection(
     messages: Sequence[Message], *, images: int | None = None, is_repeated: bool = False
 ) -> list[Message] | None:
-    """The messages after a provider rejected them for their bytes or images; None where nothing may leave.
+    """The messages after a provider rejected them for their bytes or images; None if nothing may be removed.
 
-    `images` is the number that it accepts, where it stated one. Otherwise half of the bytes leaves, or, the second
-    time, every image and document that is not of the newest request.
+    `images` is the number that the provider accepts, if it stated one. Otherwise half of the bytes are removed, or,
+    the second time, every image and document outside the newest request.
     """
     found = inventory(messages)
     if images is not None:
@@ -103,7 +103,7 @@ def after_rejection(
 
 
 def without_media_handles(message: Message) -> Message:
-    """A message whose lines in place of media name no handles, for a reader that cannot fetch them."""
+    """The message without handles in the lines that replace media, for a reader that cannot fetch them."""
     content = message.get("content")
     if not isinstance(content, list) or not any(_is_stub(part) for part in content):
         return message
@@ -114,7 +114,7 @@ def without_media_handles(message: Message) -> Message:
 
 
 def _leaving(found: MediaInventory, limits: MediaLimits, protects: bool = True) -> list[MediaItem]:
-    """What must leave; without `protects`, of the newest messages too."""
+    """The items to remove; without `protects`, also from the newest messages."""
     free = _removable(found) if protects else list(found.items)
     leaving = _rejected(found.items, free, limits)
     for limit, weight in _counts(limits):
@@ -128,7 +128,7 @@ def _leaving(found: MediaInventory, limits: MediaLimits, protects: bool = True) 
 
 
 def _counts(limits: MediaLimits) -> Iterator[tuple[int | None, Weight]]:
-    """Each limit on a number, and what an item counts for it."""
+    """Each count limit, with the weight of an item."""
     yield limits.images, lambda item: _is_image(item) or (item.facts.pages if limits.pages_are_images else 0)
     yield limits.pages, lambda item: item.facts.pages
 
@@ -155,7 +155,7 @@ def _rejected(items: Sequence[MediaItem], free: Sequence[MediaItem], limits: Med
     large = [item for item in images if _is_above(item, None, limits.many_edge)]
     if not large:
         return leaving
-    # Either none of them is large, or there are not many.
+    # Either no image is large, or there are few images.
     fewer = _oldest(_rest(free, leaving), _is_image, len(images) - limits.many_images * KEPT_SHARE)
     can_leave = set(large) <= set(free)
     return leaving + (large if can_leave and len(large) < len(fewer) else fewer)
@@ -168,7 +168,7 @@ def _is_above(item: MediaItem, most_bytes: int | None, edge: int | None) -> bool
 
 
 def _oldest(items: Sequence[MediaItem], weight: Weight, excess: float) -> list[MediaItem]:
-    """The first of the items that together weigh at least the excess; items of no weight stay."""
+    """The oldest items that together cover the excess; items without weight stay."""
     leaving: list[MediaItem] = []
     for item in items:
         if excess <= 0:
@@ -184,7 +184,7 @@ def _removable(found: MediaInventory) -> list[MediaItem]:
 
 
 def _protected(messages: Sequence[Message]) -> set[int]:
-    """The newest user request, and what follows the last reply."""
+    """The positions of the newest user request and of everything after the last reply."""
     protected = set()
     for place in range(len(messages) - 1, -1, -1):
         if messages[place].get("role") == "assistant":
@@ -219,7 +219,7 @@ def _stub(facts: MediaFacts, named: str) -> str:
 
 
 def _handle(message: Message) -> str:
-    """The handle of the whole message; the one that an earlier removal named, if there was one."""
+    """The handle of the original message; the one that an earlier removal named, if there was one."""
     earlier = (_STUB.fullmatch(part["text"]) for part in message["content"] if _is_stub(part))
     return next((found[1] for found in earlier if found and found[1]), None) or original_handle(message)
 
@@ -237,7 +237,7 @@ def _media(message: Message) -> Iterator[tuple[int, Part]]:
 
 
 def _size(value: Any) -> int:
-    """Bytes of a value in JSON, about; strings are not read, so megabytes take no time."""
+    """The approximate JSON size of a value; strings are not scanned, so that megabytes cost nothing."""
     if isinstance(value, str):
         return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
     if isinstance(value, Mapping):

@@ -8,7 +8,7 @@ from typing import Literal
 from plimsoll.context.budget import FixedPart
 from plimsoll.context.ledger import SummaryLine
 
-NO_MODEL_SUMMARY = "no model summary: {}"  # the step of a summary that code wrote because a model failed
+NO_MODEL_SUMMARY = "no model summary: {}"  # the step for a summary that code wrote because the model failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class ClearedResult:
 
 @dataclass(frozen=True, slots=True)
 class ShortenedMessage:
-    """One message that stays in the context in fewer words."""
+    """One message that stays in the context in shortened form."""
 
     index: int
-    tool: str  # empty where it is not a tool result
+    tool: str  # empty if it is not a tool result
     characters_before: int
     characters_after: int
     handle: str
@@ -36,10 +36,10 @@ class ShortenedMessage:
 
 @dataclass(frozen=True)
 class CompactionReport:
-    """One call of `compress()`: what went in, what came out, and why.
+    """One call of `compress()`: its input, its result, and the reason.
 
-    Tokens are what the provider counts, tool schemas and other overhead included, as far as the caller said what it
-    counted before. `steps` names each rung of the ladder that was taken, in order.
+    Tokens are provider tokens, including tool schemas and other overhead, if the caller passed the provider's count.
+    `steps` lists the ladder steps that were taken, in order.
     """
 
     outcome: Literal["compacted", "unchanged"]
@@ -51,13 +51,13 @@ class CompactionReport:
     summary: str = ""  # the nine headings
     evidence: str = ""  # the quotes after them
     summary_source: Literal["model", "deterministic"] = "deterministic"
-    lines: tuple[SummaryLine, ...] = ()  # of summary and evidence, each with the messages that it comes from
+    lines: tuple[SummaryLine, ...] = ()  # lines of summary and evidence, each with its source messages
     steps: tuple[str, ...] = ()
-    model_failures: tuple[str, ...] = ()  # why the summary model did not write all of the summary
+    model_failures: tuple[str, ...] = ()  # why the summary model did not write the whole summary
     shortened: tuple[ShortenedMessage, ...] = ()  # in the head and the tail
-    fixed: FixedPart = field(default_factory=FixedPart)  # what no compaction reduces
+    fixed: FixedPart = field(default_factory=FixedPart)  # the part that no compaction reduces
     rearm_tokens: int = 0  # the size at which the next compaction is due
-    # Describing thousands of cleared results costs more than the compaction itself, so it waits until asked.
+    # Describing thousands of cleared results costs more than the compaction itself, so it is lazy.
     _describe_pruned: Callable[[], tuple[ClearedResult, ...]] = field(
         default=tuple, repr=False, compare=False
     )

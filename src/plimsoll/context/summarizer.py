@@ -1,4 +1,4 @@
-"""What an engine needs from a summary model: one blocking call and its window size.
+"""The interface of a summary model for engines: one blocking call and its window size.
 
     Summarizer                one prompt, one answer
     ConversationSummarizer    may also read the conversation from the provider's cache
@@ -19,7 +19,7 @@ class Summarizer(Protocol):
 
     @property
     def context_length(self) -> int:
-        """Tokens that prompt and answer may take together; smaller after a failure that taught better."""
+        """The window for prompt and answer together; smaller after a failure that revealed a lower limit."""
         ...
 
     def summarize(self, prompt: str, max_tokens: int) -> str:
@@ -32,7 +32,7 @@ class ConversationSummarizer(Summarizer, Protocol):
     """A summarizer that can append an instruction to the conversation as it was last sent."""
 
     def prefers_conversation(self, view: Sequence[Message], excerpt_tokens: int, max_tokens: int) -> bool:
-        """Whether that is cheaper now than a separate request with excerpts of this many tokens."""
+        """Whether this is cheaper now than a separate request with excerpts of this many tokens."""
         ...
 
     def summarize_conversation(self, view: Sequence[Message], instruction: str, max_tokens: int) -> str:
@@ -42,10 +42,10 @@ class ConversationSummarizer(Summarizer, Protocol):
 
 @runtime_checkable
 class SummaryService(Protocol):
-    """Whatever hands out a summarizer for each summary."""
+    """Creates a summarizer for each summary."""
 
     def begin(self) -> Summarizer:
-        """A summarizer for one summary, all of its pieces included."""
+        """A summarizer for one summary and all of its pieces."""
         ...
 
 

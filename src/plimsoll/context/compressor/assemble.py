@@ -1,4 +1,4 @@
-"""Phase 4 of 4: put the compacted conversation together.
+"""Phase 4 of 4: assemble the compacted conversation.
 
     system + note │ first exchange │ summary │ newest request, if it was in the middle │ tail, unchanged
 
@@ -17,11 +17,11 @@ from plimsoll.messages import SYSTEM_ROLES, Message, is_whole, repair, with_bloc
 def assemble(messages: Sequence[Message], bounds: Boundaries, summary: str) -> list[Message]:
     """The compacted list; without a summary, the parts unchanged."""
     head = list(messages[: bounds.head_end])
-    behind = [*messages[bounds.kept.start : bounds.kept.stop], *messages[bounds.tail_start :]]
+    after = [*messages[bounds.kept.start : bounds.kept.stop], *messages[bounds.tail_start :]]
     if summary:
         head = [with_note(message) if index == 0 else message for index, message in enumerate(head)]
         head.append(summary_message(summary, bounds.summary_role))
-    joined = [*head, *behind]
+    joined = [*head, *after]
     return joined if is_whole(joined) else repair(joined)
 
 

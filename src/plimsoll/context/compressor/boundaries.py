@@ -39,7 +39,7 @@ class Boundaries:
 
     @property
     def middle(self) -> list[range]:
-        """Positions that the summary replaces, the earlier summary aside."""
+        """Positions that the summary replaces, without the earlier summary."""
         runs = [range(self.head_end, self.kept_start)]
         if self.kept:
             runs.append(range(self.kept.stop, self.tail_start))
@@ -51,14 +51,14 @@ class Boundaries:
 def find_boundaries(
     messages: Sequence[Message], tokens: Sequence[int], tail_tokens: int, protect_last_n: int
 ) -> Boundaries:
-    """The parts of the conversation by the tail's token budget and the least number of messages."""
+    """The parts of the conversation, by the tail's token budget and minimum number of messages."""
     return with_tail_at(messages, find_tail_start(messages, tokens, tail_tokens, protect_last_n))
 
 
 def find_tail_start(
     messages: Sequence[Message], tokens: Sequence[int], tail_tokens: int, protect_last_n: int
 ) -> int:
-    """Walk back from the end until the budget is used; `protect_last_n` is the least that stays."""
+    """Walk back from the end until the budget is used; at least `protect_last_n` messages stay."""
     start, used = len(messages), 0
     while start > 0 and used + tokens[start - 1] <= tail_tokens:
         start -= 1
@@ -67,7 +67,7 @@ def find_tail_start(
 
 
 def with_tail_at(messages: Sequence[Message], tail_start: int) -> Boundaries:
-    """Boundaries for a tail that starts at `tail_start` or, where roles demand it, a little earlier."""
+    """Boundaries for a tail that starts at `tail_start` or, if roles require it, a little earlier."""
     plan, floor = _cut_at(messages, tail_start)
     fitted = _fitted(messages, plan, floor, True) or _fitted(messages, plan, floor, False)
     return fitted or Boundaries(floor, floor, previous=plan.previous)
@@ -129,7 +129,7 @@ def _one_group_earlier(messages: Sequence[Message], plan: Boundaries, floor: int
 
 
 def _with_own_request(messages: Sequence[Message], plan: Boundaries, floor: int) -> Boundaries | None:
-    """The plan with the last user message before a tail that starts with the assistant kept in front of it.
+    """The plan that also keeps the last user message before a tail that starts with the assistant.
 
     That may be the last message of the head, which then ends before it.
     """
@@ -144,7 +144,7 @@ def _with_own_request(messages: Sequence[Message], plan: Boundaries, floor: int)
 
 
 def head_limit(messages: Sequence[Message]) -> int:
-    """The end of the first three messages, results of their calls included, never past the earlier summary."""
+    """The end of the first three messages and the results of their calls, never past the earlier summary."""
     previous = find_summary(messages)
     end = min(PROTECT_FIRST_N, len(messages))
     while end < len(messages) and messages[end].get("role") == "tool":
@@ -156,8 +156,8 @@ def _with_role(messages: Sequence[Message], plan: Boundaries, recognisable: bool
     """The plan with the head's end and the summary's role; None if no role fits both boundaries."""
     after = _role(messages, plan.kept_start)
     head_end = plan.head_end
-    # The first exchange may end in tool calls. Their results come along in front of an assistant message;
-    # in front of a user message the head ends before the call, so that the summary can speak as the assistant.
+    # The first exchange may end in tool calls. Before an assistant message, the head includes their results;
+    # before a user message, the head ends before the call, so that the summary can have the assistant role.
     if _role(messages, head_end - 1) == "tool" and after == "user":
         head_end = align_backward(messages, head_end - 1)
     role = _summary_role(messages, head_end, after, recognisable)

@@ -1,8 +1,8 @@
 """Phase 1 on its own: clears old tool results and keeps everything else. No summary, no model call.
 
-    head │ call, [cleared], call, [cleared], … │ tail, as it was
+    head │ call, [cleared], call, [cleared], … │ tail, unchanged
 
-What a later summary says of a cleared result is written from the result, not from its stub.
+A later summary describes a cleared result from the original, not from its stub.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _STUB_TOKENS = 60  # about
 
 
 def clearing_of(messages: Sequence[Message], rules: CompressorRules) -> Clearing:
-    """What clearing would remove, without describing a single result."""
+    """What clearing would remove, without describing the results."""
     tokens = list(map(estimate_message_tokens, messages))
     bounds = _bounds(messages, tokens, rules)
     large = [
@@ -37,23 +37,23 @@ def cleared(messages: Sequence[Message], rules: CompressorRules) -> tuple[list[M
     whole = list(messages) if is_whole(messages) else repair(messages)
     tokens = list(map(estimate_message_tokens, whole))
     bounds = _bounds(whole, tokens, rules)
-    lighter, gone = prune_old_tool_results(whole, bounds.head_end, bounds.tail_start)
-    lighter = rules.readable(lighter, whole)
+    compacted, gone = prune_old_tool_results(whole, bounds.head_end, bounds.tail_start)
+    compacted = rules.readable(compacted, whole)
     at = find_summary(whole)
     summary = "" if at is None else summary_body(whole[at])
-    rules.remembered.keep_originals(summary, zip(lighter, whole, strict=True))
+    rules.remembered.keep_originals(summary, zip(compacted, whole, strict=True))
     report = CompactionReport(
         "compacted" if gone else "unchanged",
         f"cleared {len(gone)} old results; a summary would cost more than it spares"
         if gone
         else "no old result is large",
         len(messages),
-        len(lighter),
+        len(compacted),
         sum(tokens),
-        sum(map(estimate_message_tokens, lighter)),
+        sum(map(estimate_message_tokens, compacted)),
         _describe_pruned=lambda: gone,
     )
-    return lighter, report
+    return compacted, report
 
 
 def _bounds(messages: Sequence[Message], tokens: Sequence[int], rules: CompressorRules) -> Boundaries:

@@ -1,4 +1,4 @@
-"""`ContextCompressor`: the built-in engine; what a compaction does is in `compact.py`."""
+"""`ContextCompressor`: the built-in engine; `compact.py` does the compaction."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,20 +23,20 @@ from plimsoll.messages import Message
 from plimsoll.models import DEFAULT_WINDOW, card_for, estimate_message_tokens, estimate_messages_tokens_rough
 from plimsoll.models.media_limits import MediaLimits
 
-# The line of session hygiene: a result above it would be compacted again before the next turn.
+# The threshold of session hygiene: a result above it would be compacted again before the next turn.
 _CROWDED = 0.85
 
 
 class ContextCompressor(ContextEngine):
     """Prune, find the boundaries, summarise, assemble.
 
-    Without a summarizer, or when it fails in any way, the summary is written from the conversation itself.
-    Where `context_length` is not given, the model's card decides. `target_tokens` is what the compacted messages
-    should weigh; by default a third of what the fixed part of the prompt leaves of the threshold, and with
-    `lean` about 10 000. Without `evidence`, no quotes follow the summary. `log` says what a summary stands for that
-    another engine wrote in this conversation. Only where the model is `able_to_recall`, stubs name the handle of what
-    they replace; `last_report` lists the handles in any case. `media` limits the bytes, images and pages of a
-    request; without it, the model's card does. `prompt` adds instructions and headings to the summary prompt.
+    Without a summarizer, or if it fails, code writes the summary from the conversation. Without `context_length`, the
+    model's card decides. `target_tokens` is the size of the compacted messages; by default a third of the threshold
+    without the fixed part, and with `lean` about 10 000. Without `evidence`, no quotes follow the summary. `log`
+    returns the messages that another engine summarised in this conversation. Stubs name the handle of the
+    original only if the model is `able_to_recall`; `last_report` always lists the handles. `media` limits the bytes,
+    images and pages of a request; without it, the model's card does. `prompt` adds instructions and headings to the
+    summary prompt.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class ContextCompressor(ContextEngine):
         self.evidence = evidence
         self.prompt = prompt or NOTHING_ADDED
         self.able_to_recall = able_to_recall
-        # Set by hosts whose clients keep the conversation: they edit and repeat requests.
+        # Set by hosts whose clients store the conversation and may edit and repeat requests.
         self.unanswered_may_change = False
         self.media = media if media is not None else card_for(model).media if model else MediaLimits()
         self._rearm: RearmState | None = None
@@ -79,12 +79,12 @@ class ContextCompressor(ContextEngine):
 
     @property
     def tail_token_budget(self) -> int:
-        """Tokens that the recent messages may take."""
+        """The token budget of the recent messages."""
         return self.budget.tail_tokens
 
     @property
     def max_summary_tokens(self) -> int:
-        """The most that any summary may take."""
+        """The maximum tokens of a summary."""
         return self.budget.max_summary_tokens
 
     def update_from_response(self, usage: Mapping[str, Any]) -> None:
@@ -97,7 +97,7 @@ class ContextCompressor(ContextEngine):
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
         """Whether the threshold is reached; after a compaction, only once the prompt has grown enough again.
 
-        The report of the last compaction says how far: `rearm_tokens`.
+        The last report's `rearm_tokens` is that size.
         """
         tokens = self.last_prompt_tokens if prompt_tokens is None else prompt_tokens
         self._note_count(tokens)
@@ -126,10 +126,10 @@ class ContextCompressor(ContextEngine):
         overhead_tokens: int | None = None,
         **later: Any,
     ) -> list[Message]:
-        """The lighter list; `last_report` says what was done and why.
+        """The compacted list; `last_report` describes what was done and why.
 
-        `current_tokens` is what the provider counts for these messages and everything sent with them, of which
-        `overhead_tokens` are not in the messages: tool schemas, and what the provider adds.
+        `current_tokens` is the provider's count for the whole request, of which `overhead_tokens` are not in the
+        messages: tool schemas and the provider's additions.
         """
         result, report = self.draft(messages, current_tokens, focus_topic, overhead_tokens)
         self.adopt(report)
@@ -145,17 +145,17 @@ class ContextCompressor(ContextEngine):
         ask: bool = True,
         keep: bool = True,
     ) -> tuple[list[Message], CompactionReport]:
-        """The lighter list and its report; the engine's counters change only when it is adopted.
+        """The compacted list and its report; the engine's counters change only when it is adopted.
 
-        Without `ask` no model is asked. Without `keep` nothing is stored or remembered, as a preview needs it.
+        Without `ask`, no model is called. Without `keep`, nothing is stored or remembered, for previews.
         """
         rules = self._rules_for(messages, current_tokens, ask, keep)
         result, report = compact(messages, rules, current_tokens, focus_topic, overhead_tokens)
-        lighter = within_limits(result, self.media, names_handles=self.able_to_recall)
-        return (result, report) if lighter is None else (lighter, without_media(report, result, lighter))
+        reduced = within_limits(result, self.media, names_handles=self.able_to_recall)
+        return (result, report) if reduced is None else (reduced, without_media(report, result, reduced))
 
     def adopt(self, report: CompactionReport) -> None:
-        """The list of this report is what the model sees from now on."""
+        """Adopt a draft: the model sees the list of this report from now on."""
         self.last_report = report
         if report.outcome == "compacted":
             self.compression_count += 1
@@ -170,11 +170,11 @@ class ContextCompressor(ContextEngine):
 
     @property
     def due_tokens(self) -> int:
-        """The size at which the next compaction is due, as far as the last one said."""
+        """The size at which the next compaction is due, according to the last one."""
         return self.threshold_tokens if self._rearm is None else self._rearm.due
 
     def resume(self, left: int, fixed: FixedPart) -> None:
-        """Take up after a restart that the last compaction left this many tokens."""
+        """Restore the state after a restart: the last compaction left this many tokens."""
         sizes = self.budget.sizes(fixed)
         due = sizes.rearm_tokens(left, gained=True, tail_is_protected=left > sizes.roomy_tokens)
         self._rearm = RearmState(left, due)
@@ -184,12 +184,12 @@ class ContextCompressor(ContextEngine):
         return clearing_of(messages, self._rules)
 
     def clear(self, messages: list[Message]) -> list[Message]:
-        """The list with old tool results cleared and nothing summarised; `last_report` says what was done."""
+        """The list with old tool results cleared and nothing summarised; `last_report` describes it."""
         result, self.last_report = cleared(messages, self._rules)
         return result
 
     def forget_summaries(self) -> None:
-        """A person edited the view: what stands behind summaries is looked up again in the log."""
+        """Called after a person edited the view: the sources of summaries are read from the log again."""
         self.remembered = self.remembered.emptied()
 
     def get_status(self) -> dict[str, Any]:
@@ -232,7 +232,7 @@ class ContextCompressor(ContextEngine):
     def _rules_for(
         self, messages: Sequence[Message], current_tokens: int | None, ask: bool = True, keep: bool = True
     ) -> CompressorRules:
-        """The rules; in a crowded window the recent messages give way, however high the threshold is."""
+        """The rules; in a nearly full window, the recent messages are shortened even below the threshold."""
         rules = self._rules if ask else replace(self._rules, summarizer=None)
         rules = rules if keep else replace(rules, remembered=self.remembered.copied())
         tokens = current_tokens or estimate_messages_tokens_rough(messages)
@@ -241,7 +241,7 @@ class ContextCompressor(ContextEngine):
         return replace(rules, budget=replace(self.budget, threshold=min(self.budget.threshold, _CROWDED)))
 
     def _note_count(self, tokens: int) -> None:
-        """A prompt that has become smaller is one that the last compaction says nothing about."""
+        """Discard the re-arm state if the prompt has shrunk since the last compaction."""
         if self._rearm and not self._rearm.applies_to(tokens, self.threshold_tokens):
             self._rearm = None
 

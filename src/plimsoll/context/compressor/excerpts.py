@@ -1,14 +1,14 @@
-"""The transcript as the summary model reads it: what matters in full, the rest by what was used later.
+"""The transcript for the summary model: important content in full, the rest by what was used later.
 
-    [user] …                                     people's words in full
+    [user] …                                     people's messages in full
     [user, in a tool result] Where? → Sidebar    answers that people gave to questions
-    [program] …                                  text in the user's place that a program wrote, shortened
+    [program] …                                  user messages that a program wrote, shortened
     [assistant] …                                in full
       calls edit(path=…, new=…, old=…)           the new text of an edit before the old one, plans in full
-        → ok: …                                  each call with its result, parallel calls too
+        → ok: …                                  each call with its result, also for parallel calls
 
-Of a result, the first and last lines, errors, and the lines with terms that the agent typed or said afterwards are
-shown. Secrets are redacted before anything is cut: half a key would no longer look like one.
+A result shows its first and last lines, errors, and the lines with terms that the agent used afterwards. Secrets are
+redacted before anything is cut, because half a key no longer looks like one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,9 +35,9 @@ from plimsoll.messages import (
 )
 from plimsoll.secrets import redact
 
-# Characters. A person who pastes more than this pastes a document; its beginning and end are shown.
+# Characters. A longer message is a pasted document; its beginning and end are shown.
 _PERSON, _PROGRAM, _ASSISTANT = 24_000, 600, 12_000
-_USED, _UNUSED = 3_000, 400  # of a result: with the lines that were used later, and where none was
+_USED, _UNUSED = 3_000, 400  # characters of a result: with lines that were used later, and without any
 _EDGE = 2  # first and last lines of a result
 _LONGEST_LINE = 300
 _NEW, _OLD, _OTHER = 3_000, 300, 600  # of an argument
@@ -51,7 +51,7 @@ _PATCH = "*** Begin Patch"
 
 
 def transcript_texts(messages: Sequence[Message]) -> list[str]:
-    """The messages as the model reads them: one text for each, a call's result with the call."""
+    """One text per message, with results after their calls."""
     used = _used_later(messages)
     results = {id(one.call): one.result_at for one in answers(messages)}
     paired = set(results.values())
@@ -91,17 +91,17 @@ def _attached(message: Message) -> Iterator[str]:
 
 
 def _result(call: dict[str, Any], message: Message, used: Iterable[str]) -> str:
-    """How a call ended, and of its text what mattered."""
+    """The outcome of a call, and the relevant lines of its result."""
     said = text_of(message)
     answer = person_answer(call, said)
     if answer:
         return f"[user, in a tool result] {redact(answer)}"
     body = unwrapped(said).text
-    return f"    → {outcome_of(call, said).status}: {_telling(redact(body), used)}"
+    return f"    → {outcome_of(call, said).status}: {_relevant_lines(redact(body), used)}"
 
 
-def _telling(text: str, used: Iterable[str]) -> str:
-    """The edges of a text, its errors, and the lines that were used later, in their order."""
+def _relevant_lines(text: str, used: Iterable[str]) -> str:
+    """The first and last lines of a text, its errors, and the lines that were used later, in order."""
     lines = [line[:_LONGEST_LINE] for line in text.splitlines() if line.strip()]
     wanted = {line[:_LONGEST_LINE] for line in (*error_lines(text), *used)}
     room = _USED if wanted else _UNUSED
@@ -112,7 +112,7 @@ def _telling(text: str, used: Iterable[str]) -> str:
 
 
 def _used_later(messages: Sequence[Message]) -> dict[int, list[str]]:
-    """By the place of a result, its lines with a term that the agent typed or said after it."""
+    """For each result position, its lines with a term that the agent used after it."""
     later: set[str] = set()
     found: dict[int, list[str]] = {}
     for place in range(len(messages) - 1, -1, -1):
@@ -132,7 +132,7 @@ def _used_later(messages: Sequence[Message]) -> dict[int, list[str]]:
 
 def _arguments(call: dict[str, Any]) -> str:
     """The arguments of a call: the new text before the old, plans in full."""
-    # Redacted as a whole first: a password is recognised by the name of its argument.
+    # Redact the whole object first: the argument name identifies a password.
     text = redact(arguments_text(call))
     arguments = arguments_of({"function": {"arguments": text}})
     if not arguments:
@@ -151,5 +151,5 @@ def _argument(name: str, value: Any) -> str:
 
 
 def _without_removed(patch: str) -> str:
-    """A patch without the lines that it takes out: what the file says now matters more."""
+    """A patch without its removed lines: the new content matters more."""
     return "\n".join(line for line in patch.splitlines() if not line.startswith("-"))

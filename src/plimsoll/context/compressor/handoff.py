@@ -1,11 +1,11 @@
-"""The hand-off of a whole conversation: the summary alone, for whoever takes the work over.
+"""The hand-off of a whole conversation: only the summary, for the next person or agent.
 
     [ system ][ -------- every message -------- ]
                           │
                           └─► the nine headings and their evidence, as phase 3 writes them
 
-A compaction keeps the newest messages beside its summary. A hand-off has nothing beside it, so all of the
-conversation is read.
+A compaction keeps the newest messages in addition to its summary. A hand-off keeps none, so it covers the whole
+conversation.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def write_handoff(
     evidence: bool = True,
     prompt: CustomPrompt | None = None,
 ) -> Summary:
-    """The hand-off in at most about `tokens`; by the model where there is one and it gives a usable text."""
+    """The hand-off in about `tokens` at most; by the model if there is one and its text is usable."""
     at = find_summary(messages)
     told = [
         message
@@ -38,10 +38,10 @@ def write_handoff(
         if place != at and message.get("role") not in SYSTEM_ROLES
     ]
     if not told:
-        raise InvalidConversation("The conversation has no messages beside its system prompt.")
+        raise InvalidConversation("The conversation has no messages besides its system prompt.")
     job = SummaryJob(
         middle=told,
-        # A short conversation may have a hand-off that is as long as itself.
+        # The hand-off of a short conversation may be as long as the conversation.
         middle_tokens=max(estimate_messages_tokens_rough(told), 2 * tokens),
         budget=int(tokens * _HEADINGS_SHARE) if evidence else tokens,
         ledger=tokens,

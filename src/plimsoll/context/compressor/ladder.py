@@ -26,27 +26,27 @@ from plimsoll.context.markers import newest_own_request
 from plimsoll.messages import SYSTEM_ROLES, Message, align_backward
 from plimsoll.models import estimate_message_tokens
 
-_TRIES = 12  # neighbouring starts that are tried, because roles may move a tail a little
+_TRIES = 12  # adjacent starts to try, because roles may move a tail slightly
 _CAPS = (4_096, 2_048, 1_024, 512, 256, 128, 64, 32)
 
 
 def fit(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
-    """The plan made to fit its limit with a summary of `summary_tokens`, as far as that is possible."""
+    """The plan shortened to its limit with a summary of `summary_tokens`, if possible."""
     if plan.size(summary_tokens) <= plan.limit:
         return plan
-    for make_room in (shrink_results, _stub_results, _let_tail_go):
+    for make_room in (shrink_results, _stub_results, _shrink_tail):
         if plan.size(summary_tokens) > plan.aim:
             plan = make_room(plan, summary_tokens)
-    for make_fit in (_shorten_large, _let_head_go, _keep_only_request):
+    for make_fit in (_shorten_large, _summarise_first_exchange, _keep_only_request):
         if plan.size(summary_tokens) > plan.limit:
             plan = make_fit(plan, summary_tokens)
     return plan
 
 
 def clear_head_results(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
-    """Clear the results of the first exchange, which are the oldest, where a summary of this size does not fit.
+    """Clear the results of the first exchange, the oldest ones, if a summary of this size does not fit.
 
-    They are not lost: the summary is written from them too.
+    The summary still covers them.
     """
     if plan.size(summary_tokens) <= plan.limit:
         return plan
@@ -61,9 +61,9 @@ def clear_head_results(plan: CompactionPlan, summary_tokens: int) -> CompactionP
 
 
 def _stub_results(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
-    """Clear results in the tail, then in the head; those that the model has not seen yet are left for later.
+    """Clear results in the tail, then in the head; results that the model has not seen are left for later.
 
-    A stub describes the result as it was said, not what an earlier rung left of it.
+    A stub describes the original result, not one that an earlier step shortened.
     """
     unseen = _first_unseen(plan)
     excess = plan.size(summary_tokens) - plan.aim
@@ -83,21 +83,21 @@ def _stub_results(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
     return plan.with_messages(changed).with_step(f"cleared {len(changed)} recent results")
 
 
-def _let_tail_go(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
-    """Start the tail later: within its budget and with room to grow, else at the first place that fits, else last."""
+def _shrink_tail(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
+    """Start the tail later: within its budget and with headroom, else at the first position that fits, else last."""
     starts = [n for n in range(plan.bounds.tail_start + 1, len(plan.messages)) if not _is_result(plan, n)]
     if not starts:
         return plan
-    behind = list(accumulate(reversed(plan.tokens), initial=0))[::-1]  # tokens from each position to the end
+    tokens_from = list(accumulate(reversed(plan.tokens), initial=0))[::-1]  # to the end
     # The part before the tail is about the same for every start, so only the tail matters.
-    stays = plan.size(summary_tokens) - behind[plan.bounds.tail_start]
-    lighter = [-(stays + behind[start]) for start in starts]
+    stays = plan.size(summary_tokens) - tokens_from[plan.bounds.tail_start]
+    negated_sizes = [-(stays + tokens_from[start]) for start in starts]
     chosen: CompactionPlan | None = None
     for target in (min(plan.aim, stays + plan.tail_limit), plan.aim, plan.limit):
-        near = max(0, bisect_left(lighter, -target) - 1)
+        near = max(0, bisect_left(negated_sizes, -target) - 1)
         chosen = chosen or _first_that_fits(plan, starts[near : near + _TRIES], target, summary_tokens)
     if chosen is None and plan.size(summary_tokens) <= plan.limit:
-        return plan  # it fits as it is, and no later start makes room
+        return plan  # it fits unchanged, and no later start makes room
     chosen = chosen or _moved(plan, starts[-1])
     if not chosen.bounds.middle:
         return plan
@@ -108,7 +108,7 @@ def _let_tail_go(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
 def _first_that_fits(
     plan: CompactionPlan, starts: list[int], target: int, summary_tokens: int
 ) -> CompactionPlan | None:
-    """The first of these starts with which the plan is not larger than the target; roles may cost a little."""
+    """The plan for the first of these starts that meets the target; roles may cost a little."""
     for start in starts:
         moved = _moved(plan, start)
         if moved.bounds.middle and moved.size(summary_tokens) <= target:
@@ -121,9 +121,9 @@ def _moved(plan: CompactionPlan, start: int) -> CompactionPlan:
 
 
 def _shorten_large(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
-    """Cap every message but the system prompt and the newest request, lower and lower until all fits.
+    """Lower the size limit of every message except the system prompt and the newest request until all fits.
 
-    Results that the model has not seen yet are capped only where all others at their smallest are not enough.
+    Results that the model has not seen are shortened only if shortening all others is not enough.
     """
     seen = range(_first_unseen(plan))
     for positions in (seen, range(len(plan.messages))):
@@ -134,7 +134,7 @@ def _shorten_large(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
 
 
 def _capped(plan: CompactionPlan, positions: range, summary_tokens: int) -> tuple[CompactionPlan, bool]:
-    """The plan with what stays of these positions capped so far that it leaves room to grow, or else as it fits."""
+    """The plan with the kept messages at these positions shortened to leave headroom, or at least to fit."""
     capped, enough = plan, None
     for cap in _CAPS:
         changed = {
@@ -151,8 +151,8 @@ def _capped(plan: CompactionPlan, positions: range, summary_tokens: int) -> tupl
     return enough or capped, enough is not None
 
 
-def _let_head_go(plan: CompactionPlan, _summary_tokens: int) -> CompactionPlan:
-    """The reply in the first exchange, with all its tool calls, joins the middle."""
+def _summarise_first_exchange(plan: CompactionPlan, _summary_tokens: int) -> CompactionPlan:
+    """Move the reply of the first exchange, with all its tool calls, to the middle."""
     bounds = with_shorter_head(plan.messages, plan.bounds)
     while bounds and bounds.head_end > 2:
         bounds = with_shorter_head(plan.messages, bounds)
@@ -160,9 +160,9 @@ def _let_head_go(plan: CompactionPlan, _summary_tokens: int) -> CompactionPlan:
 
 
 def _keep_only_request(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
-    """The last resort: system prompt, opening request, a summary that fills the room, and the newest request.
+    """The last resort: keep only the system prompt, the opening request, a summary, and the newest request.
 
-    Only if that still does not fit, the summary is dropped too.
+    If that still does not fit, drop the summary too.
     """
     bounds = with_request_only(plan.messages)
     bounds = with_shorter_head(plan.messages, bounds) or bounds if bounds.head_end > 2 else bounds
@@ -178,7 +178,7 @@ def _keep_only_request(plan: CompactionPlan, summary_tokens: int) -> CompactionP
 
 
 def _first_unseen(plan: CompactionPlan) -> int:
-    """Where the results begin that no model has answered yet: those of the newest calls."""
+    """The position of the first result that no model has seen: those of the newest calls."""
     return align_backward(plan.messages, len(plan.messages) - 1)
 
 

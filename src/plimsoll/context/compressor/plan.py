@@ -2,7 +2,7 @@
 
     planned(messages) ─► shrunk, cut later, shortened by the ladder ─► assembled
 
-Weights inside a plan are estimates; `calibration` turns them into what the provider counts. Both engines begin here.
+Sizes inside a plan are estimates; `calibration` converts them to provider tokens. Both engines start here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,38 +37,38 @@ SMALLEST_SUMMARY = 160  # the headings and the sentence before them
 
 @dataclass(frozen=True, slots=True)
 class CompressorRules:
-    """What a compaction must keep to, in both engines."""
+    """The rules of a compaction, for both engines."""
 
     budget: Budget
     protect_last_n: int = 20
     summarizer: SummaryWriter | None = None
     remembered: SummarySources = field(default_factory=SummarySources)
     evidence: bool = True  # whether quotes follow the headings
-    custom: CustomPrompt = NOTHING_ADDED  # what a user added to the summary prompt
-    able_to_recall: bool = False  # whether the model has a tool for the handles of what was cleared
+    custom: CustomPrompt = NOTHING_ADDED  # the user's additions to the summary prompt
+    able_to_recall: bool = False  # whether the model has a tool that reads handles
     unanswered_may_change: bool = (
-        False  # whether what no reply has followed yet may be said differently next time
+        False  # whether a client may change unanswered messages before the next request
     )
 
     def lasting(self, messages: Sequence[Message]) -> int:
-        """How many messages at the beginning a summary may take into account."""
+        """The number of leading messages that a summary may take into account."""
         return answered_through(messages) if self.unanswered_may_change else len(messages)
 
-    def readable(self, lighter: list[Message], given: Sequence[Message]) -> list[Message]:
-        """The lighter list as the model can follow it; messages that were given stay as they are."""
+    def readable(self, compacted: list[Message], given: Sequence[Message]) -> list[Message]:
+        """The compacted list without handles that the model cannot use; given messages stay unchanged."""
         if self.able_to_recall:
-            return lighter
+            return compacted
         untouched = set(map(id, given))
-        # Somebody may have said what reads like a stub, and repairs copy messages.
+        # A message of the conversation may read like a stub, and repairs copy messages.
         said = [one for one in given if "under handle h:" in text_of(one)[-100:]]
-        return [one if id(one) in untouched or one in said else without_handle(one) for one in lighter]
+        return [one if id(one) in untouched or one in said else without_handle(one) for one in compacted]
 
 
 @dataclass(frozen=True)
 class CompactionPlan:
     """The messages of a conversation, and which of them stay.
 
-    `originals` are the same messages before any of them was made smaller: what a summary is written from.
+    `originals` are the same messages before any of them was shortened; the summary is written from them.
     """
 
     messages: list[Message]
@@ -82,32 +82,32 @@ class CompactionPlan:
 
     @property
     def limit(self) -> int:
-        """What the compacted messages may weigh."""
+        """The maximum size of the compacted messages."""
         return self.calibration.estimate_for(self.sizes.limit_tokens)
 
     @property
     def aim(self) -> int:
-        """What they should weigh once the tail has to give way: so much that the conversation can grow again."""
+        """The size to aim for once the tail must be shortened, which leaves headroom."""
         return self.calibration.estimate_for(min(self.sizes.limit_tokens, self.sizes.roomy_tokens))
 
     @property
     def tail_limit(self) -> int:
-        """What the tail may weigh once `protect_last_n` has to give way."""
+        """The maximum size of the tail once `protect_last_n` no longer applies."""
         return int(self.sizes.tail_tokens / self.calibration.ratio)
 
     @property
     def target(self) -> int:
-        """What the compacted messages should weigh."""
+        """The target size of the compacted messages."""
         return self.calibration.estimate_for(self.sizes.target_tokens)
 
     @property
     def counted(self) -> int:
-        """What the provider counts for the conversation as it is."""
+        """The provider's count for the unchanged conversation."""
         return self.calibration.counted(sum(self.tokens))
 
     @property
     def is_tail_protected(self) -> bool:
-        """Whether the messages that the settings protect fit, and take what else would be headroom."""
+        """Whether the protected messages fit and use up the headroom."""
         first = max(0, len(self.messages) - self.protect_last_n)
         changed = any(new is not old for new, old in zip(self.messages, self.originals, strict=True))
         taken = round(sum(self.tokens[first:]) * self.calibration.ratio)
@@ -115,23 +115,23 @@ class CompactionPlan:
 
     @property
     def can_shrink(self) -> bool:
-        """Whether there is anything to work on."""
+        """Whether a compaction can remove anything."""
         return bool(self.bounds.summary_role) or sum(self.tokens) > self.limit
 
     @property
     def middle_tokens(self) -> int:
-        """The weight of what the summary replaces, the earlier summary aside."""
+        """The tokens that the summary replaces, without the earlier summary."""
         return sum(sum(self.tokens[run.start : run.stop]) for run in self.bounds.middle)
 
     @property
     def previous(self) -> str:
-        """The earlier summary, empty where there is none."""
+        """The earlier summary; empty if there is none."""
         at = self.bounds.previous
         return "" if at is None else summary_body(self.messages[at])
 
     @property
     def opening(self) -> str:
-        """The request that the conversation began with, where it stays; never what a program wrote there."""
+        """The first request, if it stays and a person wrote it; else empty."""
         for place, message in enumerate(self.messages):
             said = without_harness_text(message) if message.get("role") == "user" else ""
             if said:
@@ -140,9 +140,9 @@ class CompactionPlan:
 
     @property
     def summary_tokens(self) -> int:
-        """What the nine headings may take."""
+        """The token budget of the nine headings."""
         wanted = self.wanted_summary_tokens
-        # A summary takes no room from the conversation's growth unless the tail left none.
+        # A summary uses the headroom only if the tail leaves no other room.
         stays = self.size(0)
         free = self.aim - stays if self.aim - stays >= wanted // 2 else self.limit - stays
         most = min(int(self.sizes.summary_tokens / self.calibration.ratio), free)
@@ -150,27 +150,27 @@ class CompactionPlan:
 
     @property
     def wanted_summary_tokens(self) -> int:
-        """What the nine headings would take if there were room for anything."""
+        """The token budget of the nine headings without size limits."""
         budget = self.sizes.budget
         wanted = budget.updated_summary_tokens(self.middle_tokens, estimate_tokens(self.previous))
         return min(wanted, budget.max_summary_tokens)
 
     @property
     def ledger_tokens(self) -> int:
-        """What code may write, headings and evidence together."""
+        """The token budget of headings and evidence written by code."""
         stays = self.size(0) + SMALLEST_SUMMARY
         free = max(self.target - stays, min(self.sizes.useful_summary_tokens, self.aim - stays))
         return ledger_tokens(self.middle_tokens, estimate_tokens(self.previous), self.summary_tokens, free)
 
     def size(self, summary_tokens: int) -> int:
-        """The weight of the assembled conversation with a summary message of that many tokens."""
+        """The size of the assembled conversation with a summary message of that many tokens."""
         bounds = self.bounds
         stays = sum(self.tokens[: bounds.head_end]) + sum(self.tokens[bounds.tail_start :])
         stays += sum(self.tokens[bounds.kept.start : bounds.kept.stop])
         return stays + (summary_tokens + NOTE_TOKENS if bounds.summary_role else 0)
 
     def staying(self) -> tuple[range, range, range]:
-        """The places of head, newest request where it stands alone, and tail."""
+        """The positions of the head, of a separate newest request, and of the tail."""
         return (
             range(self.bounds.head_end),
             self.bounds.kept,
@@ -178,7 +178,7 @@ class CompactionPlan:
         )
 
     def stays(self) -> list[Message]:
-        """The messages that stand beside the summary."""
+        """The messages that stay in addition to the summary."""
         return [message for part in self.staying() for message in self.messages[part.start : part.stop]]
 
     def with_originals(self) -> Iterator[tuple[Message, Message]]:
@@ -193,11 +193,11 @@ class CompactionPlan:
         return replace(self, messages=messages, tokens=tokens)
 
     def with_step(self, step: str) -> "CompactionPlan":
-        """The plan after something was done that the report names."""
+        """The plan with another step for the report."""
         return replace(self, steps=(*self.steps, step))
 
     def shortened(self) -> tuple[ShortenedMessage, ...]:
-        """The messages that stay in fewer words than they had, for the report."""
+        """The messages that stay in shortened form, for the report."""
         changed = [
             place
             for part in self.staying()
@@ -227,17 +227,17 @@ def planned(
     *,
     repairs_middle: bool = False,
 ) -> CompactionPlan:
-    """The plan for a conversation, repaired where what stays needs it.
+    """The plan for a conversation; invalid messages that stay are repaired.
 
-    The provider counts `current_tokens` for it, of which `overhead_tokens` are not in the messages. A fault in the
-    middle leaves with the middle; with `repairs_middle` it is repaired too.
+    The provider counts `current_tokens` for it, of which `overhead_tokens` are not in the messages. Invalid messages
+    in the middle disappear with it; with `repairs_middle` they are repaired too.
     """
     strange = next((n for n, message in enumerate(messages) if not isinstance(message, dict)), None)
     if strange is not None:
         raise InvalidConversation(f"compress() takes a list of message objects; item {strange} is not one.")
     given = list(messages)
     tokens = list(map(estimate_message_tokens, given))
-    # What the provider counted, it counted for the list before a repair.
+    # The provider's count is for the list before a repair.
     calibration = calibrate(sum(tokens), current_tokens, overhead_tokens)
     plan = _plan_of(given, tokens, rules, calibration)
     parts = [given[part.start : part.stop] for part in plan.staying()]
@@ -262,7 +262,7 @@ def _plan_of(
 def fixed_part(
     messages: Sequence[Message], tokens: Sequence[int], end: int, calibration: Calibration
 ) -> FixedPart:
-    """What no compaction reduces: the overhead, the system prompt and the first exchange, up to the `end`.
+    """The part that no compaction reduces: the overhead, the system prompt and the first exchange, up to `end`.
 
     Results of calls in the first exchange are not part of it: they can be cleared like any other old result.
     """

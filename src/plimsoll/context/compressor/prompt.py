@@ -1,6 +1,6 @@
 """Phase 3, the prompt of the summary model: instructions, opening and newest request, and a piece of transcript.
 
-The transcript itself is made in `excerpts.py`. Pieces end at message boundaries wherever a message fits.
+`excerpts.py` creates the transcript. Pieces end at message boundaries if a message fits.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,19 +16,19 @@ from plimsoll.secrets import redact
 _REQUEST_EXCERPT = 4_000
 # A model cannot count its tokens. English has about three words in four tokens; a line of a summary has about 14.
 _WORDS_PER_TOKEN, _WORDS_PER_LINE = 0.75, 14
-_SHORT_OF = 0.9  # of the budget: models write somewhat more than they are asked for
-_QUOTED = 100  # characters by which a message is recognised
+_SHORT_OF = 0.9  # of the budget, because models write somewhat more than requested
+_QUOTED = 100  # characters that identify a message
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryPrompt:
-    """What surrounds every piece of a transcript in the prompt."""
+    """The parts of the prompt around a piece of transcript."""
 
     budget: int
     focus: str | None = None
     opening: str = ""
-    newest: str = ""  # the newest request, where the transcript does not show it
-    request_characters: int = _REQUEST_EXCERPT  # at most, of each request
+    newest: str = ""  # the newest request, if it is not in the transcript
+    request_characters: int = _REQUEST_EXCERPT  # maximum per request
     custom: CustomPrompt = NOTHING_ADDED
 
     def prompt(self, transcript: str, previous: str = "") -> str:
@@ -44,7 +44,7 @@ class SummaryPrompt:
         return "\n".join(parts)
 
     def instruction(self, view: Sequence[Message], covered: tuple[int, int], previous: str = "") -> str:
-        """What is appended to the conversation itself: the messages from the first to the last of `covered`."""
+        """The instruction appended to the conversation, to summarise the messages in the range `covered`."""
         first, last = (_named(view[position], position) for position in covered)
         named = f"everything from {first} to {last}"
         parts = [
@@ -72,7 +72,7 @@ class SummaryPrompt:
 
 
 def pack(texts: Iterable[str], room: int) -> Iterator[str]:
-    """The texts in pieces of at most about `room` tokens each, in order."""
+    """The texts joined into pieces of about `room` tokens at most, in order."""
     lines: list[str] = []
     used = 0
     for text in texts:
@@ -88,19 +88,19 @@ def pack(texts: Iterable[str], room: int) -> Iterator[str]:
 
 
 def all_text(message: Message) -> str:
-    """Everything that a message says, whole."""
+    """The complete text of a message."""
     return "\n".join((text_of(message), *map(arguments_text, tool_calls(message))))
 
 
 def _named(message: Message, position: int) -> str:
-    """A message as the model can find it: its number, who speaks, how it begins."""
+    """A reference by which the model can find a message: its number, role and beginning."""
     words = " ".join(redact(text_of(message)).split())
     begins = f", which begins “{words[:_QUOTED]}”" if words else ""
     return f"message {position + 1} ({message.get('role')}{begins})"
 
 
 def _fitting(text: str, room: int) -> Iterator[str]:
-    """The text cut into parts of at most `room` tokens; nearly always one."""
+    """The text split into parts of at most `room` tokens; usually one."""
     while text:
         size = len(text)
         while size > 1 and estimate_tokens(text[:size]) >= room:

@@ -5,8 +5,8 @@
                                         2 failed, 8 passed in 0.41s
                                         full text under handle h:3f2a9c1b7d
 
-Only results of more than 200 characters outside the protected head and tail go. The
-summary of phase 3 is written from the originals, never from these stubs.
+Only results of more than 200 characters outside the protected head and tail are cleared.
+The summary of phase 3 is written from the originals, never from these stubs.
 """
 
 import re
@@ -22,7 +22,7 @@ PLACEHOLDER = "[Old tool output cleared to save context space]"
 KEEP_CHARACTERS = 200
 _STUB = re.compile(
     re.escape(PLACEHOLDER) + r"\n"
-    # Where its reader can fetch the original, it ends with the handle.
+    # It ends with the handle if its reader can fetch the original.
     r"(?:(?s:.+)\nfull text under handle h:[0-9a-f]{10}|.+ · [\d,]+ characters(?: and \d+ media)?(?:\n.+)?)"
 )
 
@@ -30,7 +30,7 @@ _STUB = re.compile(
 def prune_old_tool_results(
     messages: Sequence[Message], head_end: int, tail_start: int
 ) -> tuple[list[Message], tuple[ClearedResult, ...]]:
-    """The list with large results between `head_end` and `tail_start` replaced by stubs, and what was cleared."""
+    """The list with large results between `head_end` and `tail_start` replaced by stubs, and the cleared results."""
     pruned = list(messages)
     cleared = tuple(clearable(messages, head_end, tail_start))
     for item in cleared:
@@ -39,7 +39,7 @@ def prune_old_tool_results(
 
 
 def clearable(messages: Sequence[Message], head_end: int, tail_start: int) -> Iterator[ClearedResult]:
-    """Each result in the range that is large enough to clear, described."""
+    """Descriptions of the results in the range that are large enough to clear."""
     for answer in answers(messages[:tail_start]):
         message = messages[answer.result_at]
         if answer.result_at >= head_end and is_large(message):
@@ -47,7 +47,7 @@ def clearable(messages: Sequence[Message], head_end: int, tail_start: int) -> It
 
 
 def is_large(message: Message) -> bool:
-    """Whether a tool result is worth clearing, and was not cleared before."""
+    """Whether a tool result is large enough to clear and not already cleared."""
     if message.get("role") != "tool":
         return False
     content = message.get("content")
@@ -57,16 +57,16 @@ def is_large(message: Message) -> bool:
 
 
 def _is_stub(content: str) -> bool:
-    """Whether a result is a stub of ours, and not output that begins with one, such as a printed conversation."""
+    """Whether a result is a stub, and not output that starts with one, such as a printed conversation."""
     return _STUB.fullmatch(content) is not None
 
 
 def describe(message: Message, index: int, call: dict[str, Any]) -> ClearedResult:
-    """What a result was, how it ended, and the handle that brings it back."""
+    """Describe a result: its call, its outcome, and its handle."""
     text = text_of(message)
     outcome = outcome_of(call, text)
     size = f"{len(text):,} characters" + (f" and {len(media_of(message))} media" if media_of(message) else "")
-    # A stub for a short result is short too: it must not outweigh what it replaces.
+    # Keep the stub of a short result short: it must not be larger than the result.
     line = f"{call_line(call, limit=max(24, min(160, len(text) // 8)))} · {outcome.status} · {size}"
     if outcome.line and len(text) > 3 * len(outcome.line):
         line += f"\n{outcome.line}"
@@ -74,5 +74,5 @@ def describe(message: Message, index: int, call: dict[str, Any]) -> ClearedResul
 
 
 def cleared_message(message: Message, cleared: ClearedResult) -> Message:
-    """The stub that takes the place of a cleared result."""
+    """The stub that replaces a cleared result."""
     return with_text(message, f"{PLACEHOLDER}\n{cleared.line}\nfull text under handle {cleared.handle}")

@@ -15,7 +15,7 @@ NOTHING_BETWEEN = "nothing lies between the first exchange and the recent messag
 
 
 def unchanged(count: int, plan: CompactionPlan, reason: str) -> CompactionReport:
-    """The report on `count` messages where nothing could go."""
+    """The report on `count` messages of which nothing could be removed."""
     tokens = plan.counted
     rearm = plan.sizes.rearm_tokens(tokens, gained=False, tail_is_protected=False)
     return CompactionReport(
@@ -24,10 +24,10 @@ def unchanged(count: int, plan: CompactionPlan, reason: str) -> CompactionReport
 
 
 def without_media(
-    report: CompactionReport, result: Sequence[Message], lighter: Sequence[Message]
+    report: CompactionReport, result: Sequence[Message], reduced: Sequence[Message]
 ) -> CompactionReport:
     """The report on a result from which old images and documents were removed as well."""
-    saved = estimate_messages_tokens_rough(result) - estimate_messages_tokens_rough(lighter)
+    saved = estimate_messages_tokens_rough(result) - estimate_messages_tokens_rough(reduced)
     return replace(
         report,
         outcome="compacted",

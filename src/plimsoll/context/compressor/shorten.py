@@ -21,10 +21,10 @@ _SMALLEST = 24
 
 
 def shorten(message: Message, limit: int) -> Message:
-    """The message at about `limit` tokens or less: text excerpted, media named, long arguments excerpted."""
+    """The message in about `limit` tokens or less: excerpts of text and arguments, placeholders for media."""
     if estimate_message_tokens(message) <= limit:
         return message
-    shorter = copy.copy(message)  # of the same type: our summary stays known as ours
+    shorter = copy.copy(message)  # keeps the type, which marks a message as a summary
     calls = message.get("tool_calls")
     share = limit
     if isinstance(calls, list) and calls:
@@ -32,7 +32,7 @@ def shorten(message: Message, limit: int) -> Message:
         shorter["tool_calls"] = [
             _shorter_call(call, share) if isinstance(call, dict) else call for call in calls
         ]
-    # The line of an earlier compaction is replaced. An excerpt of it would name a handle that no reader can use.
+    # Replace the line of an earlier compaction: an excerpt of it would contain an unusable handle.
     text = text_of(without_handle(message))
     if estimate_tokens(text) > share or media_of(message):
         named = "".join(f"\n[{part.get('type')} left out]" for part in media_of(message))
@@ -45,7 +45,7 @@ def shorten(message: Message, limit: int) -> Message:
 
 
 def fit_text(text: str, tokens: int) -> str:
-    """An excerpt of about `tokens` tokens, whatever the script."""
+    """An excerpt of about `tokens` tokens, in any script."""
     size = min(len(text), tokens * 4)
     cut = excerpt(text, size)
     while size > 16 and estimate_tokens(cut) > tokens:
@@ -76,7 +76,7 @@ def edges(lines: Sequence[str], count: int) -> list[int]:
 def fitting_lines(
     lines: Sequence[str], ranked: Iterable[int], room: int, cost: Callable[[str], int]
 ) -> list[str]:
-    """Of the lines with these numbers, the first that fit, in their order; a mark stands for those left out."""
+    """The first lines of `ranked` that fit, in their original order, with a marker for omitted ones."""
     shown: set[int] = set()
     for number in dict.fromkeys(ranked):
         room -= cost(lines[number]) + 1

@@ -1,13 +1,13 @@
 """The first step of the ladder: cuts large tool results to the parts that later turns used.
 
-Only results of more than a quarter of the tail's budget are looked at, oldest first:
+Only results of more than a quarter of the tail's budget are shortened, oldest first:
 
-    an output that comes again later     once, at its newest place
-    a file that is read again later      the older reading goes
+    an output that is repeated later     kept once, at its newest position
+    a file that is read again later      only the newest reading is kept
     any other                            the lines that later turns used, its beginning and its end
 
-Each keeps its handle. What the model has not answered yet is never touched, and results
-of ordinary size stay word for word.
+Each keeps its handle. Results that the model has not answered are never shortened, and
+results of ordinary size stay verbatim.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ _EDGE_LINES = 3
 
 
 def shrink_results(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
-    """The plan with large results of head and tail cut to what was used, until the rest has room."""
+    """The plan with large results of head and tail cut to the used lines, until everything fits."""
     bounds, unseen = plan.bounds, align_backward(plan.messages, len(plan.messages) - 1)
     tail = _answers_in(plan.messages, range(bounds.tail_start, unseen))
     found = [*_answers_in(plan.messages, range(min(bounds.head_end, unseen))), *tail]
@@ -63,7 +63,7 @@ def shrink_results(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
 
 
 def _answers_in(messages: list[Message], part: range) -> list[ToolAnswer]:
-    """The answers in a part of the conversation, by their place in the whole."""
+    """The tool results in a part of the conversation, with positions in the whole list."""
     return [
         ToolAnswer(answer.call_at + part.start, answer.result_at + part.start, answer.call)
         for answer in answers(messages[part.start : part.stop])
@@ -71,7 +71,7 @@ def _answers_in(messages: list[Message], part: range) -> list[ToolAnswer]:
 
 
 def _repeated(messages: list[Message], found: list[ToolAnswer]) -> Iterator[tuple[int, Message]]:
-    """Results whose text, or whose file, comes again later in the tail."""
+    """Results whose text or file is repeated later in the tail."""
     texts: set[str] = set()
     calls: set[str] = set()
     for answer in reversed(found):
@@ -86,7 +86,7 @@ def _repeated(messages: list[Message], found: list[ToolAnswer]) -> Iterator[tupl
 
 
 def _same_call(call: dict[str, Any]) -> str:
-    """The key by which a later call repeats this one; commands have none, because their output may differ."""
+    """A key that equal calls share; empty for commands, because their output may differ."""
     return (
         f"{call_name(call)} {arguments_text(call)}"
         if command_of(arguments_of(call)) is None
@@ -95,7 +95,7 @@ def _same_call(call: dict[str, Any]) -> str:
 
 
 def _used_part(messages: list[Message], answer: ToolAnswer, limit: int) -> Message:
-    """The beginning, the end, errors, and the lines with terms that the agent used afterwards."""
+    """The result's beginning, end, errors, and lines with terms that the agent used afterwards."""
     message = messages[answer.result_at]
     later = kept_terms(m for m in messages[answer.result_at + 1 :] if m.get("role") == "assistant")
     text = text_of(without_handle(message))  # the new last line replaces that of an earlier compaction
@@ -105,7 +105,7 @@ def _used_part(messages: list[Message], answer: ToolAnswer, limit: int) -> Messa
     wanted += (n for n, line in enumerate(lines) if line.strip() in bad)
     wanted += (n for n, line in enumerate(lines) if not later.isdisjoint(terms_in(line)))
     parts = fitting_lines(lines, wanted, limit, estimate_tokens)
-    if not parts:  # one giant line
+    if not parts:  # a single huge line
         parts = [fit_text(text, limit)]
     size = f"{len(text):,} characters"
     tail = (

@@ -1,9 +1,9 @@
 """Reads the messages that a stored summary replaced from the host's archive.
 
-view   1  2  S  41  42'  43        left: 3 … 40        42' is a result made shorter, 42 its original
+view   1  2  S  41  42'  43        left: 3 … 40        42' is a shortened result, 42 its original
 
-What a person removed is not among them: messages that they dropped, and all that a summary stands for that they
-wrote. That summary is taken by its words.
+Messages that a person dropped, and those that a person summarised, are not included; such a summary counts
+by its text.
 """
 
 from collections.abc import Sequence
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from plimsoll.archive import ViewItem
     from plimsoll.archive.blocking import BlockingArchive
 
-MOST = 50_000  # messages that are read again; behind more of them a summary is taken by its words
+MOST = 50_000  # messages to read again; a summary of more messages counts by its text
 
 
 class StoredLog:
-    """One session of an archive, for the thread in which an engine works."""
+    """One session of an archive, for an engine's thread."""
 
     def __init__(self, archive: "BlockingArchive", session: str) -> None:
         self._archive, self._session = archive, session
 
     def left(self, summary: str) -> LoggedSource | None:
-        """The messages that left the view for this summary; None where it is not the view's, or they are too many."""
+        """The messages that this summary replaced; None if it is not in the view, or there are too many."""
         items = self._archive.run(self._archive.archive.items(self._session))
         if not any(item.node and summary in text_of(item.message) for item in items):
             return None

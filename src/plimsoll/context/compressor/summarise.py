@@ -4,8 +4,8 @@
                                   │                       │
                                   └── the summary so far ◄┘      no model, or anything wrong: written from facts
 
-Where the conversation is still in the provider's cache, the model may read it there instead. Whatever
-the model does, a usable summary comes out, and no secret is in it.
+If the conversation is still in the provider's cache, the model may read it there instead. The result is always a
+usable summary without secrets, even if the model fails.
 """
 
 import re
@@ -52,41 +52,41 @@ from plimsoll.messages import Message, text_of, without_harness_text
 from plimsoll.models import estimate_tokens
 from plimsoll.secrets import redact
 
-# Estimates and the model's own count differ; a quarter over the budget is a miscount, which is cut to the budget,
-# more is a failure.
+# Estimates and the model's own count differ. A summary up to a quarter over the budget is cut; a longer one is a
+# failure.
 TOO_LONG = 1.25
 _SMALLEST_PIECE = 120
-# Where the lines on Goal or Progress were struck out, the rest is used if it has so many lines and is such a share.
+# If the Goal or Progress lines were removed as untrue, the rest is used if it has this many lines and this share.
 _LEAST_LINES, _LEAST_TRUE = 3, 0.5
-# Of the headings' budget, what code may at least restore of what a model left out.
+# The minimum share of the headings' budget for content that the model omitted and code restores.
 _RESTORED_SHARE = 0.15
-# A window may turn out smaller than stated, and its tokens more than estimated: once for each.
+# The window may be smaller than stated, and the text longer than estimated: one retry for each.
 _MOST_SHRINKS = 2
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The summary, who wrote it, and why the model did not where it was asked."""
+    """The summary, its author, and why the model failed if it did."""
 
     headings: str  # the nine sections
-    evidence: str  # the quotes after them; empty where there are none
+    evidence: str  # the quotes after them; may be empty
     source: Literal["model", "deterministic"]
-    facts: ConversationFacts  # that code found, in all that the summary stands for
-    now: ConversationFacts  # the same at the end of the conversation, messages that stay included
-    sources: LineSources = field(default_factory=dict)  # of the lines that code wrote
+    facts: ConversationFacts  # the facts of all messages that the summary replaces
+    now: ConversationFacts  # the same at the end of the conversation, including messages that stay
+    sources: LineSources = field(default_factory=dict)  # sources of the lines that code wrote
     failure: str = ""
     late: "LateText | None" = None
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """Headings and evidence."""
         return f"{self.headings}\n{self.evidence}" if self.evidence else self.headings
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedMessages:
-    """Messages with the numbers that they have in the whole conversation."""
+    """Messages with their numbers in the whole conversation."""
 
     messages: Sequence[Message] = ()
     numbers: Sequence[int] | None = None
@@ -94,30 +94,30 @@ class NumberedMessages:
 
 @dataclass(frozen=True, slots=True)
 class SummaryJob:
-    """What is to be summarised, in how many tokens, and what is known besides."""
+    """The messages to summarise, the token budgets, and the context."""
 
     middle: Sequence[Message]
     middle_tokens: int
-    budget: int  # of the nine headings, whoever writes them
-    ledger: int  # of all that is written, evidence included
+    budget: int  # tokens of the nine headings, by a model or by code
+    ledger: int  # tokens of the whole text, including evidence
     evidence: bool = True  # whether quotes may follow the headings
-    kept: Sequence[Message] = ()  # what stays in the context beside the summary
-    opening: str = ""  # the request that the conversation began with, where the middle does not hold it
+    kept: Sequence[Message] = ()  # the messages that stay in the context
+    opening: str = ""  # the first request, if it is not in the middle
     previous: str = ""
-    # What `previous` was written from: facts, and the words of a summary before them of which nothing else is known.
+    # The source of `previous`: facts, and the text of an earlier summary whose messages are unknown.
     known: ConversationFacts | None = None
     earlier: str = ""
     focus: str | None = None
-    # The whole conversation as the model has seen it, and the first and last of what is summarised in it.
+    # The whole conversation as the model has seen it, and the range of it to summarise.
     view: Sequence[Message] = ()
     covered: tuple[int, int] = (0, 0)
-    read: NumberedMessages | None = None  # what facts are read from: the middle, where nothing else is given
-    after: NumberedMessages = NumberedMessages()  # what stays behind the middle
+    read: NumberedMessages | None = None  # the messages to read facts from; default: the middle
+    after: NumberedMessages = NumberedMessages()  # the messages that stay after the middle
     opening_at: int = -1  # the number of the opening request
-    custom: CustomPrompt = NOTHING_ADDED  # what a user added to the prompt
+    custom: CustomPrompt = NOTHING_ADDED  # the user's additions to the prompt
 
     def facts(self) -> ConversationFacts:
-        """The state of the work in all that the summary stands for."""
+        """The facts of all messages that the summary replaces."""
         read = self.read or NumberedMessages(self.middle)
         return read_facts(read.messages, self.opening, self.known, read.numbers, opening_at=self.opening_at)
 
@@ -129,25 +129,25 @@ class SummaryJob:
 
     @property
     def newest_request(self) -> str:
-        """What a person said last, where the messages that stay hold it and a model would not see it."""
+        """The newest request, if it is among the messages that stay and the model does not see it."""
         said = (without_harness_text(one) for one in reversed(self.kept) if one.get("role") == "user")
         newest = next(filter(None, said), "")
         return "" if newest.strip() == self.opening.strip() else newest
 
     @property
     def replaced_tokens(self) -> int:
-        """What the summary takes the place of."""
+        """The tokens that the summary replaces."""
         return self.middle_tokens + estimate_tokens(self.previous)
 
     @property
     def ledger_room(self) -> int:
-        """What code may write: at most half of what is new, and what the earlier summary had."""
+        """The budget of text written by code: at most half of the new messages plus the earlier summary."""
         return min(self.ledger, self.middle_tokens // 2 + estimate_tokens(self.previous))
 
 
 @dataclass(frozen=True, slots=True)
 class LateText:
-    """What a model writes about messages after the turn stopped waiting for it."""
+    """A model's text that arrives after the turn stopped waiting for it."""
 
     job: SummaryJob
     facts: ConversationFacts
@@ -155,11 +155,11 @@ class LateText:
 
     @property
     def has_arrived(self) -> bool:
-        """Whether the request has ended, in whatever way."""
+        """Whether the request has ended, successfully or not."""
         return self.pending.done()
 
     def __call__(self, written: str) -> str:
-        """The summary that code wrote, with the model's text; the same summary where no usable text has arrived."""
+        """The summary that code wrote with the model's text; unchanged if no usable text has arrived."""
         if not self.has_arrived or self.pending.cancelled() or self.pending.exception() is not None:
             return written
         try:
@@ -173,7 +173,7 @@ class LateText:
 
 
 def summarise(job: SummaryJob, writer: SummaryWriter | None = None) -> Summary:
-    """The summary, by the model where it gives a usable one, else by code; never fails."""
+    """The summary, by the model if usable, else by code; never fails."""
     failure = ""
     if writer is not None:
         try:
@@ -184,15 +184,13 @@ def summarise(job: SummaryJob, writer: SummaryWriter | None = None) -> Summary:
             return replace(written, late=LateText(job, written.facts, error.pending))
         except SummaryFailed as error:
             failure = redact(str(error))
-        except (
-            Exception
-        ) as error:  # foreign code may fail outside of its call too: in begin(), in context_length
+        except Exception as error:  # third-party code may also fail in begin() or context_length
             failure = redact(f"{type(error).__name__}: {error}")
     return deterministic_summary(job, failure)
 
 
 def deterministic_summary(job: SummaryJob, failure: str = "") -> Summary:
-    """The summary written from the conversation itself, smaller than what it replaces."""
+    """The summary that code writes from the conversation, smaller than what it replaces."""
     facts = job.facts()
     now = job.state_after(facts)
     earlier = completed(parse_sections(model_lines(job.previous)), _earlier_ledger(job))
@@ -203,18 +201,18 @@ def deterministic_summary(job: SummaryJob, failure: str = "") -> Summary:
 
 
 def _with_added(written: Sections, earlier: Sections, budget: int) -> Sections:
-    """What code wrote, with what a model once wrote under headings that a user added: code knows no more of them."""
+    """Sections by code, with a model's earlier text under user-defined headings, which code cannot write."""
     added = titles_of(earlier)[len(SECTIONS) :]
     return within({**written, **{title: earlier[title] for title in added}}, budget) if added else written
 
 
 def _earlier_ledger(job: SummaryJob) -> Sections:
-    """What code once wrote and has no facts of; all else it writes anew."""
+    """Earlier sections by code whose facts are unknown; code rewrites all others."""
     return parse_sections(without_model_lines(job.earlier))
 
 
 def _rendered(sections: Sections) -> tuple[str, str]:
-    """The headings and the evidence of a summary; every one of them comes from here."""
+    """The headings and the evidence of a summary as text."""
     return redact(render_sections(sections)), redact(render_evidence(sections))
 
 
@@ -229,11 +227,11 @@ def _by_model(summarizer: Summarizer, job: SummaryJob) -> Summary:
             state.revoked[limit] = state.constraints.pop(limit)
     kept = kept_terms(job.kept)
     sections = within(_true_lines(sections, job, facts, now, kept), job.budget)
-    # What a model wrote before, it has just rewritten.
+    # The model has just rewritten its earlier text.
     earlier = _earlier_ledger(job)
     said = render_sections(sections)
     written = estimate_tokens(said)
-    # What a model left out has some room in any case; `within` then cuts what matters least.
+    # Reserve some room for content that the model omitted; `within` then cuts the least important lines.
     restored = int(job.budget * _RESTORED_SHARE) if job.ledger else 0
     total = max(job.ledger_room - written, restored)
     room = SummaryRoom(min(max(job.budget - written, restored), total), total if job.evidence else 0)
@@ -248,19 +246,19 @@ def _by_model(summarizer: Summarizer, job: SummaryJob) -> Summary:
 def _true_lines(
     sections: Sections, job: SummaryJob, facts: ConversationFacts, now: ConversationFacts, kept: set[str]
 ) -> Sections:
-    """The model's lines that can be from this conversation, and only if they still make a summary."""
-    # A model that reads the conversation in place sees the messages that stay as well.
+    """The model's lines that the conversation supports. Raises `SummaryFailed` if too few are left."""
+    # A model that reads the conversation in place also sees the messages that stay.
     stays = map(all_text, job.kept)
     shown = "\n".join((job.previous, job.opening, job.focus or "", *map(all_text, job.middle), *stays))
     known = kept | facts.evidence.uses.keys() | set(terms_in("\n".join((job.previous, job.opening))))
     named = checked_lines(sections, known, pairs_of(plain_words(shown)), shown)
     both = (*job.middle, *job.kept)
     agents = "\n".join(text_of(message) for message in both if message.get("role") == "assistant")
-    told = (job.opening, *_told(job.kept))
+    told = (job.opening, *_kept_texts(job.kept))
     true = without_invented_constraints(named, facts, told, job.previous, agents)
     true = without_forgotten(true, now)
     written, left = _count(sections), _count(true)
-    # Code writes the aim and the newest request where the model's line on it was struck out.
+    # Code writes the goal and the newest request if the model's lines about them were removed.
     if not has_goal_and_progress(true) and left < max(_LEAST_LINES, written * _LEAST_TRUE):
         raise SummaryFailed(
             f"only {left} of its {written} lines are true, and these have no Goal and Progress"
@@ -272,8 +270,8 @@ def _count(sections: Sections) -> int:
     return sum(len(section_lines(body)) for body in sections.values())
 
 
-def _told(kept: Sequence[Message]) -> Iterator[str]:
-    """What people said in messages that stay, and each line of the system prompt: all of it could spell anything."""
+def _kept_texts(kept: Sequence[Message]) -> Iterator[str]:
+    """The user messages that stay, and each line of the system prompt, as sources of a model's lines."""
     for message in kept:
         if message.get("role") == "user":
             yield without_harness_text(message)
@@ -282,7 +280,7 @@ def _told(kept: Sequence[Message]) -> Iterator[str]:
 
 
 def _ask_in_place(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str]) -> Sections | None:
-    """The answer at the end of the conversation itself; None where that is not offered, dearer or fails."""
+    """The summary requested at the end of the conversation itself; None if unsupported, more expensive or failed."""
     if not job.view or not isinstance(summarizer, ConversationSummarizer):
         return None
     if not summarizer.prefers_conversation(job.view, sum(map(estimate_tokens, texts)), job.budget):
@@ -292,9 +290,9 @@ def _ask_in_place(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str])
     try:
         said = _call(summarizer.summarize_conversation, job.view, instruction, job.budget)
         return _checked(said, job.budget, job.custom)
-    except SummaryLate:  # nobody waits any longer, so nothing else is asked
+    except SummaryLate:  # the turn no longer waits, so send no other request
         raise
-    except SummaryFailed:  # the ordinary way is still open; the summarizer has its own note of why
+    except SummaryFailed:  # fall back to a separate request; the summarizer records the reason
         return None
 
 
@@ -317,16 +315,16 @@ def _ask_in_pieces(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str]
             del todo[0]
         if not todo:
             break
-        texts = todo  # only what is left is cut smaller
+        texts = todo  # only the remaining texts are split smaller
     return parse_sections(summary, job.custom.titles)
 
 
 def _sized(job: SummaryJob, window: int, summary: str) -> tuple[SummaryPrompt, int]:
-    """What surrounds each piece in a window of this size, and the room for the piece."""
+    """The prompt around each piece in a window of this size, and the room for the piece."""
     answer = min(job.budget, max(1, window // 4))
-    # Together the two requests take at most a quarter of the window, at four characters a token.
+    # The two requests together may take a quarter of the window, at four characters per token.
     frame = SummaryPrompt(answer, job.focus, job.opening, job.newest_request, window // 2, job.custom)
-    # The summary so far is at most as long as an answer; 10 % stays free for what the estimate gets wrong.
+    # The summary so far is at most as long as an answer; 10 % stays free for estimation errors.
     so_far = max(answer, estimate_tokens(summary))
     room = int(window * 0.9) - answer - so_far - estimate_tokens(frame.prompt("", "x"))
     if room < _SMALLEST_PIECE:
@@ -339,7 +337,9 @@ def _call(ask: Callable[..., str], *arguments: object) -> str:
         text = ask(*arguments)
     except SummaryFailed:
         raise
-    except Exception as error:  # a summariser is foreign code: whatever it raises, the conversation goes on
+    except (
+        Exception
+    ) as error:  # a summarizer is third-party code: the conversation continues after any exception
         raise SummaryFailed(f"{type(error).__name__}: {error}") from error
     if not isinstance(text, str):
         raise SummaryFailed(f"the summary model returned {type(text).__name__}, not text")

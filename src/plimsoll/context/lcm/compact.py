@@ -183,7 +183,7 @@ def _ledger(
 ) -> tuple[ConversationFacts, str]:
     """The facts of all that left, and what only the words of the ledger before still know."""
     at, earlier, tree = plan.bounds.previous, plan.previous, builder.tree
-    known, by_person = rules.remembered.behind(earlier), builder.edits.summary
+    known, by_person = rules.remembered.source_of(earlier), builder.edits.summary
     last = tree.leaves[-1].details["last"] if tree.leaves else 0
     if known.facts or (earlier and last > READ):
         middle = [place for run in plan.bounds.middle for place in run]
