@@ -1,4 +1,4 @@
-"""The engine's log and nodes in the host's archive, which has everything needed after a restart.
+"""The engine's log and nodes in the host's archive, which contains everything needed after a restart.
 
     view ──► items of the archive, each with its number in the log ──► positions
 
@@ -35,10 +35,10 @@ class ArchiveNodeStore:
         )
         if begins:
             return [item.sequence for item, _ in zip(items, messages, strict=False)]
-        return _laid_over(messages, items)
+        return _aligned(messages, items)
 
     def record_view(self, messages: Sequence[Message], positions: Sequence[int]) -> None:
-        """The host stores the view once it has agreed."""
+        """Does nothing: the host stores the view once it adopts it."""
 
     def messages(self, first: int, last: int, session: str = "") -> list[StoredMessage]:
         return self._archive.run(self._archive.archive.messages(session or self._session, first, last))
@@ -54,7 +54,7 @@ class ArchiveNodeStore:
         return self._archive.run(self._archive.archive.search(query))
 
     def scratch(self) -> "ArchiveNodeStore":
-        return _Scratch(self._archive, self._session)
+        return _ScratchNodeStore(self._archive, self._session)
 
     def by_handle(self, handle: str) -> StoredMessage | None:
         found = self._archive.run(self._archive.archive.find_by_handle(handle, id=self._session, limit=1))
@@ -64,8 +64,8 @@ class ArchiveNodeStore:
         return self._archive.run(self._archive.archive.edits(self._session))
 
 
-class _Scratch(ArchiveNodeStore):
-    """Reads the archive and keeps new nodes to itself."""
+class _ScratchNodeStore(ArchiveNodeStore):
+    """Reads the archive and stores new nodes only in memory."""
 
     def __init__(self, archive: BlockingArchive, session: str) -> None:
         super().__init__(archive, session)
@@ -79,7 +79,7 @@ class _Scratch(ArchiveNodeStore):
             self._added.setdefault(node.id, node)
 
 
-def _laid_over(messages: Sequence[Message], items: Sequence[ViewItem]) -> list[int]:
+def _aligned(messages: Sequence[Message], items: Sequence[ViewItem]) -> list[int]:
     """The log positions of a list that is not the view; 0 for messages outside the view."""
     places = match_messages(
         [item.message for item in items],

@@ -1,11 +1,11 @@
-"""One compaction: messages that leave the view go under leaves, and the tree's roots replace them.
+"""One compaction: leaves cover the messages that leave the view, and the tree's roots replace them.
 
-    messages ─► plan: sizes, head, middle, tail ─► leaves, condensed nodes ─► assemble ─► gate ─► lighter messages
-                     └ too heavy: the ladder                                               │
-                                                           refused: old results are cleared, nothing else
+    messages ─► plan: sizes, head, middle, tail ─► leaves, condensed nodes ─► assemble ─► gate ─► compacted messages
+                     └ too large: the ladder                                               │
+                                                           refused: only old results are cleared
 
-The plan, the ladder, the gate and the report are the compressor's, so every promise of that engine
-about what the model sees holds here too. What leaves is stored under a leaf first.
+The plan, the ladder, the gate and the report are the compressor's, so this engine gives the same
+guarantees about what the model sees. Messages are stored under a leaf before they leave the view.
 """
 
 from collections.abc import Sequence
@@ -43,12 +43,12 @@ from plimsoll.messages import SYSTEM_ROLES, Message
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tokens
 from plimsoll.secrets import redact
 
-READ = 50_000  # messages that are read at once where nothing is remembered; of more, the newest
+READ = 50_000  # messages to read at once if nothing is remembered; the newest ones
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What stands for all that left: the nodes with the headings after them, and the evidence."""
+    """The text that replaces all messages outside the view: nodes, headings and evidence."""
 
     summary: str = ""
     evidence: str = ""
@@ -67,7 +67,7 @@ def compact_into_tree(
     current_tokens: int | None = None,
     overhead_tokens: int | None = None,
 ) -> tuple[list[Message], CompactionReport]:
-    """The conversation made lighter, and the report; or unchanged, where nothing can go.
+    """The compacted conversation and its report; unchanged if nothing can be removed.
 
     The provider counts `current_tokens` for it, of which `overhead_tokens` are not in the messages.
     """
@@ -76,7 +76,7 @@ def compact_into_tree(
     whole, total = plan.messages, sum(plan.tokens)
     positions = carry_positions(messages, given_positions, whole)
     if not plan.can_shrink:
-        # A repair may have taken out a result that nobody asked for.
+        # A repair may have removed a result without a call.
         TreeBuilder(store, writer).cover(runs_of(set(given_positions) - set(positions)))
         store.record_view(whole, positions)
         return whole, unchanged(len(messages), plan, NOTHING_BETWEEN)
@@ -93,11 +93,11 @@ def compact_into_tree(
         text = _text(plan, builder, store, writer.focus, rules, stays, positions)
     result = assemble(plan.messages, plan.bounds, text.all)
     if text.all and estimate_messages_tokens_rough(result) > plan.limit:
-        text = _Text(render_sections({}))  # in a tiny window there is room for the headings alone
+        text = _Text(render_sections({}))  # in a tiny window, only the headings fit
         result = assemble(plan.messages, plan.bounds, text.all)
     refused = refusal(whole, total, result)
     if refused:
-        # The nodes are not smaller than what they stand for.
+        # The nodes are not smaller than the messages they cover.
         result = only_cleared(whole, total, plan.bounds, rules)
         store.record_view(result or whole, positions)
         if not result:
@@ -123,7 +123,7 @@ def _staying(plan: CompactionPlan) -> list[int]:
 
 
 def _first_of_tail(plan: CompactionPlan, positions: Sequence[int]) -> int:
-    """The number of the first message of the tail; 0 where there is no tail."""
+    """The number of the first message of the tail; 0 if there is no tail."""
     return next((number for number in positions[plan.bounds.tail_start :] if number), 0)
 
 
@@ -136,7 +136,7 @@ def _text(
     stays: set[int],
     positions: Sequence[int],
 ) -> _Text:
-    """Nodes and ledger within the room that is left."""
+    """Nodes and ledger within the remaining room."""
     tree, room = builder.tree, max(0, min(plan.ledger_tokens, plan.limit - plan.size(weight_of(" "))))
     gone = [root for root in tree.roots if _is_gone(tree.span(root), stays)]
     by_person = _nodes_by_person(builder.edits, room)
@@ -144,7 +144,7 @@ def _text(
     nodes = "\n\n".join(part for part in (by_person, nodes) if part)
     left = room - estimate_tokens(nodes) - 2
     facts, previous = _ledger(plan, builder, store, rules, stays, positions)
-    # A topic is only a pointer; what a model wrote about something need not be said again.
+    # A topic is only a pointer; the ledger need not repeat a model's text.
     told = "\n".join(full(root) for root in tree.roots if not root.degraded and full(root) in nodes)
     kept = kept_terms(plan.stays())
     ledger = SummaryRoom(min(left, plan.summary_tokens), left if rules.evidence else 0)
@@ -160,7 +160,7 @@ def _text(
 def _state_after(
     plan: CompactionPlan, facts: ConversationFacts, positions: Sequence[int], rules: CompressorRules
 ) -> ConversationFacts:
-    """The state at the end of the conversation: what left, and what stays behind it."""
+    """The facts at the end of the conversation, including messages that stay."""
     end = rules.lasting(plan.originals)
     places = [place for place in range(plan.bounds.tail_start, end) if positions[place]]
     messages = [plan.originals[place] for place in places]
@@ -168,7 +168,7 @@ def _state_after(
 
 
 def _nodes_by_person(edits: PersonEdits, room: int) -> str:
-    """The nodes in a summary that a person wrote, in their words, where they leave room for newer ones."""
+    """The nodes of a summary that a person wrote, verbatim, if they leave room for newer ones."""
     text = summary_preamble(edits.summary.message) if edits.summary else ""
     return text if estimate_tokens(text) <= room // 2 else ""
 
@@ -181,30 +181,30 @@ def _ledger(
     stays: set[int],
     positions: Sequence[int],
 ) -> tuple[ConversationFacts, str]:
-    """The facts of all that left, and what only the words of the ledger before still know."""
+    """The facts of all messages outside the view, and the earlier ledger's text without known sources."""
     at, earlier, tree = plan.bounds.previous, plan.previous, builder.tree
     known, by_person = rules.remembered.source_of(earlier), builder.edits.summary
     last = tree.leaves[-1].details["last"] if tree.leaves else 0
     if known.facts or (earlier and last > READ):
         middle = [place for run in plan.bounds.middle for place in run]
         leaving = {positions[place] for place in middle}
-        # A result that was made shorter has no number; it lies between two that have one.
+        # A shortened result has no number; it is between two messages that have one.
         new = (positions[place] for place in middle if place > (at or 0))
         leaving.update(range(min(filter(None, new), default=last), last + 1))
     else:
         known = SummarySource(earlier=summary_body(by_person.message) if by_person else "")
         leaving = set(range(max(1, last - READ + 1), last + 1))
-    spoken = _spoken(store, leaving - stays - builder.hidden)
+    spoken = _logged_messages(store, leaving - stays - builder.hidden)
     messages, numbers = [one.message for one in spoken], [one.sequence - 1 for one in spoken]
     return read_facts(messages, plan.opening, known.facts, numbers), known.earlier
 
 
-def _spoken(store: NodeStore, sequences: set[int]) -> list[StoredMessage]:
-    """Messages of the log by their numbers, without system prompts."""
+def _logged_messages(store: NodeStore, sequences: set[int]) -> list[StoredMessage]:
+    """Messages of the log by number, without system prompts."""
     said = chain.from_iterable(store.messages(run.first, run.last) for run in runs_of(sequences))
     return [one for one in said if one.role not in SYSTEM_ROLES]
 
 
 def _is_gone(span: Span, stays: set[int]) -> bool:
-    """Whether any message of a run is not in the view; a node that was prepared and not needed says nothing new."""
+    """Whether any message of a run is outside the view; an unused prepared node adds nothing."""
     return any(sequence not in stays for sequence in range(span.first, span.last + 1))

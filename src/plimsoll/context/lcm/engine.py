@@ -1,11 +1,11 @@
 """`LcmEngine`: the lossless context engine.
 
-    below the soft line   nothing but the log
-    above it              the host lets `compress` work in the background: leaves, condensed nodes
-    at the hard line      one publication; between two of them every request extends the one before
+    below the soft threshold   only the log grows
+    above it                   the host runs `compress` in the background: leaves, condensed nodes
+    at the hard threshold      one publication; between two of them, every request extends the previous one
 
-Everything that the engine knows is in its store, the host's archive or lists of its own, so it
-can be made anew at any time. It never tells the model how full the window is.
+The engine's whole state is in its store (the host's archive, or lists in memory), so it can be
+recreated at any time. It never tells the model how full the window is.
 """
 
 import copy
@@ -29,7 +29,7 @@ from plimsoll.models.media_limits import MediaLimits
 
 
 class LcmEngine(ContextCompressor):
-    """Head, nodes, tail. Thresholds, counting and waiting are the compressor's."""
+    """Head, nodes, tail. Thresholds, counting and re-arming are the compressor's."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class LcmEngine(ContextCompressor):
         offers_tools: bool = True,
         prompt: CustomPrompt | None = None,
     ) -> None:
-        """`clock` gives seconds; with it, no summary is begun that the host would not wait for.
+        """`clock` returns seconds; with it, no summary starts that the host would not wait for.
 
         `offers_tools`: the model can call tools. Summaries mention the engine's tools only then.
         """
@@ -59,7 +59,7 @@ class LcmEngine(ContextCompressor):
             evidence=evidence,
             able_to_recall=True,
             prompt=prompt,
-            media=MediaLimits(),  # its host removes images: they stay in the tree
+            media=MediaLimits(),  # the host removes images; the tree keeps them
         )
         self.store: NodeStore = store or InMemoryNodeStore()
         self.clock, self.offers_tools = clock, offers_tools
@@ -106,7 +106,7 @@ class LcmEngine(ContextCompressor):
         self.late_texts = {}
 
     def on_session_reset(self) -> None:
-        """A new conversation begins; what an archive holds of the old one stays there."""
+        """Start a new conversation; an archive keeps the old one."""
         super().on_session_reset()
         self.late_texts = {}
         if self.store.session == OWN:
@@ -123,7 +123,7 @@ class LcmEngine(ContextCompressor):
         }
 
     def _asked_at(self, view: Any) -> int:
-        """The number of the newest request in the log; 0 where nobody says what the model sees."""
+        """The number of the newest request in the log; 0 if the view is unknown."""
         if not isinstance(view, list) or not view:
             return 0
         place = newest_own_request(view)

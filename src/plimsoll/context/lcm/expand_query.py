@@ -2,8 +2,8 @@
 
     question ─► passages by words, or the nodes and messages named ─► model ─► answer [m:12] [n:3f2a9c1b7d]
 
-Secrets are taken out before anything goes to the model. Where none answers, the passages
-themselves are the answer.
+Secrets are redacted before anything goes to the model. If no model answers, the passages are
+the answer.
 """
 
 import re
@@ -22,9 +22,9 @@ from plimsoll.models import estimate_tokens
 from plimsoll.secrets import redact
 
 ANSWER_TOKENS = 600
-EXCERPT_TOKENS = 10_000  # of all excerpts together
+EXCERPT_TOKENS = 10_000  # for all excerpts together
 _HITS, _WIDTH = 12, 1_200
-_SHOWN, _SHOWN_WIDTH = 5, 300  # where no model answers
+_SHOWN, _SHOWN_WIDTH = 5, 300  # if no model answers
 _ID = re.compile(r"[nmh]:[0-9a-f]+")
 Excerpts = list[tuple[str, str]]
 
@@ -32,7 +32,7 @@ Excerpts = list[tuple[str, str]]
 def expand_query(
     arguments: Mapping[str, Any], store: NodeStore, writer: NodeWriter, asked_at: int = 0
 ) -> dict[str, Any]:
-    """An answer and the ids that it rests on; the newest request and what follows it are not searched."""
+    """An answer and the ids it cites; the newest request and later messages are not searched."""
     question = str(arguments.get("question") or "").strip()
     if not question:
         raise UserError("`question` must be a text.")
@@ -59,7 +59,7 @@ def expand_query(
 
 
 def _without_answer(found: Excerpts, error: SummaryFailed) -> dict[str, Any]:
-    """The passages themselves, where no model answers."""
+    """The passages as the answer, if no model answers."""
     shown = [{"id": id, "text": excerpt(text, _SHOWN_WIDTH)} for id, text in found[:_SHOWN]]
     return {"answer": None, "reason": redact(str(error)), "ids": [id for id, _ in found], "excerpts": shown}
 
@@ -82,7 +82,7 @@ def _found(query: str, store: NodeStore, asked_at: int) -> Excerpts:
 
 
 def _within(found: Excerpts, tokens: int) -> Iterator[tuple[str, str]]:
-    """The excerpts, each cut to its share where all together are too long."""
+    """The excerpts, each cut to its share if they are too long together."""
     total = sum(estimate_tokens(text) for _, text in found)
     for id, text in found:
         share = len(text) if total <= tokens else len(text) * tokens // max(1, total)

@@ -1,4 +1,4 @@
-"""Checks that exactly one leaf covers every message that left the view.
+"""Checks that exactly one leaf covers every message outside the view.
 
     edges resolve · leaves do not overlap · every message outside the view has a leaf · nodes are small
 
@@ -22,7 +22,7 @@ _TINY = 64  # tokens below which a node may be as large as its source
 
 @dataclass(frozen=True, slots=True)
 class StoredTree:
-    """One conversation: its nodes, how long its log is, and which of its messages are in the view."""
+    """One conversation: its nodes, the length of its log, and the messages in its view."""
 
     nodes: Sequence[Node]
     first: StoredMessage | None
@@ -35,7 +35,7 @@ class StoredTree:
 
 
 def faults(examined: StoredTree) -> Iterator[str]:
-    """Everything that is wrong, a sentence each."""
+    """All problems, one sentence each."""
     own = [node for node in examined.nodes if node.kind in KINDS]
     connected = {node.id for node in _connected(examined.nodes)}
     for node in own:
@@ -59,7 +59,7 @@ def uncovered(examined: StoredTree) -> list[Span]:
 
 
 def replacement_leaves(session: str, said: Sequence[StoredMessage]) -> list[Node]:
-    """Leaves for a run of messages, from its facts; a later compaction has a model write them again."""
+    """Leaves for a run of messages, written from its facts; a later compaction rewrites them with a model."""
     return [leaf(session, part, NodeWriter(), "") for part in leaf_runs(said)]
 
 
@@ -67,11 +67,11 @@ def _connected(nodes: Sequence[Node]) -> list[Node]:
     """The nodes whose descendants all resolve to messages."""
     known = {node.id: node for node in nodes if node.kind in KINDS}
 
-    def stands(node: Node) -> bool:
+    def resolves(node: Node) -> bool:
         below = [known.get(one.node) for one in node.sources if isinstance(one, NodeLink)]
-        return bool(node.sources) and all(one is not None and stands(one) for one in below)
+        return bool(node.sources) and all(one is not None and resolves(one) for one in below)
 
-    return [node for node in known.values() if stands(node)]
+    return [node for node in known.values() if resolves(node)]
 
 
 def _broken(node: Node, examined: StoredTree) -> Iterator[str]:
@@ -91,6 +91,6 @@ def _broken(node: Node, examined: StoredTree) -> Iterator[str]:
     depths = {one.depth for one in examined.nodes if NodeLink(one.id) in node.sources}
     if depths and depths != {node.depth - 1}:
         yield f"has depth {node.depth} but refers to nodes of depth {', '.join(map(str, sorted(depths)))}"
-    stood_for = int(node.details.get("tokens", 0))
-    if node.kind == "leaf" and stood_for > _TINY and node.tokens >= stood_for + _TINY:
-        yield f"has {node.tokens:,} tokens but replaces only {stood_for:,}"
+    replaced = int(node.details.get("tokens", 0))
+    if node.kind == "leaf" and replaced > _TINY and node.tokens >= replaced + _TINY:
+        yield f"has {node.tokens:,} tokens but replaces only {replaced:,}"

@@ -1,7 +1,7 @@
 """Tracks the log position of each message through repair and assembly, and finds the messages that left.
 
-view   1  2  3  S  9  10 11 12        S is no message: number 0
-next   1  2  3  S' 11 12              gone: 9 and 10, and whatever was gone before
+view   1  2  3  S  9  10 11 12        S is not a message: number 0
+next   1  2  3  S' 11 12              gone: 9 and 10, and all that were gone before
 """
 
 from collections.abc import Sequence, Set
@@ -12,7 +12,7 @@ from plimsoll.messages import SYSTEM_ROLES, Message
 
 
 def carry_positions(old: Sequence[Message], positions: Sequence[int], new: Sequence[Message]) -> list[int]:
-    """The positions of a list that was made from `old`: the same objects, or one with other content; 0 for stubs."""
+    """The positions of a list made from `old`: the same objects, or ones with changed content; 0 for stubs."""
     if len(new) == len(old) and all(map(is_, new, old)):
         return list(positions)
     places = {id(message): number for message, number in zip(old, positions, strict=True)}
@@ -31,10 +31,10 @@ def carry_positions(old: Sequence[Message], positions: Sequence[int], new: Seque
 def runs_to_cover(
     first: Sequence[StoredMessage], given: Sequence[int], stays: Set[int], tail: int
 ) -> list[Span]:
-    """The runs of the log that must be under leaves: all before the tail, and what left from behind its start.
+    """The runs of the log that leaves must cover: everything before the tail, and messages removed inside it.
 
-    `first` is the first message of the log; a system prompt never leaves. `tail` is the number of the first message
-    of the tail, 0 where there is none.
+    `first` is the first message of the log; a system prompt never leaves. `tail` is the number of the tail's first
+    message, 0 if there is no tail.
     """
     begin = 2 if first and first[0].role in SYSTEM_ROLES else 1
     end = tail - 1 if tail else max(given, default=0)
@@ -43,7 +43,7 @@ def runs_to_cover(
 
 
 def runs_of(sequences: Set[int]) -> list[Span]:
-    """Numbers of messages as runs; 0 is none."""
+    """Message numbers as runs; 0 is ignored."""
     runs: list[Span] = []
     for sequence in sorted(sequences - {0}):
         if runs and runs[-1].last + 1 == sequence:
@@ -54,7 +54,7 @@ def runs_of(sequences: Set[int]) -> list[Span]:
 
 
 def _is_same(old: Message, new: Message) -> bool:
-    """Whether two messages differ in their content alone: mended by a repair, or with a note behind it."""
+    """Whether two messages differ only in content: changed by a repair, or with a note appended."""
     if old.get("role") != new.get("role") or (old.get("content") and old.get("role") not in SYSTEM_ROLES):
         return False
     return {**old, "content": None} == {**new, "content": None}

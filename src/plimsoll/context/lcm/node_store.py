@@ -1,11 +1,11 @@
 """The log and the summary nodes that the engine reads and writes.
 
-    Memory ─┬─ OwnMemory      lists, for use as a plain library; gone with the process
-            └─ StoredMemory   the archive of the host (archive_node_store.py)
+    NodeStore ─┬─ InMemoryNodeStore   lists, for use as a plain library; lost when the process ends
+               └─ ArchiveNodeStore    the archive of the host (archive_node_store.py)
 
-A message is known by its sequence number in the log. What is said is ingested once: the
-list that comes in is laid over what is known, and only what lies behind it is new. The
-engine's own summary is never taken for something that was said.
+A sequence number in the log identifies a message. Every message is ingested once: the list is
+aligned with the known messages, and only those after them are new. The engine's own summary
+is never ingested.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,43 +28,43 @@ class NodeStore(Protocol):
 
     @property
     def session(self) -> str:
-        """The conversation that this store is of."""
+        """The conversation of this store."""
         ...
 
     def positions(self, messages: Sequence[Message]) -> list[int]:
-        """For each message of a view its number in the log; 0 for what was never said, such as a summary."""
+        """The log numbers of a view's messages; 0 for messages that are not in the log, such as a summary."""
         ...
 
     def record_view(self, messages: Sequence[Message], positions: Sequence[int]) -> None:
-        """This is what the model sees from now on, if the host agrees."""
+        """Record the view that the model sees from now on, if the host adopts it."""
         ...
 
     def messages(self, first: int, last: int, session: str = "") -> list[StoredMessage]:
-        """Messages of the log, whole, as they were said."""
+        """Complete original messages of the log."""
         ...
 
     def nodes(self, session: str = "") -> list[Node]:
-        """All nodes, the oldest first."""
+        """All nodes, oldest first."""
         ...
 
     def add(self, nodes: Sequence[Node]) -> None:
-        """Store nodes; what a node was made from comes before it."""
+        """Store nodes; a node comes after its sources."""
         ...
 
     def search(self, query: SearchQuery) -> SearchPage:
-        """Messages that fit."""
+        """Matching messages."""
         ...
 
     def scratch(self) -> "NodeStore":
-        """A store that begins like this one; what it is given never reaches this one."""
+        """A copy whose changes never reach this store."""
         ...
 
     def by_handle(self, handle: str) -> StoredMessage | None:
-        """The message of this conversation whose content has this handle."""
+        """The message of this conversation with this handle."""
         ...
 
     def edits(self) -> PersonEdits:
-        """What people removed from the view; it never goes under a node again."""
+        """What people removed from the view; no node covers it again."""
         ...
 
 
@@ -72,11 +72,11 @@ class InMemoryNodeStore:
     """A log in lists."""
 
     def __init__(self, clock: Callable[[], float] = lambda: 0.0) -> None:
-        """Without a clock, nobody knows when something was said."""
+        """Without a clock, messages have no times."""
         self._clock = clock
         self._log: list[StoredMessage] = []
         self._nodes: dict[str, Node] = {}
-        self._seen: list[tuple[Message, int]] = []  # the view that was last record_view
+        self._seen: list[tuple[Message, int]] = []  # the last recorded view
 
     @property
     def session(self) -> str:
@@ -87,7 +87,7 @@ class InMemoryNodeStore:
         for known in (self._seen, whole):
             if known and len(known) <= len(messages) and _begins_with(messages, known):
                 return [*(number for _, number in known), *self._said(messages[len(known) :])]
-        return self._laid_over(messages)
+        return self._aligned(messages)
 
     def record_view(self, messages: Sequence[Message], positions: Sequence[int]) -> None:
         self._seen = list(zip(messages, positions, strict=True))
@@ -106,7 +106,7 @@ class InMemoryNodeStore:
         found: list[SearchHit] = []
         complete = True
         try:
-            found.extend(self._hits(query))  # what was found before the deadline stays found
+            found.extend(self._hits(query))  # keep the hits from before the deadline
         except TimeoutError:
             complete = False
         if query.order == "newest":
@@ -128,7 +128,7 @@ class InMemoryNodeStore:
         return PersonEdits()
 
     def _said(self, new: Sequence[Message]) -> list[int]:
-        """The numbers of messages that are new to the log."""
+        """Append new messages to the log and return their numbers."""
         return [self._append(message) for message in new]
 
     def _append(self, message: Message) -> int:
@@ -139,8 +139,8 @@ class InMemoryNodeStore:
         )
         return sequence
 
-    def _laid_over(self, messages: Sequence[Message]) -> list[int]:
-        """The numbers of a list that somebody else has changed: equal messages from the back, the rest is new."""
+    def _aligned(self, messages: Sequence[Message]) -> list[int]:
+        """The numbers of a list that was changed elsewhere: match equal messages from the end; the rest is new."""
         places: dict[str, list[int]] = {}
         for one in self._log:
             places.setdefault(one.digest, []).append(one.sequence)
@@ -178,7 +178,7 @@ def _begins_with(messages: Sequence[Message], known: Sequence[tuple[Message, int
 
 
 def _is_wanted(one: StoredMessage, query: SearchQuery) -> bool:
-    """Whether a message has the role and the time that are searched."""
+    """Whether a message matches the role and time of a query."""
     if query.role not in (None, one.role):
         return False
     return (query.since is None or one.time >= query.since) and (

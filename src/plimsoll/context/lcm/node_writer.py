@@ -1,12 +1,12 @@
 """Writes the text of a node: by a model, with smaller prompts on failure, and finally from the facts.
 
-    full summary ──► bullets at half the budget ──► from the facts, marked to be written again
-         │ refused: empty, too long, not smaller than what it stands for
+    full summary ──► bullets at half the budget ──► from the facts, marked for a rewrite
+         │ rejected: empty, too long, not smaller than its source
 
-Spending is guarded: so many requests for one compaction, none after two failures in a
-row, none begun too late for the host's patience. What could not be asked is written from
-the facts and redone by a later compaction, which uses a text that has arrived meanwhile
-instead of asking again. No secret goes to a model or into a text.
+Requests are limited: a maximum per compaction, none after two consecutive failures, none that
+starts too late for the host's deadline. Code then writes the text from the facts, and a later
+compaction rewrites it, with a text that arrived in the meantime if there is one. No secret
+goes to a model or into a text.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,16 +35,16 @@ from plimsoll.messages import Message, excerpt, handle_of
 from plimsoll.models import estimate_tokens
 from plimsoll.secrets import redact
 
-# Under the handles of the messages that it is about: a text that was late, and the one that code wrote in its place.
+# By the handles of the messages: a late text, and the text that code wrote instead.
 LateTexts = dict[tuple[str, ...], tuple[LateText, str]]
 MOST_REQUESTS = 8  # for one compaction
 MOST_FAILURES = 2  # in a row
-PATIENCE = 45.0  # seconds after which no further summary is begun
+PATIENCE = 45.0  # seconds after which no further summary starts
 NODE_SHARE = 0.20
 NODE_LEAST, NODE_MOST = 200, 1_200
-TINY = "(short)"  # of what is too small to be made smaller
+TINY = "(short)"  # for messages that are too small to shorten
 _SMALLEST_BULLETS = 60
-_SHORTEST = 24  # characters of a message that still say something
+_SHORTEST = 24  # characters of a useful message excerpt
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,13 @@ class NodeWriter:
     failures: int = 0
     answered: int = 0  # texts that a model wrote
     notes: dict[str, None] = field(default_factory=dict)
-    late_texts: LateTexts = field(default_factory=dict)  # outlive this compaction
-    custom: CustomPrompt = NOTHING_ADDED  # what a user added to the summary prompt
+    late_texts: LateTexts = field(default_factory=dict)  # kept across compactions
+    custom: CustomPrompt = NOTHING_ADDED  # the user's additions to the summary prompt
     _began: float | None = None
 
     @property
     def may_ask(self) -> bool:
-        """Whether a model is there and may be asked once more."""
+        """Whether there is a model and the limits allow another request."""
         if self.writer is None or self.requests <= 0 or self.failures >= MOST_FAILURES:
             return False
         if self._began is None:
@@ -89,9 +89,9 @@ class NodeWriter:
         opening: str = "",
         quotes: bool = True,
     ) -> NodeText:
-        """A text that stands for `said`, which weighs `tokens`; `facts` are asked for where no model wrote one.
+        """A text that replaces `said`, which has `tokens` tokens; `facts` is called if no model wrote one.
 
-        With `quotes`, code adds to a model's words what it can quote from `said` itself.
+        With `quotes`, code adds quotes from `said` to a model's text.
         """
         budget = max(NODE_LEAST, min(NODE_MOST, int(tokens * NODE_SHARE)))
         ledger = budget // 2 if quotes else 0
@@ -120,7 +120,7 @@ class NodeWriter:
         return NodeText(text if estimate_tokens(text) < tokens else TINY, by_model=False, failure=failure)
 
     def ask(self, prompt: str, max_tokens: int) -> str:
-        """The model's answer to a question of our own; `SummaryFailed` where it gives none."""
+        """The model's answer to a prompt. Raises `SummaryFailed` if there is none."""
         if not self.may_ask:
             raise SummaryFailed(
                 "there is no model to ask" if self.writer is None else "the model does not answer"
@@ -137,7 +137,7 @@ class NodeWriter:
         return _smaller(as_lines(summary.text), job.middle_tokens)
 
     def _arrived(self, job: SummaryJob) -> str:
-        """What a model wrote about these messages after the turn stopped waiting; empty where nothing is usable."""
+        """A model's late text about these messages; empty if there is no usable one."""
         late, written = self.late_texts.get(_key(job), (None, ""))
         if late is None or not late.has_arrived:
             return ""
@@ -165,17 +165,17 @@ class NodeWriter:
             raise
         except (
             Exception
-        ) as error:  # a summariser is foreign code: whatever it raises, the conversation goes on
+        ) as error:  # a summarizer is third-party code: the conversation continues after any exception
             raise SummaryFailed(f"{type(error).__name__}: {error}") from error
         if not isinstance(said, str) or not said.strip():
             raise SummaryFailed("the summary model returned nothing")
         return redact(said.strip())
 
     def _window(self) -> int:
-        """Tokens that the model takes; 0 where it does not even say that."""
+        """The model's window; 0 if reading it fails."""
         try:
             return self._summarizer().context_length
-        except Exception as error:  # foreign code, as above
+        except Exception as error:  # third-party code, as above
             raise SummaryFailed(f"{type(error).__name__}: {error}") from error
 
     def _summarizer(self) -> Summarizer:
@@ -185,7 +185,7 @@ class NodeWriter:
 
 
 def as_lines(summary: str) -> str:
-    """The sections of a summary that say something, without headings: those belong to the whole view."""
+    """The non-empty sections of a summary without headings, which belong to the whole view."""
     sections = parse_sections(summary)
     blocks = []
     for title in (*titles_of(sections), EVIDENCE):
@@ -196,7 +196,7 @@ def as_lines(summary: str) -> str:
 
 
 def _excerpts(said: Sequence[Message], tokens: int) -> str:
-    """Something of each message, in as many tokens as there are."""
+    """Excerpts of all messages within a number of tokens."""
     texts = transcript_texts(said)
     size = max(map(len, texts), default=0)
     while size > _SHORTEST and sum(estimate_tokens(excerpt(text, size)) + 1 for text in texts) > tokens:
@@ -216,5 +216,5 @@ def _smaller(text: str, tokens: int) -> str:
 
 @cache
 def template(name: str) -> str:
-    """A prompt by its name."""
+    """A prompt by name."""
     return files("plimsoll.context.lcm").joinpath("prompts", f"{name}.md").read_text("utf-8")

@@ -2,7 +2,7 @@
 
     text · first and last message · when · how many of which role · tokens · topics · the ledger of all below
 
-The ledger is read by code from the messages themselves, so it holds whatever wrote the text.
+Code reads the ledger from the messages, so it is reliable regardless of the text's author.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from plimsoll.messages import Message
 from plimsoll.models import estimate_message_tokens
 from plimsoll.secrets import redact
 
-MODEL = "model"  # who wrote the text is known to the host; here it matters only that somebody did
+MODEL = "model"  # the host knows which model wrote the text; here it only matters that one did
 _MOST = {"constraints": 12, "files": 24, "commands": 16, "errors": 8, "commits": 12, "decisions": 8}
 _TOPICS = 10
 _GIST = 64  # characters of a request
@@ -29,7 +29,7 @@ Ledger = dict[str, list[str]]
 def leaf(
     session: str, said: Sequence[StoredMessage], writer: NodeWriter, opening: str, old: Node | None = None
 ) -> Node:
-    """The leaf over these messages, which follow each other in the log."""
+    """The leaf for these consecutive messages of the log."""
     messages = [one.message for one in said]
     tokens = sum(one.tokens for one in said)
     facts = read_facts(messages)
@@ -57,10 +57,10 @@ def condensed(
     writer: NodeWriter,
     old: Node | None = None,
 ) -> Node:
-    """The node that stands for some of one depth; `originals` are the messages that facts can be read from."""
+    """The node that replaces nodes of one depth; facts are read from the `originals`."""
     parts = [node.details for node in below]
     tokens = sum(node.tokens for node in below)
-    # As the user's words: they are excerpted least of all.
+    # As user messages, because those are shortened least.
     texts: list[Message] = [
         {"role": "user", "content": f"[{node.id}]\n{node.message['content']}"} for node in below
     ]
@@ -81,7 +81,7 @@ def condensed(
 
 
 def ledger_of(facts: ConversationFacts) -> Ledger:
-    """What a stretch of conversation established, a few lines of each kind."""
+    """The facts of a part of the conversation, a few lines per kind."""
     commands = [f"{line} · {event.outcome.status}" for line, event in facts.commands.items()]
     errors = [
         error for event in (*facts.commands.values(), *facts.actions.values()) for error in event.errors
@@ -98,12 +98,12 @@ def ledger_of(facts: ConversationFacts) -> Ledger:
 
 
 def merged_ledger(ledgers: Sequence[Ledger]) -> Ledger:
-    """The lines of several, oldest first, the newest of each kind where they are too many."""
+    """The lines of several ledgers, oldest first; if there are too many, the newest of each kind."""
     return _bounded({kind: [line for one in ledgers for line in one.get(kind, [])] for kind in _MOST})
 
 
 def topics_of(facts: ConversationFacts) -> list[str]:
-    """By what a reader can tell whether to look inside: what was asked, what was touched."""
+    """Topics that tell a reader whether to expand the node: requests, files and commands."""
     asked = [_short(one.text, _GIST) for one in (*facts.requests[:1], *facts.requests[1:][-2:])]
     touched = sorted(facts.files, key=lambda path: -sum(facts.files[path].actions.values()))
     ran = [line for line, event in facts.commands.items() if event.outcome.failed] or list(facts.commands)
@@ -120,7 +120,7 @@ def topics_of(facts: ConversationFacts) -> list[str]:
 
 
 def merged_topics(topics: Sequence[Sequence[str]]) -> list[str]:
-    """Some of each, the first ones first."""
+    """Some topics of each node, first ones first."""
     mixed = (piece for piece in chain.from_iterable(zip_longest(*topics)) if piece)
     return list(dict.fromkeys(mixed))[:_TOPICS]
 

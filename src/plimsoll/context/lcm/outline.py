@@ -1,11 +1,11 @@
-"""Outlines a large text in a few lines: enough to decide whether and where to read it.
+"""Outlines a large text in a few lines, enough to decide whether and where to read it.
 
     JSON    {"orders": [412 × {"id", "total", "lines"}], "next": text}
     table   1,204 rows: id, name, total; the first row
     code    signatures, with their line numbers
     text    its beginning and its end
 
-Pure, and bounded whatever the text is.
+Pure, and bounded for any text.
 """
 
 import csv
@@ -20,7 +20,7 @@ Kind = Literal["json", "table", "code", "text"]
 MOST_CHARACTERS = 1_200
 _PARSED = 4_000_000  # characters of JSON that are worth parsing
 _KEYS, _DEPTH = 12, 3
-# Blanks and no line breaks in front: a text of empty lines would be read again from each of them.
+# Only leading spaces, not line breaks: otherwise, matching empty lines would be quadratic.
 _SIGNATURE = re.compile(
     r"^[ \t]*(?:(?:export|public|private|protected|static|async|pub|final|abstract|default)[ \t]+)*"
     r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|type|module|package)\b[^\n{;]{0,140}",
@@ -36,20 +36,20 @@ def outline_of(text: str, limit: int = MOST_CHARACTERS) -> str:
 
 
 def shape_of(text: str, limit: int = MOST_CHARACTERS) -> str:
-    """The outline of JSON, a table or code; empty for any other text, whose beginning and end say as much."""
+    """The outline of JSON, a table or code; empty for other text, whose beginning and end say as much."""
     kind, lines = _outlined(text)
     return "" if kind == "text" else _described(text, kind, lines, limit)
 
 
 def kind_of(text: str) -> Kind:
-    """What a text is, as far as one can see."""
+    """The apparent kind of a text."""
     return _outlined(text)[0]
 
 
 def _described(text: str, kind: Kind, lines: str, limit: int) -> str:
     size = f"{len(text):,} characters, {text.count(chr(10)) + 1:,} lines"
     whole = f"{kind}, {size}\n{lines}" if lines else f"{kind}, {size}"
-    # Half a surrogate pair is an escape in JSON, and nothing that could be sent once it is read.
+    # Half a surrogate pair is legal as a JSON escape, but cannot be encoded once it is parsed.
     return excerpt(whole, limit).encode("utf-8", "replace").decode("utf-8")
 
 
@@ -79,7 +79,7 @@ def _json_shape(text: str) -> str:
 
 
 def _lines_of_json(text: str) -> str:
-    """One object a line."""
+    """The outline of JSON Lines."""
     lines = [line for line in text.splitlines() if line.strip()]
     try:
         first = json.loads(lines[0])
@@ -120,7 +120,7 @@ def _table_shape(text: str) -> str:
 
 
 def _rows(lines: list[str], separator: str) -> tuple[list[str], list[str]]:
-    """Two lines as rows; none where they are no rows, as with an open quote or a field without end."""
+    """Two lines as rows; empty if they are not rows, such as with an unclosed quote."""
     try:
         rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=separator))
     except csv.Error:

@@ -17,10 +17,10 @@ from plimsoll.context.lcm.node_store import NodeStore
 from plimsoll.messages import Message, call_name, text_of, tool_calls
 
 WIDTH = 300  # characters of a passage
-PREFIX = "lcm_"  # of the names of the engine's tools
-_CANDIDATES = 60  # messages that are looked at closely
-_WORDS = 8  # of a query, if no message contains all
-_PLACES = 200  # of one word in one message
+PREFIX = "lcm_"  # of the engine's tool names
+_CANDIDATES = 60  # messages to examine
+_WORDS = 8  # words of a query to use if no message contains all
+_PLACES = 200  # occurrences of one word in one message
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def passages(store: NodeStore, query: SearchQuery, count: int, width: int = WIDT
     """At least `count` passages if available, best first; for a pattern, newest first."""
     if query.mode == "words" and has_words(query.text):
         found = (_passage(store, one, query.text, width) for one in _by_words(store, query, count))
-        # Python sorts stably: among equals the order of the index stays.
+        # The sort is stable: equal passages keep the order of the index.
         return sorted((one for one in found if one), key=lambda one: -one.score)
     plain = query if query.mode == "regex" else replace(query, mode="substring")
     hits = list(_pages(store, replace(plain, order="newest"), count))
@@ -95,7 +95,7 @@ def _pages(store: NodeStore, query: SearchQuery, count: int) -> Iterator[SearchH
 
 
 def _passage(store: NodeStore, one: SearchHit, text: str, width: int) -> Passage | None:
-    """The best piece of a message; None for a call of these very tools, which only repeats what was looked for."""
+    """The best excerpt of a message; None for a call of these tools, which only repeats the query."""
     words = [token for term in terms_of(text) for token in term.tokens]
     message = _message(store, one)
     if message is None or _only_looks(message):
@@ -105,11 +105,11 @@ def _passage(store: NodeStore, one: SearchHit, text: str, width: int) -> Passage
 
 
 def _matching(store: NodeStore, one: SearchHit, width: int) -> Passage:
-    """The piece around the first match, which the archive has marked in its own shorter piece."""
+    """The excerpt around the first match, which the archive marks in its shorter snippet."""
     message = _message(store, one)
     whole = searchable(message) if message else one.snippet
     marked = one.snippet[slice(*one.marks[0])] if one.marks else ""
-    # The snippet has blanks for line breaks; so a match that spans lines is looked for the same way.
+    # The snippet has spaces instead of line breaks, so search for a match across lines in the same form.
     at = whole.replace("\n", " ").replace("\t", " ").find(marked)
     middle = max(0, at) + len(marked) // 2
     piece = _cut(whole, max(0, middle - width // 2), width)

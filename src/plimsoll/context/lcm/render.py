@@ -1,14 +1,14 @@
-"""Renders the tree for the model: every root with its id, oldest first, and the facts of the messages that left.
+"""Renders the tree for the model: every root with its id, oldest first, and the facts of the covered messages.
 
     [n:3f2a9c1b7d · depth 1 · 4–120 · 2026-11-15 06:22 – 07:10 UTC]
-    what a model wrote about them, where one did
+    the model's text about them, if there is one
     Expand for details about: …
 
     ## Goal …                     the ledger, read by code from the originals
 
-A node is rendered from what is stored and from nothing else, so its bytes are the same in
-every publication. Where room is short the older texts go first, then topics, then the
-times; the ledger keeps its share in any case.
+A node is rendered only from stored data, so its bytes are the same in every publication. If
+room is short, older texts are dropped first, then topics, then times; the ledger always
+keeps its share.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,13 +18,13 @@ from plimsoll.archive import Node
 from plimsoll.models import estimate_tokens
 
 INTRODUCTION = "Nodes stand for messages kept in full: lcm_expand reads them, lcm_grep searches all."
-TEXT_SHARE = 0.55  # of the room, for what models wrote
+TEXT_SHARE = 0.55  # of the room, for texts by models
 LIST_SHARE = 0.30  # of the room, for ids, spans and topics
 _TOPICS = 80  # characters
 
 
 def rendered_nodes(roots: Sequence[Node], room: int, *, names_tools: bool = True) -> str:
-    """The roots in at most their share of `room` tokens; empty where not even their ids fit.
+    """The roots within their share of `room` tokens; empty if not even their ids fit.
 
     `names_tools`: the reader has the tools that read nodes.
     """
@@ -50,12 +50,12 @@ def brief(node: Node) -> str:
 
 
 def header(node: Node) -> str:
-    """What a node is: id, depth, messages, time."""
+    """The header of a node: id, depth, messages, time."""
     return f"[{node.id} · depth {node.depth} · {span_text(node)}{_when(node)}]"
 
 
 def bare(node: Node) -> str:
-    """The least that leads back to the messages."""
+    """The shortest form that leads back to the messages."""
     return f"[{node.id} · {span_text(node)}]"
 
 
@@ -70,13 +70,13 @@ def expand_line(node: Node) -> str:
 
 
 def span_text(node: Node) -> str:
-    """The messages of a node, by their numbers."""
+    """The message numbers of a node."""
     first, last = node.details.get("first"), node.details.get("last")
     return f"{first}" if first == last else f"{first}–{last}"
 
 
 def _with_texts(roots: Sequence[Node], lines: list[str], form: Callable[[Node], str], room: int) -> list[str]:
-    """The lines with the newest texts that models wrote in place of their short forms, as far as the room goes."""
+    """The lines, with the newest model texts instead of short forms as far as they fit."""
     left = room * TEXT_SHARE
     if form is not brief:
         return lines

@@ -17,14 +17,14 @@ from plimsoll.messages import text_of
 
 DEFAULT_LIMIT, MOST_HITS = 5, 50
 DEFAULT_PAGE, MOST_PAGE, LEAST_PAGE = 2_000, 8_000, 16
-_ROOTS = 24  # named by status
+_ROOTS = 24  # listed by status
 
 
 def grep(arguments: Mapping[str, Any], store: NodeStore, asked_at: int = 0) -> dict[str, Any]:
-    """Where something was said, grouped by the leaf that covers it.
+    """Matching passages, grouped by the leaf that covers them.
 
-    `asked_at` is the number of the newest request: it and what follows is before the model's eyes, and repeats the
-    words that are looked for.
+    `asked_at` is the number of the newest request. It and later messages are excluded: the model sees them, and they
+    repeat the words of the query.
     """
     limit = _whole_number(arguments, "limit", DEFAULT_LIMIT, 1, MOST_HITS)
     offset = _whole_number(arguments, "offset", 0, 0)
@@ -66,7 +66,7 @@ def describe(arguments: Mapping[str, Any], store: NodeStore) -> dict[str, Any]:
 
 
 def expand(arguments: Mapping[str, Any], store: NodeStore) -> dict[str, Any]:
-    """What was said, a page at a time."""
+    """The original text, one page at a time."""
     id = _text(arguments, "id")
     size = _whole_number(arguments, "max_tokens", DEFAULT_PAGE, LEAST_PAGE, MOST_PAGE)
     offset = _whole_number(arguments, "offset", 0, 0)
@@ -78,7 +78,7 @@ def expand(arguments: Mapping[str, Any], store: NodeStore) -> dict[str, Any]:
 
 
 def status(store: NodeStore) -> dict[str, Any]:
-    """What is kept in nodes."""
+    """The state of the tree."""
     tree = current_tree(store)
     depths: dict[str, int] = {}
     for id in {leaf.id for leaf in tree.leaves} | set(tree.parents.values()):
@@ -115,7 +115,7 @@ def _described(node: Node, tree: Tree) -> dict[str, Any]:
 def _grouped(
     found: Sequence[Passage], tree: Tree, store: NodeStore, everywhere: bool
 ) -> list[dict[str, Any]]:
-    """Passages under the leaf that covers them, in their order."""
+    """Passages grouped by the leaf that covers them, in order."""
     trees = {store.session: tree}
     groups: dict[tuple[str, str], dict[str, Any]] = {}
     for one in found:

@@ -1,10 +1,10 @@
 """The engine's tools for the model: paged JSON answers.
 
-    lcm_grep          where something was said        lcm_describe   what a node or message is
-    lcm_expand        what was said, to the last byte lcm_status     what is kept
-    lcm_expand_query  an answer from what was said, with the ids it rests on
+    lcm_grep          finds passages                  lcm_describe   describes a node or message
+    lcm_expand        returns the original text       lcm_status     returns the state of the tree
+    lcm_expand_query  answers a question from the originals, with the ids it cites
 
-A mistake in the arguments is an answer that says what to change. No answer says how full the
+Invalid arguments produce an answer that says what to change. No answer states how full the
 window is.
 """
 
@@ -24,7 +24,7 @@ from plimsoll.errors import UserError
 
 @dataclass(frozen=True, slots=True)
 class LcmToolContext:
-    """What answers are made from; `asked_at` is the number of the newest request in the log, 0 where unknown."""
+    """The context of a tool call; `asked_at` is the number of the newest request in the log, 0 if unknown."""
 
     store: NodeStore
     writer: NodeWriter

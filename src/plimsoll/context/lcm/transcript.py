@@ -1,4 +1,4 @@
-"""Nodes and messages as complete text, in pages.
+"""Converts nodes and messages to complete text, in pages.
 
     [m:12 assistant]                     message 12 of the log
     I look at the tests.
@@ -34,7 +34,7 @@ class TranscriptPage:
 
 
 def text_of_message(one: StoredMessage) -> str:
-    """A message with its number, word for word."""
+    """A complete message with its number."""
     message = one.message
     named = f" {message['name']}" if isinstance(message.get("name"), str) else ""
     answers = answered_id(message)
@@ -49,7 +49,7 @@ def text_of_message(one: StoredMessage) -> str:
 
 
 def text_of_node(node: Node, tree: Tree, store: NodeStore) -> str:
-    """What is one level below a node: the messages of a leaf, the nodes of a condensed one."""
+    """The text of the level below a node: the messages of a leaf, or the nodes of a condensed node."""
     if node.kind == "leaf":
         run = run_of(node)
         return "\n\n".join(map(text_of_message, store.messages(run.first, run.last)))
@@ -57,7 +57,7 @@ def text_of_node(node: Node, tree: Tree, store: NodeStore) -> str:
 
 
 def page_of(text: str, offset: int, max_tokens: int) -> TranscriptPage:
-    """The page from a place on, of at most so many tokens."""
+    """The page from an offset, with at most `max_tokens`."""
     size = max(_SMALLEST_PAGE, max_tokens * 4)
     while size > _SMALLEST_PAGE and estimate_tokens(text[offset : offset + size]) > max_tokens:
         size = max(_SMALLEST_PAGE, size * 3 // 4)
@@ -67,7 +67,7 @@ def page_of(text: str, offset: int, max_tokens: int) -> TranscriptPage:
 
 
 def message_by_id(id: str, store: NodeStore) -> StoredMessage:
-    """The message that `m:12` or a handle names."""
+    """The message with an id such as `m:12` or a handle."""
     kind, _, rest = id.partition(":")
     if kind == "m" and rest.isdigit():
         found = store.messages(int(rest), int(rest))
@@ -81,7 +81,7 @@ def message_by_id(id: str, store: NodeStore) -> StoredMessage:
 
 
 def node_by_id(id: str, tree: Tree) -> Node | None:
-    """The node of this id or of a beginning that only one has."""
+    """The node with this id or this unique prefix of an id."""
     fitting = (
         [known for known in tree.known if known.startswith(id)] if id.startswith("n:") and len(id) > 3 else []
     )

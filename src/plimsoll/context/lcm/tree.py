@@ -1,14 +1,14 @@
 """The tree over the log: which leaf covers which messages, and which node covers which leaves.
 
     log      1 2 3 4 5 6 7 8 9 10 11 12 …
-    leaves       [ ----- ][ ------- ]            runs of messages, side by side, none twice
+    leaves       [ ----- ][ ------- ]            runs of messages that do not overlap
     depth 1      [ ---------------- ]            four nodes of one depth become one of the next
-    roots        what no other node stands for: what the model sees
+    roots        nodes without a parent, which the model sees
 
-A tree is read from the stored nodes alone, so it is the same after a restart. Where two
-writers covered the same messages, the one who came first counts, and the other node is a
-stray: stored, named in nothing, never counted twice. A node that was written again takes
-the place of the one that it replaces.
+A tree is built only from the stored nodes, so it is the same after a restart. If two writers
+covered the same messages, the first one counts, and the other node is a stray: stored, but
+not referenced and never counted twice. A rewritten node takes the position of the one that
+it replaces.
 """
 
 from bisect import bisect_right
@@ -28,48 +28,46 @@ REPLACES = "replaces"
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The nodes of one conversation that count, and how they hang together."""
+    """The valid nodes of one conversation, and their structure."""
 
-    known: Mapping[str, Node] = field(default_factory=dict)  # by id, also replaced ones and strays
-    leaves: tuple[Node, ...] = ()  # that count, in the order of the log
+    known: Mapping[str, Node] = field(default_factory=dict)  # by id, including replaced ones and strays
+    leaves: tuple[Node, ...] = ()  # the valid leaves, in log order
     roots: tuple[Node, ...] = ()
     parents: Mapping[str, str] = field(default_factory=dict)
-    replaced: Mapping[str, str] = field(
-        default_factory=dict
-    )  # an earlier text by the one that took its place
+    replaced: Mapping[str, str] = field(default_factory=dict)  # maps an old id to its replacement
 
     def current(self, id: str) -> str:
-        """The node that stands in the place of this one now; itself where it was never written again."""
+        """The id of the node's newest version; the same id if it was never rewritten."""
         while id in self.replaced:
             id = self.replaced[id]
         return id
 
     def children(self, node: Node) -> list[Node]:
-        """The nodes below, as they are now."""
+        """The newest versions of the child nodes."""
         links = (source.node for source in node.sources if isinstance(source, NodeLink))
         return [self.known[self.current(id)] for id in links if self.current(id) in self.known]
 
     def span(self, node: Node) -> Span:
-        """The messages that a node stands for, from the first to the last."""
+        """The range of messages that a node covers."""
         ends = [one if isinstance(one, Span) else self._span_of(one.node) for one in node.sources]
         return Span(min(one.first for one in ends), max(one.last for one in ends))
 
     def leaf_at(self, sequence: int) -> Node | None:
-        """The leaf that stands for a message."""
+        """The leaf that covers a message."""
         place = bisect_right(self.leaves, sequence, key=_first_of) - 1
         if place < 0 or run_of(self.leaves[place]).last < sequence:
             return None
         return self.leaves[place]
 
     def leaves_below(self, node: Node) -> Iterator[Node]:
-        """All leaves of a node, itself if it is one."""
+        """All leaves below a node, or the node itself if it is a leaf."""
         if node.kind == "leaf":
             yield node
         for child in self.children(node):
             yield from self.leaves_below(child)
 
     def uncovered(self, first: int, last: int) -> list[Span]:
-        """The runs between two messages that are under no leaf."""
+        """The runs between two messages that no leaf covers."""
         gaps: list[Span] = []
         expected = first
         for run in map(run_of, self.leaves):
@@ -83,7 +81,7 @@ class Tree:
         return gaps
 
     def ripe(self) -> tuple[Node, ...]:
-        """The oldest neighbours of one depth that may become one node; the newest of a depth stays as it is."""
+        """The oldest adjacent nodes of one depth to condense; the newest node of a depth is never included."""
         for depth in sorted({root.depth for root in self.roots}):
             for run in _equal_runs(self.roots, depth):
                 if len(run) > FAN_IN:
@@ -95,20 +93,20 @@ class Tree:
 
 
 def tree_of(nodes: Iterable[Node], hidden: Set[int] = frozenset()) -> Tree:
-    """The tree that these nodes are, in the order in which they were written.
+    """The tree of these nodes, given in the order they were written.
 
-    A node that tells of a `hidden` message, directly or through another node, does not count.
+    A node that covers a `hidden` message, directly or through another node, is excluded.
     """
-    known = dict(_telling({node.id: node for node in nodes if node.kind in KINDS}, hidden))
+    known = dict(_not_hidden({node.id: node for node in nodes if node.kind in KINDS}, hidden))
     replaced = {
         str(node.details[REPLACES]): node.id
         for node in known.values()
         if node.details.get(REPLACES) in known and node.details[REPLACES] != node.id
     }
     bare = Tree(known, replaced=replaced)
-    # A node that was written again keeps the place in time of its first text.
+    # A rewritten node keeps the chronological position of its first version.
     order = [known[bare.current(id)] for id, node in known.items() if node.details.get(REPLACES) not in known]
-    leaves = _side_by_side(node for node in order if node.kind == "leaf")
+    leaves = _without_overlaps(node for node in order if node.kind == "leaf")
     parents = _parents(leaves, [node for node in order if node.kind == "condensed"], bare)
     counted = {leaf.id for leaf in leaves} | set(parents.values())
     tops = [known[id] for id in counted - parents.keys()]
@@ -117,27 +115,28 @@ def tree_of(nodes: Iterable[Node], hidden: Set[int] = frozenset()) -> Tree:
 
 
 def current_tree(store: "NodeStore") -> Tree:
-    """The tree of a conversation as its view shows it: without what a person removed."""
+    """The tree of a conversation without messages that a person removed."""
     return tree_of(store.nodes(), store.edits().hidden)
 
 
-def _telling(nodes: Mapping[str, Node], hidden: Set[int]) -> Iterator[tuple[str, Node]]:
-    """The nodes that tell of no hidden message; children come before their parents."""
+def _not_hidden(nodes: Mapping[str, Node], hidden: Set[int]) -> Iterator[tuple[str, Node]]:
+    """The nodes that cover no hidden message, children before their parents."""
     told: set[str] = set()
     for id, node in nodes.items():
         if not hidden or not any(
-            one.node not in told if isinstance(one, NodeLink) else _meets(one, hidden) for one in node.sources
+            one.node not in told if isinstance(one, NodeLink) else _overlaps(one, hidden)
+            for one in node.sources
         ):
             told.add(id)
             yield id, node
 
 
-def _meets(span: Span, hidden: Set[int]) -> bool:
+def _overlaps(span: Span, hidden: Set[int]) -> bool:
     return any(sequence in hidden for sequence in range(span.first, span.last + 1))
 
 
 def _parents(leaves: Sequence[Node], condensed: Iterable[Node], bare: Tree) -> dict[str, str]:
-    """The condensed node over each node; one whose children are strays or have a parent does not count."""
+    """The parent of each node; a condensed node whose children are strays or have a parent is excluded."""
     counted = {leaf.id for leaf in leaves}
     parents: dict[str, str] = {}
     for node in sorted(condensed, key=lambda one: one.depth):
@@ -158,15 +157,15 @@ def _first_of(leaf: Node) -> int:
     return run_of(leaf).first
 
 
-def _side_by_side(leaves: Iterable[Node]) -> tuple[Node, ...]:
-    """Those leaves, the first written first, that overlap with no earlier one."""
+def _without_overlaps(leaves: Iterable[Node]) -> tuple[Node, ...]:
+    """The leaves, in the order they were written, that do not overlap an earlier one."""
     taken: list[Node] = []
     for leaf in leaves:
         run = run_of(leaf)
         place = bisect_right(taken, run.first, key=_first_of)
-        before, behind = taken[:place][-1:], taken[place:][:1]
+        before, after = taken[:place][-1:], taken[place:][:1]
         if all(run_of(one).last < run.first for one in before) and all(
-            run_of(one).first > run.last for one in behind
+            run_of(one).first > run.last for one in after
         ):
             taken.insert(place, leaf)
     return tuple(taken)

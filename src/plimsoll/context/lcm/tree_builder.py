@@ -1,11 +1,11 @@
-"""Builds the tree: leaves over messages that leave the view, condensed nodes over leaves, and retries for
+"""Builds the tree: leaves for messages that leave the view, condensed nodes over leaves, and rewrites of
 fallback texts.
 
     uncovered run ──► cut between tool groups, about 20 000 tokens each ──► leaves ──► four of a depth ──► one
 
-Nothing leaves the view before its leaf is stored. A leaf that was prepared and never
-shown is found again and used, so no message is ever under two. What a person removed from
-the view goes under none.
+No message leaves the view before its leaf is stored. A prepared leaf that was never shown is
+reused, so no message is ever under two leaves. Messages that a person removed from the view
+are under none.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,12 +20,12 @@ from plimsoll.context.lcm.tree import Tree, run_of, tree_of
 from plimsoll.messages import Message, safe_cuts
 
 LEAF_TOKENS = 20_000
-REDONE = 4  # makeshift texts that one compaction writes again
-READ = 1_000  # messages that the facts of one condensed node are read from; the newest
+REDONE = 4  # fallback texts that one compaction rewrites
+READ = 1_000  # the newest messages, from which the facts of one condensed node are read
 
 
 class TreeBuilder:
-    """The tree of one conversation while a compaction works on it."""
+    """The tree of one conversation during a compaction."""
 
     def __init__(self, store: NodeStore, writer: NodeWriter, opening: str = "") -> None:
         self._store, self._writer, self._opening = store, writer, opening
@@ -35,7 +35,7 @@ class TreeBuilder:
         self.tree: Tree = tree_of(self._nodes, self.hidden)
 
     def cover(self, runs: Sequence[Span]) -> None:
-        """Put every message of these runs under a leaf that is under none yet."""
+        """Create leaves for the uncovered messages of these runs."""
         for run in (part for whole in runs for part in self._shown(whole)):
             for gap in self.tree.uncovered(run.first, run.last):
                 said = self._store.messages(gap.first, gap.last)
@@ -44,7 +44,7 @@ class TreeBuilder:
                 )
 
     def condense(self) -> None:
-        """Make one node of the oldest four neighbours, wherever a depth has more than four."""
+        """Condense the oldest four adjacent nodes of each depth that has more than four."""
         while ripe := self.tree.ripe():
             originals = self._originals(ripe)
             self._add([condensed(self._store.session, ripe, originals, self._writer)])
@@ -69,7 +69,7 @@ class TreeBuilder:
         return condensed(session, below, self._originals(below), self._writer, node)
 
     def _counted(self) -> Iterator[Node]:
-        """Every node that counts."""
+        """Every valid node."""
         yield from self.tree.leaves
         for id in dict.fromkeys(self.tree.parents.values()):
             yield self.tree.known[id]
@@ -93,7 +93,7 @@ class TreeBuilder:
 
 
 def leaf_runs(said: Sequence[StoredMessage], size: int = LEAF_TOKENS) -> Iterator[Sequence[StoredMessage]]:
-    """A run of messages in parts of about equal weight near `size` tokens, tool groups whole."""
+    """A run of messages in parts of about `size` tokens each, without splitting tool groups."""
     if not said:
         return
     weighed = list(accumulate((one.tokens for one in said), initial=0))
