@@ -12,7 +12,7 @@ from doors import ASK, answering, gateway_program
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.gateway.telemetry.request_log import JsonLines, Sentences
+from plimsoll.gateway.telemetry.request_log import JsonLines, TextLines
 
 FORGED = "2030-01-01T00:00:00.000Z GET /forged 200 0.001 s caller=admin"
 PATHS = [
@@ -51,13 +51,13 @@ def record(message: str, error: Exception | None = None, **told: str) -> logging
     info = (type(error), error, None) if error else None
     made = logging.LogRecord("plimsoll", logging.WARNING, __file__, 1, "%s", (message,), info)
     if told:
-        made.told = {"event": "request", "method": "GET", "status": 200, "seconds": 0.1, **told}
+        made.fields = {"event": "request", "method": "GET", "status": 200, "seconds": 0.1, **told}
     return made
 
 
 @given(st.text(), st.text())
 def test_a_request_is_one_printable_line_whatever_its_values_are(path: str, model: str) -> None:
-    for formatter in (Sentences(), JsonLines()):
+    for formatter in (TextLines(), JsonLines()):
         line = formatter.format(record("request", path=path, model=model))
         assert line.splitlines() == [line]
         assert "\x1b" not in line
@@ -66,13 +66,13 @@ def test_a_request_is_one_printable_line_whatever_its_values_are(path: str, mode
 
 @given(st.text())
 def test_a_message_is_one_line_and_a_traceback_is_indented(words: str) -> None:
-    first, *rest = Sentences().format(record(words, ValueError(words))).split("\n")
+    first, *rest = TextLines().format(record(words, ValueError(words))).split("\n")
     assert first.splitlines() == [first]
     assert rest
     assert all(line.startswith("    ") for line in rest)
 
 
 def test_a_half_surrogate_pair_can_be_written() -> None:
-    line = Sentences().format(record("request", path="/x", model="\ud800"))
+    line = TextLines().format(record("request", path="/x", model="\ud800"))
     io.TextIOWrapper(io.BytesIO(), "utf-8").write(line)
     assert "\\ud800" in line

@@ -124,7 +124,7 @@ def test_with_the_gateways_key_only_paths_without_stored_objects_pass(
     new = doors.upstream.requests[before:]
     if one.stored:
         assert (answer.status_code, new) == (403, [])
-        assert "Send your own key of the provider" in answer.text
+        assert "Send your own provider key" in answer.text
         return
     assert answer.status_code == 200
     assert new[0].headers[dialect_named(name).key_header].endswith(OWN)

@@ -176,7 +176,7 @@ def test_limit_wait_seconds_is_how_long_a_request_waits_for_others_of_its_key(tm
         assert first.result().status_code == 200
     assert refused.status_code == 429
     assert int(refused.headers["retry-after"]) <= 10
-    assert "requests under way may use the rest" in error_of(refused)["message"]
+    assert "requests in progress may use the rest" in error_of(refused)["message"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -62,6 +62,6 @@ def test_start_up_shows_which_upstream_answers(
     tmp_path: Path, model: dict[str, str], environ: dict[str, str], told: list[str]
 ) -> None:
     settings = Settings.model_validate({"model": model}).model
-    lines = asyncio.run(Targets(settings, environ, tmp_path).told())
+    lines = asyncio.run(Targets(settings, environ, tmp_path).descriptions())
     assert len(lines) == len(told)
     assert all(line.startswith(start) for line, start in zip(lines, told, strict=True)), lines

@@ -82,7 +82,7 @@ def test_the_log_is_short_lines_on_a_terminal_and_json_elsewhere(on_a_terminal: 
     with open(ours, "w") as stream:  # noqa: PTH123 (a descriptor)
         log = start_log("auto", stream)
         record = logging.LogRecord(REQUESTS, logging.INFO, __file__, 1, "request", None, None)
-        record.told = facts
+        record.fields = facts
         logging.getLogger(REQUESTS).handle(record)
         log.stop()
         for name in ("plimsoll", "uvicorn"):

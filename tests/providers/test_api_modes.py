@@ -60,11 +60,11 @@ def test_a_turn_with_tools_runs_on_googles_wire(name: str, streamed: bool) -> No
         async def turn() -> Reply:
             async with Client(endpoint) as client:
                 heard = (lambda _delta: None) if streamed else None
-                first = await client.complete(asked, heard=heard)
+                first = await client.complete(asked, on_delta=heard)
                 (made,) = tool_calls(first.message)
                 result = {"role": "tool", "tool_call_id": made["id"], "name": "look", "content": "Seen."}
                 again = ChatRequest(name, (*asked.messages, first.message, result), tools=(TOOL,))
-                return await client.complete(again, heard=heard)
+                return await client.complete(again, on_delta=heard)
 
         reply = asyncio.run(turn())
         seen = server.requests

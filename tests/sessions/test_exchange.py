@@ -79,7 +79,7 @@ def test_whoever_sends_a_message_learns_its_number_before_the_model_is_asked(tmp
     async def work(conversation):
         heard = []
         with pytest.raises(AuthenticationFailed):
-            await conversation.exchange(user("Which ships?"), quiet, heard=heard.append)
+            await conversation.exchange(user("Which ships?"), quiet, on_stored=heard.append)
         return heard
 
     heard, stored, _ = run_with(tmp_path, work, [fault(401)])

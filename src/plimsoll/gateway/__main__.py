@@ -11,7 +11,7 @@ MISTAKE = 2
 
 
 def main() -> int:
-    """Serve until a signal ends it; the exit code."""
+    """Serve until a signal arrives. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="plimsoll gateway")
     parser.add_argument("--host")
     parser.add_argument("--port", type=int)

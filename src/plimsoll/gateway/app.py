@@ -1,11 +1,11 @@
-"""The gateway as an ASGI application: its paths, and everything behind them from start to end.
+"""The gateway as an ASGI application: its paths, and what it opens and closes for them.
 
     /v1/chat/completions        OpenAI's dialect    ─┐
     /v1/messages                Anthropic's dialect ─┼─► dropin ─► upstream
     /v1/messages/count_tokens · /v1/models          ─┘
     /v1/embeddings, /v1/files, …                    ──► upstream, unchanged (dialects/forwarded.toml)
     /sessions · /search · /openapi.json             ──► sessions ─► the agent
-    rooms and chats of people                       ──► messaging ─► sessions
+    rooms and chats of messaging platforms          ──► messaging ─► sessions
 
 Nothing is opened before the application starts, and everything is closed when it ends.
 """
@@ -79,7 +79,7 @@ from plimsoll.models import ModelCard
 
 
 class Gateway:
-    """What is open while the application runs. `clock` is the time of day in seconds."""
+    """Everything that is open while the application runs. `clock` is the time of day in seconds."""
 
     def __init__(
         self,
@@ -107,15 +107,15 @@ class Gateway:
 
     @asynccontextmanager
     async def opened(self, _app: object = None) -> AsyncIterator[None]:
-        """Open everything, and close it in the end."""
+        """Open everything, and close it at the end."""
         async with AsyncExitStack() as stack:
             await self._open(stack)
             yield
         if self.log is not None:
-            self.log.stop()  # a worker is ended by a signal, behind which nothing runs
+            self.log.stop()  # a worker ends by a signal, after which nothing runs
 
     async def answer(self, request: ClientRequest, send: Send) -> None:
-        """Answer a request for an answer."""
+        """Answer a generation request."""
         await self.open_handler.serve(request, send)
 
     async def count(self, request: ClientRequest, send: Send) -> None:
@@ -124,19 +124,19 @@ class Gateway:
 
     @property
     def open_handler(self) -> RequestHandler:
-        """The request handler; there is one while the application runs."""
+        """The request handler. It exists while the application runs."""
         assert self.handler is not None, "the application has not started"
         return self.handler
 
     @property
     def open_stateless(self) -> StatelessCompactor:
-        """Compacts requests without keeping them; there while the application runs."""
+        """The stateless compactor. It exists while the application runs."""
         assert self.stateless is not None, "the application has not started"
         return self.stateless
 
     @property
     def open_session_service(self) -> SessionService:
-        """The sessions of this process; there while the application runs."""
+        """The sessions of this process. They exist while the application runs."""
         assert self.session_service is not None, "the application has not started"
         return self.session_service
 
@@ -169,7 +169,7 @@ class Gateway:
         compactor = self._compactor(conversation_store, summaries, workers)
         options = self.options
         self.conversations = KnownConversations(
-            options.conversations, settings.gateway.conversation_memory, _let_go
+            options.conversations, settings.gateway.conversation_memory, _discard_preparation
         )
         pool = Pool(options.timeouts)
         stack.callback(pool.close)
@@ -196,7 +196,7 @@ class Gateway:
     async def _open_sessions(
         self, stack: AsyncExitStack, store: ArchiveStore, workers: Workers | None
     ) -> None:
-        """The sessions that the gateway answers in, and the chat platforms that use them."""
+        """Open the gateway's sessions and the messaging platforms that use them."""
         settings, home = self.settings, self.home
         self.session_service = SessionService.open(
             settings,
@@ -216,7 +216,7 @@ class Gateway:
         self.messaging.start()
 
     def _workers(self, stack: AsyncExitStack) -> Workers | None:
-        """Processes for compactions and large bodies; None where the settings want none."""
+        """Worker processes for compactions and large bodies; None if the settings disable them."""
         most = self.settings.gateway.compaction_workers
         if not most:
             return None
@@ -252,11 +252,11 @@ class Gateway:
         )
 
     def _room_for(self, card: ModelCard, prompt: int, output: int) -> AbstractAsyncContextManager[None]:
-        """Room for a request of a session in the limits of whoever asks."""
+        """Reserve a session's request in the limits of its caller."""
         return self.key_policy.reserve(current_key(), most_spent(card, round(MARGIN * prompt), output))
 
     def _charge(self, owner: Owner, usage: UsageRecord) -> None:
-        """Count what a summary used for the key that owns its conversation."""
+        """Charge a summary's usage to the key that owns its conversation."""
         self.telemetry.dispatcher.charge(key_of(owner), usage)
 
     def _spend(self, key: str, spent: KeyUsage) -> None:
@@ -264,17 +264,17 @@ class Gateway:
             self.key_policy.key_cache.usage.spent(key, spent)
 
     async def archive_answers(self) -> None:
-        """Raises where the archive does not answer."""
+        """Raise if the archive does not answer."""
         if self.store is None:
             raise UserError("The archive is not open yet.")
         await self.store.sessions(limit=1)
 
     async def upstream_is_known(self) -> None:
-        """Raises where nobody can be asked; asks nobody."""
+        """Raise if no upstream is configured. Sends no request."""
         await self.open_handler.targets.known()
 
     async def _end(self, compactor: ConversationCompactor, summaries: SummaryModels) -> None:
-        """Finish what runs beside the requests, and give up what is being prepared."""
+        """Finish background work of requests, and cancel preparations."""
         assert self.handler is not None
         assert self.conversations is not None
         await self.handler.close()
@@ -282,7 +282,7 @@ class Gateway:
             if conversation.compactor is not None:
                 await conversation.compactor.close()
         await summaries.close()
-        await compactor.close()  # last: requests that were given up are charged too
+        await compactor.close()  # last: cancelled requests are charged too
 
 
 def build_app(
@@ -293,7 +293,7 @@ def build_app(
     home: Path | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Starlette:
-    """The application; `environ` and `home` are the process's own where they are not given."""
+    """The application; `environ` and `home` default to those of the process."""
     environ = os.environ if environ is None else environ
     within = Gateway(settings, options or RuntimeOptions(), environ, home or plimsoll_home(), clock)
     limits = settings.gateway
@@ -329,22 +329,22 @@ def build_app(
         routes=routes,
         lifespan=within.opened,
         middleware=middleware(within.key_policy, within.telemetry.dispatcher, limits, limits.host),
-        exception_handlers={HTTPException: _refused, Exception: _broke},
+        exception_handlers={HTTPException: _refused, Exception: _failed},
     )
     app.state.gateway = within
     return app
 
 
 def app_from_config(flags: Mapping[str, Any], options: RuntimeOptions) -> Starlette:
-    """The application of a process that reads the person's own configuration; the command's flags outrank it."""
+    """The application with the user's configuration; the command's flags take precedence."""
     settings = load_settings(flags=flags).settings
     log = start_log(settings.gateway.log)
-    # For an application that does not start: this runs at the end of a worker too, which no `atexit` does.
+    # For an application that fails to start. Unlike `atexit`, this also runs when a worker ends.
     Finalize(None, log.stop, exitpriority=0)
     app = build_app(settings, options)
     app.state.gateway.log = log
     sys.setswitchinterval(SWITCH_SECONDS)
-    # What was loaded stays to the end: looking through it for garbage would hold up streams, again and again.
+    # Loaded modules stay until the end; repeated garbage collection of them would delay streams.
     gc.collect()
     gc.freeze()
     return app
@@ -353,26 +353,26 @@ def app_from_config(flags: Mapping[str, Any], options: RuntimeOptions) -> Starle
 async def _refused(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     dialect = dialect_of(request.url.path, request.headers.raw)
-    told = {
+    details = {
         404: f"There is no endpoint at {request.url.path}.",
         405: f"{request.url.path} does not support {request.method}.",
     }
-    detail = told.get(status, str(error))
+    detail = details.get(status, str(error))
     if status == 405 and request.headers.get("upgrade", "").lower() == "websocket":
-        # Codex goes on with HTTP at once after this status, and only after several attempts after any other.
+        # After this status Codex falls back to HTTP at once; after any other, only after several attempts.
         status, detail = 426, f"{request.url.path} has no WebSocket; send POST requests."
     body = jsontext.write(dialect.error_body(status, detail))
     return refused(request.url.path, status, detail) or Response(body, status, media_type="application/json")
 
 
-async def _broke(request: Request, _error: Exception) -> Response:
+async def _failed(request: Request, _error: Exception) -> Response:
     dialect = dialect_of(request.url.path, request.headers.raw)
     detail = "The gateway failed on this request; its log has the details."
     body = jsontext.write(dialect.error_body(500, detail))
     return refused(request.url.path, 500, detail) or Response(body, 500, media_type="application/json")
 
 
-def _let_go(conversation: ClientConversation) -> None:
-    """A conversation is forgotten: what is being prepared for it is of no use any more."""
+def _discard_preparation(conversation: ClientConversation) -> None:
+    """Cancel the preparation for a conversation that was forgotten."""
     if conversation.compactor is not None:
         asyncio.get_running_loop().create_task(conversation.compactor.close())

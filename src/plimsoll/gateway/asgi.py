@@ -1,11 +1,11 @@
-"""What every part of the gateway shares: the types of ASGI, a header, and the caller of a request.
+"""Shared by all parts of the gateway: the ASGI types, headers, and the caller of a request.
 
-    request.state.caller          in an endpoint of Starlette
+    request.state.caller          in a Starlette endpoint
     caller_in(scope)              in an ASGI application
-    b"x-plimsoll-caller"          among the headers of the scope, written by the authentication alone
+    b"x-plimsoll-caller"          in the headers of the scope, written by the authentication only
 
-`Caller.owner` is the id of the caller's key, or None on a gateway that asks for none: that is
-whoever sits at this machine, the operator. `Caller.archive_owner` is whose sessions exist for them.
+`Caller.owner` is the id of the caller's key, or None for the operator of a gateway that requires no keys.
+`Caller.archive_owner` owns the sessions that the caller can see.
 """
 
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -28,7 +28,7 @@ class ClientLeft(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody who was let in."""
+    """An authenticated caller."""
 
     owner: str | None = None
     name: str = ""
@@ -38,14 +38,14 @@ class Caller:
 
     @property
     def archive_owner(self) -> Owner:
-        """Who owns the sessions that the caller begins; they see no others."""
+        """The owner of the sessions that the caller creates and sees."""
         if self.reads is not None:
             return self.reads
         return OPERATOR if self.owner is None else key_owner(self.owner)
 
     @property
     def actor(self) -> str:
-        """The name under which the archive records what the caller does."""
+        """The name under which the archive records the caller's actions."""
         return OPERATOR if self.owner is None else f"key:{self.name}"
 
 
@@ -53,6 +53,6 @@ NOBODY = Caller()
 
 
 def caller_in(scope: Scope) -> Caller:
-    """The caller of a request that was authenticated."""
-    found: Caller = scope["state"]["caller"]  # without authentication nobody is taken for the operator
+    """The caller of an authenticated request."""
+    found: Caller = scope["state"]["caller"]  # a KeyError without authentication: never assume the operator
     return found

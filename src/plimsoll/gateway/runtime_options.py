@@ -1,4 +1,4 @@
-"""What the gateway takes besides its settings (`gateway` in config.yaml): a command flag and fixed capacities."""
+"""Options of the gateway besides its settings (`gateway` in config.yaml): a command flag and fixed capacities."""
 
 from dataclasses import dataclass, field
 
@@ -7,9 +7,9 @@ from plimsoll.providers import Timeouts
 
 @dataclass(frozen=True, slots=True)
 class RuntimeOptions:
-    """What is not a setting."""
+    """Options that are not settings."""
 
-    demo: bool = False  # whether the embedded model may answer where no upstream is configured
+    demo: bool = False  # the embedded model may answer if no upstream is configured
     timeouts: Timeouts = field(default_factory=Timeouts)
     reply_bytes: int = 64_000_000  # of a reply that is not streamed
     conversations: int = 2_000  # whose state is kept in memory, per process

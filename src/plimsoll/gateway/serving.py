@@ -1,6 +1,6 @@
-"""The gateway's processes: one socket, as many workers as asked for, an end that lets requests finish.
+"""The gateway's processes: one socket, the configured number of workers, and a shutdown that lets requests finish.
 
-Whether it may start at all is asked before it listens: a worker that may not would be started for ever.
+Checks that it may start before it listens: a worker that fails to start would be restarted forever.
 """
 
 import asyncio
@@ -34,18 +34,16 @@ from plimsoll.gateway.upstream.target import Targets
 
 _BACKLOG = 2_048
 _HEALTH_SECONDS = 60
-_OPEN_FILES = (
-    65_536  # for 2,000 clients per process, each with an upstream, and the sessions that are kept open
-)
+_OPEN_FILES = 65_536  # for 2,000 clients per process, each with an upstream connection, and the open sessions
 
 
 def serve(flags: Mapping[str, Any], options: RuntimeOptions) -> None:
-    """Serve until a signal ends it; `flags` outrank what the settings of these names say."""
+    """Serve until a signal arrives; `flags` override the settings of the same names."""
     settings = load_settings(flags=flags).settings
     gateway = settings.gateway
     asyncio.run(_may_start(settings))
     targets = Targets(settings.model, os.environ, plimsoll_home(), options.demo)
-    for line in asyncio.run(targets.told()):
+    for line in asyncio.run(targets.descriptions()):
         print(_folded(f"  {line}"), file=sys.stderr, flush=True)
     _raise_file_limit()
     listening = _listening(gateway.host, gateway.port)
@@ -60,16 +58,16 @@ def serve(flags: Mapping[str, Any], options: RuntimeOptions) -> None:
         server_header=False,
         limit_concurrency=gateway.connections,
         timeout_graceful_shutdown=int(gateway.shutdown_seconds),
-        # A machine that is busy with other work must not cost a worker, and its streams, their life.
+        # A busy machine must not cause a worker to be killed with its streams.
         timeout_worker_healthcheck=_HEALTH_SECONDS,
         backlog=_BACKLOG,
     )
     try:
         if gateway.workers > 1:
-            with _figures_of_all():
+            with _shared_metrics_folder():
                 Multiprocess(config, sockets=[listening]).run()
         else:
-            # When all is finished uvicorn raises the signal again that ended it; that is no failure.
+            # After shutdown uvicorn raises the signal again that stopped it; this is not a failure.
             for each in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(each, _ended)
             uvicorn.Server(config).run([listening])
@@ -78,14 +76,14 @@ def serve(flags: Mapping[str, Any], options: RuntimeOptions) -> None:
 
 
 def _folded(line: str) -> str:
-    """A long line as several on a terminal, which would cut its words; one line everywhere else."""
+    """A long line wrapped at words on a terminal; unchanged elsewhere."""
     if not sys.stderr.isatty():
         return line
     return textwrap.fill(line, shutil.get_terminal_size().columns, subsequent_indent="    ")
 
 
 def _raise_file_limit() -> None:
-    """Take what the system allows: a shell starts programs with room for 1,024 files, too few for 2,000 clients."""
+    """Raise the limit to what the system allows: the default of 1,024 open files is too low for 2,000 clients."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -97,8 +95,8 @@ def _ended(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 async def _may_start(settings: Settings) -> None:
-    """`UserError` where the gateway must not start: nobody has a key and strangers could reach it, or a platform
-    on which it answers people is not set up."""
+    """Raise `UserError` if the gateway must not start: it has no keys but is reachable by others, or a messaging
+    platform is not configured correctly."""
     gateway = settings.gateway
     configured(gateway, os.environ)
     key_policy = KeyPolicy(gateway.host, gateway.keys, gateway.allowed_origins)
@@ -107,8 +105,8 @@ async def _may_start(settings: Settings) -> None:
 
 
 @contextmanager
-def _figures_of_all() -> Iterator[None]:
-    """A folder in which every process keeps its metrics, so that whichever is asked has all of them."""
+def _shared_metrics_folder() -> Iterator[None]:
+    """A folder for the metrics of all processes, so that each can report all of them."""
     with TemporaryDirectory(prefix="plimsoll-gateway-") as folder:
         os.environ.setdefault(FOLDER_VARIABLE, folder)
         yield

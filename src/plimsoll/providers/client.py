@@ -65,22 +65,22 @@ class Client:
         request: ChatRequest,
         *,
         deadline: float | None = None,
-        heard: Callable[[Delta], None] | None = None,
+        on_delta: Callable[[Delta], None] | None = None,
         wasted: Wasted | None = None,
     ) -> Reply:
         """The whole reply at once; `deadline` is the most seconds that it may take, waits included.
 
-        With `heard`, the reply is streamed and each step is passed on. A reply that breaks off is requested again, so
-        the steps may start again. `wasted` gets the usage of each streamed reply that broke off or was abandoned.
+        With `on_delta`, the reply is streamed and `on_delta` gets each step. An interrupted reply is requested again, so
+        the steps may start again. `wasted` gets the usage of each streamed reply that was interrupted or abandoned.
         """
         ends = None if deadline is None else self._clock() + deadline
         attempt = 0
         while True:
             attempt += 1
             try:
-                if heard is None:
+                if on_delta is None:
                     return await self._transport.ask(request, ends)
-                return await self._listen(request, ends, heard, wasted)
+                return await self._listen(request, ends, on_delta, wasted)
             except ProviderError as error:
                 await self._wait_or_raise(error, attempt, ends)
 
@@ -88,14 +88,14 @@ class Client:
         self,
         request: ChatRequest,
         ends: float | None,
-        heard: Callable[[Delta], None],
+        on_delta: Callable[[Delta], None],
         wasted: Wasted | None,
     ) -> Reply:
         decoder = self._transport.decoder()
         try:
             async with aclosing(self._transport.stream(request, decoder, ends)) as steps:
                 async for delta in steps:
-                    heard(delta)
+                    on_delta(delta)
         except BaseException:
             _tell_wasted(wasted, request, decoder)
             raise

@@ -140,9 +140,9 @@ class Conversation:
         approve: Approve | None = None,
         *,
         key: str = "",
-        heard: Callable[[int], None] = lambda _number: None,
+        on_stored: Callable[[int], None] = lambda _number: None,
     ) -> Exchange:
-        """One turn, and where it stands in the log. `heard` is told the message's number once it is stored.
+        """One turn, and where it stands in the log. `on_stored` gets the message's number once it is stored.
 
         A message with a key is run once, whoever sends it again, to whichever process: then the answer that was
         given is returned, and a turn that a process left unfinished when it ended goes on.
@@ -157,9 +157,9 @@ class Conversation:
             else:
                 known = await exchange_at(self.archive, self.session.id, first, message)
                 if known.ending != "unfinished":
-                    heard(first)
+                    on_stored(first)
                     return known
-            heard(first)
+            on_stored(first)
             answer = await self.agent.answer(emit, approve, lambda: self._clean(emit, first))
             return Exchange(self.session.id, first, self._journal.last, answer)
 
@@ -169,12 +169,12 @@ class Conversation:
         emit: Emit,
         approve: Approve | None = None,
         *,
-        heard: Callable[[int], None] = lambda _count: None,
+        on_stored: Callable[[int], None] = lambda _count: None,
     ) -> tuple[Exchange, int]:
         """One turn for several messages, each with its key, and how many of them it answers, from the first on.
 
         All are answered together, unless a process that ended had begun to answer some of them: then these are.
-        `heard` is told how many it is once they are stored.
+        `on_stored` gets the number of messages once they are stored.
         """
         async with self._alone():
             numbers = [await self._journal.place_of(key) for key, _ in said]
@@ -183,7 +183,7 @@ class Conversation:
             if known:
                 before = await exchange_at(self.archive, self.session.id, known[-1], said[count - 1][1])
                 if before.ending != "unfinished":
-                    heard(count)
+                    on_stored(count)
                     return before, count
             else:
                 await self.agent.give_up()
@@ -194,7 +194,7 @@ class Conversation:
                     self._journal.key = key
                     await self.agent.hear(message, emit)
                     known.append(self._journal.last)
-            heard(len(known))
+            on_stored(len(known))
             answer = await self.agent.answer(emit, approve, lambda: self._clean(emit, known[-1]))
             return Exchange(self.session.id, known[0], self._journal.last, answer), len(known)
 

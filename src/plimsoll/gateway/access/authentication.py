@@ -1,14 +1,14 @@
-"""In front of every path: who asks, and whether they may.
+"""Authenticates every request before it reaches a path.
 
     always          a browser's request from another site's page: 403, unless gateway.allowed_origins has its origin
-    no key needed   under a foreign name (DNS rebinding): 403, else in
-    key needed      none or a wrong one: 401 · a read-only one for more than reading: 403 ·
-                    a limit reached: 429 with Retry-After · else in
+    no key needed   a foreign host name (DNS rebinding): 403, else admitted
+    key needed      missing or wrong: 401 · read-only key for anything but reading: 403 ·
+                    limit reached: 429 with Retry-After · else admitted
 
-    Authorization: Bearer plim-…   ·   x-api-key: plim-…   ·   x-plimsoll-key: plim-… beside the client's own
+    Authorization: Bearer plim-…   ·   x-api-key: plim-…   ·   x-plimsoll-key: plim-… next to the client's own key
 
-A key of the gateway is taken out here and never reaches an upstream. Endpoints find the caller in
-`scope["state"]["caller"]` and in a header that is written only here.
+The gateway's key is removed here and never reaches an upstream. Endpoints find the caller in
+`scope["state"]["caller"]` and in a header that only this module writes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,10 +27,10 @@ from plimsoll.gateway.http.problems import PROBLEM_PATHS, Problem, send_problem
 from plimsoll.gateway.http.responses import send_error
 from plimsoll.gateway.telemetry.request_facts import current, note_refusal
 
-SHELL_PATH = "/inspect"  # a page without data, the only one that a link may open
+SHELL_PATH = "/inspect"  # a page without data, the only one that another site may link to
 OPEN_PATHS = frozenset({"/healthz", "/readyz", SHELL_PATH, "/inspect/app.js", "/inspect/app.css"})
 KEY_HEADER = b"x-plimsoll-key"
-# What is written only here; what was judged here and means nothing to an upstream.
+# Headers that only this module writes, or that it has checked and an upstream does not need.
 _TAKEN_OUT = frozenset(
     {CALLER_HEADER, b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"sec-fetch-user"}
 )
@@ -38,13 +38,13 @@ _OWN_SITES = frozenset(
     {"none", "same-origin"}
 )  # Sec-Fetch-Site of the address bar and of the gateway's own pages
 _ASKED = (
-    "This gateway needs a key of its own: send `Authorization: Bearer plim-…` or `x-api-key: plim-…`. Whoever runs "
-    "it makes one with `plimsoll gateway keys add NAME`."
+    "This gateway needs its own key: send `Authorization: Bearer plim-…` or `x-api-key: plim-…`. The operator "
+    "creates one with `plimsoll gateway keys add NAME`."
 )
 _WRONG = "This key is unknown or revoked. `plimsoll gateway keys list` shows the valid keys."
 _READ_ONLY = (
-    "The key {name!r} is read-only: it can read sessions and nothing else. `plimsoll gateway keys add NAME` makes a "
-    "key that can act."
+    "The key {name!r} is read-only: it can only read sessions. `plimsoll gateway keys add NAME` creates a "
+    "key that can write."
 )
 _READING = frozenset({"GET", "HEAD"})
 _BEARER: tuple[Header, ...] = ((b"www-authenticate", b"Bearer"),)
@@ -53,7 +53,7 @@ _TITLES = {401: "No key", 403: "Not from here", 429: "Too much", 503: "Not now"}
 
 
 class _Refusal(Exception):
-    """A request that does not come in: what the client is told, and a word for the metrics."""
+    """A rejected request: the error that the client gets, and a label for the metrics."""
 
     def __init__(
         self, status: int, word: str, message: str, code: str | None = None, headers: Sequence[Header] = ()
@@ -86,7 +86,7 @@ class Authentication:
         facts = current()
         if facts is not None:
             facts.caller = caller
-        # In place, so that the telemetry middleware sees what became of the request.
+        # Changed in place, so that the telemetry middleware sees the outcome of the request.
         scope["headers"] = headers
         scope.setdefault("state", {})["caller"] = caller
         await self._app(scope, receive, send)
@@ -116,14 +116,14 @@ class Authentication:
             code, headers = refusal_of(error)
             raise _Refusal(429, error.limit, str(error), code, headers) from None
         except PlimsollError as error:
-            told = "The gateway cannot check keys: its archive does not answer. Try again in a moment."
-            raise _Refusal(503, "archive", told, headers=_SOON) from error
+            detail = "The gateway cannot check keys: its archive does not answer. Try again in a moment."
+            raise _Refusal(503, "archive", detail, headers=_SOON) from error
         return Caller(key.id, key.name, None if key.reads is None else Owner(key.reads))
 
     def _refuse_other_pages(self, scope: Scope) -> None:
-        """Refuse what the page of another site makes a browser send: on every path, with or without keys.
+        """Refuse requests that a page of another site makes a browser send, on every path, with or without keys.
 
-        Browsers name the site in Sec-Fetch-Site, older ones only in Origin; a page can forge neither.
+        Browsers name the site in Sec-Fetch-Site, older ones only in Origin. A page can forge neither.
         """
         if is_own_page(scope):
             return
@@ -132,23 +132,23 @@ class Authentication:
             return
         if origins and "*" in self._origins and self._key_policy.is_keyed:
             return
-        told = f"Pages of {origins[0][:200]!r}" if origins else "Links and pages of other sites"
+        source = f"Pages of {origins[0][:200]!r}" if origins else "Links and pages of other sites"
         raise _Refusal(
             403,
             "origin",
-            f"{told} may not use this gateway. Add their origin to gateway.allowed_origins.",
+            f"{source} may not use this gateway. Add their origin to gateway.allowed_origins.",
         )
 
     def _refuse_other_hosts(self, scope: Scope) -> None:
-        """Without keys, refuse names that a page's owner may have pointed at this machine (DNS rebinding)."""
+        """Without keys, refuse host names that an attacker may have pointed at this machine (DNS rebinding)."""
         if not is_own_host(scope, self._host):
             host = next(iter(_values(scope, b"host")))
-            told = f"Without keys, the gateway does not serve {host[:200]!r}. Set gateway.keys to required."
-            raise _Refusal(403, "host", told)
+            detail = f"Without keys, the gateway does not serve {host[:200]!r}. Set gateway.keys to required."
+            raise _Refusal(403, "host", detail)
 
 
 def is_own_page(scope: Scope) -> bool:
-    """Whether no browser sent this for a page of another site. A link of such a page may open the empty shell."""
+    """Whether the request does not come from a page of another site. Such a page may only link to the empty shell."""
     sites = _values(scope, b"sec-fetch-site")
     if all(site.lower() in _OWN_SITES for site in sites) if sites else not _values(scope, b"origin"):
         return True
@@ -160,14 +160,14 @@ def is_own_page(scope: Scope) -> bool:
 
 
 def is_own_host(scope: Scope, own: str) -> bool:
-    """Whether the names under which this was asked are of this machine, or the one that it listens on."""
+    """Whether every host name in the request is this machine or the address that the gateway listens on."""
     hosts = [_host_name(host) for host in _values(scope, b"host") if host]
     return all(host and (host == own or is_loopback(host)) for host in hosts)
 
 
 @lru_cache(maxsize=256)
 def _host_name(host: str) -> str:
-    """The name in a Host header, without its port; empty if there is none."""
+    """The host name in a Host header without its port; empty if there is none."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -175,12 +175,12 @@ def _host_name(host: str) -> str:
 
 
 def _values(scope: Scope, name: bytes) -> list[str]:
-    """Every value of a header."""
+    """All values of a header."""
     return [value.decode("latin-1").strip() for one, value in scope["headers"] if one == name]
 
 
 async def _send(scope: Scope, send: Send, why: _Refusal) -> None:
-    """A refusal as the clients of this path read errors."""
+    """Send a refusal in the error format of this path."""
     path = scope["path"]
     if path.startswith(PROBLEM_PATHS):
         await send_problem(send, Problem(why.status, _TITLES[why.status], why.message, tuple(why.headers)))
@@ -190,7 +190,7 @@ async def _send(scope: Scope, send: Send, why: _Refusal) -> None:
 
 
 def take_key_out_of_query(scope: Scope) -> None:
-    """Move a key from the query to the header of its dialect: a query may be logged, and goes upstream as it is."""
+    """Move a key from the query to the header of its dialect: queries may be logged, and go upstream unchanged."""
     query = scope.get("query_string", b"")
     if b"=" not in query:
         return
@@ -203,13 +203,13 @@ def take_key_out_of_query(scope: Scope) -> None:
     if keys:
         scope["query_string"] = b"&".join(pair for pair in pairs if not pair.startswith(sign))
         header, key = dialect.key_header.encode(), unquote(keys[0].decode("latin-1"))
-        is_plain = key.isascii() and key.isprintable() and " " not in key  # nothing that could end a header
+        is_plain = key.isascii() and key.isprintable() and " " not in key  # cannot end a header
         if is_plain and all(name != header for name, _ in scope["headers"]):
             scope["headers"] = [*scope["headers"], (header, (dialect.key_prefix + key).encode())]
 
 
 def without_gateway_key(headers: Iterable[Header]) -> tuple[str, list[Header]]:
-    """The key for the gateway, and the headers without it and without what ends here."""
+    """The gateway's key, and the headers without it and without those that must not go upstream."""
     kept: list[Header] = []
     found: dict[bytes, str] = {}
     carriers = (KEY_HEADER, *key_headers())

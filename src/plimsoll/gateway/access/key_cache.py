@@ -1,10 +1,10 @@
-"""The keys as one process knows them: read every other second, never for each request.
+"""The access keys as cached by one process: reread every two seconds, not for each request.
 
-    find    text of a key ──► the key, while it holds
+    find    a key's text ──► the key, while it is valid
     admit   one more request ──► nothing, or `UsageLimitReached`
-    usage   what requests have used and may still use today
+    usage   what requests have used today and may still use
 
-A minute's requests are given out from a share that the process has set aside in the store, so all processes
+Each process reserves a share of a minute's requests in the store and serves requests from it, so all processes
 together never exceed the limit.
 """
 
@@ -22,21 +22,21 @@ from plimsoll.archive.keys import MINUTE, AccessKey, KeyStore, KeyUsage, Request
 from plimsoll.errors import PlimsollError, UsageLimitReached, UserError
 from plimsoll.gateway.access.usage_limits import WAIT_SECONDS, UsageAccounts, counted
 
-FRESH_SECONDS = 2.0  # a key that was revoked is let in for so long, at most
-RETRY_SECONDS = 0.25  # between two looks because of keys that nobody knows
-GRACE_SECONDS = 60.0  # for a store that does not answer, before everybody has to wait for it
-PART = 16  # of what is left of a minute goes to the process that asks
+FRESH_SECONDS = 2.0  # a revoked key is accepted for at most this long
+RETRY_SECONDS = 0.25  # between two reads of the store for unknown keys
+GRACE_SECONDS = 60.0  # how long cached keys are used while the store does not answer
+PART = 16  # a process takes this fraction of a minute's remaining requests
 
 log = logging.getLogger(__name__)
 
 
 class KeysUnknown(UserError):
-    """The store of the keys has not answered for too long."""
+    """The key store has not answered for too long."""
 
 
 @dataclass(slots=True)
-class _Left:
-    """What is left of a share; `is_last`: the minute had no more to give."""
+class _RemainingShare:
+    """What is left of a share; `is_last`: the minute has no requests left to give."""
 
     requests: int
     start: int
@@ -44,7 +44,7 @@ class _Left:
 
 
 class KeyCache:
-    """The keys of one gateway process. `clock` never goes back; `wall` is the time of day."""
+    """The keys of one gateway process. `clock` is monotonic; `wall` is the time of day."""
 
     def __init__(
         self,
@@ -57,24 +57,24 @@ class KeyCache:
         self.usage = UsageAccounts(store, holder, wait=wait, clock=clock, wall=wall)
         self._store, self._clock, self._wall = store, clock, wall
         self._keys: dict[str, AccessKey] = {}
-        self._ahead = 0.0  # of the store's clock before this machine's
+        self._clock_offset = 0.0  # seconds by which the store's clock is ahead of this machine's
         self._read = -math.inf  # when the store was last read
         self._tried = -math.inf
         self._reading = asyncio.Lock()
-        self._left: dict[str, _Left] = {}
+        self._left: dict[str, _RemainingShare] = {}
         self._share_locks: dict[str, asyncio.Lock] = {}
 
     @property
     def has_keys(self) -> bool:
-        """Whether any key holds."""
+        """Whether there is a valid key."""
         return bool(self._keys)
 
     def key(self, id: str) -> AccessKey | None:
-        """The key of this id, as it was when last read."""
+        """The key with this id, as last read."""
         return self._keys.get(id)
 
     async def find(self, text: str) -> AccessKey | None:
-        """The key with this text, if it holds."""
+        """The valid key with this text, or None."""
         parts = split_key(text)
         if parts is None:
             return None
@@ -86,7 +86,7 @@ class KeyCache:
         if key is not None and matches_digest(secret, key.digest):
             return key
         if now - self._read >= RETRY_SECONDS:
-            # It may have been made a moment ago.
+            # The key may just have been created.
             await self.refresh(RETRY_SECONDS)
             key = self._keys.get(id)
             if key is not None and matches_digest(secret, key.digest):
@@ -94,19 +94,19 @@ class KeyCache:
         return None
 
     async def admit(self, key: AccessKey) -> None:
-        """Let one more request through; `UsageLimitReached` where the key may make none now."""
+        """Admit one more request. Raises `UsageLimitReached` if the key has no requests left."""
         self.usage.refuse_if_used_up(key)
         most = key.limits.requests_per_minute
         if most is not None:
             seconds = await self._wait_for_request(key.id, most)
             if seconds:
                 many = counted(most, "request")
-                told = f"The key {key.name!r} may send {many} per minute. Try again in {seconds} s."
-                raise UsageLimitReached(told, "requests", seconds)
+                detail = f"The key {key.name!r} may send {many} per minute. Try again in {seconds} s."
+                raise UsageLimitReached(detail, "requests", seconds)
         self.usage.spent(key.id, KeyUsage(requests=1))
 
     async def refresh(self, older_than: float = 0.0) -> None:
-        """Read the store, unless somebody else has just done so."""
+        """Read the store, unless another request has just read it."""
         async with self._reading:
             now = self._clock()
             if now - self._read < older_than or now - self._tried < min(older_than, RETRY_SECONDS):
@@ -123,36 +123,36 @@ class KeyCache:
                 return
             self._keys = {key.id: key for key in book.keys if key.revoked is None}
             self.usage.read(book.now, book.today)
-            self._ahead = book.now - self._wall()
+            self._clock_offset = book.now - self._wall()
             self._read = now
 
     async def close(self) -> None:
-        """Write down what is not written yet."""
+        """Write pending usage."""
         await self.usage.close()
 
     @property
     def _now(self) -> float:
         """The time by the store's clock."""
-        return self._wall() + self._ahead
+        return self._wall() + self._clock_offset
 
     async def _wait_for_request(self, id: str, most: int) -> int:
-        """0 where a request may go; else the seconds until one may."""
-        if self._took(id) is True:
+        """0 if a request may be sent now, else the seconds to wait."""
+        if self._take(id) is True:
             return 0
         async with self._share_locks.setdefault(id, asyncio.Lock()):
-            took = self._took(id)  # another request may have brought a share meanwhile
-            if took is None:
+            taken = self._take(id)  # another request may have fetched a share meanwhile
+            if taken is None:
                 share: RequestShare = await self._store.set_aside(id, most, PART)
-                self._ahead = share.now - self._wall()
-                self._left[id] = _Left(share.requests, share.start, share.requests == 0)
-                took = self._left[id].requests > 0
-                self._left[id].requests -= took
-            if took:
+                self._clock_offset = share.now - self._wall()
+                self._left[id] = _RemainingShare(share.requests, share.start, share.requests == 0)
+                taken = self._left[id].requests > 0
+                self._left[id].requests -= taken
+            if taken:
                 return 0
         return max(1, math.ceil(MINUTE - self._now % MINUTE))
 
-    def _took(self, id: str) -> bool | None:
-        """Take one request of the share; False: the minute has none left; None: the store must be asked."""
+    def _take(self, id: str) -> bool | None:
+        """Take one request from the share. False: the minute has none left. None: ask the store."""
         left = self._left.get(id)
         if left is None or left.start != int(self._now // MINUTE) * MINUTE:
             return None

@@ -1,11 +1,11 @@
-"""Whether callers need a key, decided once when the gateway starts.
+"""Whether callers need a key. Decided once, when the gateway starts.
 
     address          keys: auto                     required      off
     this machine's   once there is a key: needed    needed        not needed
     any other        needed                         needed        refused to start
 
-Where keys are needed and there is none, the gateway does not start: nobody could use it, and nobody should.
-A gateway that began with keys never becomes open because the last one was revoked.
+If keys are needed and there are none, the gateway does not start, because no caller could use it.
+A gateway that started with keys stays closed when the last one is revoked.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -23,17 +23,17 @@ _ADD = "Create one with `plimsoll gateway keys add NAME`"
 
 
 class KeyPolicy:
-    """Who comes in. Open it before the first request."""
+    """Decides who may use the gateway. Open it before the first request."""
 
     def __init__(
         self, host: str, rule: KeyRule, origins: Sequence[str] = (), wait: float = WAIT_SECONDS
     ) -> None:
         self._host, self._rule, self._origins, self._wait = host, rule, origins, wait
         self.key_cache: KeyCache | None = None
-        self.is_keyed = True  # until it is open, nobody comes in
+        self.is_keyed = True  # reject every request until the policy is open
 
     async def open(self, keys: KeyStore) -> None:
-        """Read the keys and decide; `UserError` where the gateway must not start."""
+        """Read the keys and decide. Raises `UserError` if the gateway must not start."""
         key_cache = KeyCache(keys, wait=self._wait)
         await key_cache.refresh()
         self.is_keyed = needs_keys(self._host, self._rule, key_cache.has_keys)
@@ -46,7 +46,7 @@ class KeyPolicy:
 
     @asynccontextmanager
     async def reserve(self, owner: str | None, need: KeyUsage) -> AsyncIterator[None]:
-        """Room for a request in the daily limits of a key; `UsageLimitReached` where there is none."""
+        """Reserve a request in the daily limits of a key. Raises `UsageLimitReached` if it does not fit."""
         key = self.key_cache.key(owner) if self.key_cache is not None and owner is not None else None
         if key is None or self.key_cache is None:
             yield
@@ -55,13 +55,13 @@ class KeyPolicy:
             yield
 
     async def close(self) -> None:
-        """Write down what was used."""
+        """Write pending usage."""
         if self.key_cache is not None:
             await self.key_cache.close()
 
 
 def needs_keys(host: str, rule: KeyRule, has_keys: bool) -> bool:
-    """Whether callers need a key on this address; raises where they need one and there is none."""
+    """Whether callers need a key on this address. Raises if they need one and there is none."""
     if not is_loopback(host):
         if rule == "off":
             raise UserError(
@@ -70,7 +70,7 @@ def needs_keys(host: str, rule: KeyRule, has_keys: bool) -> bool:
             )
         if not has_keys:
             raise UserError(
-                f"The gateway does not listen on {host} without keys: everybody who reaches it could use it. "
+                f"The gateway does not listen on {host} without keys: anyone who can reach it could use it. "
                 f"{_ADD}; or listen on 127.0.0.1."
             )
         return True
@@ -81,7 +81,7 @@ def needs_keys(host: str, rule: KeyRule, has_keys: bool) -> bool:
 
 @lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Whether an address is reachable from this machine only."""
     bare = host.strip("[]").lower()
     if bare == "localhost" or bare.endswith(".localhost"):
         return True

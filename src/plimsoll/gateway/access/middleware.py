@@ -1,4 +1,4 @@
-"""The middleware of the application, from the outside in.
+"""The application's middleware, outermost first.
 
 TelemetryMiddleware ─► CORS, where pages are allowed ─► Authentication ─► paths
 
@@ -21,7 +21,7 @@ _SHOWN = ("retry-after", "request-id", "x-plimsoll-request", "x-plimsoll-session
 def middleware(
     key_policy: KeyPolicy, dispatcher: TelemetryDispatcher, settings: GatewaySection, host: str
 ) -> list[Middleware]:
-    """The middleware of the application."""
+    """The application's middleware, outermost first."""
     layers = [Middleware(TelemetryMiddleware, dispatcher, settings.send_seconds)]
     if settings.allowed_origins:
         layers.append(

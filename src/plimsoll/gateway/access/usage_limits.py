@@ -1,14 +1,14 @@
-"""What keys have used today, and what requests under way may still use, as one process knows it.
+"""What keys have used today and what requests in progress may still use, as one process knows it.
 
-    reserve ─► fits in what the process holds? ─► request ─► spent ─► released
+    reserve ─► fits in what the process holds? ─► request ─► spend ─► release
                    │ no                 ▲
                    └─► the store: settle what was spent, grant room ──┘
                          └─ no room: wait while only reservations fill the limit, else refuse
 
-A request reserves the most that it can use, and settles what it has used. Room is granted while used and
-reserved together are below the limit. So all processes together exceed a limit by at most one request, and
-requests that stay below it are all served: they wait for others to settle instead of being refused.
-A process takes more room at once than one request needs, and gives back what it does not use a moment later.
+A request reserves the most that it can use and later settles what it used. The store grants room while used and
+reserved together are below the limit. All processes together exceed a limit by at most one request, and requests
+that fit are all served: they wait for others to settle instead of being refused.
+A process reserves more room than one request needs and returns what it does not use.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ from plimsoll.archive.keys import (
 from plimsoll.errors import PlimsollError, UsageLimitReached
 from plimsoll.gateway.asgi import Header
 
-WAIT_SECONDS = 300.0  # for other requests of the key to settle; a long stream takes minutes
-WRITE_SECONDS = 0.25  # what was used is written down together
-LEASE_SECONDS = 60.0  # for which the reservations of a process that crashed count
-RENEW_SECONDS = 15.0  # reservations are renewed so often: three attempts may fail before they expire
-FIRST_LOOK, LONGEST_LOOK = 0.05, 0.5  # seconds between two looks for what other processes have settled
+WAIT_SECONDS = 300.0  # wait for other requests of the key to settle; a long stream takes minutes
+WRITE_SECONDS = 0.25  # usage is written in batches
+LEASE_SECONDS = 60.0  # how long the reservations of a crashed process count
+RENEW_SECONDS = 15.0  # between renewals of reservations: three may fail before they expire
+FIRST_LOOK, LONGEST_LOOK = 0.05, 0.5  # seconds between checks for what other processes have settled
 LONGEST_PAUSE = 8.0  # between two attempts to write
-PART = 16  # one part of what is left of a limit goes to the process that asks
-BUSY_SECONDS = 5  # until a request that waited in vain is worth another attempt
+PART = 16  # a process takes this fraction of what a limit has left
+BUSY_SECONDS = 5  # Retry-After of a request that waited without getting room
 
 log = logging.getLogger(__name__)
 NOTHING = KeyUsage()
@@ -50,12 +50,12 @@ class _Account:
     """One key in this process."""
 
     held: KeyUsage = NOTHING  # reserved in the store for this process
-    reserved: KeyUsage = NOTHING  # by requests under way
+    reserved: KeyUsage = NOTHING  # by requests in progress
     wanted: KeyUsage = NOTHING  # by requests that wait for room
     unwritten: KeyUsage = NOTHING
     writing: KeyUsage = NOTHING
-    today: KeyUsage = NOTHING  # in the store, by all processes
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # requests get room in the order of arrival
+    today: KeyUsage = NOTHING  # used by all processes, from the store
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # requests get room in order of arrival
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -67,7 +67,7 @@ class _Account:
         return self.unwritten == NOTHING and self.held == NOTHING and self.reserved == NOTHING
 
     def fits(self, need: KeyUsage, limits: KeyLimits) -> bool:
-        """Whether a request may go without asking the store."""
+        """Whether a request may be sent without asking the store."""
         taken = self.reserved.plus(self.unwritten).plus(need)
         return (limits.tokens_per_day is None or taken.tokens <= self.held.tokens) and (
             limits.money_per_day is None or taken.money <= self.held.money
@@ -75,7 +75,7 @@ class _Account:
 
 
 class UsageAccounts:
-    """The accounts of all keys in one process. `holder` names the process and is never used twice."""
+    """The accounts of all keys in one process. `holder` identifies the process and is never reused."""
 
     def __init__(
         self,
@@ -90,17 +90,17 @@ class UsageAccounts:
         self._clock, self._wall = clock, wall
         self._accounts: dict[str, _Account] = {}
         self._day = 0
-        self._ahead = 0.0  # of the store's clock before this machine's
+        self._clock_offset = 0.0  # seconds by which the store's clock is ahead of this machine's
         self._renewed = clock()
-        self._store_lock = asyncio.Lock()  # sums are read and written one after the other
+        self._store_lock = asyncio.Lock()  # serializes reads and writes of sums
         self._writer: asyncio.Task[None] | None = None
         self._exchanges: set[asyncio.Task[Reservation]] = set()
 
     def read(self, now: float, today: Mapping[str, KeyUsage]) -> None:
-        """Take over what the store says; `now` is its clock."""
+        """Update the accounts from the store; `now` is its clock."""
         self._set_day(now)
         for id, spent in today.items():
-            known = self._account(id).today  # it may be newer than what was read
+            known = self._account(id).today  # may be newer than what was read
             self._account(id).today = KeyUsage(
                 max(known.requests, spent.requests),
                 max(known.tokens, spent.tokens),
@@ -108,14 +108,14 @@ class UsageAccounts:
             )
 
     def spent(self, id: str, spent: KeyUsage) -> None:
-        """Note what a key has used."""
+        """Record what a key has used."""
         account = self._account(id)
         account.unwritten = account.unwritten.plus(spent)
         self._write_later()
 
     def refuse_if_used_up(self, key: AccessKey) -> None:
-        """`UsageLimitReached` where the day's limit is used up."""
-        now = self._wall() + self._ahead
+        """Raise `UsageLimitReached` if the daily limit is used up."""
+        now = self._wall() + self._clock_offset
         self._set_day(now)
         limit = _reached(self._account(key.id).used, key.limits)
         if limit:
@@ -123,7 +123,7 @@ class UsageAccounts:
 
     @asynccontextmanager
     async def reserve(self, key: AccessKey, need: KeyUsage) -> AsyncIterator[None]:
-        """Room for one request that uses at most `need`; what it has used is noted before this is left."""
+        """Reserve room for a request that uses at most `need`; record its usage before leaving the context."""
         if key.limits.tokens_per_day is None and key.limits.money_per_day is None:
             yield
             return
@@ -144,10 +144,10 @@ class UsageAccounts:
             self._write_later()
 
     async def close(self) -> None:
-        """Write down what is not written yet, and give back what is reserved."""
+        """Write pending usage and return reservations."""
         for account in self._accounts.values():
             account.reserved = NOTHING
-        await self._write()  # behind one that is under way, which must not be cut off
+        await self._write()  # after a write in progress, which must not be interrupted
         if self._writer is not None:
             self._writer.cancel()
             await asyncio.gather(self._writer, *self._exchanges, return_exceptions=True)
@@ -158,7 +158,7 @@ class UsageAccounts:
             while not account.fits(need, key.limits):
                 self.refuse_if_used_up(key)
                 account.released.clear()
-                # A client that leaves must not cut off the exchange: the store may have granted already.
+                # A client that disconnects must not interrupt the exchange: the store may already have granted room.
                 task = asyncio.get_running_loop().create_task(self._exchange(key, account, need))
                 self._exchanges.add(task)
                 task.add_done_callback(self._exchanged)
@@ -170,7 +170,7 @@ class UsageAccounts:
             account.reserved = account.reserved.plus(need)
 
     async def _exchange(self, key: AccessKey, account: _Account, need: KeyUsage) -> Reservation:
-        """Tell the store what was used and ask it for room."""
+        """Report usage to the store and ask it for room."""
         async with self._store_lock:
             settlement = self._begin(key.id, account)
             try:
@@ -194,10 +194,10 @@ class UsageAccounts:
     def _exchanged(self, task: "asyncio.Task[Reservation]") -> None:
         self._exchanges.discard(task)
         if not task.cancelled():
-            task.exception()  # whoever waits for it sees it; a client that left does not
+            task.exception()  # retrieved, because a client that disconnected does not await it
 
     def _begin(self, id: str, account: _Account) -> UsageSettlement:
-        """From here on nobody in this process uses room that is being given back."""
+        """Start a settlement: from here on, no request of this process uses room that is being returned."""
         settlement = UsageSettlement(id, account.unwritten, account.reserved)
         account.held = account.reserved
         account.unwritten, account.writing = NOTHING, account.unwritten
@@ -210,7 +210,7 @@ class UsageAccounts:
             pause = WRITE_SECONDS if await self._write() else min(2 * pause, LONGEST_PAUSE)
 
     async def _write(self) -> bool:
-        """Settle every account that has something to tell; whether the store took it."""
+        """Settle every account with unwritten usage. Returns whether the store accepted it."""
         async with self._store_lock:
             due = self._clock() - self._renewed >= RENEW_SECONDS
             some = {
@@ -246,7 +246,7 @@ class UsageAccounts:
         return self._accounts.setdefault(id, _Account())
 
     def _set_day(self, now: float) -> None:
-        self._ahead = now - self._wall()
+        self._clock_offset = now - self._wall()
         if int(now // DAY) != self._day:
             self._day = int(now // DAY)
             for account in self._accounts.values():
@@ -254,7 +254,7 @@ class UsageAccounts:
 
 
 async def _either(event: asyncio.Event, seconds: float) -> None:
-    """Until the event, or for so long."""
+    """Wait for the event, or until the timeout."""
     try:
         async with asyncio.timeout(seconds):
             await event.wait()
@@ -267,7 +267,7 @@ def _not_written(account: _Account) -> None:
 
 
 def _not_negative(spent: KeyUsage) -> KeyUsage:
-    # Sums of fractions of a cent do not come back to exactly nothing.
+    # Sums of fractions of a cent do not return to exactly zero.
     return KeyUsage(0, max(0, spent.tokens), spent.money if spent.tokens > 0 and spent.money > 1e-12 else 0.0)
 
 
@@ -282,29 +282,29 @@ def _reached(used: KeyUsage, limits: KeyLimits) -> str:
 def _used_up(key: AccessKey, used: KeyUsage, seconds: int, limit: str) -> UsageLimitReached:
     if limit == "tokens":
         most = counted(key.limits.tokens_per_day or 0, "token")
-        told = f"The key {key.name!r} may use {most} a day and has used {used.tokens:,}."
+        detail = f"The key {key.name!r} may use {most} a day and has used {used.tokens:,}."
     else:
-        told = (
+        detail = (
             f"The key {key.name!r} may spend {key.limits.money_per_day or 0:,.2f} USD a day and has spent "
             f"{used.money:,.2f}."
         )
-    return UsageLimitReached(f"{told} The next day starts in {_duration(seconds)} (UTC).", limit, seconds)
+    return UsageLimitReached(f"{detail} The next day starts in {_duration(seconds)} (UTC).", limit, seconds)
 
 
 def _busy(key: AccessKey, used: KeyUsage) -> UsageLimitReached:
-    told = (
-        f"The key {key.name!r} has used {used.tokens:,} tokens and {used.money:,.2f} USD today, and requests under "
-        f"way may use the rest of its daily limit. Try again in {BUSY_SECONDS} s, or send a smaller max_tokens."
+    detail = (
+        f"The key {key.name!r} has used {used.tokens:,} tokens and {used.money:,.2f} USD today, and requests in "
+        f"progress may use the rest of its daily limit. Try again in {BUSY_SECONDS} s, or send a smaller max_tokens."
     )
-    return UsageLimitReached(told, "reserved", BUSY_SECONDS)
+    return UsageLimitReached(detail, "reserved", BUSY_SECONDS)
 
 
 def refusal_of(error: UsageLimitReached) -> tuple[str, list[Header]]:
-    """The code and the headers with which a client is refused."""
+    """The error code and headers of a refusal."""
     headers = [(b"retry-after", str(error.seconds).encode())]
     if error.limit in ("requests", "reserved"):
         return "rate_limit_exceeded", headers
-    # SDKs look for this before they try again by themselves, which is of no use before tomorrow.
+    # SDKs read this before they retry by themselves, which is useless before tomorrow.
     return "insufficient_quota", [*headers, (b"x-should-retry", b"false")]
 
 

@@ -1,10 +1,10 @@
-"""A request's body checked, parsed, hashed and counted, without anything that only the gateway's process has.
+"""Checks, parses, hashes and counts a request body. Needs no state of the gateway's process.
 
     raw ──► parse_body ──► system prompt, tools ──► Outline
-                      └──► each message of the wire: its hash, its canonical form, its tokens ──► Group, Group, …
+                      └──► each wire message: its hash, canonical form and tokens ──► Group, Group, …
 
-A small body takes less than a millisecond of this on the event loop. `body_reader.py` gives large ones to a worker
-process, from which they come back in groups: unpickling holds up every other thread, so no piece may be long.
+A small body takes less than a millisecond on the event loop. `body_reader.py` sends large ones to a worker process,
+which returns them in groups: unpickling blocks every other thread, so each piece must be short.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,14 +24,14 @@ from plimsoll.messages import Message
 from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_rough, estimate_tools_tokens
 from plimsoll.settings.gateway import GatewaySection
 
-GROUP_TOKENS = 8_000  # about 32 KB, which are unpickled in 50 µs
+GROUP_TOKENS = 8_000  # about 32 KB, unpickled in 50 µs
 GROUP_MESSAGES = 256
 _NO_CONVERSATION = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A body without the messages that follow in groups. Without a frame nothing follows."""
+    """A body without its messages, which follow in groups. Without a frame, no groups follow."""
 
     body: dict[str, Any]
     frame: Frame | None = None
@@ -40,7 +40,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Messages of the wire, and for each its hash, its canonical messages and their tokens."""
+    """Wire messages, each with its hash, its canonical messages and their tokens."""
 
     said: list[dict[str, Any]] = field(default_factory=list)
     chain: list[bytes] = field(default_factory=list)
@@ -52,22 +52,22 @@ Piece: TypeAlias = Outline | Group
 
 
 def pieces_of(dialect: Dialect, root: bytes, limits: GatewaySection, raw: bytes) -> Iterator[Piece]:
-    """A body in pieces; `Refused` where it is none. `root` is where the hashes of its messages begin."""
+    """A body in pieces; raises `Refused` if it is not a request. The hashes of its messages start from `root`."""
     body = parse_body(raw, limits)
-    asked = ClientRequest(dialect, b"", body, (), OPERATOR)  # only read: it does not matter whose it is
+    asked = ClientRequest(dialect, b"", body, (), OPERATOR)  # only read: the owner does not matter
     try:
         frame, groups = frame_of(dialect, asked.lead, asked.tools), list(_groups(asked, root))
     except InvalidConversation as error:
         yield Outline(body, fault=str(error))
     except _NO_CONVERSATION:
-        yield Outline(body)  # reading its messages later shows what is wrong with them
+        yield Outline(body)  # the error appears when its messages are read
     else:
         yield Outline(dialect.with_messages(body, ()), frame)
         yield from groups
 
 
 def assembled(dialect: Dialect, pieces: Sequence[Piece]) -> tuple[dict[str, Any], Analysis | None]:
-    """The body again, and what is known about its messages."""
+    """The body put together from its pieces, and the analysis of its messages."""
     outline = pieces[0]
     assert isinstance(outline, Outline)
     body = outline.body
@@ -85,12 +85,12 @@ def assembled(dialect: Dialect, pieces: Sequence[Piece]) -> tuple[dict[str, Any]
 
 
 def frame_key(lead: Sequence[Message], tools: Sequence[dict[str, Any]]) -> bytes:
-    """What tells system prompts and tools apart."""
+    """Identifies a system prompt and tools."""
     return blake2b(jsontext.write_sorted([lead, tools]), digest_size=16).digest()
 
 
 def frame_of(dialect: Dialect, lead: Sequence[Message], tools: list[dict[str, Any]]) -> Frame:
-    """The weight of system prompt and tools."""
+    """The hash and the tokens of system prompt and tools."""
     canonical = dialect.canonical_tools(tools)
     return Frame(
         frame_key(lead, tools), estimate_messages_tokens_rough(lead), estimate_tools_tokens(canonical)

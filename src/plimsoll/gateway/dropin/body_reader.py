@@ -16,12 +16,12 @@ from plimsoll.gateway.dropin.client_request import Analysis
 from plimsoll.gateway.http.body import LARGE_BYTES, parse_body
 from plimsoll.settings.gateway import GatewaySection
 
-MODULE = pieces_of.__module__  # what a worker imports for it
-_THREADS = 4  # bodies that are read at once; the next ones wait
+MODULE = pieces_of.__module__  # what a worker imports to read bodies
+_THREADS = 4  # bodies read at the same time; others wait
 
 
 class BodyReader:
-    """Reads the bodies of requests. Close it in the end."""
+    """Reads request bodies. Close it after use."""
 
     def __init__(self, workers: Workers | None = None) -> None:
         self._workers = workers
@@ -30,14 +30,14 @@ class BodyReader:
     async def read(
         self, raw: bytes, dialect: Dialect, root: bytes, limits: GatewaySection
     ) -> tuple[dict[str, Any], Analysis | None]:
-        """The body, and of a large one what is known about its messages; `Refused` where it is no request."""
+        """The body, and for a large one the analysis of its messages; raises `Refused` if it is not a request."""
         if len(raw) < LARGE_BYTES:
             return parse_body(raw, limits), None
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._read, raw, dialect, root, limits)
 
     def close(self) -> None:
-        """Let the threads go."""
+        """Shut the threads down."""
         self._threads.shutdown(wait=False)
 
     def _read(
@@ -47,5 +47,5 @@ class BodyReader:
             try:
                 return assembled(dialect, self._workers.run_short(pieces_of, dialect, root, limits, data=raw))
             except (NotReady, WorkerDied):
-                pass  # it is starting, or it died; do not wait for the next one
+                pass  # the worker is starting or has died; do not wait for another
         return assembled(dialect, list(pieces_of(dialect, root, limits, raw)))

@@ -1,11 +1,11 @@
-"""By what a conversation is known: a running hash over its messages.
+"""Identifies conversations by a running hash over their messages.
 
-    h1 = H(root, m1) ── h2 = H(h1, m2) ── h3 = H(h2, m3)      the same beginning, the same hashes
+    h1 = H(root, m1) ── h2 = H(h1, m2) ── h3 = H(h2, m3)      the same prefix, the same hashes
 
-A client that keeps its history sends the same beginning again, so the longest known hash says which
-conversation it is and where it goes on; where an earlier message was edited, everything from there on is
-unknown. Cache markers do not count, as clients move them, and a text counts like one text block. The root
-holds who asks, so that two callers never meet, and the name that the client gave, if it gave one.
+A client that keeps its history sends the same prefix again, so the longest known hash identifies the conversation
+and where it continues. After an edited message, all hashes are unknown. Cache markers are ignored, because clients
+move them, and a string equals one text block. The root includes the caller, so that callers never share a
+conversation, and the session name if the client sends one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,19 +21,19 @@ SIZE = 16
 
 
 def root_of(caller: bytes, dialect: str, session: bytes = b"") -> bytes:
-    """Where the chain of a conversation begins."""
+    """The hash that a conversation's chain starts from."""
     return blake2b(b"\0".join((caller, dialect.encode(), session)), digest_size=SIZE).digest()
 
 
 def root_for(named: Mapping[bytes, bytes], dialect: Dialect) -> bytes:
-    """Where the chain of a request with these headers begins."""
+    """The hash that the chain of a request with these headers starts from."""
     carriers = (SESSION_HEADER, *(name.encode() for name in dialect.session_headers))
     session = next(filter(None, (named.get(name, b"").strip() for name in carriers)), b"")
     return root_of(caller_of(named), dialect.name, session)
 
 
 def chain_of(root: bytes, said: Iterable[dict[str, Any]]) -> list[bytes]:
-    """One hash for each message without cache markers, over it and everything before it."""
+    """One hash per message, over it and all messages before it, without cache markers."""
     chain, digest = [], root
     for message in said:
         digest = blake2b(digest + _bytes(message), digest_size=SIZE).digest()
@@ -52,7 +52,7 @@ def _bytes(message: dict[str, Any]) -> bytes:
         if len(message) > 2
         else b""
     )
-    # Most messages are a role and a text, and a long history has thousands of them.
+    # Fast path: most messages are a role and a text, and a long history has thousands of them.
     role = str(message.get("role")).encode("utf-8", "surrogatepass")
     return b"%d:%b%d:%b%b" % (len(role), role, len(rest), rest, content.encode("utf-8", "surrogatepass"))
 

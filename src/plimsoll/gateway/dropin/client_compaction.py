@@ -1,10 +1,10 @@
-"""Answers a client that wants its conversation compacted: one readable text that it sends back later.
+"""Answers a client that asks for a compaction of its conversation: one readable text that it sends back later.
 
     client's list    1  2  3  4  5  6  [please compact]
-    answer           the summary of 1–4, and 5 and 6 in words
+    answer           the summary of 1–4, and 5 and 6 as text
 
-The client keeps only the text, and perhaps its user's messages. So the text has what the compacted view has: the
-summary, and the messages that the view keeps, as far as they fit.
+The client keeps only this text, and perhaps its user's messages. So the text contains the whole compacted view: the
+summary and the messages that the view keeps, as far as they fit.
 """
 
 import secrets
@@ -22,8 +22,8 @@ from plimsoll.gateway.http.responses import EVENTS, JSON, send_whole
 from plimsoll.messages import SYSTEM_ROLES, Message, arguments_text, call_name, excerpt, text_of, tool_calls
 from plimsoll.models import estimate_tokens
 
-# Characters of one message, and of all of them by tokens of the window: a token has about four, so the messages
-# take at most an eighth of the window beside the summary, which takes at most a twentieth.
+# Longest message in characters, and characters of all messages per token of the window: a token has about four, so
+# the messages take at most an eighth of the window, in addition to the summary's twentieth.
 _LONGEST, _PER_TOKEN = 4_000, 0.5
 
 
@@ -48,7 +48,7 @@ class ClientCompaction:
             await self._compactor.compact(conversation, tokens, out.facts, "manual", out.model)
             text = compaction_text(conversation.view(), int(out.facts.window * _PER_TOKEN))
         reply_id, created = f"resp_{secrets.token_hex(16)}", int(self._clock())
-        # The upstream was not asked. What a summary model used is charged by itself.
+        # No request was sent upstream. The summary model's usage is charged separately.
         size = estimate_tokens(text)
         usage = Usage(0, size, size)
         if request.is_stream:
@@ -60,14 +60,13 @@ class ClientCompaction:
 
 
 def compaction_text(view: Sequence[Message], room: int) -> str:
-    """A view as one text: its summary, then its other messages, the newest within `room` characters.
+    """A view as one text: its summary, then its other messages, newest first until `room` characters are used.
 
-    The text of an earlier compaction, which the client sent back, is all that is left of what it stands for: it is
-    kept whole.
+    The text of an earlier compaction is kept whole, because it is all that is left of the messages that it replaced.
     """
     said = [message for message in view if message.get("role") not in SYSTEM_ROLES]
     summaries = [text_of(message) for message in said if _is_compaction(message)]
-    lines = [_told(message) for message in said if not _is_compaction(message)]
+    lines = [_as_text(message) for message in said if not _is_compaction(message)]
     kept: list[str] = []
     for line in reversed(lines):
         room -= len(line)
@@ -87,8 +86,8 @@ def _is_compaction(message: Message) -> bool:
     return is_summary(message) or text_of(message).startswith(SUMMARY_PREFIX)
 
 
-def _told(message: Message) -> str:
-    """A message in words."""
+def _as_text(message: Message) -> str:
+    """A message as text."""
     role = str(message.get("name") or "tool") if message.get("role") == "tool" else str(message.get("role"))
     calls = [f"[calls {call_name(call)} {arguments_text(call)}]" for call in tool_calls(message)]
     text = "\n".join(filter(None, [text_of(message), *calls]))

@@ -1,12 +1,12 @@
-"""One conversation that a client keeps, as far as the gateway must know it.
+"""One conversation of a client: what the gateway must know about it.
 
     chain            h1  h2  h3  h4             one hash for each message of the client's list
-    ends             1   2   4   5              canonical messages up to each: the third holds two
+    ends             1   2   4   5              canonical messages up to each: the third has two
     log              m1  m2  m3 m4  m5          canonical, as the client sent them
-    compacted_view   what the model sees of it, where that differs
+    compacted_view   what the model sees, where that differs
 
-The conversation owns this state: others read it, and change it only through its methods. All of it can be made again
-from the next request and the archive.
+The conversation owns this state: other code reads it and changes it only through its methods. All of it can be
+rebuilt from the next request and the archive.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from plimsoll.models import UsageAnchor, estimate_message_tokens
 from plimsoll.models.media_limits import MediaLimits
 from plimsoll.sessions import ArchiveJournal
 
-_PARSED = 2  # bytes in memory of one byte of JSON, as objects
+_PARSED = 2  # bytes in memory per byte of JSON
 
 
 @dataclass(slots=True, eq=False)
@@ -38,55 +38,55 @@ class ClientConversation:
     """A conversation; one compaction of it at a time."""
 
     dialect: Dialect
-    lead: tuple[Message, ...]  # the system prompt as it was first sent
-    owner: Owner  # the caller; no other caller finds it
+    lead: tuple[Message, ...]  # the system prompt as first sent
+    owner: Owner  # the caller; other callers cannot find it
     chain: list[bytes] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     log: list[Message] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)  # of each message of the log, estimated
     compacted_view: CompactedView | None = None
     anchor: UsageAnchor = field(default_factory=UsageAnchor)
-    tools: int = 0  # estimated tokens of the tool schemas that come with it
-    media_limits: MediaLimits = field(default_factory=MediaLimits)  # that its upstream stated or showed
+    tools: int = 0  # estimated tokens of the tool schemas
+    media_limits: MediaLimits = field(default_factory=MediaLimits)  # stated or shown by the upstream
     memory: CacheMemory | None = None
-    rendered_prefix: RenderedPrefix | None = None  # of its requests, as the last one was rendered
+    rendered_prefix: RenderedPrefix | None = None  # of the last request
     compactor: Compactor | None = None
     # Summaries that its branches share.
     branches: SharedPreparations = field(default_factory=SharedPreparations)
     journal: ArchiveJournal | None = None  # where it is stored
-    parent: tuple[str, int] | None = None  # the stored session and message at which it left it
+    parent: tuple[str, int] | None = None  # session that it branched from, and the last shared message
     past: Sequence[CompactionEvent] = ()  # compactions in the archive that the compactor does not know yet
-    looked_up: bool = False  # whether the archive was asked about it
-    recalls: bool = False  # whether its model has the recall tool
-    counted: int = 0  # messages of the log whose requests `policy: cost` has reckoned with
-    weight: int = 0  # bytes that it keeps in memory, about
+    looked_up: bool = False  # the archive has been searched for it
+    recalls: bool = False  # the model has the recall tool
+    counted: int = 0  # messages of the log whose requests `policy: cost` has counted
+    weight: int = 0  # approximate bytes in memory
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    # Guards `rendered_prefix`: large requests are written in threads.
+    # Guards `rendered_prefix`: threads render large requests.
     rendering: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def is_stored(self) -> bool:
-        """Whether the archive has it, or the session that it branched from."""
+        """Whether the archive has it or the session that it branched from."""
         return self.journal is not None or self.parent is not None
 
     @property
     def stored(self) -> tuple[str, int] | None:
-        """The session that stores it, or that it branched from, and the last message there that belongs to it."""
+        """The session that stores it or that it branched from, and the last message there that belongs to it."""
         if self.journal is not None:
             return self.journal.session, self.journal.last
         return self.parent
 
     @property
     def stored_name(self) -> str:
-        """That session; empty if there is none."""
+        """The session that stores it or that it branched from; empty if there is none."""
         return self.stored[0] if self.stored else ""
 
     def extend(
         self, said: Sequence[dict[str, Any]], chain: Sequence[bytes], analysis: Analysis | None = None
     ) -> None:
-        """Add the messages after those that are known; `analysis` has them in canonical form already.
+        """Add the messages after the known ones; `analysis` already has them in canonical form.
 
-        A view that does not serve all of them is dropped.
+        Drops a view that does not serve all of them.
         """
         for index in range(len(self.chain), len(said)):
             if analysis is None:
@@ -102,77 +102,77 @@ class ClientConversation:
             self.compacted_view = None
 
     def set_lead(self, lead: Sequence[Message]) -> None:
-        """The stored log begins with this system prompt."""
+        """Set the system prompt that the stored log begins with."""
         self.lead = tuple(lead)
 
     def set_tools(self, tokens: int, recalls: bool = False) -> None:
-        """The newest request brought tool schemas of so many tokens; `recalls`: the recall tool is one of them."""
+        """Set the tokens of the newest request's tool schemas; `recalls`: the recall tool is one of them."""
         self.tools, self.recalls = tokens, recalls
 
     def show(self, view: CompactedView | None) -> None:
-        """From now on the model sees this view; None: the log."""
+        """Show the model this view from now on; None: the log."""
         self.compacted_view = view
 
     def store_in(self, journal: ArchiveJournal) -> None:
-        """The archive holds the conversation here."""
+        """Set where the archive stores the conversation."""
         self.journal, self.parent = journal, None
 
     def leave_session(self, session: str, at: int) -> None:
-        """The conversation goes its own way after this message of a stored session."""
+        """Branch off from a stored session after this message."""
         self.journal, self.parent = None, (session, at)
 
     def forget_session(self) -> None:
-        """The session was deleted, or another process went on with it."""
+        """Unlink the session: it was deleted, or another process continued it differently."""
         self.journal = None
 
     def forget_parent(self) -> None:
-        """The session that it left was deleted."""
+        """Unlink the parent session, which was deleted."""
         self.parent = None
 
     def mark_looked_up(self) -> None:
-        """The archive was asked about it."""
+        """Record that the archive has been searched for it."""
         self.looked_up = True
 
     def learn_past(self, events: Sequence[CompactionEvent]) -> None:
-        """Compactions that the archive knows of."""
+        """Set the compactions that the archive knows of."""
         self.past = events
 
     def take_past(self) -> Sequence[CompactionEvent]:
-        """These, once."""
+        """Return the compactions from `learn_past` once."""
         past, self.past = self.past, ()
         return past
 
     def learn_media_limits(self, request_bytes: int | None, images: int | None) -> None:
-        """The upstream rejected a request with so many bytes, or stated how many images it accepts."""
+        """Lower the limits after a rejection: the bytes of the rejected request, or the stated number of images."""
         self.media_limits = self.media_limits.lowered(request_bytes=request_bytes, images=images)
 
     def observe(self, reported: int, estimated: int) -> None:
-        """The upstream counted so many tokens where the estimate was this."""
+        """Record that the upstream counted `reported` tokens where the estimate was `estimated`."""
         self.anchor = self.anchor.observe(reported, estimated)
 
     def anchor_to(self, anchor: UsageAnchor) -> None:
-        """What another process learned about its size."""
+        """Set the usage anchor that another process stored."""
         self.anchor = anchor
 
     def remember_cache(self, memory: CacheMemory) -> None:
-        """The provider's cache holds this."""
+        """Set what the provider's cache holds."""
         self.memory = memory
 
     def count_requests(self, messages: int) -> None:
-        """The requests up to this message of the log count for `policy: cost`."""
+        """Count the requests up to this message of the log for `policy: cost`."""
         self.counted = max(self.counted, messages)
 
     def use(self, compactor: Compactor) -> None:
-        """The compactor of this conversation."""
+        """Set the compactor of this conversation."""
         self.compactor = compactor
 
     def kept_bytes(self, size: int) -> int:
-        """Bytes that it keeps in memory, about, if its newest request has so many."""
+        """Approximate bytes in memory if the newest request has `size` bytes."""
         compacting = self.branches.memory(self.compactor.engine) if self.compactor is not None else 0
         return _PARSED * size + compacting
 
     def set_weight(self, weight: int) -> None:
-        """It keeps so many bytes in memory."""
+        """Set the approximate bytes in memory."""
         self.weight = weight
 
     def rendered(
@@ -183,7 +183,7 @@ class ClientConversation:
         view: CompactedView | None,
         wire: int,
     ) -> Rendered:
-        """A request with the first `wire` messages of the client, in cache blocks; only what is new is rendered.
+        """A request with the client's first `wire` messages, in cache blocks. Renders only what is new.
 
         `key` identifies its system prompt and tools.
         """
@@ -194,7 +194,7 @@ class ClientConversation:
             return known.rendered(self.log, self.ends, wire)
 
     def view(self) -> list[Message]:
-        """What the model sees, in canonical form; the same objects each time."""
+        """The messages that the model sees, in canonical form; the same objects each time."""
         if self.compacted_view is None:
             return [*self.lead, *self.log]
         return [
@@ -204,31 +204,31 @@ class ClientConversation:
         ]
 
     def overhead(self) -> int:
-        """Tokens that the upstream counts besides the messages: tool schemas, and its own preamble."""
+        """Tokens that the upstream counts besides the messages: tool schemas and its own preamble."""
         return self.anchor.predict(self.tools)
 
     def view_tokens(self) -> int:
-        """The estimate of what the model sees, without the system prompt."""
+        """Estimated tokens of the view, without the system prompt."""
         if self.compacted_view is None:
             return sum(self.tokens)
         return self.compacted_view.tokens + sum(self.tokens[self.compacted_view.through :])
 
     def sequence_at(self, wire: int) -> int:
-        """The number in a stored log of the last message up to a place in the client's list."""
+        """The sequence number in the stored log of the last message up to a position in the client's list."""
         return len(self.lead) + (self.ends[wire - 1] if wire else 0)
 
     def settled(self) -> int:
-        """How many messages of the log its client sends again as they are: all before those that wait for an answer.
+        """How many messages of the log the client sends again unchanged: all before those that await an answer.
 
-        The whole log if nothing comes before them, or if no message of the client's list ends there.
+        The whole log if nothing precedes them, or if no message of the client's list ends there.
         """
         place = unanswered_from(self.log, len(self.log))
         return place if place in self.ends else len(self.log)
 
     def needed_of(self, numbers: Iterable[int]) -> set[int]:
-        """Of some messages of a stored log, by number, those that this request cannot do without.
+        """The messages, out of `numbers` in the stored log, that this request needs.
 
-        They are what it asks, and the calls that it answers.
+        These are the newest request, and the calls whose results it brings.
         """
         asked = unanswered_from(self.log, len(self.log))
         answers = {answered_id(message) for message in self.log[asked:]}
@@ -241,10 +241,10 @@ class ClientConversation:
         }
 
     def fork(self, wire: int) -> "ClientConversation":
-        """A branch that shares the first messages with this conversation.
+        """A branch that shares the first `wire` messages with this conversation.
 
-        It goes on in the same session if nothing is stored beyond those messages. Its view may not serve it before
-        `extend` has looked.
+        It continues in the same session if nothing is stored after those messages. Its view may not serve it until
+        `extend` has checked.
         """
         shared = self.ends[wire - 1] if wire else 0
         at, parent, journal = self.sequence_at(wire), self.parent, self.journal

@@ -1,7 +1,7 @@
-"""A client's request: the body as it came, parsed once, and what its dialect reads in it.
+"""A client's request: the raw body, parsed once, and what its dialect reads from it.
 
 lead    the system prompt
-said    the messages after it, as they are on the wire
+said    the messages after it, in wire format
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ SWITCH_HEADER = b"x-plimsoll"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """System prompt and tools, which stay the same from request to request: their hash and their tokens."""
+    """System prompt and tools, which stay the same across requests: their hash and tokens."""
 
     key: bytes
     lead: int
@@ -34,13 +34,13 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a worker process found in a large body, for each wire message after the system prompt."""
+    """A worker's findings in a large body, for each wire message after the system prompt."""
 
     frame: Frame | None = None
     chain: list[bytes] = field(default_factory=list)
     canonical: list[list[Message]] = field(default_factory=list)
     tokens: list[list[int]] = field(default_factory=list)
-    fault: str = ""  # why it is not a conversation
+    fault: str = ""  # why the body is not a conversation
 
 
 @dataclass(frozen=True)
@@ -55,20 +55,20 @@ class ClientRequest:
     query: bytes = b""
     path: str = ""
     analysis: Analysis | None = None  # of a large body
-    continues: str = ""  # the reply whose conversation was written into the body
-    earlier: int = 0  # messages that this added
-    # Where the gateway added the recall tool: the request as it came, and the hash of its messages.
+    continues: str = ""  # id of the reply whose conversation was prepended to the body
+    earlier: int = 0  # number of prepended messages
+    # If the gateway added the recall tool: the original request, and the hash of its messages.
     original: "ClientRequest | None" = None
     recall_key: bytes = b""
 
     @cached_property
     def named(self) -> dict[bytes, bytes]:
-        """The headers by their names."""
+        """The headers by name."""
         return dict(self.headers)
 
     @cached_property
     def model(self) -> str:
-        """The model that the client names; empty where it names none."""
+        """The model that the client names; empty if none."""
         return self.dialect.model_of(self.body, self.path)
 
     @property
@@ -78,20 +78,20 @@ class ClientRequest:
 
     @property
     def answer_tokens(self) -> int:
-        """The client's limit on the answer's tokens; 0 where it sets none."""
+        """The client's limit on output tokens; 0 if none."""
         return next(iter(self.dialect.limits(self.body).values()), 0)
 
     @property
     def betas(self) -> str:
-        """The betas that the client asks for."""
+        """The betas that the client requests."""
         return self.named.get(self.dialect.beta_header.encode(), b"").decode("latin-1")
 
     @property
     def text(self) -> str:
-        """Everything that the client sent and an upstream may quote, without escapes."""
+        """Everything in the request that an upstream may quote, without escapes."""
         headers = b"\n".join(value for _, value in self.headers)
-        told = jsontext.write(self.body) + b"\n" + headers + b"\n" + unquote_to_bytes(self.query)
-        return told.decode("utf-8", "replace")
+        quotable = jsontext.write(self.body) + b"\n" + headers + b"\n" + unquote_to_bytes(self.query)
+        return quotable.decode("utf-8", "replace")
 
     @cached_property
     def is_stream(self) -> bool:
@@ -99,7 +99,7 @@ class ClientRequest:
 
     @property
     def is_switched_off(self) -> bool:
-        """Whether the client wants its request to be sent unchanged."""
+        """Whether the client wants its request sent unchanged."""
         return self.named.get(SWITCH_HEADER, b"").strip().lower() == b"off"
 
     @property
@@ -109,7 +109,7 @@ class ClientRequest:
 
     @property
     def edits_itself(self) -> bool:
-        """Whether the client has asked its provider to shorten the history."""
+        """Whether the client asks its provider to shorten the history."""
         return self.dialect.edits_history(self.body)
 
     @cached_property
@@ -119,10 +119,10 @@ class ClientRequest:
 
     @cached_property
     def said(self) -> list[dict[str, Any]]:
-        """The messages after the system prompt. Raises `InvalidConversation` where they are none."""
+        """The messages after the system prompt. Raises `InvalidConversation` if they are not messages."""
         return self.dialect.messages(self.body)
 
     @property
     def tools(self) -> list[dict[str, Any]]:
-        """The tools as they are on the wire."""
+        """The tools in wire format."""
         return self.dialect.tools(self.body)

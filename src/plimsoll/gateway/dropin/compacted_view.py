@@ -1,16 +1,16 @@
-"""What the model sees of a conversation after a compaction, in the words of the client's wire.
+"""What the model sees of a conversation after a compaction, in the client's wire format.
 
-    archive    1' 2 3 [node: 4–8] 9 │ 10 11 …         items of the view, each knowing its place in the log
-    view       0 · 1 · {summary} · 5 │ 6 7 …          places in the client's list, or messages of our own
+    archive    1' 2 3 [node: 4–8] 9 │ 10 11 …         items of the view, each with its position in the log
+    view       0 · 1 · {summary} · 5 │ 6 7 …          positions in the client's list, or new messages
 
-Which requests a view may serve is in `context/coverage.py`.
+`context/coverage.py` decides which requests a view may serve.
 
-The stored view names handles. What is sent names them, and the recall tool, only where the client's model has that
+The stored view names handles. The request names them, and the recall tool, only if the client's model has that
 tool (`gateway.recall`).
 
-A message that the view holds unchanged is sent as the client has it, byte for byte, whatever fields it has;
-only what the compaction wrote is written here. So the upstream sees the same beginning each time although
-the client's list grows, and the client keeps the whole.
+A message that the view keeps unchanged is sent as the client sent it, byte for byte, with all its fields; only new
+messages are written here. So the upstream sees the same prefix each time although the client's list grows, and the
+client keeps its whole history.
 """
 
 from bisect import bisect_right
@@ -35,36 +35,36 @@ class CompactedView:
     number: int  # of the view in the archive
     lead: tuple[Message, ...]
     messages: tuple[Message, ...]  # canonical, after the system prompt, as they are stored
-    sent: tuple[Message, ...]  # the same as the client's model sees them
+    sent: tuple[Message, ...]  # the same, as the client's model sees them
     tokens: int  # of `messages`, estimated
     through: int  # canonical messages of the log that it covers
     wire: int  # messages of the client's list that it covers
     segments: tuple[Segment, ...]
-    whole: frozenset[int] = frozenset()  # places of the log, of those covered, that are in it unchanged
-    made_at: int = 0  # messages of the log when it was made; 0 where its log went on differently
-    # Messages of the log up to the newest reply at that time: what its summary takes into account.
+    whole: frozenset[int] = frozenset()  # positions of covered log messages that it keeps unchanged
+    made_at: int = 0  # messages of the log when it was made; 0 if its log continued differently
+    # Messages of the log up to the newest reply at that time, which the summary takes into account.
     answered: int = 0
 
     @property
     def has_note(self) -> bool:
-        """Whether the system prompt carries the note of a compaction."""
+        """Whether the system prompt has the compaction note."""
         return any(map(has_note, self.lead))
 
     def serves(self, log: Sequence[Message]) -> bool:
-        """Whether a request with exactly these messages may be sent with it."""
+        """Whether a request with exactly these messages may be sent with this view."""
         return serves(self, log)
 
     def shared_up_to(self, last: int) -> "CompactedView | None":
-        """The same for a log of which only the first `last` messages are the ones that it was made for.
+        """This view for a log that shares only the first `last` messages with the one that it was made for.
 
-        None where its summary takes later messages into account.
+        None if its summary takes later messages into account.
         """
         if not is_shared(self, last):
             return None
         return self if self.made_at <= last else replace(self, made_at=0)
 
     def messages_for(self, said: Sequence[dict[str, Any]], dialect: Dialect) -> list[dict[str, Any]]:
-        """The messages to send, made from those that the client sent."""
+        """The messages to send, built from those that the client sent."""
         opening = [said[segment] if isinstance(segment, int) else segment for segment in self.segments]
         whole = [*opening, *said[self.wire :]]
         return dialect.settled(whole, len(opening))
@@ -83,17 +83,16 @@ def make_compacted_view(
     answered: int = 0,
     recalls: bool = False,
 ) -> CompactedView:
-    """The view of these items; `ends` are the canonical messages up to each wire message, `last` is their number.
+    """A view of these items; `ends` counts the canonical messages up to each wire message, `last` is their number.
 
-    `lead` is how many messages at the start of the log are the system prompt, `made_at` how many messages after
-    them the log had when the view was made, `answered` how many it had up to the newest reply. `recalls`: its reader
-    has the recall tool.
+    `lead` is the number of system messages at the start of the log, `made_at` the number of messages after them when
+    the view was made, `answered` the number up to the newest reply. `recalls`: the reader has the recall tool.
     """
     spoken = [item for item in items if item.node or item.sequence > lead]
     places = [KeptMessage(_readable(item, recalls), _place(item, lead)) for item in spoken]
     segments = list(wire_segments(places, ends, dialect, model))
     wire = bisect_right(ends, last)
-    # What follows unchanged at the end belongs to the view by itself, so that a fork there keeps it.
+    # Unchanged messages at the end become part of the view, so that a fork there keeps it.
     while segments and segments[-1] == wire - 1:
         segments.pop()
         wire -= 1
@@ -115,12 +114,12 @@ def make_compacted_view(
 
 
 def _place(item: ViewItem, lead: int) -> int | None:
-    """Where the log after its system prompt has the message of an item unchanged."""
+    """The position after the system prompt where the log has this item's message unchanged, or None."""
     return None if item.node or item.shortened else item.sequence - lead - 1
 
 
 def _readable(item: ViewItem, recalls: bool) -> Message:
-    """A message in the words that its reader can follow."""
+    """A message as its reader sees it: without handles if there is no recall tool."""
     if recalls:
         return _with_line(item.message) if item.node else item.message
     if item.node:

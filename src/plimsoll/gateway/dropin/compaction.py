@@ -1,10 +1,10 @@
-"""Compacts clients' conversations, by the same rules and the same gate as the agent's own.
+"""Compacts clients' conversations with the same rules and the same gate as the agent's own.
 
 below 85 % of the threshold   nothing
 above it                      the next view is prepared in the background, after a reply
 at the threshold              swapped in before the request goes out
 before it                     with `policy: cost`, as soon as a summary or clearing old results pays off
-an overflow                   at once; the window that the upstream stated is used from now on
+after an overflow             at once; the window that the upstream stated applies from now on
 """
 
 import asyncio
@@ -32,9 +32,9 @@ log = logging.getLogger(__name__)
 class ConversationCompactor:
     """Compacts conversations.
 
-    `engine_for` returns an engine for a window and a model; its summaries are reported to the account.
-    `summary_model_for` names the model that writes summaries of conversations with a model, or is empty. `charge`
-    charges what a summary used to the owner of its conversation.
+    `engine_for` returns an engine for a window and a model and reports its summaries to the account.
+    `summary_model_for` names the summary model for a conversation's model, or is empty. `charge` bills a summary's
+    usage to the owner of its conversation.
     """
 
     def __init__(
@@ -57,24 +57,24 @@ class ConversationCompactor:
         return self._rules.enabled
 
     def has_writer(self, model: str) -> bool:
-        """Whether a model writes summaries of conversations with this model."""
+        """Whether conversations with this model have a summary model."""
         return self.is_enabled and bool(self._summary_model_for(model))
 
     async def compact_if_due(
         self, conversation: ClientConversation, tokens: int, facts: ModelFacts, frame: int, model: str
     ) -> None:
-        """Compact the conversation before a request of so many tokens, where that is due.
+        """Compact the conversation before a request of `tokens` tokens, if due.
 
-        `frame` is the estimate of system prompt and tools.
+        `frame` is the estimated size of system prompt and tools.
         """
         reason = self.reason(conversation, tokens, facts, frame)
         if reason:
             await self.compact(conversation, tokens, facts, reason, model)
 
     def reason(self, conversation: ClientConversation, tokens: int, facts: ModelFacts, frame: int = 0) -> str:
-        """Why the conversation must be compacted before a request of so many tokens; empty if it need not be.
+        """Why the conversation must be compacted before a request of `tokens` tokens; empty if it need not be.
 
-        `frame` is the estimate of system prompt and tools.
+        `frame` is the estimated size of system prompt and tools.
         """
         if tokens < facts.look_line:
             return ""
@@ -88,15 +88,15 @@ class ConversationCompactor:
     def asked(
         self, conversation: ClientConversation, tokens: int, facts: ModelFacts, messages: int, at: float
     ) -> None:
-        """A request with the first `messages` of the log, `tokens` in all, was sent at this time and answered."""
+        """Record an answered request with the first `messages` of the log, `tokens` in all, sent at `at`."""
         if tokens >= facts.look_line:
             self._compactor(conversation, facts, tokens).asked(tokens, at)
-            conversation.count_requests(messages + 1)  # its reply comes back as the next message
+            conversation.count_requests(messages + 1)  # the client sends its reply back as the next message
 
     async def compact(
         self, conversation: ClientConversation, tokens: int, facts: ModelFacts, trigger: str, model: str
     ) -> bool:
-        """Compact the conversation now; whether it worked. If the archive cannot store it, nothing changes."""
+        """Compact the conversation now. Returns False, with nothing changed, if the archive cannot store the view."""
         compactor, view = self._compactor(conversation, facts, tokens), conversation.view()
         attempt = await compactor.compact(view, tokens, trigger)
         note_compaction(attempt.event, attempt.spent)
@@ -105,7 +105,7 @@ class ConversationCompactor:
                 if conversation.journal is not None:
                     await conversation.journal.refused(attempt.event)
                 return False
-            # What the client has sent meanwhile follows what was compacted.
+            # Messages that the client has sent meanwhile follow the compacted ones.
             compacted = [*attempt.messages, *conversation.view()[len(view) :]]
             await self._commit(conversation, compacted, attempt.event, facts, model)
             await self._store.summarised(conversation)
@@ -122,7 +122,7 @@ class ConversationCompactor:
         facts: ModelFacts,
         model: str,
     ) -> bool:
-        """Show the model this view, from which images and documents were removed; whether it could be stored."""
+        """Show the model this view, without the removed images and documents. Returns whether it was stored."""
         note_compaction(event, ())
         try:
             await self._commit(conversation, lighter, event, facts, model)
@@ -140,19 +140,19 @@ class ConversationCompactor:
         model: str,
     ) -> None:
         if facts.card.preserved_thinking:
-            # The provider refuses thinking that followed other messages when it was written.
+            # The provider rejects thinking blocks whose preceding messages have changed.
             compacted = drop_bound_thinking(compacted, 0)
         await self._store.commit(conversation, compacted, event, model)
 
     def prepare(self, conversation: ClientConversation, tokens: int, facts: ModelFacts) -> None:
-        """Prepare the next view, if it will be due soon."""
+        """Prepare the next view in the background, if it is due soon."""
         if tokens >= facts.look_line and not conversation.lock.locked():
             self._compactor(conversation, facts, tokens).prepare(conversation.view(), tokens)
 
     def _compactor(self, conversation: ClientConversation, facts: ModelFacts, tokens: int) -> Compactor:
         compactor, model = conversation.compactor, facts.card.name
         if compactor is not None and compactor.engine.threshold_percent != facts.threshold:
-            compactor = None  # another model, with settings of its own
+            compactor = None  # another model, with other settings
         if compactor is None:
             account = SummaryAccount(on_this_loop(partial(self._summarised, conversation)))
             engine = self._engine_for(facts.window, account, model=model)
@@ -174,7 +174,7 @@ class ConversationCompactor:
         compactor.trigger.weigh_fixed(conversation.view(), conversation.overhead())
         past = conversation.take_past()
         if past:
-            # What was tried in vain, or undone by a person, is not done again at once.
+            # Compactions that did not help or that a user undid are not repeated at once.
             compactor.remember(past, tokens)
             if (
                 past[-1].outcome == "compacted" and past[-1].engine != MEDIA
@@ -183,12 +183,12 @@ class ConversationCompactor:
         return compactor
 
     async def close(self) -> None:
-        """Finish storing what summaries used."""
+        """Finish storing the usage of summaries."""
         while self._storing:
             await asyncio.gather(*self._storing)
 
     def _summarised(self, conversation: ClientConversation, record: UsageRecord) -> None:
-        """A request for a summary of this conversation has ended, possibly after its deadline."""
+        """Record a finished summary request of this conversation; it may have finished after its deadline."""
         self._charge(conversation.owner, record)
         if conversation.journal is not None:
             task = asyncio.create_task(self._store_spent(conversation))
@@ -202,7 +202,7 @@ class ConversationCompactor:
             log.warning("the usage of a summary was not stored: %s", error)
 
     def _set_terms(self, compactor: Compactor, facts: ModelFacts) -> None:
-        """Prices for `policy: cost`. Another model's cache does not have the conversation."""
+        """Set the prices for `policy: cost`. Another model's cache does not hold the conversation."""
         if self._rules.policy != "cost":
             return
         known = compactor.pricing
@@ -215,7 +215,7 @@ class ConversationCompactor:
     def _catch_up(self, conversation: ClientConversation, compactor: Compactor, frame: int) -> None:
         """Count replies that another process relayed, or that came before the conversation reached `look_line`.
 
-        Their times are unknown. They count as recent: a cache that is taken for cold would be given up at once.
+        Their times are unknown. They count as recent: with a cold cache, the policy would compact at once.
         """
         now, weight = self._clock(), frame
         through = conversation.compacted_view.through if conversation.compacted_view else 0
@@ -223,7 +223,7 @@ class ConversationCompactor:
             weight += conversation.compacted_view.tokens
         for place, message in enumerate(conversation.log):
             if place >= conversation.counted and message.get("role") == "assistant":
-                # What was sent before a compaction is part of its price.
+                # Requests before a compaction are part of its price.
                 compactor.asked(conversation.anchor.predict(weight) if place >= through else 0, now)
             if place >= through:
                 weight += conversation.tokens[place]

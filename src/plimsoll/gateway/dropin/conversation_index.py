@@ -1,10 +1,10 @@
-"""Which stored session a conversation is, by the hash of its messages: shared by all processes of the gateway.
+"""Maps the hash of a client's messages to the stored session; shared by all gateway processes.
 
     hash of the client's list ─► session, how many of the client's messages, the last reported prompt tokens
 
-Only conversations that were compacted are here; any other needs nothing that its client does not send
-again. Losing the file loses no conversation: the next compaction begins a new session. A second table lists the
-requests that were sent with the recall tool, and how many exchanges with it each of them has.
+Only compacted conversations are indexed; any other needs nothing that its client does not send again. Deleting the
+file loses no conversation: the next compaction starts a new session. A second table lists the requests that were
+sent with the recall tool, each with the number of its exchanges.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from plimsoll.errors import ArchiveError
 FILE_NAME = "gateway.db"
 MOST_ROWS = 200_000
 _BUSY_SECONDS = 10.0
-_AT_ONCE = 400  # hashes in one question
+_AT_ONCE = 400  # hashes per query
 _TABLE = """
 CREATE TABLE IF NOT EXISTS chains (
     hash BLOB PRIMARY KEY, session TEXT NOT NULL, wire INTEGER NOT NULL, lead INTEGER NOT NULL,
@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """What is known of a conversation that ended with this hash."""
+    """The stored conversation whose messages end with this hash."""
 
     hash: bytes
     session: str
@@ -59,7 +59,7 @@ class ConversationIndex:
 
     @classmethod
     async def open(cls, path: Path) -> "ConversationIndex":
-        """The index in this file, made where there is none."""
+        """Open the index in this file, creating it if needed."""
         index = cls(path)
         try:
             await index._run(index._open)
@@ -69,20 +69,20 @@ class ConversationIndex:
         return index
 
     async def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         await self._run(self._close)
         self._thread.shutdown()
 
     async def find(self, chain: Sequence[bytes]) -> IndexEntry | None:
-        """The entry of the longest beginning that is known."""
+        """The entry of the longest known prefix."""
         return await self._run(lambda: self._find(chain))
 
     async def put(self, known: IndexEntry) -> None:
-        """Store the state of a conversation; the oldest entries are removed when there are too many."""
+        """Store the state of a conversation. Removes the oldest entries when there are too many."""
         await self._run(lambda: self._put(known))
 
     async def recalls(self, chain: Sequence[bytes]) -> dict[bytes, int]:
-        """Of these hashes, those of requests with the recall tool, each with the number of its exchanges."""
+        """The requests with the recall tool among these hashes, each with the number of its exchanges."""
         return await self._run(lambda: self._recalls(chain))
 
     async def has_recalls(self) -> bool:
@@ -90,24 +90,24 @@ class ConversationIndex:
         return await self._run(lambda: self._open_db.execute("SELECT 1 FROM recalls").fetchone() is not None)
 
     async def put_recall(self, hash: bytes, exchanges: int = 0) -> None:
-        """A request was sent with the recall tool, and has so many exchanges with it now."""
+        """Record that a request was sent with the recall tool, and the number of its exchanges."""
         await self._run(lambda: self._put_recall(hash, exchanges))
 
     async def drop_recall(self, hash: bytes) -> None:
-        """A conversation begins with this request, without the recall tool."""
+        """Record that a conversation begins with this request, without the recall tool."""
         await self._run(lambda: self._open_db.execute("DELETE FROM recalls WHERE hash = ?", (hash,)))
 
     async def _run(self, work: Callable[[], Result]) -> Result:
-        def told() -> Result:
+        def run() -> Result:
             try:
                 return work()
             except sqlite3.DatabaseError as error:
                 raise ArchiveError(
-                    f"The index {self._path} cannot be used: {error}. Conversations go on; remove the file if it "
+                    f"The index {self._path} cannot be used: {error}. Conversations continue; delete the file if it "
                     "is damaged, or correct its permissions."
                 ) from error
 
-        return await asyncio.get_running_loop().run_in_executor(self._thread, told)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
     @property
     def _open_db(self) -> sqlite3.Connection:

@@ -1,13 +1,13 @@
-"""Conversations in the archive: stored when they are first compacted, or from the beginning; found by any process.
+"""Conversations in the archive: stored at their first compaction or from the start; found by any process.
 
     compact ─► store what the client sent ─► index ─► commit the view ─► upstream ─► the client's answer
     a later request, another process ─► index ─► archive ─► the same view
 
-The index is written before the view, and both before the request is sent. A process that is killed at
-any moment leaves no view that cannot be found, so every answered request is found again.
+The index is written before the view, and both before the request is sent. So a process that is killed at any moment
+leaves no view that cannot be found.
 
-The log is what the client sends again; the view refers to it. The messages that wait for an answer are stored with
-the request that brings the answer back, because many clients change them until then.
+The log is what the client sends again; the view refers to it. Messages that await an answer are stored with the
+request that brings the answer back, because many clients change them until then.
 
     turn 1   u1 a1 u2+files                stored: u1 a1
     turn 2   u1 a1 u2 a2 u3+files          stored: u1 a1 u2 a2, in the same session
@@ -47,7 +47,7 @@ class ConversationStore:
         self.stores_all = stores_all
 
     async def recall(self, conversation: ClientConversation, model: str) -> None:
-        """Update a conversation from the archive; another process may have written to it."""
+        """Update a conversation from the archive, because another process may have written to it."""
         conversation.mark_looked_up()
         known = await self._index.find(conversation.chain)
         journal = conversation.journal
@@ -59,7 +59,7 @@ class ConversationStore:
             ):
                 await self._refresh(conversation, journal, model)
                 return
-            conversation.forget_session()  # another process went on with it in a session of its own
+            conversation.forget_session()  # another process continued it in a separate session
         if known is not None and known.lead == len(conversation.lead):
             await self._adopt(conversation, known, model)
         elif conversation.parent is not None:
@@ -74,8 +74,8 @@ class ConversationStore:
     ) -> None:
         """Store a compaction of a conversation, and show it to the model.
 
-        Branches share a session while their messages are the same. If another branch has compacted it meanwhile, that
-        compaction is used. If another branch has added messages, this one becomes a separate session.
+        Branches share a session while their messages are the same. If another branch has compacted it meanwhile, this
+        one uses that compaction. If another branch has added messages, this one becomes a separate session.
         """
         made, seen = _Compaction(conversation, compacted, event), _number(conversation.compacted_view)
         try:
@@ -88,7 +88,7 @@ class ConversationStore:
             if _number(conversation.compacted_view) > seen:
                 return
             if _number(conversation.compacted_view) < seen or not conversation.is_stored:
-                raise  # a person has undone a compaction, or deleted the session
+                raise  # a user has undone a compaction or deleted the session
             if (
                 conversation.journal is not None
                 and (await journal.archive.session(journal.session)).view != seen
@@ -97,23 +97,22 @@ class ConversationStore:
             await self._commit(conversation, made, model)
 
     async def store(self, conversation: ClientConversation, model: str) -> ArchiveJournal:
-        """The conversation in the archive, as far as its client sends it again."""
-        # What the client sends from here on is stored with its own request.
+        """Store the conversation in the archive, as far as its client sends it again."""
+        # Later messages are stored with the request that brings them.
         known = [*conversation.lead, *conversation.log[: conversation.settled()]]
         journal = conversation.journal or await self._begun(conversation, model, "")
         await self._add(conversation, journal, known)
         return journal
 
     def stores(self, conversation: ClientConversation) -> bool:
-        """Whether a conversation is stored: once it was compacted, or always where the settings say so."""
-        # A first request has nothing yet that its client has sent again.
+        """Whether a conversation is stored: after its first compaction, or always if the settings say so."""
+        # A first request has no message yet that its client has sent again.
         return conversation.journal is not None or (self.stores_all and conversation.settled() > 0)
 
     async def used(self, conversation: ClientConversation, usage: UsageRecord) -> None:
         """Store the usage of a request of a stored conversation, and update the index.
 
-        The usage comes last: the answer that it belongs to is stored with the next request, so a request's usage
-        always stands before its answer.
+        The answer is stored with the next request, so a request's usage always precedes its answer.
         """
         if not self.stores(conversation):
             return
@@ -122,15 +121,15 @@ class ConversationStore:
         await self.note(conversation)
 
     async def summarised(self, conversation: ClientConversation) -> None:
-        """Store what summaries of a stored conversation used and the archive does not have yet."""
+        """Store the usage of a stored conversation's summaries that the archive does not have yet."""
         if conversation.journal is not None and conversation.compactor is not None:
             await conversation.compactor.account.store(conversation.journal.used)
 
     async def note(self, conversation: ClientConversation) -> None:
-        """Put the conversation into the index, as far as it is stored.
+        """Index the conversation, as far as it is stored.
 
-        The client's next request may have extended it since. An entry for messages that are not stored yet would
-        lead another process to a log that is too short for it.
+        The client's next request may have extended it meanwhile. An entry for messages that are not stored yet would
+        lead another process to a log that is too short.
         """
         journal, anchor = conversation.journal, conversation.anchor
         wire = _stored(conversation, journal.last) if journal else 0
@@ -153,7 +152,7 @@ class ConversationStore:
         await self._index.close()
 
     async def _commit(self, conversation: ClientConversation, made: "_Compaction", model: str) -> None:
-        """Store, then index, then change the view: in this order, nothing is lost when the process is killed."""
+        """Store, then index, then change the view: in this order, a killed process loses nothing."""
         journal = conversation.journal or await self._begun(conversation, model, made.event.engine)
         waiting = made.waiting(journal.last)
         await self._add(conversation, journal, made.known[: len(made.known) - waiting])
@@ -173,14 +172,14 @@ class ConversationStore:
         missing = known[journal.last :]
         if missing:
             await journal.add(missing)
-            # A branch may have stored the same messages and more of its own.
+            # A branch may have stored the same messages and more.
             journal.last = min(journal.last, len(known))
         conversation.store_in(journal)
 
     async def _with_pins(
         self, journal: ArchiveJournal, before: Sequence[Message], compacted: Sequence[Message]
     ) -> Sequence[Message]:
-        """The compacted view with every message that a person has pinned."""
+        """The compacted view with every pinned message."""
         pins = set(await journal.archive.pins(journal.session))
         if not pins:
             return compacted
@@ -197,20 +196,20 @@ class ConversationStore:
         return ArchiveJournal(archive, made.id, self._holder, 0)
 
     async def _adopt(self, conversation: ClientConversation, known: IndexEntry, model: str) -> None:
-        """Continue what another process, or this one before a restart, has stored."""
+        """Continue a conversation that another process, or this one before a restart, has stored."""
         archive = self._archive_of(conversation.owner)
         try:
             session = await archive.session(known.session)
         except UnknownSession:
-            return  # a person deleted it
+            return  # a user deleted it
         at = conversation.sequence_at(known.wire)
         if session.messages < at:
             return
         if known.lead:
-            # A client may have changed its system prompt since; the log has the one that it began with.
+            # A client may have changed its system prompt since; the log has the original one.
             stored_lead = await archive.messages(session.id, 1, known.lead)
             conversation.set_lead([one.message for one in stored_lead])
-        # A process that was killed may have stored more than the index says.
+        # A killed process may have stored more than the index says.
         stored = await self._agrees(conversation, session.id, at, session.messages)
         if conversation.compacted_view is None or conversation.compacted_view.number != session.view:
             conversation.show(
@@ -228,7 +227,7 @@ class ConversationStore:
             conversation.anchor_to(anchor.observe(known.reported, known.estimated))
 
     async def _look_back(self, conversation: ClientConversation, parent: tuple[str, int], model: str) -> None:
-        """Use the view of the session that this conversation branched from, as it was at that message."""
+        """Use the view of the parent session as it was at the branching message."""
         if conversation.compacted_view is not None:
             return
         session, at = parent
@@ -237,10 +236,10 @@ class ConversationStore:
                 await self._compacted_view(conversation, session, _stored(conversation, at), model)
             )
         except UnknownSession:
-            conversation.forget_parent()  # a person deleted it
+            conversation.forget_parent()  # a user deleted it
 
     async def _refresh(self, conversation: ClientConversation, journal: ArchiveJournal, model: str) -> None:
-        """Another process may have written to the session, or a person may have undone a compaction."""
+        """Reload a session that another process has written to, or in which a user has undone a compaction."""
         archive = self._archive_of(conversation.owner)
         try:
             session = await archive.session(journal.session)
@@ -262,10 +261,10 @@ class ConversationStore:
             )
             conversation.learn_past(await archive.compactions(session.id, limit=1))
             if conversation.compactor is not None and (await archive.edits(session.id)).hidden:
-                conversation.compactor.host.forget_summaries()  # nothing of what a person removed may come back
+                conversation.compactor.host.forget_summaries()  # content that a user removed must not come back
 
     async def _agrees(self, conversation: ClientConversation, session: str, at: int, last: int) -> int:
-        """`last` if a stored log continues after message `at` as this conversation does; else 0."""
+        """`last` if a stored log continues after message `at` like this conversation; else 0."""
         archive, own = self._archive_of(conversation.owner), [*conversation.lead, *conversation.log]
         if last > len(own):
             return 0
@@ -275,10 +274,10 @@ class ConversationStore:
     async def _compacted_view(
         self, conversation: ClientConversation, session: str, wire: int, model: str
     ) -> CompactedView | None:
-        """The newest view of a session that serves the conversation; None where that is the log.
+        """The newest view of a session that serves the conversation; None if that is the log.
 
-        The client's list is that of the session up to `wire`. An edit tells nothing of later messages, so an edited
-        view is judged by the one that it was made from. What a person dropped is left out of every view.
+        The client's list equals that of the session up to `wire`. An edit does not change what a view covers, so an
+        edited view is checked by the one that it was made from. Dropped messages are left out of every view.
         """
         archive, at, lead = (
             self._archive_of(conversation.owner),
@@ -316,14 +315,14 @@ class ConversationStore:
         return None
 
     async def _takes_later_replies(self, owner: Owner, session: str, view: View, at: int) -> bool:
-        """Whether the summary of a view takes replies into account that came after message `at`."""
+        """Whether a view's summary takes replies after message `at` into account."""
         later = range(at + 1, view.log_length + 1)
         stored = await self._archive_of(owner).messages(session, later[0], later[-1]) if later else ()
         return any(one.message.get("role") == "assistant" for one in stored)
 
 
 class _Compaction:
-    """A compaction of a conversation as it is now, whatever its client sends meanwhile."""
+    """A snapshot of a conversation and its compaction, independent of what its client sends meanwhile."""
 
     def __init__(
         self, conversation: ClientConversation, compacted: Sequence[Message], event: CompactionEvent
@@ -333,7 +332,7 @@ class _Compaction:
         self._settled = len(conversation.lead) + conversation.settled()
 
     def waiting(self, stored: int) -> int:
-        """How many messages at the end are not stored yet; 0 where the compaction has changed one of them."""
+        """How many messages at the end are not stored yet; 0 if the compaction changed one of them."""
         count = max(0, len(self.known) - max(stored, self._settled))
         ends = zip(reversed(self.before), reversed(self.compacted), strict=False)
         return count if sum(1 for _ in takewhile(_is_same, islice(ends, count))) == count else 0
@@ -356,12 +355,12 @@ def _without(items: Sequence[ViewItem], numbers: Collection[int]) -> list[ViewIt
 
 
 async def _unedited(archive: Archive, session: str, view: View, edited: Collection[int]) -> View:
-    """The view that a person's edits of a view began with."""
+    """The view that a user's edits started from."""
     while view.number in edited:
         view = await archive.view(session, view.previous or 0)
     return view
 
 
 def _stored(conversation: ClientConversation, last: int) -> int:
-    """How many messages of the client's list a log of `last` messages holds."""
+    """How many messages of the client's list a log of `last` messages covers."""
     return sum(len(conversation.lead) + end <= last for end in conversation.ends)

@@ -1,9 +1,9 @@
-"""Overflows that a provider reports inside a stream with a good status, before it has said anything.
+"""Detects overflows that a provider reports in a stream with status 200, before any content.
 
     response.created ─► response.in_progress ─┬─► response.failed     the request is compacted and sent again
                                               └─► anything else       the stream goes to the client, whole
 
-Only dialects that name their `opening_events` report them like that.
+Only dialects that name their `opening_events` report overflows this way.
 """
 
 from collections.abc import Iterable
@@ -15,21 +15,21 @@ from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.upstream.pool import Answer
 from plimsoll.providers import classify
 
-STATUS = 400  # under which providers report an overflow without a stream
-_OPENING = 1_000_000  # bytes of opening events that are looked at; OpenAI repeats the tools in them
+STATUS = 400  # of an overflow without a stream
+_OPENING = 1_000_000  # bytes of opening events to read; OpenAI repeats the tools in them
 
 
 async def overflow_in(answer: Answer, dialect: Dialect) -> bytes | None:
-    """The body of the overflow that a stream begins with, which ends the answer with the status of one.
+    """The body of the overflow error that a stream begins with. Closes the answer and sets its status.
 
-    None where it begins with anything else: then the answer is read from its start.
+    None if it begins with anything else; the answer can then be read from its start.
     """
     if not dialect.opening_events:
         return None
     taken: list[bytes] = []
     try:
         error = await _error_in(answer, dialect, taken)
-    except BaseException:  # also a client that has left
+    except BaseException:  # also when the client disconnects
         answer.close()
         raise
     body = jsontext.write(error) if error else b""
@@ -42,7 +42,7 @@ async def overflow_in(answer: Answer, dialect: Dialect) -> bytes | None:
 
 
 async def _error_in(answer: Answer, dialect: Dialect, taken: list[bytes]) -> Body | None:
-    """The error of the first event behind the opening; `taken` gets the pieces that were read."""
+    """The error in the first event after the opening; appends the pieces it read to `taken`."""
     parser, size = SseParser(), 0
     while size < _OPENING and (piece := await answer.piece()):
         taken.append(piece)
@@ -54,7 +54,7 @@ async def _error_in(answer: Answer, dialect: Dialect, taken: list[bytes]) -> Bod
 
 
 def _decision(events: Iterable[SseEvent], dialect: Dialect) -> tuple[bool, Body | None]:
-    """Whether a stream has got past its opening, and the error that it reports there."""
+    """Whether a stream has passed its opening, and the error that it reports there."""
     for event in events:
         try:
             data = event.decoded()

@@ -1,4 +1,4 @@
-"""The drop-in endpoints as ASGI applications: limits in; a client that disconnects cancels its request."""
+"""The drop-in endpoints as ASGI applications. They apply limits, and cancel the request of a disconnected client."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -18,9 +18,9 @@ Serve = Callable[[ClientRequest, Send], Coroutine[Any, Any, None]]
 
 
 class DropInEndpoint:
-    """One path; `reader` reads bodies, `serve` answers what was read.
+    """One path; `reader` reads bodies, `serve` answers requests.
 
-    With `finishes`, requests go on when their clients disconnect.
+    With `finishes`, a request continues when its client disconnects.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class DropInEndpoint:
             body, analysis = await self._reader().read(raw, self._dialect, root, self._limits)
             owner = caller_in(scope).archive_owner
             request = ClientRequest(self._dialect, raw, body, headers, owner, query, scope["path"], analysis)
-            if self._finishes:  # what is sent to a client that is gone goes nowhere
+            if self._finishes:  # sending to a disconnected client has no effect
                 await self._serve(request, send)
             else:
                 await until_left(self._serve(request, send), receive)

@@ -1,4 +1,4 @@
-"""What a client is told where its request cannot be served, in its own dialect."""
+"""Error responses for requests that cannot be served, in the client's dialect."""
 
 import logging
 
@@ -14,7 +14,7 @@ log = logging.getLogger("plimsoll.gateway")
 
 
 async def send_failure(send: Send, dialect: Dialect, error: ProviderError | UserError) -> None:
-    """A failed upstream, a limit that was reached, or something that the operator has to set right."""
+    """Send a failed upstream, a reached limit, or a mistake in the operator's configuration."""
     if isinstance(error, UsageLimitReached):
         note_refusal(error.limit)
         code, headers = refusal_of(error)
@@ -28,11 +28,11 @@ async def send_failure(send: Send, dialect: Dialect, error: ProviderError | User
 
 
 async def send_refusal(send: Send, dialect: Dialect, error: Refused) -> None:
-    """A request that is outside the limits, or no request at all."""
+    """Send a refusal of a request that exceeds a limit or is not valid."""
     note_refusal(error.kind)
     await send_error(send, dialect, error.status, error.message, kind=error.kind)
 
 
 def _status_of(error: ProviderError) -> int:
-    """The status of a failure that has none: the upstream was late, or could not be reached."""
+    """The status of a failure without one: the upstream timed out or could not be reached."""
     return 504 if isinstance(error, ProviderTimeout) else 502

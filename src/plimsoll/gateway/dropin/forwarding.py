@@ -2,11 +2,11 @@
 
     client ─► listed in `dialects/forwarded.toml`? ─► limits ─► upstream ─► piece by piece ─► client
 
-Bodies and replies pass unchanged, whatever they hold; only the headers that concern keys, accounts and connections
-are handled as for any request. The address is written from the list, never copied from the client's path.
+Bodies and replies pass unchanged; only headers that concern keys, accounts and connections are handled as in any
+request. The upstream path is built from the list, never copied from the client's path.
 
-Files and batches belong to the account of the key that is sent upstream. Callers with keys of the gateway may use
-them only with a key of their own: with the gateway's, each of them could read what the others have stored.
+Files and batches belong to the account of the upstream key. Callers with gateway keys may use them only with their
+own provider key: with the gateway's, each could read what the others have stored.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ from plimsoll.gateway.upstream.target import Target
 from plimsoll.models import card_for
 from plimsoll.settings.gateway import GatewaySection
 
-_BYTES_PER_TOKEN = 4  # of JSON, where no usage is reported
+_BYTES_PER_TOKEN = 4  # of JSON, if no usage is reported
 _SOUND_BYTES_PER_TOKEN = 500  # 16 000 bytes and 32 tokens a second (models/media.py)
-_MOST_READ = 1_000_000  # bytes of a reply in which usage is looked for
+_MOST_READ = 1_000_000  # bytes of a reply that are searched for usage
 _JSON = b"application/json"
 
 
@@ -88,7 +88,7 @@ class ForwardEndpoint:
             return
 
     async def _body(self, raw: bytes, named: dict[bytes, bytes]) -> dict[str, object]:
-        """A JSON body within the limits; empty for any other."""
+        """The body if it is JSON within the limits; empty for any other."""
         if named.get(b"content-encoding", b"identity").lower() != b"identity":
             raise Refused(415, "invalid_request_error", "Send the body without a content-encoding.")
         if not raw or not named.get(b"content-type", _JSON).lower().startswith(_JSON):
@@ -109,7 +109,7 @@ class ForwardEndpoint:
             await send_failure(send, request.dialect, error)
 
     def _room(self, asked: "_Forwarded") -> AbstractAsyncContextManager[None]:
-        """Reserve the request in the limits of its caller."""
+        """Reserve the request in the caller's limits."""
         owner = current_key()
         if owner is None:
             return nullcontext()
@@ -133,7 +133,7 @@ class ForwardEndpoint:
 
 
 class _Forwarded:
-    """A request that is forwarded: `path` as it is written for the upstream."""
+    """A forwarded request; `path` is the upstream path."""
 
     def __init__(
         self, request: ClientRequest, method: str, listed: ForwardedPath, path: str, model: str
@@ -144,13 +144,13 @@ class _Forwarded:
 
     @property
     def tokens(self) -> int:
-        """About, of what is sent."""
+        """Approximate tokens of the request."""
         size = len(self.request.raw)
         return size // (_BYTES_PER_TOKEN if self.request.body else _SOUND_BYTES_PER_TOKEN)
 
 
 def _listed(dialect: Dialect, method: str, path: str) -> tuple[ForwardedPath, dict[str, str]]:
-    """The listed path that a client means, and the values in it."""
+    """The listed path that matches the client's path, and the values in it."""
     for one in forwarded_paths(dialect.name):
         if method in one.methods and (values := one.values(path)) is not None:
             return one, values
@@ -158,7 +158,7 @@ def _listed(dialect: Dialect, method: str, path: str) -> tuple[ForwardedPath, di
 
 
 def _require_reachable(asked: _Forwarded, target: Target) -> None:
-    """Refuse what the upstream does not have, and what would reach other callers' objects."""
+    """Refuse paths that the upstream does not have, or that would expose other callers' objects."""
     if all(one.path != asked.listed.path for one in forwarded_paths(target.dialect.name)):
         raise Refused(
             404,
@@ -171,16 +171,16 @@ def _require_reachable(asked: _Forwarded, target: Target) -> None:
             403,
             "permission_error",
             "Files and batches belong to the account of the upstream's key, which the callers of this gateway share. "
-            "Send your own key of the provider, and the gateway's as x-plimsoll-key. The gateway passes yours on if "
+            "Send your own provider key, and the gateway's as x-plimsoll-key. The gateway forwards yours if "
             "it has none itself.",
         )
 
 
 async def _relay(send: Send, answer: Answer, dialect: Dialect, secrets: Sequence[str]) -> Usage | None:
-    """Pass a reply on, piece by piece; the usage that it reports."""
+    """Pass a reply on in pieces. Returns the usage that it reports."""
     headers = returned_headers(answer.headers)
     named = dict(answer.headers)
-    # What is masked keeps its length.
+    # Masking keeps the length.
     headers += [(name, named[name]) for name in (b"content-length",) if name in named]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     mask, read = StreamMask(secrets), bytearray()
@@ -192,7 +192,7 @@ async def _relay(send: Send, answer: Answer, dialect: Dialect, secrets: Sequence
             if ready := mask.feed(piece):
                 await send({"type": "http.response.body", "body": ready, "more_body": True})
     except ProviderError:
-        return None  # the reply has begun; without its end, the client sees that it broke off
+        return None  # the reply has begun; the client sees that it is incomplete
     await send({"type": "http.response.body", "body": mask.rest()})
     return _usage_in(bytes(read), dialect) if len(read) <= _MOST_READ else None
 

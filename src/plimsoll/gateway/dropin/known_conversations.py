@@ -1,10 +1,10 @@
-"""The conversations that are known now, found by their hashes, the least used one forgotten first.
+"""The conversations in memory, found by their hashes; the least recently used is forgotten first.
 
     h41 ─┐
-    h42 ─┼─► ClientConversation        a request's hashes are looked up from the newest to the oldest: the first that
-    h43 ─┘                 is known says which conversation it is, and how much of it is new
+    h42 ─┼─► ClientConversation        a request's hashes are looked up from newest to oldest: the first known
+    h43 ─┘                                one identifies the conversation and its new messages
 
-Bounded by their number and by what they weigh. A forgotten one is found again in the archive.
+Limited by number and by memory. A forgotten conversation is found again in the archive.
 """
 
 from collections import OrderedDict
@@ -14,7 +14,7 @@ from plimsoll.gateway.dropin.client_conversation import ClientConversation
 
 
 class KnownConversations:
-    """What one process remembers."""
+    """The conversations that one process keeps in memory."""
 
     def __init__(self, most: int, most_bytes: int, forgotten: Callable[[ClientConversation], None]) -> None:
         self._most, self._most_bytes = most, most_bytes
@@ -28,11 +28,11 @@ class KnownConversations:
 
     @property
     def weight(self) -> int:
-        """Bytes that all of them keep, about."""
+        """Approximate bytes in memory of all conversations."""
         return self._weight
 
     def find(self, chain: Sequence[bytes]) -> tuple[ClientConversation, int] | None:
-        """The conversation that shares most of its beginning with this chain, and how much."""
+        """The conversation that shares the longest prefix with this chain, and its length."""
         for place in range(len(chain), 0, -1):
             conversation = self._by_hash.get(chain[place - 1])
             if conversation is not None:
@@ -49,7 +49,7 @@ class KnownConversations:
         for digest in conversation.chain:
             self._by_hash.setdefault(digest, conversation)
         if conversation.chain:
-            # Of several that end alike, the one that was used last goes on.
+            # Of several that end alike, the most recently used one continues.
             self._by_hash[conversation.chain[-1]] = conversation
         while self._used and (len(self._used) > self._most or self._weight > self._most_bytes):
             if next(iter(self._used)) == key and len(self._used) == 1:
@@ -57,7 +57,7 @@ class KnownConversations:
             self._forget(next(iter(self._used)))
 
     def all(self) -> list[ClientConversation]:
-        """Every conversation, the one used last at the end."""
+        """Every conversation, the most recently used last."""
         return list(self._used.values())
 
     def _forget(self, key: int) -> None:

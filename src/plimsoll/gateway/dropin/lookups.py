@@ -1,7 +1,7 @@
-"""What clients ask beside answers: which models there are, and how many tokens a request has.
+"""Answers clients' lookups: which models there are, and how many tokens a request has.
 
-GET  /v1/models, /v1/models/{name}      the upstream's list, in the dialect of the client
-POST /v1/messages/count_tokens          the tokens of what would be sent, not of what the client keeps
+GET  /v1/models, /v1/models/{name}      the upstream's list, in the client's dialect
+POST /v1/messages/count_tokens          the tokens of the request as it would be sent upstream
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _LIST_BYTES = 4_000_000
 
 
 class Models:
-    """The list of models, or one of them."""
+    """The list of models, or one model."""
 
     def __init__(self, handler: Callable[[], RequestHandler]) -> None:
         self._handler = handler
@@ -53,15 +53,15 @@ class Models:
         if target.dialect is dialect:
             await send_whole(send, answer.status, returned_headers(answer.headers), body)
         elif answer.status >= 300:
-            told = f"The upstream answered {answer.status} to the request for its models."
-            await send_error(send, dialect, answer.status, told)
+            detail = f"The upstream answered {answer.status} to the request for its list of models."
+            await send_error(send, dialect, answer.status, detail)
         else:
             names = target.dialect.model_names(_parsed(body))
             await send_whole(send, 200, [JSON], jsontext.write(_listed(dialect, names, bool(name))))
 
 
 async def count_tokens(handler: RequestHandler, request: ClientRequest, send: Send) -> None:
-    """How many tokens the request would have upstream."""
+    """Send how many tokens the request would have upstream."""
     try:
         request = await handler.recall.store.prepared(await handler.replies.expanded(request))
         target = await handler.target(request)
@@ -85,7 +85,7 @@ async def count_tokens(handler: RequestHandler, request: ClientRequest, send: Se
 
 
 def _listed(dialect: Dialect, names: list[str], is_one: bool) -> dict[str, Any]:
-    """An upstream's models in the other dialect."""
+    """An upstream's models in another dialect."""
     if is_one:
         return dialect.model_body(names[0]) if names else {}
     return dialect.models_body(names)

@@ -1,9 +1,9 @@
 """Keeps the images and documents of a client's requests within the limits of its upstream.
 
-    before a request   the limits of the model's card, and those that the upstream showed in this conversation
-    after a rejection  what the upstream stated, or half of the bytes; once for a request
+    before a request   the limits of the model's card, and those learned from the upstream in this conversation
+    after a rejection  the limit that the upstream stated, or half of the bytes; once per request
 
-A removal is a view like that of a compaction: it is stored, and later requests begin with it.
+Like a compaction, a removal creates a view: it is stored, and later requests start with it.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from plimsoll.messages import Message, media_of
 from plimsoll.models import estimate_messages_tokens_rough
 
 _LEAST_BYTES = 100  # of an image in a request: its type, the keys around it, and some data
-_NEAR = 0.8  # of the bytes: a request may grow when it is translated
-_WORD = b"image"  # in every image on every wire: its type, or its media type
+_NEAR = 0.8  # share of the byte limit: a request may grow when it is translated
+_WORD = b"image"  # in every image in every wire format: its type, or its media type
 
 
 def may_exceed_limits(raw: bytes, facts: ModelFacts) -> bool:
-    """Whether a body may have more bytes or images than a provider accepts; decodes nothing."""
+    """Whether a body may have more bytes or images than a provider accepts. Decodes nothing."""
     most, most_bytes = facts.card.media.images, facts.card.media.request_bytes
     if facts.rejects_media:
         return _WORD in raw
@@ -41,7 +41,7 @@ class MediaRemover:
         self._compactor = compactor
 
     async def fit(self, out: UpstreamRequest, conversation: ClientConversation) -> None:
-        """Remove the oldest before a request that would exceed the limits."""
+        """Remove the oldest ones before a request that would exceed the limits."""
         view = conversation.view()
         if not self._compactor.is_enabled or not any(map(media_of, view)):
             return
@@ -58,7 +58,7 @@ class MediaRemover:
     async def recover(
         self, out: UpstreamRequest, conversation: ClientConversation, error: PayloadTooLarge
     ) -> bool:
-        """Remove what an upstream has rejected; whether anything could be removed."""
+        """Remove what the upstream rejected. Returns whether anything could be removed."""
         view = conversation.view()
         conversation.learn_media_limits(len(out.body) if error.status == TOO_LARGE else None, error.images)
         lighter = await asyncio.to_thread(after_rejection, view, images=error.images)
@@ -75,7 +75,7 @@ class MediaRemover:
             return conversation.anchor.predict(out.frame.tools + estimate_messages_tokens_rough(messages))
 
         event = media_removed(view, lighter, tokens)
-        newer = conversation.view()[len(view) :]  # what the client has sent meanwhile
+        newer = conversation.view()[len(view) :]  # sent by the client meanwhile
         return await self._compactor.replace_media(
             conversation, [*lighter, *newer], event, out.facts, out.model
         )

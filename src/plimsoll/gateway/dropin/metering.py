@@ -1,10 +1,10 @@
-"""The most that a request can use, and what it has used, however it ends.
+"""The most that a request can use, and what it used, however it ends.
 
     before   need_of   ─► the most that it can use, reserved in the limits of its key
     after    Meter     ─► what the upstream reported, or an estimate of what was sent and received
 
-A client that disconnects early is charged for the prompt and for the part of the reply that had arrived. Of a reply
-that is not streamed nothing arrives until its end, although the upstream generates it: this is estimated by time.
+A client that disconnects early is charged for the prompt and for the part of the reply that had arrived. A reply that
+is not streamed arrives only at its end although the upstream generates it: its tokens are estimated by time.
 """
 
 import re
@@ -29,13 +29,13 @@ from plimsoll.models import ModelCard, estimate_tokens
 # Estimates miss the tokens of a text by 6.5 % on average (models/counting.py), and those of other scripts by more.
 MARGIN = 1.25
 BYTES_PER_TOKEN = 2  # the densest text that people send: digits, hashes, minified code
-UNSEEN_PER_SECOND = 100  # tokens that fast models write in a second
+UNSEEN_PER_SECOND = 100  # tokens per second of fast models
 MOST_CHOICES = 128  # OpenAI's limit for `n`
 _FOLD_BYTES = 65_536
 
 
 def need_of(request: ClientRequest, facts: ModelFacts, ratio: float, has_summary: bool) -> KeyUsage:
-    """The most that a request can use; `has_summary`: a model may write a summary of it first."""
+    """The most that a request can use; `has_summary`: a model may summarise the conversation first."""
     prompt = most_prompt(request, facts, ratio)
     if has_summary and len(request.raw) >= facts.look_line:
         prompt *= 2
@@ -43,19 +43,19 @@ def need_of(request: ClientRequest, facts: ModelFacts, ratio: float, has_summary
 
 
 def most_spent(card: ModelCard, prompt: int, output: int) -> KeyUsage:
-    """Tokens and money of a request, at the highest price of its prompt."""
+    """Tokens and money of a request, at the highest price for its prompt."""
     return KeyUsage(0, prompt + output, most_money(card, prompt, output))
 
 
 def most_prompt(request: ClientRequest, facts: ModelFacts, ratio: float) -> int:
-    """More tokens than the prompt has; an upstream takes no more than its window."""
+    """An upper bound of the prompt's tokens, at most the upstream's window."""
     if len(request.raw) > SMALL_BYTES:
         return min(len(request.raw) // BYTES_PER_TOKEN, facts.window)
     return min(facts.window, round(MARGIN * max(1.0, ratio) * estimated_prompt(request)) + 16)
 
 
 def most_output(request: ClientRequest, card: ModelCard) -> int:
-    """The most tokens that a reply can have: what the client allows, or what the model can write."""
+    """An upper bound of the reply's tokens: the client's limit, or the model's."""
     limit = min(request.dialect.limits(request.body).values(), default=card.output_cap)
     if card.known:
         limit = min(limit, card.output_cap)
@@ -63,7 +63,7 @@ def most_output(request: ClientRequest, card: ModelCard) -> int:
 
 
 class OutputEstimate:
-    """The tokens of what was said in the bytes of a reply, in one of these dialects, whole or as events."""
+    """Estimates the output tokens in the bytes of a reply, whole or streamed, in one of these dialects."""
 
     def __init__(self, *dialects: Dialect) -> None:
         self._dialects = dialects
@@ -71,7 +71,7 @@ class OutputEstimate:
         self._size = self._tokens = 0
 
     def feed(self, piece: bytes) -> None:
-        """More of the reply. It is looked at when it is asked for, or when there is much of it."""
+        """Add a piece of the reply. It is parsed when the estimate is needed, or when much has accumulated."""
         self._pieces.append(piece)
         self._size += len(piece)
         if self._size >= _FOLD_BYTES:
@@ -81,7 +81,7 @@ class OutputEstimate:
             self._pieces, self._size = [whole[cut:]], len(whole) - cut
 
     def tokens(self) -> int:
-        """All of it so far."""
+        """The estimate so far."""
         self._count(b"".join(self._pieces))
         self._pieces, self._size = [], 0
         return self._tokens
@@ -107,36 +107,36 @@ def _text(quoted: bytes) -> str:
 
 
 class Meter:
-    """What one request has used. `is_counted`: the caller has limits, so estimates matter."""
+    """Measures the usage of one request. `is_counted`: the caller has limits, so estimates matter."""
 
     def __init__(
         self, out: UpstreamRequest, is_counted: bool, clock: Callable[[], float] = time.perf_counter
     ) -> None:
         self.out, self.is_counted, self._clock = out, is_counted, clock
         self.reported: Usage | None = None
-        self.is_final = False  # what was reported is of the whole reply
+        self.is_final = False  # the reported usage covers the whole reply
         self._output = OutputEstimate(out.client_request.dialect, out.target.dialect)
         self._sent: float | None = None
 
     def sent(self) -> None:
-        """The request is sent now."""
+        """Record that the request is being sent."""
         self._sent = self._clock()
 
     def refused(self) -> None:
-        """The upstream refused the request and bills nothing."""
+        """Record that the upstream refused the request and bills nothing."""
         self._sent = None
 
     def received(self, piece: bytes) -> None:
-        """A part of the reply has arrived."""
+        """Record a part of the reply."""
         if self.is_counted:
             self._output.feed(piece)
 
     def watched(self, watch: UsageWatch) -> None:
-        """Use what a stream has reported."""
+        """Use the usage that a stream reported."""
         self.reported, self.is_final = watch.usage(), watch.is_final
 
     def abandoned(self) -> None:
-        """The client disconnected, or the upstream was late. A reply that is not streamed may be generated anyway."""
+        """Record a disconnect or a timeout. The upstream may still generate a reply that is not streamed."""
         if self._sent is not None and not self.out.client_request.is_stream and self.reported is None:
             written = round(UNSEEN_PER_SECOND * (self._clock() - self._sent))
             self.reported = Usage(
@@ -144,7 +144,7 @@ class Meter:
             )
 
     def record(self) -> UsageRecord | None:
-        """What the request used and cost; None if the upstream refused it."""
+        """The usage and cost of the request; None if the upstream refused it."""
         if self._sent is None:
             return None
         usage, out = self.reported or Usage(), self.out

@@ -1,10 +1,10 @@
-"""How long an answer may be: what the client asks for, within the model's cap and what the window leaves.
+"""Limits an answer to what the client asks for, the model's cap and the room left in the window.
 
     asked 32,000   cap 16,384   window 128,000   prompt 120,000   ->   about 4,000 to 8,000
     asked 32,000   cap 16,384   window 128,000   prompt 12        ->   16,384
 
-The prompt is an estimate until the upstream has counted it, so a part of what it leaves stays free. A thinking budget
-is a part of the answer and shrinks with it. A limit that fits stays as the client sent it.
+The prompt is an estimate until the upstream has counted it, so part of the remaining room stays free. A thinking
+budget is part of the answer and shrinks with it. A limit that fits stays as the client sent it.
 """
 
 from dataclasses import dataclass, replace
@@ -16,17 +16,17 @@ from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.windows import ModelFacts
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tools_tokens
 
-SMALL_BYTES = 65_536  # a body up to here is estimated in less than a millisecond
+SMALL_BYTES = 65_536  # a body of this size is estimated in less than a millisecond
 ROUGH_BYTES_PER_TOKEN = 4
-# Share that is added to a prompt. Uncalibrated estimates are 6.5 % off on average (models/counting.py), those that a
-# reported count anchors 3 % at the 95th percentile (bench/counting.py).
+# Margin added to a prompt. Uncalibrated estimates are 6.5 % off on average (models/counting.py), those anchored to a
+# reported count 3 % at the 95th percentile (bench/counting.py).
 ROUGH_MARGIN, ANCHORED_MARGIN = 0.10, 0.03
 UNCOUNTED_MARGIN = 0.50  # after a refusal without numbers: the estimate was too low by an unknown amount
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSize:
-    """Tokens of a prompt, and the share by which they may be wrong; 0 where the upstream counted them."""
+    """Tokens of a prompt, and the relative error of the estimate; 0 if the upstream counted them."""
 
     tokens: int
     margin: float = ROUGH_MARGIN
@@ -38,9 +38,9 @@ class PromptSize:
 
 
 def answer_limit(asked: int, facts: ModelFacts, prompt: PromptSize | None) -> int:
-    """The tokens that the answer may have. Without a prompt size only the cap counts.
+    """The tokens that the answer may have. Without a prompt size, only the cap applies.
 
-    Where the prompt alone fills the window, the limit is not the reason why the request fails.
+    If the prompt alone fills the window, lowering the limit would not help.
     """
     limit = asked if facts.output_cap is None else min(asked, facts.output_cap)
     left = prompt.left_in(facts.card.window) if prompt else limit
@@ -50,7 +50,7 @@ def answer_limit(asked: int, facts: ModelFacts, prompt: PromptSize | None) -> in
 def with_fitting_limits(
     dialect: Dialect, body: dict[str, Any], facts: ModelFacts, prompt: PromptSize | None
 ) -> dict[str, Any]:
-    """The body of a request with limits that the model takes; the same object where they fit."""
+    """The body with limits that the model accepts; the same object if they fit."""
     asked = dialect.limits(body)
     limits = {name: answer_limit(count, facts, prompt) for name, count in asked.items()}
     return body if limits == asked else dialect.with_limits(body, limits)
@@ -59,7 +59,7 @@ def with_fitting_limits(
 def request_with_fitting_limits(
     request: ChatRequest, facts: ModelFacts, prompt: PromptSize | None
 ) -> ChatRequest:
-    """The same for a request that is translated."""
+    """The same for a translated request."""
     asked = whole_number(request.max_tokens)
     limit = answer_limit(asked, facts, prompt) if asked else 0
     if limit == asked:
@@ -72,7 +72,7 @@ def request_with_fitting_limits(
 
 
 def estimated_prompt(request: ClientRequest) -> int:
-    """The tokens of a request as the client sent it, about."""
+    """Approximate tokens of a request as the client sent it."""
     if len(request.raw) > SMALL_BYTES:
         return len(request.raw) // ROUGH_BYTES_PER_TOKEN
     dialect = request.dialect

@@ -1,4 +1,4 @@
-"""The recall tool as models see it, and its calls in messages. The wording is in `recall_definition.toml`."""
+"""The recall tool's definition, and its calls in messages. The wording is in `recall_definition.toml`."""
 
 import tomllib
 from importlib.resources import files
@@ -32,7 +32,7 @@ def recall_calls(message: Message) -> list[dict[str, Any]]:
 
 
 def without_recall_calls(message: Message) -> Message:
-    """The message as the client sees it."""
+    """The message without recall calls, as the client sees it."""
     calls = [call for call in tool_calls(message) if not is_recall(call)]
     if len(calls) == len(tool_calls(message)):
         return message

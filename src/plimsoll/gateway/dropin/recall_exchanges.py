@@ -1,4 +1,4 @@
-"""Exchanges with the recall tool that a client does not know, put back where they happened. Pure.
+"""Restores exchanges with the recall tool, which the client does not see, at their positions. Pure.
 
     client's list    1  2            answer  3
     upstream         1  2  call result  answer  3        byte for byte the same in every later request
@@ -6,8 +6,8 @@
     client's list    1  2  [own call]           own result
     upstream         1  2  [call, own call]  result, own result
 
-An exchange belongs to the answer that ended it. It is put back only before that answer: a client that regenerates or
-edits the answer continues without it.
+An exchange belongs to the answer that followed it and is restored only before that answer: a client that regenerates
+or edits the answer continues without it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,21 +21,21 @@ from plimsoll.messages import Message, call_name, text_of, tool_calls
 
 @dataclass(frozen=True, slots=True)
 class HiddenExchange:
-    """What happened between a request of the client and the answer that it got."""
+    """What happened between a client's request and the answer that it received."""
 
     rounds: Sequence[Sequence[Message]]  # each: the model's message, and the results of its calls
     last: Message  # the model's last message, with all its calls
-    results: Sequence[Message] = ()  # of calls of the tool in it, beside calls of the client's own tools
-    shown: Sequence[str] = ()  # by what the client's copy of the answer is known
+    results: Sequence[Message] = ()  # of recall calls in `last`, if it also calls the client's tools
+    shown: Sequence[str] = ()  # fingerprint of the client's copy of the answer
     is_narrated: bool = False  # whether the client saw more than the last message
 
     def as_record(self) -> dict[str, Any]:
-        """As JSON."""
+        """The exchange as JSON."""
         return asdict(self)
 
 
 def fingerprint(message: Message) -> list[str]:
-    """By what an answer is known: its text without spaces, and the names of its calls."""
+    """Identifies an answer: its text without spaces, and the names of its calls."""
     return ["".join(text_of(message).split()), *(call_name(call) for call in tool_calls(message))]
 
 
@@ -46,7 +46,7 @@ def with_exchanges(
     known: Mapping[bytes, Sequence[HiddenExchange]],
     model: str,
 ) -> list[dict[str, Any]]:
-    """The client's messages with the exchanges in their places; `chain` has the hash of each message."""
+    """The client's messages with the exchanges restored; `chain` has the hash of each message."""
     whole: list[dict[str, Any]] = []
     place = 0
     while place < len(said):
@@ -76,7 +76,7 @@ def _is_of(
     said: Sequence[dict[str, Any]],
     place: int,
 ) -> bool:
-    """Whether a message of the client's list is the answer that ended this exchange."""
+    """Whether a message of the client's list is the answer of this exchange."""
     if len(answer) != 1 or answer[0].get("role") != "assistant":
         return False
     if fingerprint(answer[0]) != list(exchange.shown):
@@ -88,7 +88,7 @@ def _is_of(
 
 
 def _with_ids_of(last: Message, answer: Message) -> Message:
-    """The model's message with the ids that the client knows its calls by: a dialect may have changed them."""
+    """The model's message with the call ids that the client knows: a dialect may have changed them."""
     own = iter(tool_calls(answer))
     calls = [
         call if is_recall(call) else {**call, "id": next(own, call).get("id")} for call in tool_calls(last)
@@ -106,5 +106,5 @@ def exchange_of(
 
 
 def _has_thoughts(rounds: Sequence[Sequence[Message]]) -> bool:
-    """Whether a hidden message has reasoning, which a stream has shown to the client before the call came."""
+    """Whether a hidden message has reasoning, which a stream showed to the client before the call."""
     return any(key not in ("role", "content", "tool_calls") for messages in rounds for key in messages[0])

@@ -1,10 +1,10 @@
-"""Relays an answer in several rounds: the gateway answers calls of the recall tool, and the client sees one reply.
+"""Relays an answer in several rounds: the gateway answers recall calls, and the client sees one reply.
 
     upstream   text, call of the tool ─► result ─► text ─► …
     client     text,                               text
 
-While a stream has no call of the tool it is passed on event by event as it came. From the first such call on, the
-client's events are encoded here. The client's own calls go to the client; the results of the tool wait for theirs.
+A stream is passed on event by event until its first recall call. From then on, the gateway encodes the client's
+events. The client's own calls go to the client; the results of the tool wait for theirs.
 """
 
 import time
@@ -49,7 +49,7 @@ _NAME_BYTES = NAME.encode()
 
 @dataclass(frozen=True, slots=True)
 class RecallParts:
-    """What every answer with the recall tool needs; rounds and tokens of recalled content are limits per answer."""
+    """What every answer with the recall tool needs; the limits on rounds and recalled tokens apply per answer."""
 
     store: RecallStore
     tool: RecallTool
@@ -58,7 +58,7 @@ class RecallParts:
 
 
 class VisibleSteps:
-    """The steps of a reply that the client sees: one start, no calls of the tool, one end."""
+    """The steps of a reply that the client sees: one start, no recall calls, one end."""
 
     def __init__(self) -> None:
         self.collector = Collector()
@@ -70,12 +70,12 @@ class VisibleSteps:
         self._calls = 0  # of the client's own tools
 
     def next_round(self) -> list[Delta]:
-        """What separates two rounds."""
+        """The separator between two rounds."""
         self._hidden, self._numbers = set(), {}
         return [BlockEnd()]
 
     def seen(self, deltas: Sequence[Delta]) -> list[Delta]:
-        """Of these steps, those that the client sees now. The end is held back."""
+        """The steps that the client sees now. The end is held back."""
         kept = [one for delta in deltas if (one := self._seen(delta)) is not None]
         self.collector.add(kept)
         return kept
@@ -108,7 +108,7 @@ class VisibleSteps:
 
 
 class RecallRelay:
-    """One answer to one request. Each round's reply is given to `relay`, which returns the request of the next."""
+    """One answer to one request. `relay` takes the reply of each round and returns the request of the next."""
 
     def __init__(
         self,
@@ -127,21 +127,21 @@ class RecallRelay:
         self._asked = (request.original or request).body
         wants_usage = not request.dialect.can_ask_for_usage(self._asked)
         self._encoder = request.dialect.encoder(self._asked, int(time.time()), wants_usage)
-        self.has_begun = False  # whether the client has got the beginning of a stream
+        self.has_begun = False  # the client has received the start of a stream
         self._is_encoded = False
 
     async def relay(self, out: UpstreamRequest, answer: Answer, meter: Meter) -> ClientRequest | None:
-        """Relay one round; the request of the next one, or None where the answer is complete."""
+        """Relay one round. Returns the request of the next one, or None if the answer is complete."""
         if not self._request.is_stream:
             return await self._whole(out, answer, meter)
         return await self._stream(out, answer, meter)
 
     async def fail(self, error: Exception) -> None:
-        """End a stream that has begun with an error."""
+        """End a stream that has begun with an error event."""
         event = self._request.dialect.failure_event(500, str(error))
         await self._send({"type": "http.response.body", "body": event.encode()})
 
-    # A reply in one piece
+    # A reply that is not streamed
 
     async def _whole(self, out: UpstreamRequest, answer: Answer, meter: Meter) -> ClientRequest | None:
         body, dialect = await answer.whole(self._most_bytes), out.client_request.dialect
@@ -172,7 +172,7 @@ class RecallRelay:
         await send_whole(self._send, answer.status, headers, body)
         return None
 
-    # A stream
+    # Streaming
 
     async def _stream(self, out: UpstreamRequest, answer: Answer, meter: Meter) -> ClientRequest | None:
         await self._begin(out, answer)
@@ -233,7 +233,7 @@ class RecallRelay:
             await self._write(seen, meter)
             return
         for delta in seen:
-            self._encoder.encode(delta)  # it continues from here if the tool is called
+            self._encoder.encode(delta)  # keeps the encoder's state current in case the tool is called
         said = self._without_tool(event).encode()
         meter.received(said)
         if out.asks_for_usage:
@@ -242,7 +242,7 @@ class RecallRelay:
             await self._send({"type": "http.response.body", "body": said, "more_body": True})
 
     def _without_tool(self, event: SseEvent) -> SseEvent:
-        """The event without our tool, where the upstream repeats the tools of the request in it."""
+        """The event without the recall tool, if the upstream repeats the request's tools in it."""
         data = event.decoded() if NAME in event.data else None
         if data is None:
             return event
@@ -259,7 +259,7 @@ class RecallRelay:
         finish = self._steps.finish or Finish("stop")
         message = self._steps.collector.reply().message
         if recall_calls(reply.message) and not tool_calls(message):
-            finish = Finish("stop")  # no more rounds: its calls are not answered
+            finish = Finish("stop")  # no rounds left: its calls are not answered
         if self._is_encoded:
             ends: list[Delta] = [finish, *([UsageReport(self._usage)] if self._usage else [])]
             events = [event for delta in ends for event in self._encoder.encode(delta)]
@@ -275,7 +275,7 @@ class RecallRelay:
     async def _following(
         self, out: UpstreamRequest, message: Message, shown: Message
     ) -> ClientRequest | None:
-        """The request of the next round. Where this round is the last one, what it hides is kept."""
+        """The request of the next round. After the last round, store the exchanges that it hides."""
         calls = recall_calls(message)
         is_mixed = len(tool_calls(message)) > len(calls)
         if calls and not is_mixed and self._rounds_left:
@@ -309,7 +309,7 @@ def _note_usage(deltas: Sequence[Delta], meter: Meter) -> None:
 
 
 def added(one: Usage | None, other: Usage | None) -> Usage | None:
-    """The usage of two requests together; what neither reports stays unknown."""
+    """The sum of two usages; what neither reports stays unknown."""
     if one is None or other is None:
         return one or other
     sums: dict[str, Any] = {}

@@ -1,10 +1,10 @@
-"""Which conversations have the recall tool, and the exchanges with it that their clients do not know.
+"""Which conversations have the recall tool, and the exchanges with it that their clients do not see.
 
     first request of a conversation   `gateway.recall` decides; the choice is recorded with its hash
-    later requests                    what was recorded decides, whatever the setting says now
+    later requests                    the recorded choice applies, even if the setting has changed
 
-A conversation of which nothing is recorded began without the tool, and stays without it: a tool that appears later
-would invalidate the provider's cache. Exchanges are kept in the archive of their owner (`archive/replies.py`).
+A conversation without a record began without the tool and stays without it: adding a tool later would invalidate the
+provider's cache. Exchanges are stored in their owner's archive (`archive/replies.py`).
 """
 
 import asyncio
@@ -29,17 +29,17 @@ _KNOWN = 1_024  # requests whose exchanges are kept in memory
 
 
 class RecallStore:
-    """Adds the tool and the hidden exchanges to requests. `replies_of` opens what is kept for an owner."""
+    """Adds the tool and the hidden exchanges to requests. `replies_of` opens an owner's stored replies."""
 
     def __init__(
         self, index: ConversationIndex, replies_of: Callable[[Owner], ReplyArchive], is_on: bool
     ) -> None:
         self._index, self._replies_of, self._is_on = index, replies_of, is_on
-        self._is_used = is_on  # whether any conversation may have the tool
+        self._is_used = is_on  # some conversation may have the tool
         self._known: OrderedDict[bytes, list[HiddenExchange]] = OrderedDict()
 
     async def open(self) -> None:
-        """Look whether conversations have the tool from before."""
+        """Check whether earlier conversations have the tool."""
         self._is_used = self._is_on or await self._index.has_recalls()
 
     async def prepared(self, request: ClientRequest) -> ClientRequest:
@@ -55,7 +55,7 @@ class RecallStore:
                 await self._index.put_recall(chain[-1])
             known = {key: await self._exchanges(request, key, count) for key, count in found.items() if count}
         except InvalidConversation:
-            return request  # the upstream says what is wrong with it
+            return request  # the upstream reports what is wrong with it
         except PlimsollError as error:
             log.warning("the recall tool was not added: %s", error)
             return request
@@ -64,7 +64,7 @@ class RecallStore:
         return await asyncio.to_thread(_expanded, request, chain, known)
 
     async def keep(self, request: ClientRequest, exchange: HiddenExchange) -> None:
-        """Keep an exchange that the answer to this request hides from its client."""
+        """Store an exchange that the answer to this request hides from its client."""
         key = request.recall_key
         try:
             count = (await self._index.recalls([key])).get(key, 0)
@@ -81,7 +81,7 @@ class RecallStore:
         if _has_answers(request):
             return bool(found)
         if not self._is_on and chain[-1] in found:
-            await self._index.drop_recall(chain[-1])  # another conversation with this beginning had it
+            await self._index.drop_recall(chain[-1])  # another conversation with the same prefix had it
         return self._is_on
 
     async def _exchanges(self, request: ClientRequest, key: bytes, count: int) -> list[HiddenExchange]:
@@ -98,7 +98,7 @@ class RecallStore:
 def _expanded(
     request: ClientRequest, chain: Sequence[bytes], known: dict[bytes, list[HiddenExchange]]
 ) -> ClientRequest:
-    """The request with the tool, and the exchanges in their places."""
+    """The request with the tool and the exchanges restored."""
     dialect, body, analysis = request.dialect, request.body, request.analysis
     if known:
         said = with_exchanges(dialect, request.said, chain, known, request.model)
@@ -118,7 +118,7 @@ def _expanded(
 
 
 def _can_have_tool(request: ClientRequest) -> bool:
-    """Whether a request can carry the tool: it asks for one answer, and has no tool of this name."""
+    """Whether a request can have the tool: it asks for one answer, and has no tool of this name."""
     dialect, body = request.dialect, request.body
     if dialect.with_tool(body, DEFINITION) is None or dialect.choices(body) > 1:
         return False
@@ -128,7 +128,7 @@ def _can_have_tool(request: ClientRequest) -> bool:
 
 
 def _has_answers(request: ClientRequest) -> bool:
-    """Whether the model has said something in this conversation already."""
+    """Whether the conversation already has an answer of the model."""
     if request.analysis is not None:
         groups = iter(request.analysis.canonical)
     else:

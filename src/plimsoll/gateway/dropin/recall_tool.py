@@ -3,7 +3,7 @@
     {"query": "billing port"}   ─► messages of this conversation that match, each with its handle
     {"handle": "h:3f2a9c1b7d"}  ─► the original text, a page at a time
 
-It reads one session of one owner's archive, up to the message at which a branch left it; no argument can widen that.
+It reads one session of one owner's archive, up to the message at which a branch left it; no argument can reach beyond it.
 Definition: `recall_definition.py`.
 """
 
@@ -26,13 +26,13 @@ _NOTHING_REMOVED = "Nothing has been removed from this conversation: all of it i
 _NEEDS_ARGUMENT = "Give `handle` to read content, or `query` to search for words."
 _UNAVAILABLE = "The stored conversation cannot be read at the moment."
 _SPENT = "The limit for recalled content in this answer is reached. Answer with what you have."
-_HITS = 5  # messages that one search shows
+_HITS = 5  # messages per search
 _PAGE_CHARACTERS = 32_000
-_LEAST_TOKENS = 32  # less room than this is not worth a page
+_LEAST_TOKENS = 32  # with less room, no page is sent
 
 
 class RecallTool:
-    """Answers calls of the tool. `archive_of` opens an owner's archive."""
+    """Answers recall calls. `archive_of` opens an owner's archive."""
 
     def __init__(self, archive_of: Callable[[Owner], Archive]) -> None:
         self._archive_of = archive_of
@@ -40,7 +40,7 @@ class RecallTool:
     async def results(
         self, message: Message, conversation: ClientConversation | None, tokens: int
     ) -> list[Message]:
-        """The results of the tool's calls in a message, in at most so many tokens together."""
+        """The results of the recall calls in a message, together at most `tokens` tokens."""
         results: list[Message] = []
         for call in recall_calls(message):
             text = _SPENT
@@ -83,7 +83,7 @@ async def _read(archive: Archive, stored: tuple[str, int], handle: str, offset: 
 
 
 async def _search(archive: Archive, stored: tuple[str, int], query: str, tokens: int) -> str:
-    """The best matches for all words or, where no message has them all, for the longest words one by one."""
+    """The best matches for all words or, if no message has them all, for the longest words one by one."""
     session, last = stored
     attempts = [query, *sorted(set(query.split()), key=lambda word: (-len(word), word))[:_HITS]]
     for attempt in attempts:

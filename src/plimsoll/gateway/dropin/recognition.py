@@ -3,7 +3,7 @@
     hashes of its messages ─► known to this process ─► the same conversation, or a branch of it
                                     └─► unknown ─► the archive ─► a new one
 
-A request that shares the beginning of a conversation and goes on differently is a branch.
+A request that shares the start of a conversation and continues differently is a branch.
 """
 
 import logging
@@ -22,7 +22,7 @@ from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.models import UsageAnchor
 
 log = logging.getLogger(__name__)
-_FRAMES = 512  # system prompts with their tools whose weight is remembered
+_FRAMES = 512  # cached sizes of system prompts with their tools
 
 
 class Recognizer:
@@ -34,9 +34,9 @@ class Recognizer:
 
     @asynccontextmanager
     async def recognised(self, out: UpstreamRequest) -> AsyncIterator[ClientConversation | None]:
-        """The conversation of a request, with exactly its messages, while no other request changes it.
+        """The conversation of a request, with exactly its messages; locked against other requests.
 
-        None where the messages are not a conversation: the upstream refuses them in its own words.
+        None if the messages are not a conversation: the upstream rejects them with its own error.
         """
         request = out.client_request
         try:
@@ -56,7 +56,7 @@ class Recognizer:
             length = len(conversation.chain)
             async with conversation.lock:
                 if len(conversation.chain) != length:
-                    continue  # another request went on with it meanwhile
+                    continue  # another request continued it meanwhile
                 try:
                     conversation.extend(said, chain, request.analysis)
                 except InvalidConversation:
@@ -68,7 +68,7 @@ class Recognizer:
                 return
 
     def peek(self, out: UpstreamRequest) -> None:
-        """The conversation of a request that is only counted; nothing is remembered."""
+        """Find the conversation of a request that is only counted. Remembers nothing."""
         request, chain = out.client_request, chain_for(out.client_request)
         found = self._known.find(chain)
         conversation = (
@@ -81,7 +81,7 @@ class Recognizer:
         out.weigh(conversation)
 
     async def recall(self, conversation: ClientConversation, model: str) -> None:
-        """Bring a conversation up to what the archive knows of it; without an archive it goes on as it is."""
+        """Update a conversation from the archive. If the archive fails, it stays as it is."""
         try:
             await self._store.recall(conversation, model)
         except PlimsollError as error:
@@ -92,7 +92,7 @@ class Recognizer:
         conversation.set_tools(out.frame.tools, out.client_request.recalls)
 
     def _frame(self, request: ClientRequest) -> Frame:
-        """The weight of system prompt and tools, which stay the same from request to request."""
+        """The hash and size of system prompt and tools, cached because they stay the same across requests."""
         frame = request.analysis.frame if request.analysis else None
         if frame is None:
             key = frame_key(request.lead, request.tools)
@@ -105,7 +105,7 @@ class Recognizer:
 
 
 def chain_for(request: ClientRequest) -> list[bytes]:
-    """The hashes of a request's messages. Raises `InvalidConversation` where they are none."""
+    """The hashes of a request's messages. Raises `InvalidConversation` if they are not messages."""
     if request.analysis is None:
         return chain_of(root_for(request.named, request.dialect), map(request.dialect.unmarked, request.said))
     if request.analysis.fault:

@@ -1,9 +1,9 @@
-"""Recovers from refusals that the gateway can prevent, so that the client never sees them.
+"""Recovers from refusals that a rewritten request avoids, so that the client never sees them.
 
-the answer may not be that long    a lower limit on the answer, for every later request too
-prompt and answer do not fit       a lower limit, for this request; the window that was stated holds from now on
-the prompt does not fit            a compaction, once
-too many bytes or images           the oldest images and documents are removed, once
+the answer may not be that long    lower the limit on the answer, for later requests too
+prompt and answer do not fit       lower the limit for this request; the stated window applies from now on
+the prompt does not fit            compact, once
+too many bytes or images           remove the oldest images and documents, once
 """
 
 from dataclasses import replace
@@ -18,11 +18,11 @@ from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.providers.stated_limits import is_plausible, states_number
 
-_SMALLEST, _LESS = 1_024, 0.8  # the window that is assumed after an overflow without a number
+_SMALLEST, _LESS = 1_024, 0.8  # the window assumed after an overflow without a number
 
 
 class Recovery:
-    """Rewrites requests that were refused."""
+    """Rewrites refused requests."""
 
     def __init__(
         self,
@@ -36,9 +36,9 @@ class Recovery:
         self._writer, self._windows = writer, windows
 
     async def recover(self, out: UpstreamRequest, error: ProviderError) -> bool:
-        """Rewrite a refused request so that it fits; whether that was possible.
+        """Rewrite a refused request so that it fits. Returns whether that was possible.
 
-        A limit on the answer is lowered first. A prompt that has reached the threshold is compacted first.
+        Lowers the limit on the answer first, but compacts first if the prompt has reached the threshold.
         """
         if out.client_request.is_switched_off:
             return False
@@ -68,11 +68,11 @@ class Recovery:
             await self._recognizer.recall(conversation, out.model)
             estimated = out.prompt_tokens(conversation)
             if limit and not is_plausible(limit, estimated + out.answer_limit):
-                return False  # the refusal is about something else, or quotes the request
+                return False  # the refusal has another reason, or quotes the request
             credible = limit is not None and not states_number(out.client_request.text, limit)
             out.facts = self._windows.learn(out.endpoint, out.model, limit, credible)
             tokens = max(estimated, limit or 0)
-            # Where the upstream gives no number, all that is known is that this was too much.
+            # Without a number from the upstream, all we know is that this was too much.
             least = replace(out.facts.card, window=max(_SMALLEST, int(tokens * _LESS)), input_cap=None)
             facts = out.facts if limit or tokens >= out.facts.window else replace(out.facts, card=least)
             if not await self._compactor.compact(conversation, tokens, facts, "overflow", out.model):
@@ -99,7 +99,7 @@ class Recovery:
         return True
 
     def _shorten_to(self, out: UpstreamRequest, cap: int | None) -> bool:
-        """Allow an answer as long as the upstream says that it writes, or half of it where it names no number."""
+        """Limit the answer to the cap that the upstream stated, or to half if it stated none."""
         lower = cap or out.answer_limit // 2
         if not 0 < lower < out.answer_limit:
             return False
@@ -110,10 +110,10 @@ class Recovery:
         return True
 
     def _shorten_for(self, out: UpstreamRequest, error: ContextOverflow) -> bool:
-        """Allow an answer of what the window leaves; False where that is not shorter, or nothing is left."""
+        """Limit the answer to what the window leaves. False if that is not shorter, or nothing is left."""
         prompt = self._writer.prompt_tokens(out)
         if error.limit and error.requested and error.output and error.room:
-            # By our own estimate: the upstream's numbers may be quoted from the request.
+            # Use our own estimate: the upstream may quote numbers from the request.
             if not is_plausible(error.limit, prompt + out.answer_limit):
                 return False
             credible = not states_number(out.client_request.text, error.limit)
@@ -124,6 +124,6 @@ class Recovery:
             left = PromptSize(prompt, UNCOUNTED_MARGIN).left_in(out.facts.card.window)
         if not 0 < left < out.answer_limit:
             return False
-        out.facts = replace(out.facts, output_cap=left)  # for this request alone
+        out.facts = replace(out.facts, output_cap=left)  # for this request only
         self._writer.write_now(out)
         return True

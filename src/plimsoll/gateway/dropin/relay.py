@@ -1,9 +1,9 @@
-"""A reply on its way to the client: its bytes where both sides speak one dialect, else translated as it comes.
+"""Relays a reply to the client: unchanged if both sides speak the same dialect, else translated as it arrives.
 
     upstream ── bytes ──────────────────────────────► client
     upstream ── events ─► steps ─► events ──────────► client
 
-A stream that breaks off in the middle ends with an error event in the client's dialect.
+A stream that breaks off ends with an error event in the client's dialect.
 """
 
 import time
@@ -22,21 +22,21 @@ from plimsoll.gateway.http.responses import EVENTS, JSON, send_whole
 from plimsoll.gateway.upstream.headers import returned_headers
 from plimsoll.gateway.upstream.pool import Answer
 
-_LONGEST_EVENT = 1_000_000  # bytes that wait for the end of their event
+_LONGEST_EVENT = 1_000_000  # bytes held back until their event is complete
 
 
 Keep = Callable[[Reply], Awaitable[None]]
 
 
 class ReplyReader:
-    """Reads a stream that is passed on as bytes; `keep` is given the reply as soon as it is whole."""
+    """Reads a stream that is passed on as bytes; calls `keep` with the reply as soon as it is complete."""
 
     def __init__(self, dialect: Dialect, keep: Keep) -> None:
         self._parser, self._decoder, self._keep = SseParser(), dialect.decoder(), keep
         self._is_done = False
 
     async def feed(self, piece: bytes) -> None:
-        """More of the stream."""
+        """Add a piece of the stream."""
         if self._is_done:
             return
         try:
@@ -44,7 +44,7 @@ class ReplyReader:
                 if event.data.strip():
                     self._decoder.feed(event.event, event.decoded())
         except MalformedReply:
-            self._is_done = True  # the client gets it as it is
+            self._is_done = True  # not readable: the client gets it unchanged
         if self._decoder.complete:
             self._is_done = True
             await self._keep(self._decoder.reply())
@@ -53,9 +53,9 @@ class ReplyReader:
 async def relay(
     send: Send, out: UpstreamRequest, answer: Answer, most: int, meter: Meter, keep: Keep | None
 ) -> None:
-    """Hand a reply to the client; the meter learns what it used.
+    """Send a reply to the client and report its usage to the meter.
 
-    `keep` is given the reply before the client has all of it, so that a client may refer to it at once.
+    `keep` gets the reply before the client has all of it, so that a client may refer to it at once.
     """
     if out.is_translated:
         pass_on = _translated_stream if out.client_request.is_stream else _translated_whole
@@ -78,7 +78,7 @@ async def _keep_whole(dialect: Dialect, body: bytes, keep: Keep) -> None:
     try:
         await keep(dialect.decode_reply(jsontext.read(body)))
     except (MalformedReply, ValueError, RecursionError):
-        return  # the client gets it as it is
+        return  # not readable: the client gets it unchanged
 
 
 def _came_whole(meter: Meter, body: bytes, usage: Usage | None) -> None:
@@ -172,15 +172,15 @@ async def _translated_stream(
 
 
 def broken_off(out: UpstreamRequest, error: Exception) -> bytes:
-    """The event that ends a stream which cannot go on."""
+    """The error event that ends an interrupted stream."""
     return out.client_request.dialect.failure_event(500, str(error)).encode()
 
 
 def _whole_events(piece: bytes, keys: Sequence[bytes] = ()) -> tuple[bytes, bytes]:
-    """What can be passed on, and what waits: an error after half an event would be unreadable.
+    """The bytes to pass on and the bytes to hold back: an error in the middle of an event would be unreadable.
 
-    An event that is too long to wait for is passed on in parts. The `keys` are masked before it is divided, because
-    half of one is not recognised.
+    An event that is too long to hold back is passed on in parts. The `keys` are masked before it is split, because
+    half a key would not be recognised.
     """
     if piece.endswith(b"\n\n"):
         return piece, b""
@@ -195,10 +195,10 @@ def _whole_events(piece: bytes, keys: Sequence[bytes] = ()) -> tuple[bytes, byte
 
 
 def is_stream(headers: Sequence[Header]) -> bool:
-    """Whether a reply is a stream of events."""
+    """Whether a reply is an event stream."""
     return any(name == b"content-type" and b"event-stream" in value.lower() for name, value in headers)
 
 
 def request_ids(headers: Sequence[Header]) -> list[Header]:
-    """What helps a person to find the request at its provider."""
+    """The headers that identify the request at its provider."""
     return [(name, value) for name, value in headers if name in (b"request-id", b"x-request-id")]

@@ -1,10 +1,10 @@
-"""What the provider's cache sees of a request, rendered once: the next request of a conversation adds what is new.
+"""Renders a request as the provider's cache sees it; the next request of a conversation only adds what is new.
 
-    system prompt, tools │ what a compaction wrote │ messages of the log
-    rendered again where they change ──────────────┘ each one when it is first sent
+    system prompt, tools │ written by a compaction │ messages of the log
+    rendered again if they change ─────────────────┘ each one when it is first sent
 
-Hashing and counting a long history anew for each request would take longer than everything else that is done
-with it. A request of a conversation that is not known is rendered whole.
+Hashing and counting a long history for each request would take longer than everything else. A request of an unknown
+conversation is rendered whole.
 """
 
 from bisect import bisect_right
@@ -21,20 +21,20 @@ from plimsoll.messages import Message
 
 @dataclass(frozen=True, slots=True)
 class RenderedPrefix:
-    """The part of a conversation's requests that stays, and the chain of blocks that grows with them."""
+    """The part of a conversation's requests that stays the same, and the chain of blocks that grows."""
 
     key: bytes  # of system prompt and tools
     view: CompactedView | None
-    messages: tuple[Message, ...]  # the same objects each time: by them the chain knows what it has rendered
+    messages: tuple[Message, ...]  # the same objects each time, which identify what is rendered
     owners: tuple[int, ...]
     chain: BlockChain
 
     def fork(self) -> "RenderedPrefix":
-        """For a conversation that begins the same way and goes its own."""
+        """A copy for a conversation that begins the same way and continues differently."""
         return replace(self, chain=self.chain.fork())
 
     def rendered(self, log: Sequence[Message], ends: Sequence[int], wire: int) -> Rendered:
-        """A request with the first `wire` messages of the client; `log` and `ends` are those of its conversation."""
+        """A request with the client's first `wire` messages; `log` and `ends` are those of its conversation."""
         through, covered, opening = _place(self.view)
         messages = [*self.messages, *log[through : ends[wire - 1] if wire else 0]]
 
@@ -53,7 +53,7 @@ def rendered_prefix_of(
     key: bytes,
     view: CompactedView | None,
 ) -> RenderedPrefix:
-    """How the requests of a conversation begin, from one of them as it is sent."""
+    """The rendered prefix of a conversation's requests, from one of them as it is sent."""
     opening = _place(view)[2]
     owners, messages = _read(dialect, dialect.messages(body), opening)
     return RenderedPrefix(
@@ -66,7 +66,7 @@ def rendered_prefix_of(
 
 
 def rendered_whole(dialect: Dialect, body: dict[str, Any], lead: Sequence[Message]) -> Rendered:
-    """A request of which nothing is known."""
+    """Render a request of an unknown conversation."""
     said = dialect.messages(body)
     owners, messages = _read(dialect, said, len(said))
     spoken, places = [*lead, *messages], [*(-1 for _ in lead), *owners]
@@ -76,7 +76,7 @@ def rendered_whole(dialect: Dialect, body: dict[str, Any], lead: Sequence[Messag
 
 
 def _place(view: CompactedView | None) -> tuple[int, int, int]:
-    """Messages of the log and of the client's list that a view covers, and those that it sends for them."""
+    """Messages of the log and of the client's list that a view covers, and the messages that it sends for them."""
     return (view.through, view.wire, len(view.segments)) if view else (0, 0, 0)
 
 

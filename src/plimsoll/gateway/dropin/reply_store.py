@@ -1,13 +1,12 @@
-"""Conversations whose clients send only what is new, and the id of the reply that they continue.
+"""Restores conversations of clients that send only new messages and the id of the reply that they continue.
 
     request   1                   ─► reply a         kept: a = 1, answer
     request   3, continues a      ─► reply b         kept: b = a, 3, answer
     upstream  1, answer, 3
 
 The gateway writes the whole conversation into the request, so that it is recognised and compacted like any other and
-can go to an upstream that keeps nothing. Replies are in the archive, each with its owner, so any process finds them,
-also after a restart. A reply that is not known (it is too old, or somebody else's) is left to the upstream: the
-request goes there as it came.
+can go to a stateless upstream. Replies are stored in their owner's archive, so any process finds them, even after a
+restart. For an unknown reply (too old, or another caller's), the request goes upstream unchanged.
 """
 
 import logging
@@ -32,7 +31,7 @@ class ReplyStore:
         self._replies_of = replies_of
 
     async def expanded(self, request: ClientRequest) -> ClientRequest:
-        """The request with the whole conversation, where it continues a reply that is known."""
+        """The request with the whole conversation, if it continues a known reply."""
         continued = request.dialect.continues(request.body)
         if not continued:
             return request
@@ -55,7 +54,7 @@ class ReplyStore:
         )
 
     async def keep(self, request: ClientRequest, reply: Reply) -> None:
-        """Keep a reply that the caller may continue."""
+        """Store a reply that the caller may continue."""
         if not reply.id or not request.dialect.is_stored(request.body):
             return
         answer = request.dialect.written([reply.message], request.model)
@@ -70,5 +69,5 @@ class ReplyStore:
 
 
 def _name(request: ClientRequest, reply: str) -> str:
-    """The name of a reply: the caller is a part of it, because callers without keys of the gateway share an owner."""
+    """The name of a reply. It includes the caller, because callers without gateway keys share an owner."""
     return f"{request.dialect.name}/{caller_of(request.named).hex()}/{reply}"

@@ -1,14 +1,14 @@
-"""Handles one request for an answer, from its arrival to its last byte.
+"""Handles one generation request, from its arrival to its last byte.
 
 recognise ─► compact ─► write ─► send ─┬─► relay ─► client
                           ▲            └─► refused ─► client, in its dialect
                           └── compacted, or a shorter answer ◄── overflow
 
 recognise   recognition.py       which conversation it belongs to
-compact     compaction.py        the view that the model sees, where it is due
+compact     compaction.py        the view that the model sees, if a compaction is due
 write       request_writer.py    the bytes to send
-send        this file            one request upstream, rewritten where the upstream refuses its size (recovery.py)
-relay       relay.py             the reply to the client; where its model has the recall tool: recall_relay.py
+send        this file            one request upstream, rewritten if the upstream refuses its size (recovery.py)
+relay       relay.py             the reply to the client; with the recall tool: recall_relay.py
 """
 
 import asyncio
@@ -64,15 +64,15 @@ from plimsoll.providers import classify
 from plimsoll.secrets import masked
 
 log = logging.getLogger(__name__)
-_QUERY = "!$%&'()*+,-./:;=?@_~"  # what a query may have as it is (RFC 3986)
+_QUERY = "!$%&'()*+,-./:;=?@_~"  # characters that a query may contain unescaped (RFC 3986)
 _ERROR_BYTES = 1_000_000
 _MOST_ATTEMPTS = 5  # one each for a shorter answer, a compaction, fewer images, and not asking for usage
 Reserve = Callable[[str | None, KeyUsage], AbstractAsyncContextManager[None]]
-_OVERFLOWS = frozenset({400, 413, 422})  # statuses under which an upstream may say that a prompt is too long
+_OVERFLOWS = frozenset({400, 413, 422})  # statuses of an upstream's "prompt is too long"
 
 
 class RequestHandler:
-    """Everything that requests share."""
+    """The parts that all requests share."""
 
     def __init__(
         self,
@@ -95,10 +95,10 @@ class RequestHandler:
         self._recovery = Recovery(recognizer, compactor, writer, windows, self._media)
         self._client_compaction = ClientCompaction(recognizer, compactor, time.time)
         self.replies, self.recall = replies, recall
-        self._beside: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
 
     async def serve(self, request: ClientRequest, send: Send) -> None:
-        """Answer one request for an answer."""
+        """Answer one generation request."""
         try:
             request = await self.recall.store.prepared(await self.replies.expanded(request))
             target = await self.target(request)
@@ -112,18 +112,18 @@ class RequestHandler:
             await send_failure(send, request.dialect, error)
 
     def outgoing(self, request: ClientRequest, target: Target) -> UpstreamRequest:
-        """A request before anything is known of its conversation."""
+        """An upstream request whose conversation is not known yet."""
         model = request.model or target.endpoint.model
         endpoint = target.endpoint_for(request.dialect, request.betas)
         return UpstreamRequest(request, target, model, self.windows.facts(endpoint, model))
 
     async def target(self, request: ClientRequest) -> Target:
-        """The upstream of a client."""
+        """The upstream for a client's request."""
         return await self.targets.for_client(request.dialect, bool(client_key(request.named)))
 
     @property
     def whole_reply_seconds(self) -> float:
-        """How long an upstream may take to begin a reply that is not streamed."""
+        """The timeout for the start of a reply that is not streamed."""
         return self._options.timeouts.whole_reply
 
     def call(
@@ -137,9 +137,9 @@ class RequestHandler:
         *,
         same: bool | None = None,
     ) -> Call:
-        """A request to an upstream, with the client's headers and whichever key holds.
+        """A request to an upstream, with the client's headers and the key that applies.
 
-        `same`: the upstream takes the client's headers; by default where both speak one dialect.
+        `same`: the upstream accepts the client's headers; by default if both speak the same dialect.
         """
         same = request.dialect is target.dialect if same is None else same
         query = f"?{quote(request.query, safe=_QUERY)}" if request.query and same and "?" not in url else ""
@@ -154,11 +154,11 @@ class RequestHandler:
         )
 
     async def close(self) -> None:
-        """Finish what runs beside the requests."""
-        await asyncio.gather(*self._beside, return_exceptions=True)
+        """Finish background work of requests."""
+        await asyncio.gather(*self._background, return_exceptions=True)
 
     def _room(self, request: ClientRequest, target: Target) -> AbstractAsyncContextManager[None]:
-        """Reserve the request in the limits of its caller."""
+        """Reserve the request in the caller's limits."""
         owner = current_key()
         if owner is None:
             return nullcontext()
@@ -169,7 +169,7 @@ class RequestHandler:
         return self._reserve(owner, need_of(request, facts, ratio, self._compactor.has_writer(model)))
 
     async def _serve(self, request: ClientRequest, target: Target, send: Send) -> None:
-        """Answer a request in as many rounds as its model calls the recall tool."""
+        """Answer a request, in several rounds if its model calls the recall tool."""
         rounds = None
         if request.recalls:
             rounds = RecallRelay(request, send, self.recall, self._keep(request), self._options.reply_bytes)
@@ -185,14 +185,14 @@ class RequestHandler:
                 return
 
     def _keep(self, request: ClientRequest) -> Keep | None:
-        """Where the caller may continue the reply by its id."""
+        """Stores the reply, if the caller may continue it by its id."""
         asked = request.original or request
         return partial(self.replies.keep, asked) if asked.dialect.keeps_replies else None
 
     async def _serve_round(
         self, request: ClientRequest, target: Target, send: Send, rounds: RecallRelay | None
     ) -> ClientRequest | None:
-        """Send a request upstream and relay the reply; the request of the next round, if there is one."""
+        """Send a request upstream and relay the reply. Returns the request of the next round, if any."""
         out, following = self.outgoing(request, target), None
         await self._recognise_and_compact(out)
         await self.writer.write(out)
@@ -222,10 +222,10 @@ class RequestHandler:
         return following
 
     async def _recognise_and_compact(self, out: UpstreamRequest) -> None:
-        """Find the conversation of a request, and compact it where that is due.
+        """Find the conversation of a request, and compact it if due.
 
-        A token is at least one byte: a shorter request cannot reach any threshold and is not looked at, unless it
-        has many bytes or images for its upstream, or all conversations are stored.
+        A token has at least one byte: a request too short to reach any threshold is skipped, unless it has many bytes
+        or images for its upstream, or all conversations are stored.
         """
         request = out.client_request
         is_short = len(request.raw) < out.facts.look_line and not self._store.stores_all
@@ -246,7 +246,7 @@ class RequestHandler:
             out.weigh(conversation)
 
     async def _send(self, out: UpstreamRequest, meter: Meter) -> tuple[Answer, bytes | None]:
-        """The upstream's answer, and its body where it refuses; a refusal that can be prevented is sent again."""
+        """The upstream's answer, and its body if it is a refusal. Refusals that a rewrite avoids are retried."""
         for attempt in range(1, _MOST_ATTEMPTS + 1):
             url = out.target.url_for(out.model, out.client_request.is_stream)
             call = self.call(out.client_request, out.target, url, out.body)
@@ -277,13 +277,13 @@ class RequestHandler:
         return answer, body
 
     async def _overflow(self, out: UpstreamRequest, answer: Answer) -> bytes | None:
-        """The body of an overflow that is reported in a stream; the answer then has the status of one."""
+        """The body of an overflow that is reported in a stream; sets the answer's status to match."""
         if answer.status >= 300 or not out.client_request.is_stream:
             return None
         return await overflow_in(answer, out.target.dialect)
 
     async def _refuse(self, send: Send, out: UpstreamRequest, answer: Answer, body: bytes) -> None:
-        """An upstream's refusal: its own words in its own dialect, the same said in the other."""
+        """Send an upstream's refusal: verbatim in the same dialect, else translated."""
         dialect, headers = out.client_request.dialect, returned_headers(answer.headers)
         status, error = answer.status, self._classified(out, answer, body)
         if isinstance(error, ContextOverflow) and out.client_request.is_stream:
@@ -317,7 +317,7 @@ class RequestHandler:
         )
 
     def _after(self, out: UpstreamRequest, usage: Usage | None, used: UsageRecord | None) -> None:
-        """Learn from a reply, beside whatever comes next."""
+        """Learn from a reply, in the background."""
         conversation = out.conversation
         if conversation is None:
             return
@@ -334,7 +334,7 @@ class RequestHandler:
             self._compactor.asked(conversation, tokens, out.facts, sent, out.written)
             self._compactor.prepare(conversation, tokens, out.facts)
         if usage is not None and used is not None and self._store.stores(conversation):
-            self._run_beside(self._note(out, used))
+            self._run_in_background(self._note(out, used))
 
     async def _note(self, out: UpstreamRequest, record: UsageRecord) -> None:
         assert out.conversation is not None
@@ -342,27 +342,27 @@ class RequestHandler:
             try:
                 await self._store.used(out.conversation, record)
             except Conflict as error:
-                # Another process has the next request already; what is missing is stored with it.
+                # Another process already has the next request; what is missing is stored with it.
                 log.debug("another process recorded a request: %s", error)
             except PlimsollError as error:
                 log.warning("a request was not recorded in the archive: %s", error)
 
-    def _run_beside(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
-        self._beside.add(task)
-        done: Callable[[asyncio.Task[None]], None] = self._beside.discard
+        self._background.add(task)
+        done: Callable[[asyncio.Task[None]], None] = self._background.discard
         task.add_done_callback(done)
 
 
 def without_keys(body: bytes, secrets: tuple[str, ...]) -> bytes:
     """A refusal without the gateway's key: providers quote keys, whole or in part."""
     if not secrets:
-        return body  # the key was the client's own
+        return body  # the client sent its own key
     return masked(body.decode("utf-8", "replace"), secrets).encode()
 
 
 def _said(error: ProviderError) -> str:
-    """A failure in the words that clients look for."""
+    """A failure in the wording that clients recognise."""
     if isinstance(error, ContextOverflow) and error.limit:
         return f"prompt is too long: {error.requested or error.limit + 1} tokens > {error.limit} maximum"
     return str(error)

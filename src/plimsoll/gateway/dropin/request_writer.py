@@ -1,8 +1,8 @@
 """Writes the bytes that go to the upstream.
 
-nothing to change   the bytes as they came
-compacted           the view, and what is new
-not marked yet      with cache markers, where the model's provider takes them
+unchanged           the bytes as received
+compacted           the view and the new messages
+not marked yet      with cache markers, if the model's provider accepts them
 translated          in the upstream's dialect
 """
 
@@ -37,7 +37,7 @@ from plimsoll.gateway.http.body import LARGE_BYTES
 from plimsoll.gateway.telemetry.request_facts import current_key
 from plimsoll.messages import Message
 
-_ROUGH = 4  # bytes of a request for a token, where nothing better is known
+_ROUGH = 4  # bytes per token, if nothing better is known
 
 
 class RequestWriter:
@@ -45,13 +45,13 @@ class RequestWriter:
 
     def __init__(self, windows: Windows, clock: Callable[[], float]) -> None:
         self._windows, self._clock = windows, clock
-        self._without_usage: set[str] = set()  # upstreams that refuse to be asked for usage
+        self._without_usage: set[str] = set()  # upstreams that reject the request for usage
 
     async def write(self, out: UpstreamRequest) -> None:
         """Write the bytes to send; a large request in a thread.
 
-        To translate 1 MB takes 11 ms for OpenAI's dialect and 58 ms for Anthropic's, with cache breakpoints; to place
-        those in a conversation that is not known yet takes 35 ms.
+        Translating 1 MB takes 11 ms for OpenAI's dialect and 58 ms for Anthropic's with cache breakpoints; placing
+        those in an unknown conversation takes 35 ms.
         """
         if len(out.client_request.raw) < LARGE_BYTES:
             self.write_now(out)
@@ -59,7 +59,7 @@ class RequestWriter:
             await asyncio.to_thread(self.write_now, out)
 
     def write_now(self, out: UpstreamRequest) -> None:
-        """The same on this thread. It reads the view once, because another request may change it meanwhile."""
+        """Like `write`, on this thread. Reads the view once, because another request may change it meanwhile."""
         request, out.written = out.client_request, self._clock()
         if out.conversation is None:
             out.tokens_before = out.tokens_after = len(request.raw) // _ROUGH
@@ -89,14 +89,14 @@ class RequestWriter:
         out.body = request.raw if body is request.body else jsontext.write(body)
 
     def prompt_tokens(self, out: UpstreamRequest) -> int:
-        """The tokens of the prompt that is sent, about."""
+        """Approximate tokens of the prompt that is sent."""
         if out.conversation is not None:
             return out.tokens_after
         ratio = self._windows.ratio(out.client_request.owner, out.endpoint, out.model)
         return round(estimated_prompt(out.client_request) * ratio)
 
     def stop_asking_for_usage(self, out: UpstreamRequest, refusal: bytes) -> bool:
-        """Rewrite a request that was refused because it asks for usage; whether that was the reason."""
+        """Rewrite a request that was refused because it asks for usage. Returns whether that was the reason."""
         if not out.asks_for_usage or not out.client_request.dialect.refuses_usage(refusal):
             return False
         self._without_usage.add(out.target.url)
@@ -104,7 +104,7 @@ class RequestWriter:
         return True
 
     def _prompt_size(self, out: UpstreamRequest) -> PromptSize | None:
-        """The size of the prompt; None where it is not needed, as a token has at least one byte."""
+        """The size of the prompt; None if it is not needed, because a token has at least one byte."""
         if out.counted:
             return PromptSize(out.counted, 0.0)
         request = out.client_request
@@ -115,7 +115,7 @@ class RequestWriter:
         return PromptSize(out.tokens_after, ANCHORED_MARGIN if is_anchored else ROUGH_MARGIN)
 
     def _can_ask_for_usage(self, out: UpstreamRequest) -> bool:
-        """Whether a stream reports its usage only when asked; the limits of keys need it."""
+        """Whether a stream reports its usage only on request; key limits need it."""
         request = out.client_request
         return (
             request.is_stream
@@ -134,7 +134,7 @@ class RequestWriter:
             messages = _view(client_request, out.conversation, view)
         policy, has_own = out.facts.policy, client_request.has_markers and MARKER not in client_request.body
         if has_own and view is not None:
-            # The client's markers are on messages that a view does not have.
+            # The client's markers are on messages that the view does not contain.
             policy = replace(policy, enabled=True, strategy="planned")
             request = replace(request, tools=tuple(map(unmarked, request.tools)))
         if policy.enabled and (view is not None or not has_own) and not client_request.is_switched_off:
@@ -144,7 +144,7 @@ class RequestWriter:
             messages, out.memory = marked.messages, marked.memory
         limit = request.max_tokens
         if limit is None and dialect.needs_limit:
-            # This wire wants a number where the client gave none: as long as the model writes, within its window.
+            # This dialect requires a number and the client gave none: use the model's cap, within its window.
             limit = min(out.facts.output_cap or out.facts.card.output_cap, out.facts.window // 4)
         sent = replace(
             request, model=out.model, messages=tuple(messages), max_tokens=limit, include_usage=True
@@ -157,7 +157,7 @@ class RequestWriter:
 
 
 def _places_markers(out: UpstreamRequest) -> bool:
-    """Whether the gateway places cache markers; a client's own stay as they are."""
+    """Whether the gateway places cache markers. A client's own markers stay."""
     request = out.client_request
     return out.facts.policy.enabled and not request.has_markers and not request.is_switched_off
 
@@ -168,13 +168,13 @@ def _marked(out: UpstreamRequest, body: dict[str, Any], view: CompactedView | No
     try:
         marked = out.client_request.dialect.mark(body, lambda: _rendered(out, body, view), marking)
     except (InvalidConversation, AttributeError, KeyError, TypeError):
-        return body  # not a conversation; the upstream says so in its own words
+        return body  # not a conversation; the upstream rejects it with its own error
     out.memory = marked.memory
     return marked.body
 
 
 def _rendered(out: UpstreamRequest, body: dict[str, Any], view: CompactedView | None) -> Rendered:
-    """The request as the provider's cache sees it; of a known conversation only what is new is rendered."""
+    """The request as the provider's cache sees it. For a known conversation, only new messages are rendered."""
     request = out.client_request
     lead = list(request.lead)
     if view is not None and view.has_note and lead:
@@ -185,7 +185,7 @@ def _rendered(out: UpstreamRequest, body: dict[str, Any], view: CompactedView | 
 
 
 def _view(request: ClientRequest, conversation: ClientConversation, view: CompactedView) -> list[Message]:
-    """What the model sees, in canonical form, under the system prompt that the client sends now."""
+    """What the model sees, in canonical form, with the system prompt that the client sends now."""
     lead = list(request.lead)
     if lead and view.has_note:
         lead[0] = with_note(lead[0])

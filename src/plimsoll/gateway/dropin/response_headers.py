@@ -1,13 +1,13 @@
-"""What the gateway did for a request, in headers that a client may read or ignore.
+"""Response headers that tell the client what the gateway did with its request.
 
     x-plimsoll-tokens-before   the whole history, as the client sent it
     x-plimsoll-tokens-after    what was sent upstream
     x-plimsoll-view            log: as the client sent it · compacted
     x-plimsoll-session         the session of the archive, once it is stored
-    x-plimsoll-dropped         fields of the request that the upstream or its model does not take
+    x-plimsoll-dropped         fields of the request that the upstream or its model does not accept
     x-plimsoll-cache-read, x-plimsoll-cache-write, x-plimsoll-saved-usd
 
-The last three are known when the reply has ended: a stream has them in a comment after its last event.
+The last three are known at the end of the reply: a stream has them in a comment after its last event.
 """
 
 import json
@@ -17,13 +17,11 @@ from plimsoll.dialects import Usage
 from plimsoll.gateway.asgi import Header
 from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 
-_MOST_NAMED = (
-    60  # fields that were dropped, of at most 100 characters each: clients take headers of 8,000 bytes
-)
+_MOST_NAMED = 60  # dropped fields, of at most 100 characters each: clients accept headers of 8,000 bytes
 
 
 def opening_headers(out: UpstreamRequest) -> list[Header]:
-    """What is known when a reply begins."""
+    """The headers that are known when a reply begins."""
     headers = [
         (b"x-plimsoll-tokens-before", b"%d" % out.tokens_before),
         (b"x-plimsoll-tokens-after", b"%d" % out.tokens_after),
@@ -37,7 +35,7 @@ def opening_headers(out: UpstreamRequest) -> list[Header]:
 
 
 def closing_numbers(out: UpstreamRequest, usage: Usage | None) -> dict[str, float]:
-    """What is known when it has ended."""
+    """The numbers that are known when it has ended."""
     if usage is None:
         return {}
     numbers: dict[str, float] = {
@@ -49,7 +47,7 @@ def closing_numbers(out: UpstreamRequest, usage: Usage | None) -> dict[str, floa
 
 
 def whole_headers(out: UpstreamRequest, usage: Usage | None) -> list[Header]:
-    """All headers of a reply that came whole."""
+    """All headers of a reply that is not streamed."""
     if usage is not None:
         spared = out.tokens_before - out.tokens_after
         out.tokens_after = usage.prompt_tokens
@@ -61,7 +59,7 @@ def whole_headers(out: UpstreamRequest, usage: Usage | None) -> list[Header]:
 
 
 def closing_comment(out: UpstreamRequest, usage: Usage | None) -> bytes:
-    """The same for a stream, as a comment that clients skip."""
+    """The same numbers for a stream, as a comment that clients skip."""
     if not out.client_request.dialect.takes_comments:
         return b""
     numbers = closing_numbers(out, usage)
@@ -71,7 +69,7 @@ def closing_comment(out: UpstreamRequest, usage: Usage | None) -> bytes:
 
 
 def saved(out: UpstreamRequest, usage: Usage) -> float | None:
-    """USD that the input cost less than the whole history without a cache; None where prices are unknown."""
+    """USD saved on input compared with sending the whole history uncached; None if prices are unknown."""
     card = out.facts.card
     prices = card.prices_for(out.tokens_before)
     if not card.known or not prices.input:

@@ -1,10 +1,10 @@
-"""POST /v1/compact: compacts one request of any dialect and keeps nothing.
+"""POST /v1/compact: compacts one request in any dialect and stores nothing.
 
     {"dialect": "anthropic", "request": {"model": …, "system": …, "messages": […], "tools": […]}}
     {"request": {…, "messages": [compacted]}, "report": {"outcome": "compacted", …}}
 
-For programs in languages without a Plimsoll library. They send the compacted request to their provider themselves,
-and go on from its messages.
+For programs in languages without a Plimsoll library. They send the compacted request to their provider themselves
+and continue from its messages.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ _MOST = (
 
 
 class CompactionOptions(BaseModel):
-    """The body of a request; what is not given comes from the gateway's settings."""
+    """The body of a request; missing fields come from the gateway's settings."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -58,7 +58,7 @@ class CompactionOptions(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class StatelessCompactor:
-    """Compacts requests; what summaries use is charged to whoever asks."""
+    """Compacts requests and charges their summaries to the caller."""
 
     settings: Settings
     summaries: SummaryModels
@@ -68,8 +68,8 @@ class StatelessCompactor:
     charge: Callable[[Owner, UsageRecord], None]
 
     async def compact(self, options: CompactionOptions, owner: Owner) -> dict[str, Any]:
-        """The answer to a request."""
-        # A long conversation takes a while to read and to write, which would hold up other requests.
+        """The response to a request."""
+        # Reading and writing a long conversation would block other requests.
         given = await asyncio.to_thread(WireRequest, wire_dialect(options.dialect), options.request)
         estimated = await asyncio.to_thread(lambda: given.tokens)
         tokens = options.current_tokens or estimated
@@ -141,8 +141,8 @@ def _options(body: dict[str, Any]) -> CompactionOptions:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the body"
-        told = f"{where}: {first['msg']}. See docs/gateway.md for the fields of {COMPACT_PATH}."
-        raise Refused(400, "invalid_request_error", told) from None
+        detail = f"{where}: {first['msg']}. See docs/gateway.md for the fields of {COMPACT_PATH}."
+        raise Refused(400, "invalid_request_error", detail) from None
     require_model_name(options.request)
     return options
 

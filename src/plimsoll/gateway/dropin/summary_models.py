@@ -1,4 +1,4 @@
-"""The models that write summaries: one for each that the settings name, opened when the gateway starts."""
+"""The summary models: one for each that the settings name, opened when the gateway starts."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from plimsoll.providers.auxiliary.summary_model import Record
 
 
 class SummaryModels:
-    """Writers of summaries by the model that the conversation is with (`models.<pattern>.summary_model`)."""
+    """Summary models by the model of the conversation (`models.<pattern>.summary_model`)."""
 
     def __init__(self, settings: Settings, opened: Mapping[str | None, tuple[Auxiliary | None, str]]) -> None:
         self._settings, self._opened = settings, opened
@@ -32,16 +32,16 @@ class SummaryModels:
         return cls(settings, opened)
 
     def name_for(self, model: str) -> str:
-        """The model that writes summaries of conversations with this model; empty where code writes them."""
+        """The summary model for conversations with this model; empty if summaries are extracted without a model."""
         return self._for(model)[1]
 
     def writer_for(self, model: str, charge: Record) -> SummaryWriter | None:
-        """Its writer, which reports what each summary used."""
+        """The summary writer for this model, which reports the usage of each summary."""
         auxiliary = self._for(model)[0]
         return auxiliary.charging(charge) if auxiliary else None
 
     async def close(self) -> None:
-        """Close all of them."""
+        """Close all models."""
         for auxiliary, _ in self._opened.values():
             if auxiliary is not None:
                 await asyncio.to_thread(auxiliary.close)

@@ -1,6 +1,7 @@
-"""A client's request for an upstream of the other dialect: read, judged, written.
+"""Translates a client's request for an upstream of another dialect.
 
-What has no equivalent is named in `x-plimsoll-dropped`. A request whose answer would be wrong without it is refused.
+Fields without an equivalent are listed in `x-plimsoll-dropped`. A request whose answer would be wrong without them is
+refused.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ from plimsoll.models import ModelCard
 
 
 def read_foreign(client_request: ClientRequest, target: Dialect) -> tuple[ChatRequest, tuple[str, ...]]:
-    """The canonical request, and what of it is dropped; `Refused` where it cannot be translated."""
+    """The canonical request and the dropped fields; raises `Refused` if it cannot be translated."""
     findings = client_request.dialect.untranslatable(client_request.body, target.name)
     if findings.refused:
         raise _refusal(client_request.dialect, target, ", ".join(findings.refused))
@@ -28,7 +29,7 @@ def read_foreign(client_request: ClientRequest, target: Dialect) -> tuple[ChatRe
 def write_foreign(
     request: ChatRequest, client: Dialect, target: Dialect, card: ModelCard
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The body for the upstream, and what the model does not take of it."""
+    """The body for the upstream, and the fields that the model does not accept."""
     try:
         body = target.encode_request(target.adapted(request), card)
     except InvalidConversation as error:
@@ -40,6 +41,6 @@ def _refusal(client: Dialect, target: Dialect, fields: str) -> Refused:
     return Refused(
         400,
         "invalid_request_error",
-        f"The upstream speaks {target.title}'s dialect, which has nothing like {fields}, and the answer would be "
+        f"The upstream speaks {target.title}'s dialect, which has no equivalent of {fields}, and the answer would be "
         f"wrong without it. Leave it out, or set model.base_url to an upstream that speaks {client.title}'s.",
     )

@@ -1,9 +1,9 @@
-"""The usage in a reply that is passed on, read without delaying it.
+"""Reads the usage in a reply that is passed on, without delaying it.
 
     data: {"type":"content_block_delta",…}      passed on unread
     data: {"type":"message_delta","usage":{…}}   passed on, and read
 
-Only lines that speak of usage are parsed; a text that quotes the word has its quotes escaped.
+Only lines that mention usage are parsed; in quoted text the quotes are escaped.
 """
 
 from typing import Any
@@ -11,20 +11,20 @@ from typing import Any
 from plimsoll.dialects import Dialect, Usage
 from plimsoll.gateway.http import jsontext
 
-_LONGEST_LINE = 1_000_000  # of one event; a longer one speaks of other things
+_LONGEST_LINE = 1_000_000  # bytes of one event; a longer one has no usage
 
 
 class UsageWatch:
-    """Feed it the bytes of a stream; ask for the usage at the end."""
+    """Feed it the bytes of a stream and read the usage at the end."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect, self._sign = dialect, sign_of(dialect)
         self._rest = b""
         self._seen: dict[str, Any] = {}
-        self.is_final = False  # what was said is of the whole reply, not only of its beginning
+        self.is_final = False  # the usage covers the whole reply, not only its start
 
     def feed(self, piece: bytes) -> None:
-        """Look at more of the stream."""
+        """Read a piece of the stream."""
         if self._rest:
             piece = self._rest + piece
         cut = piece.rfind(b"\n") + 1
@@ -36,7 +36,7 @@ class UsageWatch:
         self._rest = rest if len(rest) <= _LONGEST_LINE else b""
 
     def usage(self) -> Usage | None:
-        """What the reply has cost, as far as it was said."""
+        """The usage reported so far."""
         return self._dialect.usage(self._seen) if self._seen else None
 
     def _read(self, data: bytes) -> None:
@@ -52,7 +52,7 @@ class UsageWatch:
 
 
 def usage_in(dialect: Dialect, body: bytes) -> Usage | None:
-    """The usage of a reply that came whole."""
+    """The usage of a reply that is not streamed."""
     if sign_of(dialect) not in body:
         return None
     try:

@@ -1,9 +1,8 @@
-"""What is known about each model that clients ask for: its card, its window, how its requests are cached.
+"""What is known about each model that clients use: its card, its window, how its requests are cached.
 
-A window, or a longest answer, that an upstream states when it refuses a request holds for every conversation with
-that model at that upstream, for an hour. An upstream may quote the request in its refusal, so a window is believed
-only where the request is large enough to have exceeded it, and where its number does not occur in what the client
-sent.
+A window or output cap that an upstream states in a refusal applies to every conversation with that model at that
+upstream for an hour. An upstream may quote the request in its refusal, so a stated window is believed only if the
+request is large enough to have exceeded it and its number does not occur in what the client sent.
 """
 
 import time
@@ -31,27 +30,27 @@ class ModelFacts:
     card: ModelCard
     policy: CachingPolicy
     threshold: float
-    # Under `policy: cost`, tokens that a compaction leaves; None: the threshold decides.
+    # Under `policy: cost`, the tokens left after a compaction; None: the threshold decides.
     target: int | None = None
-    output_cap: int | None = None  # the most tokens of an answer; None if it is unknown
-    rejects_media: bool = False  # the upstream has lately rejected images, or bytes
+    output_cap: int | None = None  # maximum tokens of an answer; None if unknown
+    rejects_media: bool = False  # the upstream has recently rejected images or bytes
 
     @property
     def window(self) -> int:
-        """The most tokens that a prompt may have."""
+        """The maximum tokens of a prompt."""
         return self.card.prompt_limit
 
     @property
     def look_line(self) -> int:
-        """Tokens from which a conversation is looked at: below, nothing about it can change."""
+        """Tokens from which a conversation is examined; below, no decision about it can change."""
         soft = int(self.window * self.threshold * SOFT_LINE)
         return soft if self.target is None else min(soft, self.target)
 
 
 class Windows:
-    """The facts of every model that was asked for, and what was learned about it.
+    """The facts of every model in use, and what was learned about it.
 
-    `card_of` gives the card, `target_of` what a compaction leaves in a window of so many tokens of a model.
+    `card_of` returns the card, `target_of` the tokens that a compaction leaves in a model's window.
     """
 
     def __init__(
@@ -64,12 +63,12 @@ class Windows:
         self._settings, self._card_of, self._target_of = settings, card_of, target_of
         self._monotonic = monotonic
         self._facts: OrderedDict[Key, ModelFacts] = OrderedDict()
-        self._expires: dict[Key, float] = {}  # of windows and caps that an upstream stated
-        # Tokens that a token of estimate is worth. By owner too: it depends on what is said.
+        self._expires: dict[Key, float] = {}  # expiry of windows and caps that an upstream stated
+        # Reported tokens per estimated token. Also by owner, because it depends on the content.
         self._ratios: OrderedDict[tuple[Owner, str, str], float] = OrderedDict()
 
     def facts(self, endpoint: Endpoint, model: str) -> ModelFacts:
-        """What holds for a model at an upstream, with the betas that the endpoint's headers ask for."""
+        """The facts of a model at an upstream, with the betas that the endpoint's headers request."""
         key = _key(endpoint, model)
         if key in self._expires and self._monotonic() >= self._expires[key]:
             del self._expires[key]
@@ -83,7 +82,7 @@ class Windows:
         return found
 
     def learn(self, endpoint: Endpoint, model: str, limit: int | None, is_credible: bool) -> ModelFacts:
-        """The facts with the window that an upstream stated; kept for all conversations where it is credible."""
+        """The facts with the window that an upstream stated; stored for all conversations if credible."""
         facts = self.facts(endpoint, model)
         if limit and limit < facts.window:
             facts = replace(facts, card=replace(facts.card, window=limit, input_cap=None))
@@ -92,7 +91,7 @@ class Windows:
         return facts
 
     def learn_output_cap(self, endpoint: Endpoint, model: str, cap: int, is_credible: bool) -> ModelFacts:
-        """The same for the most tokens of an answer."""
+        """The same for the maximum tokens of an answer."""
         facts = self.facts(endpoint, model)
         if facts.output_cap is None or cap < facts.output_cap:
             facts = replace(facts, output_cap=cap)
@@ -101,15 +100,15 @@ class Windows:
         return facts
 
     def learn_media(self, endpoint: Endpoint, model: str) -> None:
-        """The upstream rejected a request for its images or bytes: short requests with images are looked at too."""
+        """Record that the upstream rejected images or bytes, so that short requests with images are examined too."""
         self._keep(endpoint, model, replace(self.facts(endpoint, model), rejects_media=True))
 
     def ratio(self, owner: Owner, endpoint: Endpoint, model: str) -> float:
-        """How many tokens the provider counts for one of our estimate, by the owner's last reply from this model."""
+        """Tokens that the provider counts per estimated token, from the owner's last reply of this model."""
         return self._ratios.get((owner, endpoint.base_url, model), 1.0)
 
     def note_ratio(self, owner: Owner, endpoint: Endpoint, model: str, ratio: float) -> None:
-        """New conversations of this owner with this model begin with what an earlier one learned."""
+        """Start the owner's new conversations with this model from this ratio."""
         key = owner, endpoint.base_url, model
         self._ratios[key] = ratio
         self._ratios.move_to_end(key)

@@ -1,8 +1,8 @@
-"""The events of a stream as the items of one JSON array, for clients that ask for that.
+"""Sends the events of a stream as the items of one JSON array, for clients that ask for it.
 
     data: {"a": 1}␤␤data: {"b": 2}␤␤        ─►      [{"a": 1}␤,␤{"b": 2}␤]
 
-What is not a stream passes unchanged, but for errors: they are the one item of an array.
+Other answers pass unchanged, except errors: they become the only item of an array.
 """
 
 from collections.abc import MutableMapping
@@ -14,7 +14,7 @@ from plimsoll.gateway.http.responses import JSON
 
 
 def as_json_array(send: Send) -> Send:
-    """`send` for a client that reads an array."""
+    """`send` for a client that reads a JSON array."""
     parser, is_stream, items = SseParser(), False, 0
 
     async def sending(message: MutableMapping[str, Any]) -> None:

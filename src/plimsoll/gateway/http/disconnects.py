@@ -1,4 +1,4 @@
-"""A client that disconnects cancels its request."""
+"""Cancels the request of a client that disconnects."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -9,7 +9,7 @@ from plimsoll.gateway.http.body import left
 
 
 async def until_left(serving: Coroutine[Any, Any, None], receive: Receive) -> None:
-    """Serve until the answer is whole or the client is gone, whichever comes first."""
+    """Serve until the answer is complete or the client disconnects, whichever comes first."""
     task = asyncio.current_task()
     assert task is not None
     leaving = asyncio.create_task(left(receive))
@@ -23,7 +23,7 @@ async def until_left(serving: Coroutine[Any, Any, None], receive: Receive) -> No
         await serving
     except asyncio.CancelledError:
         if not leaving.done() or leaving.cancelled():
-            raise  # the gateway itself ends
+            raise  # the gateway itself is stopping
         task.uncancel()
     finally:
         leaving.remove_done_callback(gone)

@@ -1,10 +1,10 @@
-"""How much JSON stands for, told from its bytes before anything is built from them.
+"""Counts the elements of JSON from its bytes, before parsing it.
 
-    {"a":[1,"x, [y]",{}]}   ──► strings taken out ──►   {:[1,,{}]}   5 elements: lists, objects and commas
+    {"a":[1,"x, [y]",{}]}   ──► strings removed ──►   {:[1,,{}]}   5 elements: lists, objects and commas
 
-Two bytes of `[]` become an object of 56 bytes, so a body within its limit on bytes can still exhaust memory. All of
-it runs in C. A small body needs no count, an ordinary one three counts of a byte; only one that has more brackets
-and commas than the limit, texts included, is read again without its texts.
+Two bytes of `[]` become an object of 56 bytes, so a body within its byte limit can still exhaust memory. All of this
+runs in C. A small body is not counted, an ordinary one needs three counts of a byte; only a body with more brackets
+and commas than the limit, strings included, is counted again without its strings.
 """
 
 import re
@@ -13,7 +13,7 @@ _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 def has_more_elements(raw: bytes, most: int) -> bool:
-    """Whether the JSON has more lists, objects and commas than this; exact where it is valid."""
+    """Whether the JSON has more than `most` lists, objects and commas; exact if it is valid."""
     if 2 * len(raw) <= 3 * most:
         return False  # valid JSON has at most two elements in three bytes: [],[],… Counting is slower than parsing.
     return _counted(raw) > most and _counted(_STRING.sub(b"", raw)) > most
@@ -24,7 +24,7 @@ def _counted(raw: bytes) -> int:
 
 
 def is_deeper(body: object, raw: bytes, most: int) -> bool:
-    """Whether a value, which `raw` was read as, has more lists and objects inside of each other than this."""
+    """Whether a value, parsed from `raw`, nests lists and objects deeper than `most`."""
     if raw.count(b"[") + raw.count(b"{") <= most:
         return False
     level = [body] if isinstance(body, dict | list) else []

@@ -1,9 +1,9 @@
-"""JSON read and written, many times faster than the standard library writes it, and to the same values.
+"""Reads and writes JSON much faster than the standard library, with the same results.
 
-    read     a number of any length stays what it is; what only the standard library takes, it still reads
-    write    compact, as UTF-8; half a surrogate pair, which no encoding knows, as its escape
+    read     keeps numbers of any length; falls back to the standard library for what only that accepts
+    write    compact UTF-8; half a surrogate pair, which UTF-8 cannot encode, as its escape
 
-A body of 300 KB is written in half a millisecond instead of five, in which nobody else's event would pass.
+Writing 300 KB takes half a millisecond instead of five, during which the event loop would be blocked.
 """
 
 import json
@@ -15,15 +15,15 @@ _FOREIGN = (msgspec.MsgspecError, UnicodeError)
 
 
 def read(raw: bytes) -> Any:
-    """The value; `ValueError` or `RecursionError` where there is none."""
+    """The value; raises `ValueError` or `RecursionError` if it is not valid JSON."""
     try:
         return msgspec.json.decode(raw)
     except _FOREIGN:
-        return json.loads(raw)  # it takes half a surrogate pair, and says better what is wrong
+        return json.loads(raw)  # accepts half a surrogate pair, and has better error messages
 
 
 def write(value: Any) -> bytes:
-    """The value as compact JSON, its keys in their order; a pydantic model as an object."""
+    """The value as compact JSON with its keys in order; a pydantic model as an object."""
     try:
         return msgspec.json.encode(value, enc_hook=dict)
     except _FOREIGN:
@@ -32,7 +32,7 @@ def write(value: Any) -> bytes:
 
 
 def write_sorted(value: Any) -> bytes:
-    """The same bytes for equal values, in whatever order their keys are."""
+    """JSON with sorted keys: the same bytes for equal values."""
     try:
         return msgspec.json.encode(value, order="sorted")
     except _FOREIGN:

@@ -1,9 +1,9 @@
-"""The gateway's own keys, taken out of everything that a client receives.
+"""Masks the gateway's own keys in everything that a client receives.
 
     upstream ─► status, headers, body or events ─► masked ─► client
 
-Some upstreams quote the key that they were sent: in an error, in an event of a stream, in a header, also cut short.
-What is masked keeps its length, so no other byte of an answer changes.
+Some upstreams quote the key that they received, whole or truncated: in an error, an event of a stream, or a header.
+Masking keeps the length, so no other byte of an answer changes.
 """
 
 from collections.abc import MutableMapping, Sequence
@@ -11,12 +11,12 @@ from typing import Any
 
 from plimsoll.gateway.asgi import Send
 
-_LEAST = 16  # bytes of the start or the end of a key that are masked; shorter ones occur in ordinary text
+_LEAST = 16  # masked from this many bytes of a key's start or end; shorter parts occur in ordinary text
 _MASK = b"[key]"
 
 
 def masking(send: Send, secrets: Sequence[str]) -> Send:
-    """`send` without these secrets. Each message must hold whole events, so that no secret is split."""
+    """`send` without these secrets. Each message must contain whole events, so that no secret is split."""
     keys = [secret.encode() for secret in secrets if secret]
     if not keys:
         return send
@@ -33,14 +33,14 @@ def masking(send: Send, secrets: Sequence[str]) -> Send:
 
 
 class StreamMask:
-    """Masks keys in bytes that come in pieces, also where a piece ends inside of a key."""
+    """Masks keys in a stream of pieces, also across the end of a piece."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
         self._keys = [secret.encode() for secret in secrets if secret]
         self._held = b""
 
     def feed(self, piece: bytes) -> bytes:
-        """What can be passed on; the start of what may be a key waits for the next piece."""
+        """The bytes to pass on. A possible start of a key is held back until the next piece."""
         if not self._keys:
             return piece
         data = self._held + piece
@@ -51,19 +51,19 @@ class StreamMask:
         return without(data[:ready], self._keys)
 
     def rest(self) -> bytes:
-        """What has waited, at the end."""
+        """The bytes that were held back, at the end of the stream."""
         rest, self._held = self._held, b""
         return without(rest, self._keys)
 
 
 def _open_end(data: bytes, key: bytes) -> int:
-    """How many bytes at the end may be the start of a key, or of a part of it that is masked."""
+    """How many bytes at the end may be the start of a key or of a masked part of it."""
     longest = range(min(len(key) - 1, len(data)), 0, -1)
     return next((length for length in longest if data[-length:] in key), 0)
 
 
 def without(data: bytes, keys: Sequence[bytes]) -> bytes:
-    """The bytes with each key, and each long start or end of one, masked at the same length."""
+    """The bytes with each key, and each long start or end of one, masked with the same length."""
     for key in keys:
         if key in data:
             data = data.replace(key, _masked(len(key)))

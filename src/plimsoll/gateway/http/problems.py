@@ -1,8 +1,8 @@
-"""Errors as `application/problem+json` (RFC 9457): what is wrong in a sentence, and whose turn it is.
+"""Errors as `application/problem+json` (RFC 9457).
 
     {"type": "urn:plimsoll:unknown-session", "title": "Unknown session", "status": 404, "detail": "No session …"}
 
-The status tells whether the client, the model or the gateway has to change something.
+The status says whether the client, the model or the gateway must change something.
 """
 
 import logging
@@ -32,9 +32,9 @@ from plimsoll.gateway.http.responses import send_whole
 
 log = logging.getLogger("plimsoll.gateway")
 CONTENT: Header = (b"content-type", b"application/problem+json")
-PROBLEM_PATHS = ("/sessions", "/search", "/openapi.json")  # under which errors are problems
+PROBLEM_PATHS = ("/sessions", "/search", "/openapi.json")  # whose errors are problem responses
 _RETRY_SECONDS = b"2"
-# The first that fits; what is no mistake of the client comes before what is one.
+# The first match applies; errors that are not the client's mistake come first.
 _KINDS: tuple[tuple[type[PlimsollError], int, str], ...] = (
     (UnknownSession, 404, "Unknown session"),
     (QueueFull, 429, "Too many waiting messages"),
@@ -56,14 +56,14 @@ _TITLES = {
 
 
 class Problem(Exception):
-    """A request that is answered with a problem."""
+    """An error that is answered with a problem response."""
 
     def __init__(self, status: int, title: str, detail: str, headers: Sequence[Header] = ()) -> None:
         super().__init__(detail)
         self.status, self.title, self.detail, self.headers = status, title, detail, tuple(headers)
 
     def as_dict(self) -> dict[str, Any]:
-        """As the client gets it."""
+        """The body of the response."""
         name = "-".join(word for word in self.title.lower().replace("'", "").split())
         return {
             "type": f"urn:plimsoll:{name}",
@@ -74,12 +74,12 @@ class Problem(Exception):
 
 
 def problem(status: int, detail: str, *headers: Header) -> Problem:
-    """A problem of the usual name for its status."""
+    """A problem with the usual title for its status."""
     return Problem(status, _TITLES.get(status, "The gateway failed"), detail, headers)
 
 
 def problem_of(error: PlimsollError | Refused) -> Problem:
-    """What a client is told about an error."""
+    """The problem response for an error."""
     if isinstance(error, Refused):
         return problem(error.status, error.message)
     if isinstance(error, UsageLimitReached):
@@ -93,6 +93,6 @@ def problem_of(error: PlimsollError | Refused) -> Problem:
     return Problem(500, "The gateway failed", "The gateway failed on this request; its log has the details.")
 
 
-async def send_problem(send: Send, told: Problem) -> None:
-    """A problem as the whole answer."""
-    await send_whole(send, told.status, [CONTENT, *told.headers], jsontext.write(told.as_dict()))
+async def send_problem(send: Send, error: Problem) -> None:
+    """Send a problem as the whole response."""
+    await send_whole(send, error.status, [CONTENT, *error.headers], jsontext.write(error.as_dict()))

@@ -1,12 +1,12 @@
-"""HTTP as uvicorn speaks it, with limits on the request line and the headers.
+"""uvicorn's HTTP protocol, with limits on the request line and the headers.
 
     bytes ──► counted until the headers are complete ──► too many: 431 ─┐
                                                      └─► too late: 408 ─┴─► the connection is closed
 
-The parser keeps a header until its end, whatever its length, so the bytes are counted as they arrive. At most one
-read of the socket (256 KB) is kept beyond the limit. Without the time limit, a client could hold connections for ever
-by sending a byte of its headers now and then, before it shows a key. A request that was answered before its body was
-whole (401, 408, 413) has a few seconds to end: closing at once could destroy the answer on its way to the client.
+The parser keeps a header of any length until its end, so the bytes are counted as they arrive. At most one read of
+the socket (256 KB) is kept beyond the limit. Without the time limit, a client could hold connections open without a
+key by sending its headers one byte at a time. A request that was answered before its body was complete (401, 408,
+413) has a few seconds to end: closing at once could destroy the answer on its way to the client.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ DEFAULT_BYTES = 64_000
 DEFAULT_SECONDS = 60.0
 
 
-def _answer(status: bytes, told: bytes) -> bytes:
+def _answer(status: bytes, body: bytes) -> bytes:
     return (
         b"HTTP/1.1 %s\r\ncontent-type: text/plain; charset=utf-8\r\n"
-        b"content-length: %d\r\nconnection: close\r\n\r\n%s" % (status, len(told), told)
+        b"content-length: %d\r\nconnection: close\r\n\r\n%s" % (status, len(body), body)
     )
 
 
@@ -35,12 +35,12 @@ _TOO_LATE = _answer(b"408 Request Timeout", b"The headers did not arrive in time
 
 
 class _HeadTooLarge(Exception):
-    """Ends the parsing of a request."""
+    """Stops the parsing of a request."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """One connection. The limit in bytes is `h11_max_incomplete_event_size`, uvicorn's setting of this meaning, which
-    its own protocol on httptools ignores. `head_seconds` is the time for the headers to arrive."""
+    """One connection. The limit in bytes is uvicorn's setting `h11_max_incomplete_event_size`, which uvicorn's own
+    httptools protocol ignores. `head_seconds` is the time limit for the headers."""
 
     def __init__(
         self,
@@ -54,8 +54,8 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self.url = b""
         self.most = config.h11_max_incomplete_event_size or DEFAULT_BYTES
-        self._head_bytes = 0  # of requests whose headers are not complete
-        self._read_bytes = 0  # of the last read
+        self._head_bytes = 0  # bytes of requests whose headers are incomplete
+        self._read_bytes = 0  # bytes of the last read
         self._is_in_head = True
         self._head_seconds = head_seconds
         self._head_timer: asyncio.TimerHandle | None = None
@@ -79,10 +79,10 @@ class LimitedProtocol(HttpToolsProtocol):
             if self._head_bytes > self.most:
                 self._refuse(_TOO_LARGE)
             elif self._head_bytes:
-                self._wait_for_head()  # the first bytes of a further request on this connection
+                self._wait_for_head()  # the first bytes of another request on this connection
 
     def on_headers_complete(self) -> None:
-        # A further request may begin in the middle of a read, whose bytes are then not counted as its own.
+        # Another request may begin in the middle of a read; those bytes are not counted as its own.
         may_be_too_large = self._head_bytes + self._read_bytes > self.most
         self._is_in_head, self._head_bytes = False, 0
         self._stop_waiting()
@@ -97,15 +97,15 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         if not self._is_in_head and self._rest_timer is None:
-            # uvicorn's own timer begins anew with each byte that arrives.
+            # uvicorn's own timer restarts with each byte that arrives.
             self._rest_timer = self.loop.call_later(self.timeout_keep_alive, self.transport.close)
         super().on_response_complete()
 
     def _should_upgrade(self) -> bool:
-        return False  # there is no WebSocket here: an upgrade is an ordinary request, and its answer says so
+        return False  # no WebSocket here: an upgrade is an ordinary request, and the answer says so
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Nothing is wrong: clients try it and go on without it."""
+        """Log nothing: clients try an upgrade and continue without it."""
 
     def send_400_response(self, msg: str) -> None:
         if self._head_size() > self.most:
@@ -133,7 +133,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _head_is_late(self) -> None:
         self._head_timer = None
         if self.cycle is not None and not self.cycle.response_complete:
-            self._wait_for_head()  # stray bytes behind a request must not end its answer
+            self._wait_for_head()  # stray bytes after a request must not end its answer
         elif not self.transport.is_closing():
             self._refuse(_TOO_LATE)
 

@@ -1,4 +1,4 @@
-"""Answers to a client: whole, piece by piece, or an error in the dialect that it speaks."""
+"""Responses to a client: whole, in pieces, or an error in its dialect."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ EVENTS: Header = (b"content-type", b"text/event-stream; charset=utf-8")
 
 
 async def send_whole(send: Send, status: int, headers: Sequence[Header], body: bytes) -> None:
-    """One answer in one piece."""
+    """Send a whole response."""
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     await send({"type": "http.response.body", "body": body})
@@ -27,7 +27,7 @@ async def send_error(
     code: str | None = None,
     headers: Sequence[Header] = (),
 ) -> None:
-    """An error as the client's own provider words it."""
+    """Send an error in the format of the client's dialect."""
     await send_whole(
         send, status, [*headers, JSON], jsontext.write(dialect.error_body(status, message, kind, code))
     )

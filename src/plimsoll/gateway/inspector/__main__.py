@@ -34,7 +34,7 @@ _REDIRECT = """\
 
 
 class _Server(uvicorn.Server):
-    """Prints the link and opens `redirect`, if any, in the browser; ends its streams when it stops."""
+    """Prints the link, opens `redirect` (if any) in the browser, and ends its streams on shutdown."""
 
     def __init__(
         self, config: uvicorn.Config, live: LiveSessions, address: str, redirect: Path | None
@@ -54,7 +54,7 @@ class _Server(uvicorn.Server):
 
 
 def main() -> int:
-    """Serve the page until it is interrupted, or write it to a file; the exit code."""
+    """Serve the page until interrupted, or write it to a file. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="plimsoll inspect")
     parser.add_argument("--session", default="")
     parser.add_argument("--owner", default="operator")
@@ -65,7 +65,7 @@ def main() -> int:
     parser.add_argument("--no-browser", action="store_true")
     options = parser.parse_args()
     for one in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(one, _leave)  # the temporary archive is removed also where a terminal is closed
+        signal.signal(one, _leave)  # remove the temporary archive also when the terminal is closed
     try:
         return _run(options)
     except UserError as error:
@@ -89,7 +89,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.output:
         path = Path(options.output)
         size = asyncio.run(write_page(inspector, options.session, path))
-        print(f"Wrote {path} ({size / 1e6:,.1f} MB). Secrets that were recognised are redacted; read it before you "
+        print(f"Wrote {path} ({size / 1e6:,.1f} MB). Recognised secrets are redacted; read the file before you "
               "send it.")  # fmt: skip
         return 0
     with (

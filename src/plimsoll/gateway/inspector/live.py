@@ -1,9 +1,9 @@
-"""`GET /sessions/{id}/live`: server-sent events while a session grows, for everybody who watches it.
+"""`GET /sessions/{id}/live`: server-sent events for everyone who watches a growing session.
 
     one poll per session and process ─► watchers: event "changed" {"messages": 12, "view": 3, "requests": 5, …}
 
-Other processes write to the same archive, and no store tells about it, so the session's row is read every half
-second while somebody watches. The event has numbers only; the page asks for what it does not have yet.
+Other processes write to the same archive and no store sends notifications, so the session's row is read every half
+second while it is watched. The event has numbers only; the page fetches what it does not have yet.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ from plimsoll.gateway.sessions.endpoint import Service
 
 POLL_SECONDS = 0.5
 QUIET_SECONDS = 15.0
-# Then the page connects again: a gateway that ends waits no longer, and a key that was revoked is refused.
+# Then the page reconnects: a stopping gateway need not wait longer, and a revoked key is refused.
 STREAM_SECONDS = 20.0
 _NO_STORE = (b"cache-control", b"no-store")
 State = dict[str, Any]
 
 
 async def state_of(archive: Archive, id: str) -> State:
-    """What a watcher compares: it is different when anything of the session has changed."""
+    """The state that a watcher compares: it differs when anything in the session has changed."""
     session, used = await archive.session(id), await archive.usage_total(id)
     return {
         "messages": session.messages,
@@ -45,7 +45,7 @@ async def state_of(archive: Archive, id: str) -> State:
 
 
 class _Watched:
-    """One session that is being watched: its newest state, and a condition that tells of a new one."""
+    """One watched session: its newest state, and a condition that signals a new one."""
 
     def __init__(self) -> None:
         self.watchers = 0
@@ -55,7 +55,7 @@ class _Watched:
         self.task: asyncio.Task[None] | None = None
 
     async def follow(self, archive: Archive, id: str) -> None:
-        """Look until nobody watches any more or the session is deleted."""
+        """Poll until there are no watchers or the session is deleted."""
         while not self.is_gone:
             try:
                 state = await state_of(archive, id)
@@ -69,21 +69,21 @@ class _Watched:
             await asyncio.sleep(POLL_SECONDS)
 
     async def end(self) -> None:
-        """Nothing more will be told."""
+        """End the watchers' streams."""
         async with self.changed:
             self.is_gone, self.state = True, {}
             self.changed.notify_all()
 
 
 class LiveSessions:
-    """The sessions that somebody watches, by owner and id."""
+    """The watched sessions, by owner and id."""
 
     def __init__(self) -> None:
         self._watched: dict[tuple[Owner, str], _Watched] = {}
         self._is_closed = False
 
     async def close(self) -> None:
-        """End all streams: the server stops, and would wait for them."""
+        """End all streams, because a stopping server would wait for them."""
         self._is_closed = True
         for watched in self._watched.values():
             await watched.end()
@@ -129,7 +129,7 @@ class LiveEndpoint:
             return
         sending = asyncio.create_task(self._sent(own.archive, session.id, send))
         gone = asyncio.create_task(left(receive))
-        # A server that ends cancels what is left of its requests; for a watcher that is the end of the stream.
+        # A stopping server cancels its remaining requests; for a watcher this is the end of the stream.
         with suppress(asyncio.CancelledError):
             await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
         for task in (sending, gone):
@@ -154,5 +154,5 @@ class LiveEndpoint:
 
 
 def live_routes(service: Service, live: LiveSessions) -> list[BaseRoute]:
-    """The path of the events."""
+    """The route of the events."""
     return [Route("/sessions/{id}/live", LiveEndpoint(service, live), methods=["GET"])]

@@ -1,6 +1,6 @@
-"""Who may use the page that `plimsoll inspect` opens: only the browser that it was opened in.
+"""Restricts the page that `plimsoll inspect` opens to the browser that it was opened in.
 
-    http://127.0.0.1:40123/inspect#token=…     the shell is empty, and a fragment is sent to nobody
+    http://127.0.0.1:40123/inspect#token=…     the shell is empty, and browsers do not send fragments
     POST /inspect/enter with the token          a key for this page; the token is used up
     every other request                         x-plimsoll-key: …, from the page itself
 
@@ -24,18 +24,18 @@ _NO_STORE = (b"cache-control", b"no-store")
 
 @dataclass(frozen=True, slots=True)
 class LocalCaller(Caller):
-    """The person at this machine, who looks at the sessions of one owner."""
+    """The user of this machine, who views the sessions of one owner."""
 
     whose: Owner = OPERATOR
 
     @property
     def archive_owner(self) -> Owner:
-        """Whose sessions they see."""
+        """The owner of the visible sessions."""
         return self.whose
 
 
 class LocalAccess:
-    """ASGI middleware of the local page. `token` opens it once."""
+    """ASGI middleware of the local page. `token` can be used once."""
 
     def __init__(self, app: App, token: str, owner: Owner) -> None:
         self._app, self._token, self._owner = app, token, owner
@@ -74,5 +74,5 @@ class LocalAccess:
 
 def _header(scope: Scope, wanted: bytes) -> str:
     found = [value for name, value in scope["headers"] if name == wanted]
-    # A comparison of texts refuses signs beyond ASCII.
+    # compare_digest refuses strings with non-ASCII characters.
     return found[0].decode("ascii", "replace").replace("\ufffd", "?") if found else ""

@@ -1,4 +1,4 @@
-"""The session endpoints and the page for one person on this machine, without the rest of the gateway."""
+"""The session endpoints and the page for one user on this machine, without the rest of the gateway."""
 
 import secrets
 from collections.abc import AsyncIterator, Mapping
@@ -24,7 +24,7 @@ from plimsoll.gateway.sessions.endpoint import session_routes
 
 
 class LocalInspector:
-    """The application, the token that opens it, and the sessions that it shows while it runs."""
+    """The application, the token that opens it, and the sessions that it serves while it runs."""
 
     def __init__(
         self, settings: Settings, environ: Mapping[str, str], home: Path, owner: Owner = OPERATOR
@@ -66,5 +66,5 @@ class LocalInspector:
 
 async def _refused(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    told = problem(status, f"There is nothing at {request.url.path}.")
-    return Response(jsontext.write(told.as_dict()), status, media_type="application/problem+json")
+    answer = problem(status, f"There is nothing at {request.url.path}.")
+    return Response(jsontext.write(answer.as_dict()), status, media_type="application/problem+json")

@@ -1,4 +1,4 @@
-"""The paths of the page. They carry no data: the page asks the session endpoints, with a key in a header."""
+"""The routes of the page. They return no data: the page calls the session endpoints, with a key in a header."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -8,7 +8,7 @@ from plimsoll.gateway.inspector.live import LiveSessions, live_routes
 from plimsoll.gateway.sessions.endpoint import Service
 from plimsoll.inspector import PAGE_HEADERS, Asset, script, shell, stylesheet
 
-_FOREVER = "public, max-age=31536000, immutable"  # the address of an asset changes with its content
+_FOREVER = "public, max-age=31536000, immutable"  # an asset's URL changes with its content
 
 
 async def _shell(_request: Request) -> Response:
@@ -29,7 +29,7 @@ def _sent(asset: Asset) -> Response:
 
 
 def inspector_routes(service: Service, live: LiveSessions | None = None) -> list[BaseRoute]:
-    """The shell, its two assets, and the events of a session that is being watched."""
+    """The shell, its two assets, and the events of a watched session."""
     return [
         Route("/inspect", _shell, methods=["GET"]),
         Route("/inspect/app.js", _script, methods=["GET"]),

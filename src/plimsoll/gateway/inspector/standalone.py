@@ -1,8 +1,8 @@
-"""Writes the page with one session in it as a single file, with secrets redacted.
+"""Writes the page with one session as a single file, with secrets redacted.
 
-    the same endpoints that the page asks ─► answers by path ─► redacted ─► one HTML file
+    the endpoints that the page calls ─► responses by path ─► redacted ─► one HTML file
 
-The page reads the answers from the file where it would ask the server, so both show the same.
+The page reads the responses from the file instead of calling the server, so both show the same.
 """
 
 from contextlib import AsyncExitStack
@@ -18,12 +18,12 @@ from plimsoll.gateway.inspector.local_app import LocalInspector
 from plimsoll.inspector import standalone
 from plimsoll.secrets import MARK, is_secret_name, redact
 
-PAGE = 200  # messages in one answer
-CLIP = 20_000  # characters of one text; the page says that it was cut
+PAGE = 200  # messages per response
+CLIP = 20_000  # characters of one text; the page shows that it was cut
 
 
 async def write_page(inspector: LocalInspector, session: str, path: Path) -> int:
-    """Write the page of a session; its size in bytes."""
+    """Write the page of a session. Returns its size in bytes."""
     answers = await _answers(inspector, session)
     content = standalone({"session": session, "answers": redacted(answers)})
     try:
@@ -34,7 +34,7 @@ async def write_page(inspector: LocalInspector, session: str, path: Path) -> int
 
 
 def redacted(value: Any) -> Any:
-    """The same value with the secrets in all its texts replaced, also those that only their name shows."""
+    """The value with the secrets in all its texts replaced, including those that only their name reveals."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
@@ -49,7 +49,7 @@ def redacted(value: Any) -> Any:
 
 
 def _is_secret_entry(value: dict[str, Any]) -> bool:
-    """Whether an object is one entry of a list of names and values, such as a header, and its value is a secret."""
+    """Whether an object is a name-value entry, such as a header, with a secret value."""
     name = value.get("name")
     return isinstance(name, str) and is_secret_name(name)
 

@@ -1,10 +1,10 @@
-"""Opens the configured messaging accounts, which one gateway process reads.
+"""Opens the configured messaging accounts. One gateway process reads them.
 
     gateway.matrix.*    ─► matrix.ADAPTER   ─┐
     gateway.telegram.*  ─► telegram.ADAPTER ─┴─► a poller each, in the process that holds messaging.lock
 
-Of several processes one reads; another takes over when it ends. The lock is the system's, so no
-crash leaves it behind.
+If there are several processes, one reads; another takes over when it ends. The lock is the operating system's, so a
+crash releases it.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ from plimsoll.settings.gateway import GatewaySection
 from plimsoll.settings.messaging import PlatformSection
 
 LOCK = "messaging.lock"
-_LOOK_SECONDS = 5.0  # between two looks whether the process that reads has ended
+_LOOK_SECONDS = 5.0  # between checks whether the reading process has ended
 
 
 class Messaging:
-    """The accounts of one process; `close` ends it."""
+    """The accounts of one process. Close it after use."""
 
     def __init__(self, pollers: list[Poller], lock: Path) -> None:
         self.pollers = pollers
@@ -37,12 +37,12 @@ class Messaging:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to read, as soon as no other process does."""
+        """Start to read as soon as no other process does."""
         if self.pollers:
             self._task = asyncio.create_task(self._run())
 
     async def close(self, patience: float) -> None:
-        """Stop reading, let answers be finished within so many seconds, and leave."""
+        """Stop reading, let answers finish within `patience` seconds, and disconnect."""
         if self._task is None:
             return
         self._task.cancel()
@@ -67,13 +67,13 @@ def open_messaging(
     inbox_of: Callable[[str], Inbox],
     sessions: SessionService,
 ) -> Messaging:
-    """The accounts that are configured; `UserError` where one of them cannot be used."""
+    """The configured accounts; raises `UserError` if one cannot be used."""
     pollers = [Poller(adapter, inbox_of, sessions) for adapter in configured(section, environ)]
     return Messaging(pollers, home / LOCK)
 
 
 def configured(section: GatewaySection, environ: Mapping[str, str]) -> list[Adapter]:
-    """An adapter for each account that is configured; nothing is connected."""
+    """An adapter for each configured account. Connects to nothing."""
     found = (_adapter(name, platform, environ) for name, platform in section.platforms.items())
     return [adapter for adapter in found if adapter is not None]
 
@@ -97,7 +97,7 @@ def _adapter(name: str, platform: PlatformSection, environ: Mapping[str, str]) -
 
 
 def _secret(key: str, reference: str, environ: Mapping[str, str]) -> str:
-    """What the variable that a setting names holds."""
+    """The value of the variable that a setting names."""
     name = reference.removeprefix("${").removesuffix("}")
     value = environ.get(name, "").strip()
     if not value:

@@ -1,10 +1,10 @@
-"""The interface of a chat platform.
+"""The interface of a messaging platform.
 
-    connect ─► receive ─► receive ─► …            messages, and how far the platform was read
-                  └─► send · typing               an answer, and that one is being written
+    connect ─► receive ─► receive ─► …            messages, and the position up to which they were read
+                  └─► send · typing               an answer, and the typing indicator
 
-An adapter keeps nothing: what was read is told by a position that the caller stores together
-with the messages, and gives back. Only then does the platform count them as delivered.
+An adapter is stateless: the caller stores the position together with the messages, and passes it to the next call.
+Only then does the platform count them as delivered.
 """
 
 from abc import ABC, abstractmethod
@@ -17,61 +17,61 @@ from plimsoll.archive.inbox import IncomingMessage
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Who is answered: these people everywhere, and everybody in these places. Empty: nobody."""
+    """Who gets answers: these users everywhere, and everyone in these rooms. Empty: nobody."""
 
     people: Collection[str] = ()
     places: Collection[str] = ()
 
     def admits(self, place: str, *names: str) -> bool:
-        """Whether somebody who has these names is answered in a place."""
+        """Whether a user with these names gets answers in a room."""
         return place in self.places or any(name in self.people for name in names)
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Letters in the order in which they were sent, and the position behind them."""
+    """Messages in the order in which they were sent, and the position after them."""
 
     messages: Sequence[IncomingMessage]
     position: str
 
 
 class Adapter(ABC):
-    """One account on one platform. Every method raises `PlatformFailed` where the platform does not help."""
+    """One account on one platform. Every method raises `PlatformFailed` if the platform fails."""
 
     platform: ClassVar[str]
-    longest: ClassVar[int]  # of a message, as `size` measures it
-    typing_seconds: ClassVar[float]  # after which a sign that an answer is being written is given again
+    longest: ClassVar[int]  # maximum size of a message, as `size` measures it
+    typing_seconds: ClassVar[float]  # after which the typing indicator is repeated
     account: str = ""  # the platform and the name there; known once connected
 
     @abstractmethod
     async def connect(self) -> None:
-        """Make sure that the account is there; may be called again after it failed."""
+        """Check that the account works. May be called again after a failure."""
 
     @abstractmethod
     async def receive(self, position: str, wait: bool) -> Batch:
-        """What came behind a position, from people who are allowed; where there is nothing, it may wait a while.
+        """The messages after a position from allowed users. May wait a while if there are none.
 
-        An empty position: nothing was ever read, and what was said before today is not answered.
+        An empty position means that nothing was ever read; older messages are not answered.
         """
 
     @abstractmethod
     async def send(self, place: str, text: str, key: str) -> None:
-        """Say something, once for a key where the platform can tell."""
+        """Send a text, once per key if the platform can tell."""
 
     @abstractmethod
     async def typing(self, place: str, on: bool) -> None:
-        """Show that an answer is being written, or that none is."""
+        """Show or hide the typing indicator."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
 
     @staticmethod
     @abstractmethod
     def size(text: str) -> int:
-        """How long the platform finds a text."""
+        """The size of a text by the platform's measure."""
 
 
 def plain(text: str) -> str:
-    """A text that every store and every platform takes."""
+    """A text that every store and platform accepts."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")

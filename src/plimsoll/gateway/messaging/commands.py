@@ -1,8 +1,8 @@
-"""The slash commands of a chat.
+"""The slash commands of a messaging room.
 
-    /new  /compress [FOCUS]  /undo  /usage  /help        "!" does as well: some clients keep "/" to themselves
+    /new  /compress [FOCUS]  /undo  /usage  /help        "!" works too: some clients intercept "/"
 
-A command is run once; where the process ends in the middle of it, the person asks again.
+A command runs at most once: if the process ends while it runs, the user must send it again.
 """
 
 import logging
@@ -23,7 +23,7 @@ NOTHING_YET = "There are no messages here yet."
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """Where commands are carried out: the sessions of the room, and the one that it has now; empty: none yet."""
+    """What commands work on: the room's sessions, and its current one (empty: none yet)."""
 
     own: OwnerSessions
     session: str
@@ -32,7 +32,7 @@ class CommandContext:
 
 @dataclass(frozen=True, slots=True)
 class ChatCommand:
-    """One command: how it is written, what it does."""
+    """One command: its syntax and what it does."""
 
     usage: str
     about: str
@@ -40,9 +40,9 @@ class ChatCommand:
 
 
 def command_in(message: IncomingMessage) -> tuple[str, str] | None:
-    """The command that a message is, and what stands behind it; None for one that just talks.
+    """The command in a message and its argument; None for an ordinary message.
 
-    A single word behind a slash is meant as one, known or not; "/tmp is full" is not.
+    A single word after a slash counts as a command, known or not; "/tmp is full" does not.
     """
     found = _WRITTEN.fullmatch(message.text)
     if message.kind != "text" or found is None:
@@ -53,7 +53,7 @@ def command_in(message: IncomingMessage) -> tuple[str, str] | None:
 
 
 async def run_command(context: CommandContext, name: str, argument: str) -> str:
-    """What is said to the person who asked."""
+    """Run a command. Returns the reply to the user."""
     command = ALL.get(name)
     if command is None:
         return f"There is no /{name} here.\n\n{_listed()}"
@@ -67,7 +67,7 @@ async def run_command(context: CommandContext, name: str, argument: str) -> str:
 async def new(context: CommandContext, _argument: str) -> str:
     if not context.session:
         return NOTHING_YET
-    # A new conversation may be just what helps where the old one cannot be opened.
+    # A new conversation may help if the old one cannot be opened.
     with suppress(PlimsollError):
         await context.own.end(context.session)
     await context.begin()
@@ -119,7 +119,7 @@ async def show_help(_counter: CommandContext, _argument: str) -> str:
 
 
 def compaction_line(event: CompactionEvent) -> str:
-    """What came of a compaction."""
+    """One line about the result of a compaction."""
     if event.outcome != "compacted":
         return f"Nothing was changed: {event.reason}"
     return (
@@ -140,4 +140,4 @@ _COMMANDS = (
     ChatCommand("/help", "this list", show_help),
 )
 ALL = {command.usage.split()[0].removeprefix("/"): command for command in _COMMANDS}
-ALL["start"] = ALL["help"]  # what Telegram sends when somebody opens a chat with a bot
+ALL["start"] = ALL["help"]  # Telegram sends this when a user opens a chat with a bot

@@ -1,11 +1,11 @@
 """Matrix: an account on a homeserver, read with /sync.
 
-    sync(since) ─┬─ invitations ─► joined, where whoever invites is allowed
+    sync(since) ─┬─ invitations ─► joined, if the inviting user is allowed
                  └─ rooms ─► timeline ─┐
-                    limited: /messages ┴─► messages       what a long absence left out is fetched, page by page
+                    limited: /messages ┴─► messages       messages missed during a long absence, page by page
 
-A room that was joined is answered from the invitation on. Edits, notices and our own words are
-not answered. Encrypted rooms cannot be read, and whoever writes in one is told so.
+A joined room is answered from the invitation on. Edits, notices and the bot's own messages are not answered.
+Encrypted rooms cannot be read; users who write in one get a message that says so.
 """
 
 import json
@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 class MatrixAdapter(Adapter):
-    """One account. `wait` is how many seconds a request for messages may stay open."""
+    """One account. `wait` is the long-polling timeout in seconds."""
 
     platform: ClassVar[str] = "matrix"
     longest: ClassVar[int] = 40_000  # bytes of JSON; the whole event may have 65 536
@@ -61,7 +61,7 @@ class MatrixAdapter(Adapter):
 
     async def connect(self) -> None:
         if self._client is None:
-            # Waiting and trying again are the caller's affair, who has messages to look after meanwhile.
+            # The caller waits and retries, because it has other messages to process meanwhile.
             config = AsyncClientConfig(max_limit_exceeded=0, max_timeouts=0, encryption_enabled=False)
             self._client = AsyncClient(self._server, config=config)
             self._client.access_token = self._token
@@ -81,7 +81,7 @@ class MatrixAdapter(Adapter):
             for room, found in answer.rooms.join.items():
                 try:
                     messages += await self._incoming_messages(room, found.timeline, position)
-                except PlatformRefused as error:  # we were sent away meanwhile
+                except PlatformRefused as error:  # the account was removed from the room meanwhile
                     _log.warning("%s cannot be read: %s", room, error)
         return Batch(messages, answer.next_batch)
 
@@ -111,7 +111,7 @@ class MatrixAdapter(Adapter):
         except PlatformFailed as error:
             if error.retry_after is not None:
                 raise
-            # Taken back meanwhile, or the room is gone; one invitation must not hold up all other rooms.
+            # Withdrawn meanwhile, or the room is gone; one invitation must not block all other rooms.
             _log.warning("The invitation to %s cannot be accepted, it must be sent again: %s", room, error)
 
     async def _incoming_messages(self, room: str, timeline: Any, since: str) -> list[IncomingMessage]:
@@ -127,19 +127,19 @@ class MatrixAdapter(Adapter):
         return [_incoming_message(room, one, names) for one in wanted]
 
     async def _older(self, room: str, start: str, since: str) -> list[Any]:
-        """What lies between a position and the beginning of a timeline, the oldest first."""
+        """The events between a position and the start of a timeline, oldest first."""
         found: list[Any] = []
         while start:
             page = await self._asked(
                 self._client.room_messages(room, start, since, direction=MessageDirection.back, limit=_PAGE)
             )
             found += page.chunk
-            # Some homeservers name a following page for ever; an empty one is the last.
+            # Some homeservers always name another page; an empty one is the last.
             start = page.end if page.chunk and not any(map(self._entered, found)) else ""
         return found[::-1]
 
     def _entered(self, event: Any) -> bool:
-        """Whether we were invited here, or came without an invitation."""
+        """Whether the account was invited here, or joined without an invitation."""
         membership = _membership(event, self._user)
         before = getattr(event, "prev_membership", None)
         return membership == "invite" or (membership == "join" and before not in ("invite", "join"))
@@ -174,7 +174,7 @@ class MatrixAdapter(Adapter):
 
 
 def _membership(event: Any, user: str) -> str:
-    """What an event makes of a user's membership; empty where it is about something else."""
+    """The user's membership after an event; empty if the event is about something else."""
     return str(getattr(event, "membership", "")) if getattr(event, "state_key", "") == user else ""
 
 
@@ -186,7 +186,7 @@ def _incoming_message(room: str, event: Mapping[str, Any], names: Mapping[str, s
         what = "encrypted" if event.get("type") == "m.room.encrypted" else str(kind or "").removeprefix("m.")
         return IncomingMessage(room, id, sender, what, "unreadable")
     said = f"* {body}" if kind == "m.emote" else body
-    # With three or more in a room, the model must know who speaks.
+    # With three or more members in a room, the model must know who speaks.
     speaker = plain(names.get(sender, sender)) if len(names) > 2 else ""
     return IncomingMessage(room, id, sender, said, speaker=speaker)
 

@@ -4,8 +4,8 @@
         ▲                                │
         └────────────────────────────────┘
 
-The platform learns that a message arrived by the next request, which names the new position:
-after it is in the archive. A platform that is away is asked again, ever less often.
+The next request names the new position, which tells the platform that the messages arrived: after they are in the
+archive. A failing platform is retried at growing intervals.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from plimsoll.gateway.sessions import SessionService
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
-_MOST_LOOKS = 50  # at what is there already, before it is answered
+_MOST_LOOKS = 50  # reads of waiting messages before the first answer
 _log = logging.getLogger(__name__)
 
 
@@ -40,10 +40,10 @@ class Poller:
         self._inbox_of, self._pause = inbox_of, pause
 
     async def run(self) -> None:
-        """Until it is cancelled; `rooms` and the adapter are the caller's to close."""
+        """Poll until cancelled. The caller closes `rooms` and the adapter."""
         pause = self._pause
         position: str | None = None
-        looks = 1  # without waiting, one after the other
+        looks = 1  # consecutive reads without waiting
         while True:
             try:
                 if position is None:
@@ -54,7 +54,7 @@ class Poller:
                 batch = await self.adapter.receive(position, wait=not looks)
                 await self._keep(batch, position)
                 position, pause = batch.position, self._pause
-                # What is there is read to its end before it is answered, so that it is answered as a whole.
+                # Read all waiting messages before answering, so that they are answered together.
                 looks = looks + 1 if batch.messages and looks < _MOST_LOOKS else 0
                 if not looks:
                     self.rooms.wake()

@@ -3,9 +3,9 @@
     messages ─► [ /command ]                   ─► done, answered
             └► [ words, words, words ] ─► one turn in the room's session ─► answer in parts ─► settled
 
-Rooms do not wait for each other. What arrives while an answer is written waits for the next
-turn. A message is settled after its answer was sent; one that a process left behind is found in
-the log by its name, and is not asked again but sent on.
+Rooms do not wait for each other. Messages that arrive while an answer is written wait for the next turn. A message is
+settled after its answer was sent. If a process ended in between, the answer is found in the log by the message's name
+and sent without asking the model again.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 class RoomWorker:
-    """Where messages are answered. `pause` is how long to wait before something that failed is tried again."""
+    """Answers messages. `pause` is the delay before a failed step is retried."""
 
     def __init__(
         self,
@@ -49,27 +49,27 @@ class RoomWorker:
         self._adapter, self._inbox_of, self._sessions = adapter, inbox_of, sessions
         self._pause = pause
         self._waiting: dict[str, list[IncomingMessage]] = {}  # by place
-        self._known: set[tuple[str, str]] = set()  # those that wait
+        self._known: set[tuple[str, str]] = set()  # messages that wait
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._told: dict[str, str] = {}  # what a room was told about why there is no answer
+        self._notices: dict[str, str] = {}  # the last failure notice sent to each room
         self._closing = asyncio.Event()
 
     def add(self, messages: Sequence[IncomingMessage]) -> None:
-        """Have messages wait; one that waits already is left where it is."""
+        """Queue messages; one that is queued already keeps its position."""
         for one in messages:
             if (one.place, one.event) not in self._known:
                 self._known.add((one.place, one.event))
                 self._waiting.setdefault(one.place, []).append(one)
 
     def wake(self) -> None:
-        """Answer in every room in which messages wait."""
+        """Start answering in every room with queued messages."""
         for place in self._waiting:
             if place not in self._tasks and not self._closing.is_set():
                 task = self._tasks[place] = asyncio.create_task(self._serve(place))
                 task.add_done_callback(partial(self._ended, place))
 
     async def close(self, patience: float) -> None:
-        """End after the answers that are being written; those that take longer are stopped."""
+        """Finish the answers in progress; stop those that take longer than `patience` seconds."""
         self._closing.set()
         if self._tasks:
             await asyncio.wait(self._tasks.values(), timeout=patience)
@@ -80,9 +80,9 @@ class RoomWorker:
     def _ended(self, place: str, task: asyncio.Task[None]) -> None:
         del self._tasks[place]
         error = None if task.cancelled() else task.exception()
-        if error is not None:  # a bug; the messages wait, and the next one in this room wakes them
+        if error is not None:  # a bug; the messages stay queued until the next one in this room
             _log.error("The answer in %s was interrupted.", place, exc_info=error)
-        elif place in self._waiting:  # one came after the last look
+        elif place in self._waiting:  # a message arrived after the last check
             self.wake()
 
     async def _serve(self, place: str) -> None:
@@ -93,7 +93,7 @@ class RoomWorker:
                 pause = self._pause
             except PlimsollError as error:
                 _log.warning("No answer in %s yet: %s", place, error)
-                await self._excuse(place, error)
+                await self._send_notice(place, error)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
@@ -103,7 +103,7 @@ class RoomWorker:
         first = messages[0]
         command = command_in(first)
         if command is not None:
-            await self._settle(place, [first])  # before it is run: an /undo must not be done twice
+            await self._settle(place, [first])  # before it runs: an /undo must not run twice
             async with self._typing(place):
                 counter = CommandContext(
                     self._own(place), await self._session(place), lambda: self._begin(place)
@@ -115,7 +115,7 @@ class RoomWorker:
             await self._say(place, said, f"{self._adapter.platform}:{first.event}")
             await self._settle(place, [first])
         else:
-            await self._turn(place, list(takewhile(_talks, messages)))
+            await self._turn(place, list(takewhile(_is_plain, messages)))
 
     async def _turn(self, place: str, messages: Sequence[IncomingMessage]) -> None:
         session = await self._session(place) or await self._begin(place)
@@ -125,25 +125,25 @@ class RoomWorker:
         ]
         stored = 0
 
-        def heard(count: int) -> None:
+        def on_stored(count: int) -> None:
             nonlocal stored
             stored = count
 
         async with self._typing(place):
             try:
-                exchange, count = await self._own(place).send_all(session, said, heard=heard)
+                exchange, count = await self._own(place).send_all(session, said, on_stored=on_stored)
             except PlimsollError as error:
                 if not stored:
                     raise
-                # The log has them and says that no answer came; the next message is answered with all of it.
+                # The log has the messages and the failure; the next message is answered together with them.
                 _log.warning("No answer in %s: %s", place, error)
-                told = f"I could not answer: {error.public} Send a message and I will try again."
-                await self._say(place, told, said[stored - 1][0])
+                notice = f"I could not answer: {error.public} Send a message and I will try again."
+                await self._say(place, notice, said[stored - 1][0])
                 await self._settle(place, messages[:stored])
                 return
             await self._say(place, words_of(exchange), f"{exchange.session}:{exchange.last}")
         await self._settle(place, messages[:count])
-        self._told.pop(place, None)
+        self._notices.pop(place, None)
 
     async def _settle(self, place: str, messages: Sequence[IncomingMessage]) -> None:
         await self._inbox.settle(messages)
@@ -157,11 +157,11 @@ class RoomWorker:
         return self._inbox_of(self._adapter.account)
 
     def _own(self, place: str) -> OwnerSessions:
-        """The sessions of a room, which is an owner of its own: no other room's are there."""
+        """The sessions of a room. Each room is a separate owner and cannot see other rooms' sessions."""
         return self._sessions.for_owner(room_owner(self._adapter.account, place))
 
     async def _session(self, place: str) -> str:
-        """The session of a room; empty where it has none, or somebody deleted it."""
+        """The session of a room; empty if it has none or it was deleted."""
         id = (await self._inbox.room(place)).session
         if not id:
             return ""
@@ -176,7 +176,7 @@ class RoomWorker:
         return session.id
 
     async def _say(self, place: str, text: str, name: str) -> None:
-        """Send a text in parts, those that were not sent before; `name` is the text's own, for ever."""
+        """Send a text in parts, skipping those sent before; `name` is the text's permanent name."""
         of, _, count = (await self._inbox.room(place)).told.rpartition(":")
         done = int(count) if of == name else 0
         for number, part in enumerate(split(text, self._adapter.longest, self._adapter.size)):
@@ -190,7 +190,7 @@ class RoomWorker:
             await self._inbox.update_room(place, told=f"{name}:{number + 1}")
 
     async def _patiently(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do something until the platform lets it be done."""
+        """Retry until the platform accepts it."""
         pause = self._pause
         while True:
             try:
@@ -202,16 +202,16 @@ class RoomWorker:
                 await asyncio.sleep(error.retry_after or pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
 
-    async def _excuse(self, place: str, error: PlimsollError) -> None:
-        """Say once why there is no answer yet."""
+    async def _send_notice(self, place: str, error: PlimsollError) -> None:
+        """Send once why there is no answer yet."""
         waiting = self._waiting.get(place)
-        if not waiting or self._told.get(place) == error.public or isinstance(error, PlatformFailed):
+        if not waiting or self._notices.get(place) == error.public or isinstance(error, PlatformFailed):
             return
-        self._told[place] = error.public
-        told = f"I cannot answer yet: {error.public} Your messages are kept, and I keep trying."
-        key = f"excuse:{waiting[0].event}:{crc32(told.encode('utf-8', 'replace'))}"
+        self._notices[place] = error.public
+        notice = f"I cannot answer yet: {error.public} Your messages are kept, and I keep trying."
+        key = f"excuse:{waiting[0].event}:{crc32(notice.encode('utf-8', 'replace'))}"
         with suppress(PlatformFailed):
-            await self._adapter.send(place, split(told, self._adapter.longest, self._adapter.size)[0], key)
+            await self._adapter.send(place, split(notice, self._adapter.longest, self._adapter.size)[0], key)
 
     @asynccontextmanager
     async def _typing(self, place: str) -> AsyncIterator[None]:
@@ -231,17 +231,17 @@ class RoomWorker:
             await asyncio.sleep(self._adapter.typing_seconds)
 
 
-def _talks(message: IncomingMessage) -> bool:
+def _is_plain(message: IncomingMessage) -> bool:
     return message.kind == "text" and command_in(message) is None
 
 
 def said_by(message: IncomingMessage) -> str:
-    """What the model reads; in a room of many also who said it."""
+    """What the model reads; in a room with several users, also who said it."""
     return f"{message.speaker}: {message.text}" if message.speaker else message.text
 
 
 def words_of(exchange: Exchange) -> str:
-    """An answer as a person reads it in a chat."""
+    """An answer as text for a chat."""
     text = text_of(exchange.answer).strip()
     for mark, said in ((INTERRUPTED, _STOPPED), (LEFT, _STOPPED), (UNANSWERED, _FAILED)):
         if text.endswith(mark):

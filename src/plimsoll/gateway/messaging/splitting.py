@@ -2,18 +2,18 @@
 
     paragraph ¶ paragraph ¶ paragraph      ─►   [paragraph ¶ paragraph] [paragraph]
 
-Between paragraphs, else between lines, else between words, else anywhere. Nothing but the
-white space at a cut is left out. Pure.
+Splits between paragraphs, else between lines, else between words, else anywhere. Only the white space at a cut is
+dropped. Pure.
 """
 
 from collections.abc import Callable
 
 _CUTS = ("\n\n", "\n", " ")
-_LEAST = 0.4  # of a message: a cut that leaves less is not taken while another kind of cut may leave more
+_LEAST = 0.4  # of a message: a cut that leaves less is used only if no other kind of cut leaves more
 
 
 def split(text: str, longest: int, size: Callable[[str], int] = len) -> list[str]:
-    """The pieces, each of at most this size, none of them empty."""
+    """The pieces, each at most `longest` in size, none empty."""
     pieces = []
     rest = text.strip()
     while size(rest) > longest:
@@ -24,7 +24,7 @@ def split(text: str, longest: int, size: Callable[[str], int] = len) -> list[str
 
 
 def _room(text: str, longest: int, size: Callable[[str], int]) -> int:
-    """How many characters fit, at least one."""
+    """How many characters fit; at least one."""
     low, high = 1, min(len(text), longest)
     while low < high:
         middle = (low + high + 1) // 2
@@ -34,7 +34,7 @@ def _room(text: str, longest: int, size: Callable[[str], int]) -> int:
 
 def _cut(text: str, room: int) -> int:
     for mark in _CUTS:
-        # A mark that begins right behind what fits may be the cut too: it is left out.
+        # A separator right after what fits may be the cut too: it is dropped.
         found = text.rfind(mark, 1, room + len(mark))
         if found >= room * _LEAST:
             return found

@@ -1,10 +1,10 @@
 """Telegram: a bot, over the Bot API with long polling.
 
-    getUpdates(offset) ─► messages, and the next offset      Telegram forgets what is below the offset it is given
-    getUpdates()       ─► what it has not forgotten         after a restart; messages that are known are stored once
+    getUpdates(offset) ─► messages, and the next offset      Telegram deletes updates below the given offset
+    getUpdates()       ─► what it has not deleted          after a restart; known messages are not stored again
     sendMessage · sendChatAction
 
-The token is a part of every address, so no address stands in an error, nor in what httpx logs.
+The token is part of every URL, so no error and no httpx log line contains a URL.
 """
 
 import logging
@@ -20,8 +20,8 @@ from plimsoll.gateway.messaging.adapter import Adapter, Allowed, Batch, plain
 from plimsoll.providers.printable import one_line
 from plimsoll.secrets import MASK, masked
 
-_PAGE = 100  # updates that one request gives at most
-_SLACK = 15.0  # seconds for an answer beyond those that were asked for
+_PAGE = 100  # maximum updates per request
+_SLACK = 15.0  # seconds for a response in addition to the long-polling timeout
 _REFUSED = (400, 401, 403, 404)
 _UNREADABLE = (
     "animation", "audio", "contact", "document", "location", "photo", "poll", "sticker", "story", "video",
@@ -30,7 +30,7 @@ _UNREADABLE = (
 
 
 class TelegramAdapter(Adapter):
-    """One bot. `wait` is how many seconds a request for messages may stay open."""
+    """One bot. `wait` is the long-polling timeout in seconds."""
 
     platform: ClassVar[str] = "telegram"
     longest: ClassVar[int] = 4_096
@@ -40,8 +40,8 @@ class TelegramAdapter(Adapter):
         self._base, self._token, self._allowed, self._wait = base_url.rstrip("/"), token, allowed, wait
         self._client: httpx.AsyncClient | None = None
         self._mask = _Masking(token)
-        # The position of the newest batch, until Telegram was told that it is stored. Told once: after a week
-        # without updates their numbers begin anew, maybe lower, and an old position would delete them.
+        # The position of the newest batch until Telegram has it. It is sent once: after a week without updates the
+        # numbers restart, maybe lower, and an old position would delete new updates.
         self._stored = ""
 
     async def connect(self) -> None:
@@ -67,7 +67,7 @@ class TelegramAdapter(Adapter):
         await self._call("sendMessage", {"chat_id": int(place), "text": text})
 
     async def typing(self, place: str, on: bool) -> None:
-        if on:  # there is no way to take it back; it ends by itself
+        if on:  # it cannot be switched off; it ends by itself
             await self._call("sendChatAction", {"chat_id": int(place), "action": "typing"})
 
     async def close(self) -> None:
@@ -81,7 +81,7 @@ class TelegramAdapter(Adapter):
         return len(text.encode("utf-16-le", "replace")) // 2
 
     def _incoming_message(self, message: Mapping[str, Any]) -> IncomingMessage | None:
-        """An update as an incoming message; None for one that is not answered."""
+        """An update as an incoming message; None if it is not to be answered."""
         sender, chat = message.get("from") or {}, message.get("chat") or {}
         if not sender or not chat or sender.get("is_bot"):
             return None
@@ -95,7 +95,7 @@ class TelegramAdapter(Adapter):
     def _read(
         self, message: Mapping[str, Any], place: str, id: str, speaker: object
     ) -> IncomingMessage | None:
-        """What somebody sent; None where they came, left or changed the title."""
+        """The content of a message; None for joins, leaves and title changes."""
         event, said = str(message["message_id"]), message.get("text") or message.get("caption") or ""
         said = plain(str(said)).strip()
         media = next((name for name in _UNREADABLE if name in message), None)
@@ -113,19 +113,19 @@ class TelegramAdapter(Adapter):
             answer = await self._client.post(
                 f"{self._base}/bot{self._token}/{method}", json=dict(asked or {}), timeout=seconds
             )
-            told = answer.json()
+            reply = answer.json()
         except httpx.HTTPError as error:
             said = masked(str(error), [self._token]) or type(error).__name__
             raise PlatformFailed(f"Telegram cannot be reached at {self._base}: {one_line(said)}") from None
         except ValueError:
             raise PlatformFailed(f"Telegram at {self._base} returned invalid JSON.") from None
-        if isinstance(told, dict) and told.get("ok"):
-            return told.get("result")
-        raise self._failure(method, answer.status_code, told if isinstance(told, dict) else {})
+        if isinstance(reply, dict) and reply.get("ok"):
+            return reply.get("result")
+        raise self._failure(method, answer.status_code, reply if isinstance(reply, dict) else {})
 
-    def _failure(self, method: str, status: int, told: Mapping[str, Any]) -> PlatformFailed:
-        code = int(told.get("error_code") or status)
-        said = one_line(masked(str(told.get("description") or "no reason given"), [self._token]))
+    def _failure(self, method: str, status: int, reply: Mapping[str, Any]) -> PlatformFailed:
+        code = int(reply.get("error_code") or status)
+        said = one_line(masked(str(reply.get("description") or "no reason given"), [self._token]))
         if code in (401, 404) and method == "getMe":
             return PlatformRefused(
                 f"Telegram rejected the token ({said}). Set the variable that gateway.telegram.token names to "
@@ -138,12 +138,12 @@ class TelegramAdapter(Adapter):
         kind = PlatformRefused if code in _REFUSED else PlatformFailed
         wait = None
         with suppress(TypeError, ValueError):
-            wait = float((told.get("parameters") or {})["retry_after"]) if code == 429 else None
+            wait = float((reply.get("parameters") or {})["retry_after"]) if code == 429 else None
         return kind(f"Telegram rejected {method}: {said} ({code}).", retry_after=wait)
 
 
 class _Masking(logging.Filter):
-    """Takes a token out of what httpx logs."""
+    """Masks the token in httpx's log lines."""
 
     def __init__(self, token: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Sessions over HTTP: conversations that the gateway keeps, answers in and looks after."""
+"""Sessions over HTTP: conversations that the gateway stores, answers and compacts."""
 
 from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
 from plimsoll.gateway.sessions.service import SessionService

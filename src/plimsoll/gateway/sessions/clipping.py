@@ -1,4 +1,4 @@
-"""Messages cut to a size that a page can load: long texts end early, and media are only described.
+"""Clips messages to a size that a page can load: long texts are cut, and media are only described.
 
 {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBOR…"}}
 {"type": "image", "media_type": "image/png", "bytes": 48213}
@@ -33,7 +33,7 @@ def clipped(stored: StoredMessage, limit: int) -> ClippedMessageResponse:
 
 
 class _Clip:
-    """Cuts values of any shape and notes whether it cut a text."""
+    """Clips values of any shape and records whether it cut a text."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -67,7 +67,7 @@ def described(part: dict[str, Any]) -> dict[str, Any]:
     source = part.get("source")
     if not media_type and isinstance(source, dict):
         media_type = str(source.get("media_type", ""))
-    # Four characters of base64 are three bytes; an address is no data.
+    # Four characters of base64 are three bytes; a URL has no data.
     size = 0 if data.startswith(("http://", "https://")) else len(data.rstrip("=")) * 3 // 4
     return {"type": kind, "media_type": media_type[:100], "bytes": size}
 

@@ -48,8 +48,8 @@ class SessionEndpoint:
             assert operation.run is not None
             result = await operation.run(own, given)
             await send_whole(send, operation.status, [JSON], jsontext.write(result))
-        except Problem as told:
-            await send_problem(send, told)
+        except Problem as error:
+            await send_problem(send, error)
         except (PlimsollError, Refused) as error:
             failure = problem_of(error)
             if failure.status == 500:
@@ -60,12 +60,12 @@ class SessionEndpoint:
 
     def _not_allowed(self, scope: Scope) -> Problem:
         allowed = ", ".join(sorted(self._operations))
-        told = f"{scope['path']} does not take {scope['method']}; it takes {allowed}."
-        return problem(405, told, (b"allow", allowed.encode()))
+        detail = f"{scope['path']} does not support {scope['method']}. Supported: {allowed}."
+        return problem(405, detail, (b"allow", allowed.encode()))
 
 
 def session_routes(service: Service, limits: GatewaySection) -> list[BaseRoute]:
-    """The paths of sessions, and of their description."""
+    """The routes of sessions and of their OpenAPI description."""
     paths: dict[str, list[Operation]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, []).append(operation)
@@ -81,12 +81,12 @@ def session_routes(service: Service, limits: GatewaySection) -> list[BaseRoute]:
 
 @cache
 def _described() -> bytes:
-    """The description, written when it is first asked for: it takes longer than the rest of the start."""
+    """The OpenAPI description, built on first use because it takes longer than the rest of the start."""
     return jsontext.write(description())
 
 
 def refused(path: str, status: int, detail: str) -> Response | None:
-    """A failure under one of these paths as a problem; None where another path is meant."""
+    """An error under one of these paths as a problem response; None for other paths."""
     if not path.startswith(PROBLEM_PATHS):
         return None
     return Response(

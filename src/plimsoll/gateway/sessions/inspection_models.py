@@ -1,4 +1,4 @@
-"""What an inspector of sessions sends and gets: a compaction in detail, and a person's actions."""
+"""Requests and responses of the inspector: a compaction in detail, and users' actions."""
 
 from typing import Annotated, Any, Literal
 
@@ -82,7 +82,7 @@ class Preview(SessionModel):
     """The body of `POST /sessions/{id}/undo` and `/redo`."""
 
     preview: Annotated[bool, Field(strict=True)] = Field(
-        default=False, description="Say what would happen, and change nothing."
+        default=False, description="Return what would happen, and change nothing."
     )
 
 
@@ -108,7 +108,7 @@ class ExportQuery(SessionModel):
 
     format: Literal["openai", "anthropic", "markdown"] = "openai"
     view: Annotated[bool, BeforeValidator(truth)] = Field(
-        default=False, description="What the model sees instead of the whole conversation."
+        default=False, description="Export what the model sees instead of the whole conversation."
     )
 
 
@@ -137,7 +137,7 @@ class ActionResponse(SessionModel):
 
 
 class RecordedActionResponse(SessionModel):
-    """What a person did to a session, and when."""
+    """A user's action on a session, and when."""
 
     action: str
     actor: str
@@ -148,20 +148,20 @@ class RecordedActionResponse(SessionModel):
 
 
 class ActionsResponse(SessionModel):
-    """List what people did to a session, the newest last."""
+    """List users' actions on a session, newest last."""
 
     actions: list[RecordedActionResponse]
 
 
 class ExportResponse(SessionModel):
-    """A conversation in the form of a provider's requests, or as a Markdown document."""
+    """A conversation in the format of a provider's requests, or as a Markdown document."""
 
     format: Literal["openai", "anthropic", "markdown"]
     content: dict[str, Any] | str
 
 
 class SummaryResponse(SessionModel):
-    """The summary in the view, as a person may edit it; `node` is null where there is none."""
+    """The summary in the view, ready for editing; `node` is null if there is none."""
 
     node: str | None
     text: str

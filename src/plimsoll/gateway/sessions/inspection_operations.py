@@ -1,11 +1,11 @@
-"""The operations that an inspector of sessions needs besides those of every client.
+"""The operations that only an inspector of sessions needs.
 
     GET    /sessions/{id}/compactions/{number}        POST   /sessions/{id}/compact/preview
     GET    /sessions/{id}/summary                     PUT    /sessions/{id}/summary
     GET    /sessions/{id}/actions                     POST   /sessions/{id}/drop · undo · redo
     GET    /sessions/{id}/export · timeline
 
-A person's actions are those of `plimsoll.sessions`, which the terminal calls too. None of them needs a model.
+Users' actions are those of `plimsoll.sessions`, which the terminal calls too. None of them needs a model.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from plimsoll.sessions import compaction_detail
 from plimsoll.transcripts import ExportFormat, markdown, stored_session, write_stream
 
 _ONE = "/sessions/{id}"
-_PAGE = 500  # messages of an export that are read at a time
+_PAGE = 500  # messages of an export per read
 
 
 async def _compaction(own: OwnerSessions, given: Given) -> BaseModel:
@@ -192,7 +192,7 @@ INSPECTION: tuple[Operation, ...] = (
         "list_actions",
         "GET",
         f"{_ONE}/actions",
-        "List what people did to a session",
+        "List users' actions on a session",
         ActionsResponse,
         _actions,
         query=CompactionsQuery,

@@ -1,7 +1,7 @@
-"""What clients of `/sessions` send and get, as pydantic models: requests are validated with them, responses built
-from them, and `/openapi.json` shows them.
+"""Pydantic models of the requests and responses of `/sessions`: they validate requests, build responses, and
+define `/openapi.json`.
 
-A response is built from the record of the archive that it describes: `SessionResponse.model_validate(session)`.
+A response is built from its archive record: `SessionResponse.model_validate(session)`.
 """
 
 import re
@@ -24,13 +24,13 @@ from plimsoll.archive import Session, SessionFigures
 from plimsoll.messages import text_of
 from plimsoll.sessions import Exchange
 
-TEXT = "text"  # the validation context of paths and queries, where numbers are written as text
+TEXT = "text"  # the validation context of paths and queries, where numbers are text
 _HIGHEST = 2**31 - 1
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 def _whole(value: Any, info: ValidationInfo) -> Any:
-    """3.0 is a whole number in JSON; in a query, so is the text 3."""
+    """Accept 3.0 in JSON, and the text "3" in a query, as whole numbers."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return int(value) if info.context == TEXT and _WHOLE.fullmatch(str(value)) else value
@@ -63,7 +63,7 @@ MessageNumber = Annotated[
     _AS_WHOLE,
 ]
 IdempotencyKey = Annotated[str, StringConstraints(pattern="^[!-~]{1,200}$")]
-# No database holds control characters in a name.
+# Databases do not store control characters in names.
 Title = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\u0000-\u001f\u007f]*$")]
 Said = Annotated[str, StringConstraints(min_length=1, pattern=r"[^\s\u0000]")]
 WireMessage = Annotated[
@@ -83,7 +83,7 @@ SearchedName = Annotated[str, StringConstraints(min_length=1, max_length=300, pa
 
 
 def truth(value: Any, info: ValidationInfo) -> Any:
-    """In a query, truth is written as text."""
+    """Accept booleans as text in a query."""
     return {"true": True, "false": False}.get(str(value), value) if info.context == TEXT else value
 
 
@@ -151,7 +151,7 @@ class TextPart(SessionModel):
 
 
 class ImageUrl(SessionModel):
-    """An image, in the request itself."""
+    """An image that is embedded in the request."""
 
     url: Annotated[
         str, StringConstraints(pattern=r"^data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$")
@@ -294,7 +294,7 @@ class ViewResponse(SessionModel):
 
 
 class AnswerResponse(SessionModel):
-    """The answer to a message. All of it is read from the log, so it is the same whenever it is asked for."""
+    """The answer to a message. It is read from the log, so a repeated request returns the same answer."""
 
     session: SessionId
     first: Count
@@ -306,7 +306,7 @@ class AnswerResponse(SessionModel):
 
     @classmethod
     def of(cls, exchange: Exchange) -> "AnswerResponse":
-        """The answer of an exchange that has not failed."""
+        """The answer of a successful exchange."""
         return cls.model_validate(
             {
                 "session": exchange.session,
@@ -321,13 +321,13 @@ class AnswerResponse(SessionModel):
 
 
 class CompactionResponse(SessionModel):
-    """A change of the view: a compaction attempt, a person's edit, an undo or a redo."""
+    """A change of the view: a compaction attempt, a user's edit, an undo or a redo."""
 
     number: Count
     trigger: str
     engine: str
     outcome: Literal["compacted", "refused", "undone", "redone", "edited"]
-    author: str = Field(description="The person who asked for it; empty if nobody did.")
+    author: str = Field(description="The user who asked for it; empty if automatic.")
     reason: str
     messages_before: Count
     messages_after: Count
@@ -343,7 +343,7 @@ class CompactionResponse(SessionModel):
 
 
 class CompactionsResponse(SessionModel):
-    """List compactions, the newest last."""
+    """List compactions, newest last."""
 
     compactions: list[CompactionResponse]
 
@@ -355,7 +355,7 @@ class PinsResponse(SessionModel):
 
 
 class HitResponse(SessionModel):
-    """A message that a search found; marks are the places in the snippet that fit."""
+    """A message that a search found; `marks` are the matching positions in the snippet."""
 
     session: SessionId
     number: Count = Field(validation_alias="sequence")
@@ -366,7 +366,7 @@ class HitResponse(SessionModel):
 
 
 class HitsResponse(SessionModel):
-    """Hits, and where the next page begins."""
+    """Hits, and where the next page starts."""
 
     hits: list[HitResponse]
     next: int | None
@@ -374,7 +374,7 @@ class HitsResponse(SessionModel):
 
 
 class DeletedResponse(SessionModel):
-    """A session that was removed."""
+    """A deleted session."""
 
     id: SessionId
     kept_for_forks: Count

@@ -1,11 +1,10 @@
-"""The sessions that are open in this process, and who waits in each.
+"""The sessions that are open in this process, and the messages that wait in each.
 
     message ─► full? ─► waits for those before it ─► session ─► message …
                  └─ QueueFull
 
-Messages of one session are handled in the order in which they came; those of different
-sessions do not wait for each other. Sessions in which nobody speaks are closed, the one
-that was used longest ago first, when there are too many.
+Messages of one session are handled in order of arrival; different sessions do not wait for each other. If there are
+too many open sessions, idle ones are closed, the least recently used first.
 """
 
 import asyncio
@@ -24,9 +23,9 @@ log = logging.getLogger("plimsoll.gateway")
 
 @dataclass(slots=True)
 class _OpenSession:
-    """One session: whoever speaks and whoever waits."""
+    """One open session: the turn in progress and the messages that wait."""
 
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # serves in the order of arrival
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # serves in order of arrival
     present: int = 0
     opened: OpenConversation | None = None
 
@@ -35,12 +34,12 @@ class _OpenSession:
         if opened is not None:
             try:
                 await opened.close()
-            except PlimsollError as error:  # such as a session that another process has deleted
+            except PlimsollError as error:  # for example, another process has deleted the session
                 log.warning("a session was not closed cleanly: %s", error)
 
 
 class OpenSessions:
-    """Sessions by owner and id; `waiting` is how many may wait in one, `most` how many stay open unused."""
+    """Sessions by owner and id; at most `waiting` messages wait in one, at most `most` idle ones stay open."""
 
     def __init__(
         self, join: Callable[[Archive, str], Awaitable[OpenConversation]], waiting: int, most: int
@@ -49,12 +48,12 @@ class OpenSessions:
         self._by_key: OrderedDict[tuple[Owner, str], _OpenSession] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many are open."""
+        """The number of open sessions."""
         return sum(session.opened is not None for session in self._by_key.values())
 
     @asynccontextmanager
     async def turn(self, archive: Archive, id: str) -> AsyncIterator[OpenConversation]:
-        """The session in its owner's archive, once it is this one's turn."""
+        """The session in its owner's archive, when all earlier messages are done."""
         key = (archive.owner, id)
         session = self._by_key.setdefault(key, _OpenSession())
         self._by_key.move_to_end(key)
@@ -72,7 +71,7 @@ class OpenSessions:
                     yield session.opened
                 except (PlimsollError, asyncio.CancelledError):
                     raise
-                except BaseException:  # nobody knows in what state it is; the next one reads it anew
+                except BaseException:  # its state is unknown; the next turn loads it again
                     await session.leave()
                     raise
         finally:
@@ -80,7 +79,7 @@ class OpenSessions:
             await self._shrink()
 
     async def forget(self, owner: Owner, id: str) -> None:
-        """Close a session, once whoever speaks in it has finished."""
+        """Close a session after its current turn."""
         session = self._by_key.get((owner, id))
         if session is None:
             return

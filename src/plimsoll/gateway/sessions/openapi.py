@@ -1,4 +1,4 @@
-"""`/openapi.json`: the description of the operations, made of the table that the routes are made of."""
+"""`/openapi.json`: describes the operations, built from the same table as the routes."""
 
 from typing import Any, Literal
 
@@ -32,7 +32,7 @@ _KEY_TEXT = "A message with a key runs once; repeated requests return the stored
 
 
 class _Schemas(GenerateJsonSchema):
-    """Schemas of a response have its name without `Response`."""
+    """Names a response's schema without the suffix `Response`."""
 
     def normalize_name(self, name: str) -> str:
         return super().normalize_name(name).removesuffix("Response")
@@ -105,7 +105,7 @@ def _untitled(schema: Schema) -> Schema:
 
 
 def _inlined(schema: Any, known: Schema | None = None) -> Any:
-    """A schema of a request with the definitions that it refers to in their places."""
+    """A request's schema with its definitions inlined."""
     if isinstance(schema, list):
         return [_inlined(one, known) for one in schema]
     if not isinstance(schema, dict):
@@ -133,17 +133,20 @@ def _success(operation: Operation, references: dict[Any, Schema]) -> Schema:
 
 
 def _problems(problem: Schema) -> Schema:
-    told = {"application/problem+json": {"schema": problem}}
-    # The middleware in front of all paths answers as providers do.
-    refused = {"application/json": {"schema": {"type": "object"}}, **told}
+    problem_content = {"application/problem+json": {"schema": problem}}
+    # The middleware for all paths answers in the providers' error formats.
+    refused = {"application/json": {"schema": {"type": "object"}}, **problem_content}
     return {
-        str(status): {"description": text, "content": refused if status in (401, 403, 429, 503) else told}
+        str(status): {
+            "description": text,
+            "content": refused if status in (401, 403, 429, 503) else problem_content,
+        }
         for status, text in _PROBLEMS.items()
     }
 
 
 def _event(references: dict[Any, Schema]) -> Schema:
-    """One event of a stream: its name, and its data as JSON in a text."""
+    """One event of a stream: its name, and its data as JSON text."""
     data = {"type": "string", "contentMediaType": "application/json"}
     return {
         "oneOf": [

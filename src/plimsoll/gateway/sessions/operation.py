@@ -1,4 +1,4 @@
-"""What an operation on sessions is: a method on a path, what it takes and what it gives."""
+"""An operation on sessions: a method on a path, its parameters and its response."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ PATH_VALUES: dict[str, TypeAdapter[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What came with a request, validated: the path's values, and the models of its query and its body."""
+    """A validated request: the path's values, and the models of its query and body."""
 
-    id: str = ""  # the session that the path names
-    number: int = 0  # the message that it names
+    id: str = ""  # the session in the path
+    number: int = 0  # the message in the path
     query: Any = None
     body: Any = None
 
@@ -30,7 +30,7 @@ Run = Callable[[OwnerSessions, Given], Awaitable[BaseModel]]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method on one path. `run` is None for the one that streams."""
+    """One method on one path. `run` is None for the streaming operation."""
 
     name: str
     method: str
@@ -49,5 +49,5 @@ class Operation:
 
     @property
     def needs_body(self) -> bool:
-        """Whether the body has a field that must be there."""
+        """Whether the body has a required field."""
         return self.body is not None and any(one.is_required() for one in self.body.model_fields.values())

@@ -1,4 +1,4 @@
-"""Every operation on sessions, once: what it takes, what it does, what it gives.
+"""All operations on sessions: their parameters, implementations and responses.
 
     GET    /sessions                      POST   /sessions
     GET    /sessions/{id}                 DELETE /sessions/{id}
@@ -7,7 +7,7 @@
     GET    /sessions/{id}/compactions     PUT    /sessions/{id}/pins/{number} · DELETE
     GET    /sessions/{id}/search · /search                    GET /sessions/{id}/pins
 
-What only an inspector asks for is in `inspection_operations.py`. Routes, checks and `/openapi.json` are made of
+Operations for inspectors are in `inspection_operations.py`. Routes, validation and `/openapi.json` are built from
 this table.
 """
 

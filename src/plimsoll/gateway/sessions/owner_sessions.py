@@ -1,9 +1,8 @@
-"""Everything that one owner can do with their sessions: over REST, in a room of a messaging platform, in a test.
+"""Everything that one owner can do with their sessions, over REST or in a room of a messaging platform.
 
-The archive is the owner's, so sessions of others do not exist here, whatever id is given. An id
-must be whole: what begins like a session is none. A message is stored before anything else is
-done with it, and one that was sent with a key is run once, however often and to whichever
-process it is sent again.
+The archive is the owner's, so other owners' sessions cannot be reached with any id. An id must be complete; prefixes
+do not count. A message is stored before anything else happens with it. A message with an idempotency key runs once,
+even if it is sent again to another process.
 """
 
 import asyncio
@@ -31,16 +30,16 @@ from plimsoll.gateway.telemetry.turn_usage import recording_usage
 from plimsoll.messages import Message
 from plimsoll.sessions import CompactionDetail, Exchange, SessionActions, acting
 
-Heard = Callable[[int], None]
+OnStored = Callable[[int], None]
 LimitsFor = Callable[[str], tuple[int, int]]  # the window of a model and its threshold, in tokens
 
 
 def nothing(_event: Event | int) -> None:
-    """For whoever does not watch."""
+    """Ignore the event; the default listener."""
 
 
 class OwnerSessions:
-    """The sessions of one owner. `SessionService.for_owner` makes it."""
+    """The sessions of one owner. Created by `SessionService.for_owner`."""
 
     def __init__(
         self,
@@ -52,7 +51,7 @@ class OwnerSessions:
     ) -> None:
         self._archive, self._open_sessions, self._turns = archive, open_sessions, turns
         self.limits_for = limits_for
-        self._actor = actor  # in the record of actions
+        self._actor = actor  # the name in recorded actions
 
     @property
     def archive(self) -> Archive:
@@ -62,38 +61,38 @@ class OwnerSessions:
     # Sessions
 
     async def create(self, *, title: str = "", prompt: str | None = None) -> Session:
-        """A new session with a system prompt, the usual one where none is given."""
+        """Create a session, with the default system prompt if none is given."""
         session = await self._archive.create_session(title=title)
         system: Message = {"role": "system", "content": system_prompt() if prompt is None else prompt}
         await self._archive.append(session.id, [system], turn="begin", after=0)
         return await self._archive.session(session.id)
 
     async def sessions(self, *, limit: int = 50, offset: int = 0, prefix: str = "") -> list[Session]:
-        """Sessions whose id begins so, the one that was last written to first."""
+        """Sessions whose id starts with `prefix`, most recently written first."""
         return await self._archive.sessions(limit=limit, offset=offset, prefix=prefix)
 
     async def session(self, id: str) -> Session:
-        """The session of exactly this id."""
+        """The session with exactly this id."""
         found = await self._archive.session(id)
         if found.id != id:
             raise UnknownSession(f"There is no session {id}; the nearest is {found.id}.")
         return found
 
     async def fork(self, id: str, *, at: int | None = None, title: str | None = None) -> Session:
-        """A session that shares everything up to message `at`, by default all, and goes its own way."""
+        """Create a session that shares everything up to message `at` (by default all) and continues separately."""
         return await (await self.actions(id)).fork(at=at, title=title)
 
     async def delete(self, id: str) -> int:
-        """Remove a session; whoever is being answered in it is stopped. How many messages stay for forks."""
+        """Delete a session and stop its turn. Returns how many messages stay for forks."""
         await self.session(id)
         await self._turns.stop(self._archive.owner, id)
         await self._open_sessions.forget(self._archive.owner, id)
         return await self._archive.delete(id)
 
-    # What is in them
+    # Contents
 
     async def log(self, id: str, first: int = 1, last: int | None = None) -> list[StoredMessage]:
-        """Messages `first` to `last` as they were said."""
+        """Messages `first` to `last` of the log."""
         await self.session(id)
         return await self._archive.messages(id, first, last)
 
@@ -108,22 +107,22 @@ class OwnerSessions:
         return await self._archive.items(id)
 
     async def compactions(self, id: str, *, limit: int = 100) -> list[CompactionEvent]:
-        """List compactions, the newest last."""
+        """Compactions, newest last."""
         await self.session(id)
         return await self._archive.compactions(id, limit=limit)
 
     async def search(self, query: SearchQuery) -> SearchPage:
-        """Messages that fit."""
+        """Messages that match."""
         if query.session is not None:
             await self.session(query.session)
         return await self._archive.search(query)
 
     async def pin(self, id: str, number: int) -> list[int]:
-        """Pin a message through all compactions; all that are pinned then."""
+        """Pin a message, so that every compaction keeps it. Returns all pinned messages."""
         return await (await self.actions(id)).pin(number)
 
     async def unpin(self, id: str, number: int) -> list[int]:
-        """Unpin a message; all that are pinned then."""
+        """Unpin a message. Returns all pinned messages."""
         return await (await self.actions(id)).unpin(number)
 
     async def pins(self, id: str) -> list[int]:
@@ -134,12 +133,12 @@ class OwnerSessions:
     # Turns
 
     async def send(
-        self, id: str, message: Message, *, key: str = "", emit: Emit = nothing, heard: Heard = nothing
+        self, id: str, message: Message, *, key: str = "", emit: Emit = nothing, on_stored: OnStored = nothing
     ) -> Exchange:
-        """Say something in a session, after whoever is being answered in it, and wait for the answer.
+        """Send a message to a session, after its earlier messages, and wait for the answer.
 
-        `heard` is told the message's number once it is stored. Whoever stops waiting stops the turn; `begin`
-        starts one that goes on.
+        Calls `on_stored` with the message's number once it is stored. Cancelling the call stops the turn; `begin`
+        starts one that continues.
         """
         session = await self.session(id)
         async with self._open_sessions.turn(self._archive, id) as opened:
@@ -147,58 +146,63 @@ class OwnerSessions:
                 await self._archive.update_session(id, title=title_of([message]))
             conversation = opened.conversation
             noted = recording_usage(emit)
-            return await conversation.exchange(message, noted, key=key, heard=heard)
+            return await conversation.exchange(message, noted, key=key, on_stored=on_stored)
 
     async def send_all(
-        self, id: str, said: Sequence[tuple[str, Message]], *, emit: Emit = nothing, heard: Heard = nothing
+        self,
+        id: str,
+        said: Sequence[tuple[str, Message]],
+        *,
+        emit: Emit = nothing,
+        on_stored: OnStored = nothing,
     ) -> tuple[Exchange, int]:
-        """Say several things, each with its key, and wait for one answer to them; how many of them it answers."""
+        """Send several messages, each with its key, and wait for one answer. Also returns how many it answers."""
         session = await self.session(id)
         async with self._open_sessions.turn(self._archive, id) as opened:
             if not session.title:
                 await self._archive.update_session(id, title=title_of(message for _, message in said))
-            return await opened.conversation.exchange_all(said, emit, heard=heard)
+            return await opened.conversation.exchange_all(said, emit, on_stored=on_stored)
 
     async def end(self, id: str) -> None:
-        """A session is over for good, and another begins in its place: the engine is told."""
+        """End a session for good and notify its engine; another session replaces it."""
         async with self._open_sessions.turn(self._archive, id) as opened:
             await opened.conversation.end(reset=True)
 
     def begin(
-        self, id: str, message: Message, *, key: str = "", emit: Emit = nothing, heard: Heard = nothing
+        self, id: str, message: Message, *, key: str = "", emit: Emit = nothing, on_stored: OnStored = nothing
     ) -> "asyncio.Task[Exchange]":
-        """The same as a task, which ends when it is cancelled, when the session is deleted, or with the gateway."""
-        turn = self.send(id, message, key=key, emit=emit, heard=heard)
+        """Like `send`, as a task. It ends when it is cancelled, the session is deleted, or the gateway stops."""
+        turn = self.send(id, message, key=key, emit=emit, on_stored=on_stored)
         return self._turns.start(self._archive.owner, id, turn)
 
     async def compact(self, id: str, focus: str | None = None, *, emit: Emit = nothing) -> CompactionEvent:
-        """Compact now; the event says what came of it."""
+        """Compact now. The event describes the result."""
         await self.session(id)
         async with self._open_sessions.turn(self._archive, id) as opened:
             conversation = opened.conversation
             return await conversation.compress(recording_usage(emit), focus, self._actor)
 
     async def preview(self, id: str, focus: str | None = None) -> CompactionDetail:
-        """What `compact` would do, with a summary written by code; changes nothing."""
+        """What `compact` would do, with an extracted summary. Changes nothing."""
         await self.session(id)
         async with self._open_sessions.turn(self._archive, id) as opened:
             return await opened.conversation.preview(focus)
 
-    # A person's actions, for which no model is needed
+    # Users' actions, which need no model
 
     async def actions(self, id: str) -> SessionActions:
-        """What a person can do to a session at any time."""
+        """The actions that are possible at any time."""
         await self.session(id)
         return SessionActions(self._archive, id, self._actor)
 
     @asynccontextmanager
     async def acting(self, id: str) -> AsyncIterator[SessionActions]:
-        """What a person can do to a session while no turn runs in it."""
+        """The actions that are possible while no turn runs; waits for the current turn."""
         await self.session(id)
         async with acting(self._archive, id, self._actor) as actions:
             yield actions
 
     async def undo(self, id: str) -> Session:
-        """Undo the last compaction or edit; what was said since stays."""
+        """Undo the last compaction or edit; later messages stay."""
         async with self.acting(id) as actions:
             return (await actions.undo()).session

@@ -1,4 +1,4 @@
-"""A request as the operation wants it: values of the right kind, or a problem that says which one is not."""
+"""Validates a request for its operation; raises a problem that names the first invalid value."""
 
 import asyncio
 import re
@@ -17,11 +17,11 @@ from plimsoll.settings.gateway import GatewaySection
 KEY_HEADER = "idempotency-key"
 KEY: TypeAdapter[str] = TypeAdapter(IdempotencyKey)
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-_LONGEST = 300  # characters of a value that a sentence quotes
+_LONGEST = 300  # characters of a value that an error quotes
 
 
 async def read(operation: Operation, scope: Scope, receive: Receive, limits: GatewaySection) -> Given:
-    """Everything that came with a request."""
+    """Read and validate a request."""
     path = {name: _path_value(name, text, operation) for name, text in scope["path_params"].items()}
     query = _query(operation.query, scope["query_string"])
     body = await _body(operation, scope, receive, limits)
@@ -29,7 +29,7 @@ async def read(operation: Operation, scope: Scope, receive: Receive, limits: Gat
 
 
 def key_of(scope: Scope) -> str:
-    """The key that makes a message known when it is sent again; empty where there is none."""
+    """The idempotency key of a request; empty if there is none."""
     found = [value for name, value in scope["headers"] if name == KEY_HEADER.encode()]
     try:
         return KEY.validate_python(str(found[0], "latin-1")) if found else ""
@@ -90,7 +90,7 @@ def _validated(raw: bytes, model: type[BaseModel], limits: GatewaySection) -> Ba
 
 
 def _refused(name: str, error: ValidationError, status: int) -> Problem:
-    """The first thing that is wrong, where it is, and the value."""
+    """A problem with the first validation error, its location and its value."""
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(str(step) for step in first["loc"])
     given = "" if first["type"] == "missing" else f" Given: {first['input']!r}"

@@ -1,4 +1,4 @@
-"""The turns that run in this process beside whoever waits for them, so that they can be ended."""
+"""The turns that run in this process as background tasks, so that they can be stopped."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -9,27 +9,27 @@ from plimsoll.sessions import Exchange
 
 
 class RunningTurns:
-    """Tasks by the owner and the id of their session."""
+    """Tasks by owner and session id."""
 
     def __init__(self) -> None:
         self._tasks: dict[tuple[Owner, str], set[asyncio.Task[Exchange]]] = {}
 
     def start(self, owner: Owner, id: str, turn: Coroutine[Any, Any, Exchange]) -> "asyncio.Task[Exchange]":
-        """A turn as a task, which `stop` and `close` end."""
+        """Run a turn as a task that `stop` and `close` can end."""
         task = asyncio.create_task(turn)
         self._tasks.setdefault((owner, id), set()).add(task)
         task.add_done_callback(lambda done: self._ended(owner, id, done))
         return task
 
     async def stop(self, owner: Owner, id: str) -> None:
-        """End the turns of a session."""
+        """Stop the turns of a session."""
         turns = list(self._tasks.get((owner, id), ()))
         for task in turns:
             task.cancel()
         await asyncio.gather(*turns, return_exceptions=True)
 
     async def close(self, patience: float) -> None:
-        """End all turns; they may go on for so many seconds."""
+        """Stop all turns after at most `patience` seconds."""
         turns = [task for some in self._tasks.values() for task in some]
         if turns:
             await asyncio.wait(turns, timeout=patience)
@@ -42,4 +42,4 @@ class RunningTurns:
         if not turns:
             del self._tasks[owner, id]
         if not task.cancelled():
-            task.exception()  # whoever waited has seen it; where nobody did, the log of the session tells
+            task.exception()  # retrieved; the session's log has it if no caller awaited the task

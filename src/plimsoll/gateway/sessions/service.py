@@ -1,4 +1,4 @@
-"""The sessions that this process has open, for all owners; what one owner can do with them is in `owned.py`.
+"""The sessions that this process has open, for all owners. `owner_sessions.py` has the operations of one owner.
 
 REST ───────┐                                        ┌─ archive of the owner: read, search, pin, fork
 messaging ──┼─► SessionService.for_owner ─► OwnerSessions ┤
@@ -49,25 +49,25 @@ class SessionService:
         charge: Charge | None = None,
         demo: bool = False,
     ) -> "SessionService":
-        """The sessions of this process; tools of the agent work in the directory in which it was started.
+        """Open the sessions of this process; the agent's tools work in its current directory.
 
-        `reserve` makes room for a request in the limits of whoever asks; `charge` counts what summaries used.
-        With `demo` the embedded model may answer.
+        `reserve` reserves a request in the caller's limits; `charge` records the usage of summaries. With `demo` the
+        embedded model may answer.
         """
         holder = f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
         opener = SessionOpener(settings, environ, home, holder, Path.cwd(), reserve, workers, charge, demo)
         return cls(archive_of, opener, settings.gateway.sessions, partial(limits_of, settings))
 
     def for_owner(self, owner: Owner, actor: str = "") -> OwnerSessions:
-        """Everything that this owner can do with their sessions; those of others do not exist for them.
+        """The operations of this owner on their sessions. Other owners' sessions are not visible.
 
-        `actor` is the name under which actions are recorded, by default the owner's.
+        `actor` is the name in recorded actions, by default the owner's.
         """
         archive = self._archive_of(owner)
         return OwnerSessions(archive, self._open_sessions, self._turns, self._limits_for, actor or owner)
 
     async def close(self, patience: float = 0.0) -> None:
-        """Leave all sessions; what is being answered may go on for so many seconds and is then stopped."""
+        """Close all sessions. Turns in progress may continue for `patience` seconds and are then stopped."""
         await self._turns.close(patience)
         await self._open_sessions.close()
         await self._opener.close()

@@ -1,10 +1,10 @@
-"""Sessions opened for this process: one client and the same tool servers for all of them.
+"""Opens sessions in this process with shared resources: one model client and the same tool servers.
 
     first session ─► who answers ─► Shared ─┐
     every session, its owner's archive ─────┴─► Opened
 
-Nobody is asked before the first session is opened: a gateway without a model of its own
-serves everything else, and whoever speaks in a session is told what is missing.
+No model is resolved before the first session is opened: a gateway without a model serves everything else, and a
+message to a session gets an error that says what is missing.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from plimsoll.sessions import Hygiene
 
 
 def system_prompt() -> str:
-    """The prompt of a session that was begun without one."""
+    """The prompt of a session that was created without one."""
     return files("plimsoll.gateway.sessions").joinpath("system_prompt.md").read_text("utf-8")
 
 
@@ -37,9 +37,9 @@ Charge = Callable[[Owner, UsageRecord], None]
 
 
 class SessionOpener:
-    """Opens sessions. `holder` names this process and is never used twice; tools work in `place`.
+    """Opens sessions. `holder` identifies this process and is never reused; tools work in `place`.
 
-    `charge` counts what summaries used for the owner of their session. With `demo` the embedded model may answer.
+    `charge` bills the usage of summaries to the session's owner. With `demo` the embedded model may answer.
     """
 
     def __init__(
@@ -60,20 +60,25 @@ class SessionOpener:
         self._demo = demo
         waits = settings.gateway.sessions
         hygiene = Hygiene(waits.hygiene_seconds)
-        self._manners = SessionOptions(waits.patience_seconds, waits.lease_seconds, hygiene)
+        self._session_options = SessionOptions(waits.patience_seconds, waits.lease_seconds, hygiene)
         self._shared: SharedResources | None = None
         self._opening = asyncio.Lock()
         self._joined = 0
 
     async def join(self, archive: Archive, id: str) -> OpenConversation:
-        """The session of this id in its owner's archive, open; whoever asked closes it."""
+        """Open the session with this id in its owner's archive. The caller closes it."""
         async with self._opening:
             if self._shared is None:
                 self._shared = await self._open()
         self._joined += 1
-        # Each has a name of its own: two that are open for one session must never pass for one.
+        # Each has a unique holder: two that are open for one session must never be mistaken for one.
         opened = await join_conversation(
-            self._shared, archive, f"{self._holder}-{self._joined}", system_prompt(), id, self._manners
+            self._shared,
+            archive,
+            f"{self._holder}-{self._joined}",
+            system_prompt(),
+            id,
+            self._session_options,
         )
         opened.conversation.agent.connection.reserve = self._reserve
         compactor = opened.conversation.agent.compactor
@@ -83,7 +88,7 @@ class SessionOpener:
         return opened
 
     async def close(self) -> None:
-        """Let go of what all sessions used."""
+        """Close the shared resources."""
         shared, self._shared = self._shared, None
         if shared is not None:
             await shared.close()

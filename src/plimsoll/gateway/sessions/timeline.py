@@ -1,7 +1,7 @@
-"""`GET /sessions/{id}/timeline`: the sizes of everything in a session, for the page that draws it.
+"""`GET /sessions/{id}/timeline`: the sizes of everything in a session, for the page that plots it.
 
-The response has columns and no text: 10,000 messages and 50 compactions are about 200 KB. The page derives each
-request from it: the view that was in force, and the messages after it.
+The response has columns and no text: 10,000 messages and 50 compactions take about 200 KB. The page derives each
+request from it: the view in force, and the messages after it.
 """
 
 from typing import Annotated, Any
@@ -28,7 +28,7 @@ class TimelineQuery(SessionModel):
 
 
 class MessageColumns(SessionModel):
-    """One entry per message, beginning with message `first`; times are seconds after the session's creation."""
+    """One entry per message, starting with message `first`; times are seconds after the session's creation."""
 
     first: MessageNumber
     roles: Annotated[str, Field(description="s, u, a, t or o: system, user, assistant, tool, other.")]
@@ -42,8 +42,8 @@ class MessageColumns(SessionModel):
     ]
 
 
-# First and last message; the tokens of a shorter form or of a summary, null for whole messages; the summary's node;
-# how many of its tokens are evidence. Lists of plain numbers, as validating each as a model takes 50 ms.
+# First and last message; the tokens of a shortened form or of a summary, null for whole messages; the summary's node;
+# how many of its tokens are evidence. Plain lists, because validating each entry as a model takes 50 ms.
 ReferenceRow = tuple[int, int, int | None, str, int]
 
 
@@ -59,9 +59,9 @@ class ViewOutlineResponse(SessionModel):
 
 
 class RequestColumns(SessionModel):
-    """One entry per request that was sent to a model, oldest first.
+    """One entry per model request, oldest first.
 
-    `model` is an index into `models`. `input` counts neither what was read from the cache nor what was written to it.
+    `model` is an index into `models`. `input` excludes tokens read from the cache or written to it.
     """
 
     models: list[str]

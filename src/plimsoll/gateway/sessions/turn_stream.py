@@ -1,11 +1,10 @@
-"""A turn over HTTP: as server-sent events while it happens, or as one answer at its end.
+"""A turn over HTTP: as server-sent events while it runs, or as one response at its end.
 
     accepted ─ [ compaction ] ─ text ─ text ─ tool_call ─ tool_result ─ text ─ done
                                                                          └─ error
 
-`accepted` means that the message is stored. What fails before that is a status; what fails
-later is the last event. A client that goes away stops the turn or leaves it to finish, as it
-said when it sent the message.
+`accepted` means that the message is stored. A failure before that is an HTTP status, a later one is the last event.
+A client that disconnects stops the turn or lets it finish, as it chose when it sent the message.
 """
 
 import asyncio
@@ -29,32 +28,34 @@ from plimsoll.gateway.sessions.turn_events import AcceptedEvent, TextEvent, Tool
 from plimsoll.messages import Message
 from plimsoll.sessions import Exchange
 
-_QUIET_SECONDS = 15.0  # after which a comment shows that the connection lives
+_QUIET_SECONDS = 15.0  # after which a comment keeps the connection alive
 _COMMENT = b": the turn goes on\n\n"
 _NO_STORE = (b"cache-control", b"no-store")
 _STOPPED = Problem(
-    409, "Stopped", "The turn was stopped: the session was deleted, or the gateway shuts down."
+    409, "Stopped", "The turn was stopped: the session was deleted, or the gateway is shutting down."
 )
-Told = tuple[str, dict[str, Any]]
+NamedEvent = tuple[str, dict[str, Any]]
 
 
 async def take_turn(own: OwnerSessions, given: Given, key: str, receive: Receive, send: Send) -> None:
-    """Say what the request says, and answer it."""
-    told: asyncio.Queue[Told | None] = asyncio.Queue()
+    """Send the request's message to the session, and respond."""
+    events: asyncio.Queue[NamedEvent | None] = asyncio.Queue()
 
     def emit(event: Event) -> None:
         shown = event_of(event)
         if shown is not None:
-            told.put_nowait((shown[0], dict(shown[1])))
+            events.put_nowait((shown[0], dict(shown[1])))
 
-    def heard(number: int) -> None:
-        told.put_nowait(("accepted", dict(AcceptedEvent(session=given.id, number=number))))
+    def on_stored(number: int) -> None:
+        events.put_nowait(("accepted", dict(AcceptedEvent(session=given.id, number=number))))
 
     message: Message = {"role": "user", "content": given.body.model_dump()["content"]}
-    turn = own.begin(given.id, message, key=key, emit=emit, heard=heard)
-    turn.add_done_callback(lambda _: told.put_nowait(None))
+    turn = own.begin(given.id, message, key=key, emit=emit, on_stored=on_stored)
+    turn.add_done_callback(lambda _: events.put_nowait(None))
     gone = asyncio.create_task(left(receive))
-    answering = asyncio.create_task(_streamed(turn, told, send) if given.body.stream else _whole(turn, send))
+    answering = asyncio.create_task(
+        _streamed(turn, events, send) if given.body.stream else _whole(turn, send)
+    )
     try:
         await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not answering.done() and given.body.on_disconnect == "cancel":
@@ -70,7 +71,7 @@ async def take_turn(own: OwnerSessions, given: Given, key: str, receive: Receive
 
 
 def event_of(event: Event) -> tuple[str, BaseModel] | None:
-    """What happens during a turn, as the name and the data of a server-sent event; None for what is not shown."""
+    """The name and data of the server-sent event for an agent event; None for events that are not sent."""
     match event:
         case TextReceived(text):
             return "text", TextEvent(text=text)
@@ -84,12 +85,12 @@ def event_of(event: Event) -> tuple[str, BaseModel] | None:
             return "compaction", CompactionResponse.model_validate(compaction)
         case Notice(sentence):
             return "notice", TextEvent(text=sentence)
-        case _:  # what a request used stands in the archive
+        case _:  # usage is in the archive
             return None
 
 
 async def _whole(turn: "asyncio.Task[Exchange]", send: Send) -> None:
-    """The answer at the end of the turn."""
+    """Send the answer at the end of the turn."""
     await asyncio.wait({turn})
     name, data = _ending(turn)
     if name == "done":
@@ -98,9 +99,11 @@ async def _whole(turn: "asyncio.Task[Exchange]", send: Send) -> None:
         await send_problem(send, _problem(turn))
 
 
-async def _streamed(turn: "asyncio.Task[Exchange]", told: "asyncio.Queue[Told | None]", send: Send) -> None:
-    """What happens, as it happens; the status waits for the first of it."""
-    first = await told.get()
+async def _streamed(
+    turn: "asyncio.Task[Exchange]", events: "asyncio.Queue[NamedEvent | None]", send: Send
+) -> None:
+    """Send events as they happen. The status waits for the first one."""
+    first = await events.get()
     if first is None and _ending(turn)[0] == "error":
         await send_problem(send, _problem(turn))
         return
@@ -108,17 +111,17 @@ async def _streamed(turn: "asyncio.Task[Exchange]", told: "asyncio.Queue[Told | 
     happened = first
     while happened is not None:
         await _piece(send, json_event(happened[1], happened[0]).encode())
-        happened = await _next(told, send)
+        happened = await _next(events, send)
     name, data = _ending(turn)
     await _piece(send, json_event(data, name).encode())
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _next(told: "asyncio.Queue[Told | None]", send: Send) -> Told | None:
+async def _next(events: "asyncio.Queue[NamedEvent | None]", send: Send) -> NamedEvent | None:
     while True:
         try:
             async with asyncio.timeout(_QUIET_SECONDS):
-                return await told.get()
+                return await events.get()
         except TimeoutError:
             await _piece(send, _COMMENT)
 
@@ -127,8 +130,8 @@ async def _piece(send: Send, piece: bytes) -> None:
     await send({"type": "http.response.body", "body": piece, "more_body": True})
 
 
-def _ending(turn: "asyncio.Task[Exchange]") -> Told:
-    """How a turn that has ended ended: `done` with the answer, or `error` with a problem."""
+def _ending(turn: "asyncio.Task[Exchange]") -> NamedEvent:
+    """The last event of a finished turn: `done` with the answer, or `error` with a problem."""
     if not turn.cancelled() and turn.exception() is None and turn.result().ending != "failed":
         return "done", dict(AnswerResponse.of(turn.result()))
     return "error", _problem(turn).as_dict()
@@ -146,6 +149,6 @@ def _problem(turn: "asyncio.Task[Exchange]") -> Problem:
     return Problem(
         502,
         "The model did not answer",
-        f"No answer came to message {exchange.first} of session {exchange.session} when it was first sent. Say it "
+        f"Message {exchange.first} of session {exchange.session} got no answer when it was first sent. Send it "
         "again with another Idempotency-Key.",
     )

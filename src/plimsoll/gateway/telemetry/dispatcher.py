@@ -1,4 +1,4 @@
-"""Passes what happens in requests on to the metrics, the log, the traces and the limits of the key."""
+"""Dispatches the events of requests to the metrics, the log, the traces and the key limits."""
 
 from collections.abc import Callable, MutableMapping
 from typing import Any, Protocol
@@ -13,13 +13,13 @@ Spend = Callable[[str, KeyUsage], None]
 
 
 class RequestListener(Protocol):
-    """Hears of every request at its end."""
+    """Called at the end of every request."""
 
     def ended(self, facts: RequestFacts, path: str, now: float) -> None: ...
 
 
 class TelemetryDispatcher:
-    """Hands on what happens. `spend` counts what a key has used."""
+    """Dispatches events. `spend` records what a key has used."""
 
     def __init__(
         self,
@@ -34,16 +34,16 @@ class TelemetryDispatcher:
         self.has_contents, self.has_traces = has_contents, has_traces
 
     def begun(self) -> None:
-        """A request has come."""
+        """A request has arrived."""
         if self._metrics is not None:
             self._metrics.under_way.inc()
 
     def used(self, facts: RequestFacts, usage: UsageRecord) -> None:
-        """A model was asked for this request."""
+        """A model request of this request has finished."""
         self.charge(facts.caller.owner, usage)
 
     def charge(self, key: str | None, usage: UsageRecord) -> None:
-        """A model was asked on behalf of a key, or of nobody who has one."""
+        """Charge a model request to a key, if there is one."""
         if self._metrics is not None:
             self._metrics.used(usage)
         if self._spend is not None and key is not None:
@@ -51,12 +51,12 @@ class TelemetryDispatcher:
             self._spend(key, KeyUsage(tokens=tokens, money=usage.money or 0.0))
 
     def compacted(self, facts: RequestFacts, event: CompactionEvent) -> None:
-        """A conversation became lighter for this request, or was refused to."""
+        """A conversation was compacted for this request, or the attempt failed."""
         if self._metrics is not None:
             self._metrics.compacted(event)
 
     def ended(self, facts: RequestFacts, scope: MutableMapping[str, Any], now: float) -> None:
-        """A request was answered, or given up."""
+        """A request was answered or cancelled."""
         path = template_of(scope)
         if self._metrics is not None:
             self._metrics.under_way.dec()
@@ -66,7 +66,7 @@ class TelemetryDispatcher:
 
 
 def template_of(scope: MutableMapping[str, Any]) -> str:
-    """The path without the names in it, of which there are too many; one word for those that nobody serves."""
+    """The path with placeholders instead of ids, of which there are too many; one label for unknown paths."""
     if scope.get("endpoint") is None:
         return OTHER
     path = str(scope["path"])

@@ -1,10 +1,10 @@
-"""What a supervisor and a balancer ask: does it live, and can it work?
+"""Health endpoints for supervisors and load balancers.
 
     /healthz   200 as long as the process answers
-    /readyz    200 where the archive answers and an upstream is known, else 503; which of the two, and no more
+    /readyz    200 if the archive answers and an upstream is known, else 503 with the one that is missing
     /metrics   the metrics
 
-Both are open to everybody, so they say nothing that is not for everybody, and look at most once a second.
+Both need no key, so they reveal nothing confidential, and check at most once a second.
 """
 
 import asyncio
@@ -27,23 +27,23 @@ Look = Callable[[], Awaitable[object]]
 
 @dataclass(slots=True)
 class Readiness:
-    """What must answer before the gateway can work. A look that raises or takes too long has failed."""
+    """The dependencies that must answer. A check that raises or takes too long has failed."""
 
     looks: dict[str, Look]
     clock: Callable[[], float] = time.monotonic
     _found: dict[str, str] | None = None
     _at: float = 0.0
-    _ending: "dict[str, asyncio.Task[str]]" = field(default_factory=dict)  # looks that took too long
+    _ending: "dict[str, asyncio.Task[str]]" = field(default_factory=dict)  # checks that took too long
 
     async def found(self) -> dict[str, str]:
-        """Each thing with `ok` or `unreachable`."""
+        """Each dependency with `ok` or `unreachable`."""
         if self._found is None or self.clock() - self._at >= KEPT_SECONDS:
-            told = await asyncio.gather(*map(self._told, self.looks))
-            self._found, self._at = dict(zip(self.looks, told, strict=True)), self.clock()
+            states = await asyncio.gather(*map(self._check, self.looks))
+            self._found, self._at = dict(zip(self.looks, states, strict=True)), self.clock()
         return self._found
 
-    async def _told(self, name: str) -> str:
-        """A database driver may take long to give up a query, which nobody waits for; one at a time does so."""
+    async def _check(self, name: str) -> str:
+        """Check one dependency. A driver may cancel a query slowly; at most one cancelled check runs at a time."""
         if name in self._ending:
             await asyncio.wait({self._ending[name]}, timeout=LOOK_SECONDS)
         if name in self._ending:
@@ -67,7 +67,7 @@ async def _looked(look: Look) -> str:
 
 
 def telemetry_routes(readiness: Readiness, metrics: Metrics | None) -> list[Route]:
-    """The paths for whoever runs the gateway."""
+    """The health and metrics routes."""
 
     async def healthz(_request: Request) -> Response:
         return JSONResponse({"status": "ok"})

@@ -1,10 +1,10 @@
 """Metrics for Prometheus: requests, tokens, cache, compactions, refusals, waiting.
 
     one process          the metrics are in memory
-    several processes    each keeps its own in a file of a shared folder; whichever is asked adds up all
+    several processes    each keeps its own in a file of a shared folder; any of them reports the sum
 
-Names of models come from clients, so a label is the name of a card that ships with Plimsoll, or of the configured
-model; all others are "other". No figure is of one caller.
+Model names come from clients, so a label is the name of a card that ships with Plimsoll, or of the configured
+model; all others are "other". No metric is per caller.
 """
 
 import os
@@ -19,7 +19,7 @@ from plimsoll.archive import CompactionEvent, UsageRecord
 from plimsoll.gateway.telemetry.request_facts import RequestFacts
 from plimsoll.models import card_for
 
-FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client itself reads it when it is imported
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it on import
 OTHER = "other"
 _WAITS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 _KINDS = ("input", "cache_read", "cache_write", "output")
@@ -29,7 +29,7 @@ Labelled = TypeVar("Labelled", Counter, Histogram)
 
 
 class Metrics:
-    """The metrics of one process; `folder` is where several processes keep theirs, `models` are configured ones."""
+    """The metrics of one process; several processes share `folder`, and `models` are the configured ones."""
 
     def __init__(self, folder: Path | None = None, models: Sequence[str] = ()) -> None:
         self._folder, self._configured = folder, frozenset(models)
@@ -89,7 +89,7 @@ class Metrics:
         self._removed = Counter("plimsoll_compacted_tokens", "Tokens removed by compactions.", registry=own)
 
     def ended(self, facts: RequestFacts, path: str, now: float) -> None:
-        """A request was answered."""
+        """Count an answered request."""
         status = str(facts.status) if facts.status else "none"
         self._with(self._requests, path, status).inc()
         self._with(self._seconds, path).observe(now - facts.start)
@@ -101,7 +101,7 @@ class Metrics:
             self._with(self._refusals, facts.refusal).inc()
 
     def used(self, usage: UsageRecord) -> None:
-        """A model was asked."""
+        """Count a model request."""
         model = self._model(usage.model)
         amounts = (usage.input, usage.cache_read, usage.cache_write, usage.output)
         for kind, amount in zip(_KINDS, amounts, strict=True):
@@ -111,7 +111,7 @@ class Metrics:
             self._with(self._money, model).inc(usage.money)
 
     def compacted(self, event: CompactionEvent) -> None:
-        """A conversation became lighter, or was refused to."""
+        """Count a compaction or a failed attempt."""
         self._with(self._compactions, event.trigger, event.outcome).inc()
         self._compaction_wait.observe(event.waited)
         self._removed.inc(
@@ -119,7 +119,7 @@ class Metrics:
         )
 
     def text(self) -> bytes:
-        """All metrics, of all processes, as Prometheus reads them."""
+        """The metrics of all processes in Prometheus's text format."""
         if self._folder is None:
             return generate_latest(self._registry)
         for file in self._folder.glob("gauge_live*_*.db"):
@@ -131,7 +131,7 @@ class Metrics:
         return generate_latest(all_processes)
 
     def _with(self, figure: Labelled, *labels: str) -> Labelled:
-        """A figure with its labels; the library looks them up behind a lock, and checks them, each time."""
+        """A metric with its labels, cached because the library locks and validates them each time."""
         found = self._labelled.get((figure, labels))
         if found is None:
             found = self._labelled[figure, labels] = figure.labels(*labels)
@@ -145,7 +145,7 @@ class Metrics:
 
 
 def shared_folder(environ: "os._Environ[str] | dict[str, str]") -> Path | None:
-    """Where the processes of this gateway keep their metrics; None where there is but one."""
+    """The shared metrics folder of this gateway's processes; None if there is only one process."""
     named = environ.get(FOLDER_VARIABLE)
     return Path(named) if named else None
 

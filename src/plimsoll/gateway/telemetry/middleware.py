@@ -1,8 +1,8 @@
-"""Around every request: its facts begin here, and end in metrics, a line of the log and a trace.
+"""Wraps every request: collects its facts for metrics, the log and traces.
 
     TelemetryMiddleware ─► Authentication ─► paths        the outermost, so that refused requests are counted too
 
-It adds some microseconds and one header, `x-plimsoll-request`, by which a line of the log is found again.
+It adds some microseconds and one header, `x-plimsoll-request`, which identifies the line in the log.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from plimsoll.gateway.telemetry.dispatcher import TelemetryDispatcher
 from plimsoll.gateway.telemetry.request_facts import CURRENT, RequestFacts
 
 REQUEST_HEADER = b"x-plimsoll-request"
-MOST_SAID = 65_536  # bytes of a request and of a reply that the log has, where it has them at all
+MOST_SAID = 65_536  # bytes of a request and of a reply in the log, if contents are logged
 
 
 class _UnsentPiece:
-    """The piece of an answer that a client has not taken yet, and the task that waits for it."""
+    """The piece of an answer that a client has not read yet, and the task that waits for it."""
 
     __slots__ = ("facts", "is_late", "is_waiting", "since", "task")
 
@@ -32,7 +32,7 @@ class _UnsentPiece:
 
 
 class TelemetryMiddleware:
-    """ASGI middleware. `send_seconds` is how long a client may leave a piece of its answer lying."""
+    """ASGI middleware. `send_seconds` is how long a client may take to read a piece of its answer."""
 
     def __init__(self, app: App, dispatcher: TelemetryDispatcher, send_seconds: float) -> None:
         self._app, self._dispatcher, self._send_seconds = app, dispatcher, send_seconds
@@ -55,7 +55,7 @@ class TelemetryMiddleware:
         )
         if self._dispatcher.has_contents:
             facts.said = (bytearray(), bytearray())
-            receive = _overheard(receive, facts.said[0])
+            receive = _recording(receive, facts.said[0])
         if self._dispatcher.has_traces:
             facts.traceparent = dict(scope["headers"]).get(b"traceparent", b"").decode("latin-1")
         token = CURRENT.set(facts)
@@ -75,7 +75,7 @@ class TelemetryMiddleware:
             self._dispatcher.ended(facts, scope, time.perf_counter())
 
     def _look_later(self) -> None:
-        """One timer for all requests: a timer for each piece would cost more than sending it."""
+        """Use one timer for all requests: a timer for each piece would cost more than sending it."""
         self._look = asyncio.get_running_loop().call_later(self._send_seconds / 4, self._cut_off)
 
     def _cut_off(self) -> None:
@@ -106,7 +106,7 @@ def _sending(send: Send, piece: _UnsentPiece) -> Send:
             if facts.said is not None:
                 _keep(facts.said[1], body)
         if piece.task is None:
-            piece.task = asyncio.current_task()  # an answer is sent by one task, piece by piece
+            piece.task = asyncio.current_task()  # one task sends all pieces of an answer
         piece.since, piece.is_waiting = now, True
         try:
             await send(message)
@@ -122,7 +122,7 @@ def _sending(send: Send, piece: _UnsentPiece) -> Send:
     return sending
 
 
-def _overheard(receive: Receive, said: bytearray) -> Receive:
+def _recording(receive: Receive, said: bytearray) -> Receive:
     async def receiving() -> MutableMapping[str, Any]:
         message = await receive()
         _keep(said, message.get("body", b""))

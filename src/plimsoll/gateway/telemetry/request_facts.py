@@ -1,10 +1,10 @@
-"""What becomes known of a request while it is answered, noted from wherever it becomes known.
+"""Collects facts about a request while it is answered.
 
     TelemetryMiddleware ── begins ──► RequestFacts ◄── note_usage · note_compaction · note_refusal · note_upstream
       └──── ends ──► metrics, a line of the log, a trace
 
-The facts of a request are found by the task that serves it and by all tasks that this one starts, so nobody
-has to hand them on. Outside of a request this does nothing. There is no place in them for what was said.
+The facts are in a context variable of the task that serves the request, so the tasks that it starts find them too.
+Outside a request, the functions do nothing. The facts never include message contents.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from plimsoll.gateway.asgi import NOBODY, Caller
 
 
 class Listener(Protocol):
-    """Who is told at once: metrics and limits do not wait for the end of a request."""
+    """Called at once: metrics and limits do not wait for the end of a request."""
 
     def used(self, facts: "RequestFacts", usage: UsageRecord) -> None: ...
 
@@ -32,27 +32,27 @@ class RequestFacts:
     method: str
     path: str
     began: float  # seconds since 1970
-    start: float  # by the clock that never goes back, as are all below
+    start: float  # monotonic, like all times below
     listener: Listener
     caller: Caller = NOBODY
     status: int = 0
     first_byte: float | None = None
-    sent: float | None = None  # when the upstream was first asked
+    sent: float | None = None  # when the first upstream request was sent
     provider: str = ""
     address: str = ""
     model: str = ""
     dialect: str = ""
-    refusal: str = ""  # why the gateway itself refused, in a word
+    refusal: str = ""  # label of the reason why the gateway itself refused
     error: str = ""
     sent_bytes: int = 0
     usage: list[UsageRecord] = field(default_factory=list)
     compactions: list[CompactionEvent] = field(default_factory=list)
-    traceparent: str = ""  # the trace that the client keeps, where it keeps one
-    said: tuple[bytearray, bytearray] | None = None  # contents, only where the log is told to have them
+    traceparent: str = ""  # the client's trace, if it sends one
+    said: tuple[bytearray, bytearray] | None = None  # contents, only if they are logged
 
     @property
     def tokens(self) -> tuple[int, int, int, int]:
-        """Plain input, cache read, cache written, output."""
+        """Uncached input, cache read, cache write, output."""
         plain = read = written = output = 0
         for one in self.usage:
             plain += one.input
@@ -63,7 +63,7 @@ class RequestFacts:
 
     @property
     def money(self) -> float | None:
-        """USD; None where nobody knows a price."""
+        """USD; None if no price is known."""
         known = [one.money for one in self.usage if one.money is not None]
         return sum(known) if known else None
 
@@ -72,18 +72,18 @@ CURRENT: ContextVar[RequestFacts | None] = ContextVar("plimsoll_request", defaul
 
 
 def current() -> RequestFacts | None:
-    """The request that is being served here."""
+    """The request that this task serves."""
     return CURRENT.get()
 
 
 def current_key() -> str | None:
-    """The id of the key with which the request that is served here was sent; None without one."""
+    """The id of the key of the current request; None without one."""
     facts = CURRENT.get()
     return facts.caller.owner if facts is not None else None
 
 
 def note_usage(usage: UsageRecord) -> None:
-    """A model was asked, and this is what it used: it counts for the caller's limits."""
+    """Record a model request's usage; it counts towards the caller's limits."""
     facts = CURRENT.get()
     if facts is not None:
         facts.usage.append(usage)
@@ -91,7 +91,7 @@ def note_usage(usage: UsageRecord) -> None:
 
 
 def note_compaction(event: CompactionEvent, spent: Sequence[UsageRecord] = ()) -> None:
-    """A conversation became lighter, or was refused to; its summaries used `spent`, which is charged already."""
+    """Record a compaction or a failed attempt; the `spent` usage of its summaries is charged already."""
     facts = CURRENT.get()
     if facts is not None:
         facts.usage += spent
@@ -100,14 +100,14 @@ def note_compaction(event: CompactionEvent, spent: Sequence[UsageRecord] = ()) -
 
 
 def note_refusal(word: str) -> None:
-    """The gateway itself refuses this request."""
+    """Record that the gateway itself refuses this request."""
     facts = CURRENT.get()
     if facts is not None:
         facts.refusal = word
 
 
 def note_upstream(now: float, provider: str, model: str, address: str = "", dialect: str = "") -> None:
-    """An upstream is asked now."""
+    """Record that a request is being sent upstream."""
     facts = CURRENT.get()
     if facts is not None:
         facts.sent = now if facts.sent is None else facts.sent

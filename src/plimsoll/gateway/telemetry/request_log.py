@@ -1,10 +1,10 @@
-"""The log: a line for each request and for whatever the gateway has to say, on standard error.
+"""The log on standard error: a line for each request, and the gateway's own messages.
 
     {"time":"2026-03-01T10:00:00.123Z","level":"info","event":"request","id":"…","path":"/v1/messages","status":200,…}
     10:00:00 POST /v1/messages 200 1.24 s model=claude-sonnet-4-5 in=9120 cached=95% out=310 usd=0.0241
 
-What was said stands in no line, nor does a query string, unless `gateway.log_contents` asks for it; what looks like a
-secret does not stand there even then. Lines are written by a thread of their own, so a full pipe holds up nobody.
+Lines contain no message contents and no query strings unless `gateway.log_contents` is set; secrets are redacted even
+then. A separate thread writes the lines, so a full pipe blocks no request.
 """
 
 import json
@@ -27,32 +27,32 @@ from plimsoll.settings.gateway import LogForm
 REQUESTS = "plimsoll.gateway.requests"
 _NAMES = ("plimsoll", "uvicorn")
 _WORD = re.compile(r"[!#-<>-~]+")  # printable ASCII without blanks, quotes and equals signs
-# Controls, line and paragraph separators, marks that turn the direction of writing, half surrogate pairs.
+# Controls, line and paragraph separators, bidirectional marks, half surrogate pairs.
 _UNPRINTABLE = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ud800-\\udfff\\ufeff]"
 )
-_ALWAYS = ("seconds", "bytes")  # told even where they are zero
-_MOST_WAITING = 10_000  # lines; more are dropped and not waited for
+_ALWAYS = ("seconds", "bytes")  # logged even if zero
+_MOST_WAITING = 10_000  # queued lines; more are dropped
 
 
 class RequestLog:
-    """Tells of each request."""
+    """Logs each request."""
 
     def __init__(self) -> None:
         self._log = logging.getLogger(REQUESTS)
 
     def ended(self, facts: RequestFacts, path: str, now: float) -> None:
-        """One line."""
+        """Log one line."""
         if self._log.isEnabledFor(logging.INFO):
-            # Made by hand: where in the code a line comes from would be looked for each time, and is always here.
+            # Built directly, because `log.info` would look up the calling line each time.
             record = logging.LogRecord(REQUESTS, logging.INFO, __file__, 0, "request", None, None)
-            record.told = log_fields(facts, now)
+            record.fields = log_fields(facts, now)
             self._log.handle(record)
 
 
 def log_fields(facts: RequestFacts, now: float) -> dict[str, Any]:
-    """What a line says of a request; what is not known is left out."""
-    told: dict[str, Any] = {
+    """The fields of a request's log line; unknown values are left out."""
+    fields: dict[str, Any] = {
         "event": "request",
         "id": facts.id,
         "method": facts.method,
@@ -70,15 +70,15 @@ def log_fields(facts: RequestFacts, now: float) -> dict[str, Any]:
         "error": facts.error,
         "compactions": [_compaction_of(one) for one in facts.compactions],
     }
-    told = {name: value for name, value in told.items() if value or name in _ALWAYS}
+    fields = {name: value for name, value in fields.items() if value or name in _ALWAYS}
     if facts.usage:
-        told["input"], told["cache_read"], told["cache_write"], told["output"] = facts.tokens
+        fields["input"], fields["cache_read"], fields["cache_write"], fields["output"] = facts.tokens
         if facts.money is not None:
-            told["usd"] = facts.money
+            fields["usd"] = facts.money
     if facts.said is not None:
         asked, answered = (redact(bytes(one).decode("utf-8", "replace")) for one in facts.said)
-        told["request"], told["reply"] = asked, answered
-    return told
+        fields["request"], fields["reply"] = asked, answered
+    return fields
 
 
 def _since(start: float, end: float | None) -> float | None:
@@ -98,27 +98,27 @@ class JsonLines(logging.Formatter):
     """A record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told: dict[str, Any] = {"time": _moment(record.created), "level": record.levelname.lower()}
-        facts = getattr(record, "told", None)
+        fields: dict[str, Any] = {"time": _moment(record.created), "level": record.levelname.lower()}
+        facts = getattr(record, "fields", None)
         if isinstance(facts, Mapping):
-            told |= facts
+            fields |= facts
         else:
-            told |= {"event": "message", "from": record.name, "message": record.getMessage()}
+            fields |= {"event": "message", "from": record.name, "message": record.getMessage()}
             if record.exc_info:
-                told["traceback"] = self.formatException(record.exc_info)
-        return _escaped(jsontext.write(told).decode())
+                fields["traceback"] = self.formatException(record.exc_info)
+        return _escaped(jsontext.write(fields).decode())
 
 
-class Sentences(logging.Formatter):
-    """A record as one short line for people, with the local time; JSON lines have all facts.
+class TextLines(logging.Formatter):
+    """A record as one short line for people, with the local time; JSON lines have all fields.
 
-    Paths, models and names come from clients. No character of theirs starts a line, moves the cursor of a terminal or
-    looks like another field: values with a blank, a quote or an equals sign are quoted. The lines of a traceback are
-    indented, so that none of them looks like a record.
+    Paths, models and names come from clients. None of their characters can start a line, move a terminal's cursor or
+    look like another field: values with a blank, a quote or an equals sign are quoted. The lines of a traceback are
+    indented, so that none looks like a record.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        facts = getattr(record, "told", None)
+        facts = getattr(record, "fields", None)
         moment = time.strftime("%H:%M:%S", time.localtime(record.created))
         if not isinstance(facts, Mapping):
             said = f"{moment} {record.levelname.lower()} {_escaped(record.getMessage())}"
@@ -132,7 +132,7 @@ class Sentences(logging.Formatter):
 
 
 def _short_facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """What a person wants to know about a request, in a few words each."""
+    """The short fields of a request for a person."""
     yield from ((name, facts[name]) for name in ("caller", "model") if name in facts)
     if "input" in facts:
         prompt = facts["input"] + facts["cache_read"] + facts["cache_write"]
@@ -148,25 +148,25 @@ def _short_facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def _value(value: object) -> str:
-    """A value of a sentence."""
+    """A field's value, quoted if needed."""
     text = str(value)
     return text if _WORD.fullmatch(text) else _escaped(json.dumps(text, ensure_ascii=False))
 
 
 def _escaped(text: str) -> str:
-    """The text without anything that ends a line or that a terminal acts on."""
+    """The text without characters that end a line or control a terminal."""
     return text if text.isprintable() else _UNPRINTABLE.sub(_escape, text)
 
 
 def _escape(found: "re.Match[str]") -> str:
     code = ord(found[0])
-    # In JSON only this form is an escape; a character beyond it is written as two.
+    # JSON has only this form of escape; a character beyond the BMP needs two.
     pair = found[0].encode("utf-16-be", "surrogatepass")
     return f"\\u{code:04x}" if code < 0x10000 else "".join(f"\\u{pair[i : i + 2].hex()}" for i in (0, 2))
 
 
 class _Dropping(QueueHandler):
-    """Hands records on as they are; drops them where the other side does not keep up."""
+    """Passes records on unchanged; drops them if the writer does not keep up."""
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
         return record
@@ -179,14 +179,14 @@ class _Dropping(QueueHandler):
 
 
 class Log:
-    """The thread that writes. What is said after it was stopped is written at once."""
+    """The writing thread. After `stop`, records are written directly."""
 
     def __init__(self, lines: "queue.Queue[logging.LogRecord]", writer: logging.Handler) -> None:
         self._writer, self._listener, self._is_open = writer, QueueListener(lines, writer), True
         self._listener.start()
 
     def stop(self) -> None:
-        """Write what is left."""
+        """Write the queued records and stop."""
         if self._is_open:
             self._is_open = False
             self._listener.stop()
@@ -195,20 +195,20 @@ class Log:
 
 
 def start_log(form: LogForm, stream: TextIO | None = None) -> Log:
-    """Send what this process has to say to standard error; stop it at the end."""
-    # No line names a thread, a process or a task; looking them up is a quarter of what a record costs.
+    """Send this process's log to standard error. Stop it at the end."""
+    # No line names a thread, process or task; looking them up takes a quarter of a record's cost.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     lines: queue.Queue[logging.LogRecord] = queue.Queue(_MOST_WAITING)
     target = stream or sys.stderr
     writer = logging.StreamHandler(target)
     is_text = form == "text" or (form == "auto" and target.isatty())
-    writer.setFormatter(Sentences() if is_text else JsonLines())
+    writer.setFormatter(TextLines() if is_text else JsonLines())
     for name in _NAMES:
         logger = logging.getLogger(name)
         logger.handlers = [_Dropping(lines)]
         logger.propagate = False
         logger.setLevel(logging.WARNING)
-    # Where requests are not told, warnings still are.
+    # Without request lines, warnings are still logged.
     logging.getLogger(REQUESTS).setLevel(logging.WARNING if form == "off" else logging.INFO)
     return Log(lines, writer)
 

@@ -1,4 +1,4 @@
-"""Everything that watches, from the settings to the end of the process."""
+"""Opens telemetry from the settings."""
 
 import os
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ from plimsoll.settings.gateway import GatewaySection
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
-    """What was opened; close it at the end."""
+    """The open telemetry; close it at the end."""
 
     dispatcher: TelemetryDispatcher
     metrics: Metrics | None
     traces: Traces | None
 
     def close(self) -> None:
-        """Send what is left."""
+        """Flush what is left."""
         if self.traces is not None:
             self.traces.close()
 
 
 def start_telemetry(settings: GatewaySection, spend: Spend, models: Sequence[str] = ()) -> Telemetry:
-    """What the settings ask for; `spend` counts what a key has used, `models` are configured ones."""
+    """Start what the settings ask for; `spend` records what a key has used, `models` are the configured ones."""
     metrics = Metrics(shared_folder(os.environ), models) if settings.metrics else None
     traces = open_traces(settings.traces) if settings.traces else None
     listeners: tuple[RequestListener, ...] = (RequestLog(),) if traces is None else (RequestLog(), traces)

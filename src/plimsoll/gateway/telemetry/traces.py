@@ -1,10 +1,10 @@
-"""Traces for OpenTelemetry: a span for each request, and in it one for the model that was asked.
+"""Traces for OpenTelemetry: a span for each request, with a child span for the model request.
 
     POST /v1/messages                 SERVER   http.request.method · http.route · http.response.status_code
       └─ chat claude-sonnet-4.5       CLIENT   gen_ai.operation.name · gen_ai.request.model · gen_ai.usage.*
 
-Names follow the GenAI semantic conventions. Both spans are written when the request has ended, with the times
-at which things happened, so that nothing waits for them; a batch is sent beside. They hold numbers and names, no
+Names follow the GenAI semantic conventions. Both spans are created when the request has ended, with the recorded
+times, so that nothing waits for them; batches are sent in the background. They contain numbers and names, no
 contents. A client that sends `traceparent` finds them in its own trace.
 """
 
@@ -19,13 +19,13 @@ Values = dict[str, str | int | float | bool]
 
 
 class Traces:
-    """Tells a collector of each request. Made by `open_traces`."""
+    """Exports each request to a collector. Created by `open_traces`."""
 
     def __init__(self, tracer: Any, provider: Any) -> None:
         self._tracer, self._provider = tracer, provider
 
     def ended(self, facts: RequestFacts, path: str, now: float) -> None:
-        """The spans of one request."""
+        """Create the spans of one request."""
         from opentelemetry import trace
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -55,7 +55,7 @@ class Traces:
         request.end(_moment(facts, now))
 
     def close(self) -> None:
-        """Send what is left."""
+        """Flush what is left."""
         self._provider.shutdown()
 
 
@@ -101,7 +101,7 @@ def _moment(facts: RequestFacts, when: float) -> int:
 
 
 def open_traces(collector: str) -> Traces:
-    """Traces to a collector that takes OTLP over HTTP."""
+    """Traces to a collector that accepts OTLP over HTTP."""
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource

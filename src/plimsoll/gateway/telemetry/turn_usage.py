@@ -1,4 +1,4 @@
-"""A turn of the agent, noted while it happens: what it used counts for whoever asked.
+"""Records the usage of an agent's turn for the request that runs it.
 
 sessions ── recording_usage(emit) ──► agent ── UsageReported · Compacted ──► the facts of the request, then `emit`
 """
@@ -8,7 +8,7 @@ from plimsoll.gateway.telemetry.request_facts import note_compaction, note_usage
 
 
 def recording_usage(emit: Emit) -> Emit:
-    """`emit`, which also records usage and compactions for the request."""
+    """Wrap `emit` so that it also records usage and compactions for the request."""
 
     def noted(event: Event) -> None:
         if isinstance(event, UsageReported):

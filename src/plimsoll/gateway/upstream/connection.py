@@ -1,9 +1,9 @@
-"""One HTTP/1.1 connection to an upstream: a request out, the head and the pieces of its answer back.
+"""One HTTP/1.1 connection to an upstream: sends a request, receives the head and the pieces of its answer.
 
-    send ─► head() ─► piece() · piece() · … · b""        then it can carry the next request
+    send ─► head() ─► piece() · piece() · … · b""        then it can serve the next request
 
-The parser is llhttp's. Reading stops while nobody takes the pieces, so that a slow client slows its own
-upstream and fills no memory. Whoever stops in the middle closes the connection.
+The parser is llhttp's. Reading pauses while pieces are not consumed, so that a slow client slows its own upstream and
+uses no memory. A caller that stops in the middle closes the connection.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ import httptools
 
 from plimsoll.gateway.asgi import Header
 
-HIGH_WATER = 256 * 1024  # bytes that wait for the reader before the socket is left alone
+HIGH_WATER = 256 * 1024  # unread bytes at which reading from the socket pauses
 
 
 class ConnectionBroken(Exception):
-    """The connection ended, or what came over it is not HTTP. `is_unused`: not a byte of an answer came."""
+    """The connection ended, or the answer is not HTTP. `is_unused`: no byte of an answer arrived."""
 
     def __init__(self, words: str, *, is_unused: bool = False) -> None:
         super().__init__(words)
@@ -27,7 +27,7 @@ class ConnectionBroken(Exception):
 
 
 class Connection(asyncio.Protocol):
-    """A connection that is open; one request at a time."""
+    """An open connection; one request at a time."""
 
     def __init__(self) -> None:
         self.is_closed = False
@@ -46,10 +46,10 @@ class Connection(asyncio.Protocol):
         self._ends_with_connection = self._is_kept = False
         self._failure: ConnectionBroken | None = None
 
-    # What the pool and the relay call
+    # Called by the pool and the relay
 
     def send(self, method: str, target: str, headers: Sequence[Header], body: bytes) -> None:
-        """Start a request; the answer is read with `head` and `piece`."""
+        """Start a request; read the answer with `head` and `piece`."""
         if self._transport is None or self.is_closed:
             raise ConnectionBroken("the connection was closed", is_unused=True)
         self.uses += 1
@@ -71,7 +71,7 @@ class Connection(asyncio.Protocol):
             await self._wait(seconds)
 
     async def piece(self, seconds: float) -> bytes:
-        """What has come of the body; empty at its end."""
+        """The next bytes of the body; empty at its end."""
         while not self._pieces:
             if self._is_whole:
                 return b""
@@ -86,23 +86,23 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_reusable(self) -> bool:
-        """Whether the answer was read to its end and the other side keeps the connection."""
+        """Whether the answer was read to its end and the server keeps the connection open."""
         return self._is_whole and not self.is_closed and not self._ends_with_connection and self._is_kept
 
     def close(self) -> None:
-        """Close at once; what was not read is lost."""
+        """Close at once; unread data is lost."""
         self.is_closed = True
         if self._transport is not None:
             self._transport.abort()
 
-    # What the event loop calls
+    # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         if self._parser is None or self._is_whole:
-            self.close()  # nobody asked for this
+            self.close()  # unsolicited data
             return
         self._has_bytes = True
         try:
@@ -123,7 +123,7 @@ class Connection(asyncio.Protocol):
             self._fail(ConnectionBroken(words, is_unused=not self._has_bytes))
         self._wake()
 
-    # What the parser calls
+    # Called by the parser
 
     def on_message_begin(self) -> None:
         self.headers = []
@@ -135,9 +135,9 @@ class Connection(asyncio.Protocol):
         assert self._parser is not None
         status = self._parser.get_status_code()
         if status < 200:
-            return  # an announcement; the answer follows
+            return  # informational (1xx); the answer follows
         self.status, self._has_head = status, True
-        self._is_kept = bool(self._parser.should_keep_alive())  # it knows only here
+        self._is_kept = bool(self._parser.should_keep_alive())  # known only at this point
         named = {name for name, _ in self.headers}
         self._ends_with_connection = not named & {b"content-length", b"transfer-encoding"}
 
@@ -160,14 +160,14 @@ class Connection(asyncio.Protocol):
             self._waiter.set_result(None)
 
     async def _wait(self, seconds: float) -> None:
-        """Until something has happened; raises where nothing more can come, or nothing came in time."""
+        """Wait for an event; raises if none can come or none came in time."""
         if self._failure is not None:
             raise self._failure
         if self.is_closed:
             raise ConnectionBroken("the connection was closed", is_unused=not self._has_bytes)
         waiter = self._waiter = self._loop.create_future()
         ends = self._patience_ends = self._loop.time() + seconds
-        # One alarm for many waits: a stream has thousands of them, and hardly any comes to its end.
+        # One timer for many waits: a stream has thousands of them, and few time out.
         if self._alarm is None or self._alarm.when() > ends:
             self._set_alarm(seconds)
         try:
@@ -181,7 +181,7 @@ class Connection(asyncio.Protocol):
         self._alarm = self._loop.call_later(seconds, self._give_up)
 
     def _give_up(self) -> None:
-        """The time of an earlier wait is over: that of whoever waits now may not be."""
+        """The time of an earlier wait is over; check the deadline of the current one."""
         self._alarm = None
         if self._waiter is None or self._waiter.done():
             return

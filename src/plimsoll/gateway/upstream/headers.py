@@ -1,10 +1,10 @@
-"""Which headers of a client go upstream, which of an upstream's come back, and whose key is sent.
+"""Which headers are sent upstream, which are returned to the client, and whose key is sent.
 
-    client ──► everything but its keys, its connection's own, and what is meant for the gateway ──► upstream
-               with the gateway's key, nothing that names an account either
-    client ◄── everything but the connection's own and cookies ◄── upstream
+    client ──► all but keys, hop-by-hop headers, and those for the gateway ──► upstream
+               with the gateway's key, also none that names an account
+    client ◄── all but hop-by-hop headers and cookies ◄── upstream
 
-Between two dialects only the upstream's own headers are sent: the other provider's would mean nothing there.
+Between different dialects, only the upstream's own headers are sent: the other provider's have no meaning there.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,12 +18,12 @@ _CONNECTION = frozenset(
     {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"}
     | {b"trailer", b"transfer-encoding", b"upgrade", b"content-length", b"host", b"expect"}
 )
-# An answer is read on its way, so it must not be compressed.
+# An answer is read while it is relayed, so it must not be compressed.
 _NOT_SENT = _CONNECTION | {b"accept-encoding", b"content-encoding", b"cookie", b"x-session-id", b"forwarded"}
 _NOT_RETURNED = _CONNECTION | {b"set-cookie", b"content-encoding", b"date", b"server", b"alt-svc"}
 _OURS = (b"x-plimsoll", b"x-forwarded-")
-# With the gateway's key, a header that names an account would choose whom the gateway's owner is billed as, and
-# a second key would be the client's. Words of a header's name: OpenAI-Organization, x-goog-user-project, api-key.
+# With the gateway's key, a header that names an account would choose which of the operator's accounts is billed, and
+# a second key would be the client's. Words in header names: OpenAI-Organization, x-goog-user-project, api-key.
 _ACCOUNT_WORDS = frozenset(
     {
         b"account",
@@ -43,7 +43,7 @@ _NO_ACCOUNT = frozenset({b"idempotency-key"})
 
 
 def client_key(headers: Mapping[bytes, bytes]) -> str:
-    """The key that a client sent, however it sent it; empty where it sent none."""
+    """The key that a client sent, in any header; empty if none."""
     for name, prefix in key_headers().items():
         value = headers.get(name, b"").decode("latin-1").strip()
         if value and prefix:
@@ -55,11 +55,11 @@ def client_key(headers: Mapping[bytes, bytes]) -> str:
 
 
 def caller_of(headers: Mapping[bytes, bytes]) -> bytes:
-    """What tells callers apart without keeping their keys: nobody reads another's conversation."""
+    """Identifies a caller without storing its key, so that callers cannot read each other's conversations."""
     own = b"\0".join(headers.get(name, b"") for name in key_headers())
-    # Whoever has a key of the gateway is told by that; its secret is not among the headers any more.
-    told = own + b"\0" + headers[CALLER_HEADER] if CALLER_HEADER in headers else own
-    return blake2b(told, digest_size=16).digest()
+    # A caller with a gateway key is identified by it; the key itself is no longer in the headers.
+    identity = own + b"\0" + headers[CALLER_HEADER] if CALLER_HEADER in headers else own
+    return blake2b(identity, digest_size=16).digest()
 
 
 def sent_headers(
@@ -68,7 +68,7 @@ def sent_headers(
     same_dialect: bool,
     content_type: bytes | None = b"application/json",
 ) -> tuple[Header, ...]:
-    """The headers of the request to an upstream; without a content type where there is no body."""
+    """The headers of a request to an upstream; without a content type if there is no body."""
     named = dict(client)
     headers: dict[bytes, bytes] = {
         name.lower().encode(): value.encode() for name, value in endpoint.request_headers().items()
@@ -96,17 +96,17 @@ def sent_headers(
 
 
 def _names_account(name: bytes) -> bool:
-    """Whether a header chooses an account at a provider, or holds a key."""
+    """Whether a header chooses a provider account or contains a key."""
     return name not in _NO_ACCOUNT and not _ACCOUNT_WORDS.isdisjoint(name.replace(b"_", b"-").split(b"-"))
 
 
 def returned_headers(upstream: Iterable[Header]) -> list[Header]:
-    """The headers of an upstream's answer that a client gets."""
+    """The headers of an upstream's answer that the client gets."""
     return [(name, value) for name, value in upstream if name not in _NOT_RETURNED]
 
 
 def _client_keys(endpoint: Endpoint, client: Mapping[bytes, bytes], same_dialect: bool) -> dict[bytes, bytes]:
-    """The client's own key, as it sent it, or as the other dialect sends keys."""
+    """The client's own key, as it was sent or in the other dialect's header."""
     if same_dialect:
         return {name: client[name] for name in key_headers() if name in client}
     key = client_key(client)

@@ -2,8 +2,8 @@
 
     ask ─► a kept connection, or a new one ─► answer ─► read to its end ─► kept again
 
-A kept connection may have been closed by the other side at the moment it is used. Such a request, of which no
-byte was answered, is sent again once, on a new connection; on a new connection nothing is sent twice.
+The server may close a kept connection at the moment it is used. A request that got no byte of an answer is then sent
+again once, on a new connection; on a new connection nothing is sent twice.
 Every failure is a `ProviderError`.
 """
 
@@ -36,13 +36,13 @@ class Place:
 
     @property
     def shown(self) -> str:
-        """The place as a person writes it."""
+        """The address as a person writes it."""
         return f"{'https' if self.is_secure else 'http'}://{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request to an upstream. `secrets` are kept out of every error."""
+    """One request to an upstream. `secrets` never appear in errors."""
 
     method: str
     url: str
@@ -54,12 +54,12 @@ class Call:
 
     @property
     def place(self) -> Place:
-        """Where it goes."""
+        """Where the request goes."""
         return _split(self.url)[0]
 
     @property
     def target(self) -> str:
-        """Path and query, as the request line has them."""
+        """Path and query for the request line."""
         return _split(self.url)[1]
 
 
@@ -72,7 +72,7 @@ def _split(url: str) -> tuple[Place, str]:
 
 
 class Answer:
-    """An answer whose head has come. Take its pieces to the end, or close it."""
+    """An answer whose head has arrived. Read its pieces to the end, or close it."""
 
     def __init__(self, pool: "Pool", call: Call, connection: Connection, timeouts: Timeouts) -> None:
         self.call = call
@@ -83,11 +83,11 @@ class Answer:
         self._put_back = deque[bytes]()
 
     def put_back(self, pieces: Iterable[bytes]) -> None:
-        """Pieces that were taken to look at them; they are the next ones again."""
+        """Return pieces that were read ahead; they come next again."""
         self._put_back.extend(pieces)
 
     async def piece(self) -> bytes:
-        """What has come; empty at the end."""
+        """The next bytes; empty at the end."""
         if self._put_back:
             return self._put_back.popleft()
         if self._is_closed:
@@ -104,7 +104,7 @@ class Answer:
         return piece
 
     async def whole(self, most: int) -> bytes:
-        """All of the body; `BrokenReply` where it has more than `most` bytes."""
+        """The whole body; raises `BrokenReply` if it has more than `most` bytes."""
         pieces, size = [], 0
         while piece := await self.piece():
             pieces.append(piece)
@@ -115,7 +115,7 @@ class Answer:
         return b"".join(pieces)
 
     def close(self) -> None:
-        """Keep the connection if it was read to its end, else close it; once."""
+        """Keep the connection if it was read to its end, else close it. Idempotent."""
         if not self._is_closed:
             self._is_closed = True
             self._pool.give_back(self.call.place, self._connection)
@@ -139,7 +139,7 @@ class Pool:
             except ConnectionBroken as error:
                 if not error.is_unused:
                     raise self._network_error(call, error) from None
-        # Not another kept one: whatever closed the first may have closed them all.
+        # Not another kept one: they may all have been closed for the same reason.
         fresh = await self._open(call)
         try:
             return await self._asked(call, fresh, seconds)
@@ -147,14 +147,14 @@ class Pool:
             raise self._network_error(call, error) from None
 
     async def _asked(self, call: Call, connection: Connection, seconds: float) -> Answer:
-        """The answer over one connection, which is closed where none comes."""
+        """The answer over one connection. Closes it if none comes."""
         try:
             connection.send(call.method, call.target, self._headers(call), call.body)
             await connection.head(seconds)
         except TimeoutError:
             connection.close()
             raise self.error(call, "timeout", f"nothing arrived for {seconds:g} s") from None
-        except BaseException:  # also a client that has left: nobody waits for this answer any more
+        except BaseException:  # also when the client has disconnected
             connection.close()
             raise
         return Answer(self, call, connection, self._timeouts)
@@ -163,7 +163,7 @@ class Pool:
         return self.error(call, "network", f"{call.place.shown}: {error}")
 
     def give_back(self, place: Place, connection: Connection) -> None:
-        """Keep a connection that can carry another request; close any other."""
+        """Keep a connection that can serve another request; close any other."""
         kept = self._kept.setdefault(place, deque())
         if connection.is_reusable and len(kept) < MOST_KEPT:
             kept.append(connection)
@@ -171,19 +171,19 @@ class Pool:
             connection.close()
 
     def close(self) -> None:
-        """Close every connection that is kept."""
+        """Close all kept connections."""
         for kept in self._kept.values():
             while kept:
                 kept.pop().close()
 
     def error(self, call: Call, kind: str, words: str) -> ProviderError:
-        """A failure as a sentence, without keys."""
+        """A failure as an error message without keys."""
         return error_for(kind, Said(call.provider, call.model, words=one_line(masked(words, call.secrets))))
 
     def _take(self, place: Place) -> Connection | None:
         kept = self._kept.get(place)
         while kept:
-            connection = kept.pop()  # the one used last is the likeliest to be open still
+            connection = kept.pop()  # the most recently used is most likely still open
             if not connection.is_closed:
                 return connection
         return None
@@ -196,8 +196,8 @@ class Pool:
                     Connection, place.host, place.port, ssl=self._context() if place.is_secure else None
                 )
         except TimeoutError:
-            told = f"no connection within {self._timeouts.connect:g} s"
-            raise self.error(call, "timeout", told) from None
+            reason = f"no connection within {self._timeouts.connect:g} s"
+            raise self.error(call, "timeout", reason) from None
         except OSError as error:
             raise self.error(call, "network", f"{place.shown}: {error.strerror or error}") from None
         return connection

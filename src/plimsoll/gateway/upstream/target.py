@@ -1,12 +1,12 @@
-"""Which upstream a client's request goes to, and with whose key.
+"""Chooses the upstream of a client's request, and whose key is sent.
 
     configured (model.base_url, model.provider, model.name)   that one, for every client
     nothing configured, and a key for the client's provider   Anthropic for Anthropic's dialect, OpenAI for
       in the environment or in the client's request           OpenAI's
     nothing at all                                            Ollama on this machine; with `--demo` the embedded model
 
-The gateway's own key for an upstream outranks the client's. Where it has none, the key that the client sent
-goes there and nowhere else.
+The gateway's own key for an upstream takes precedence over the client's. If it has none, the client's key goes to
+that upstream and nowhere else.
 """
 
 from collections.abc import Mapping
@@ -35,58 +35,58 @@ from plimsoll.settings.model import ModelSettings
 
 @dataclass(frozen=True)
 class Target:
-    """An upstream. Its endpoint's model is what is asked where a client names none."""
+    """An upstream. Its endpoint's model is used if a client names none."""
 
     endpoint: Endpoint
 
     @cached_property
     def url(self) -> str:
-        """Where it answers for its own model."""
+        """The URL for its own model."""
         return self.endpoint.url
 
     @cached_property
     def dialect(self) -> Dialect:
-        """What it speaks."""
+        """The upstream's dialect."""
         return self.endpoint.wire
 
     def for_client(self, dialect: Dialect) -> "Target":
-        """The same upstream in the client's dialect, where it speaks that too."""
+        """The same upstream in the client's dialect, if it speaks that too."""
         facts = providers().get(self.endpoint.provider)
         if facts is None or dialect.name not in facts.also or self.endpoint.dialect != facts.dialect:
             return self
         return Target(replace(self.endpoint, dialect=dialect.name))
 
     def url_for(self, model: str, is_stream: bool) -> str:
-        """Where it answers for a model."""
+        """The URL for a model."""
         return self.dialect.url(self.endpoint.base_url, model, is_stream)
 
     def count_url(self, model: str) -> str:
-        """Where it counts the tokens of a request."""
+        """The URL that counts the tokens of a request."""
         return self.dialect.count_url(self.endpoint.base_url, model)
 
     def endpoint_for(self, dialect: Dialect, betas: str) -> Endpoint:
-        """The endpoint as it answers a client of this dialect that asks for these betas."""
+        """The endpoint for a client of this dialect that requests these betas."""
         if dialect is not self.dialect or not betas:
             return self.endpoint
         return replace(self.endpoint, headers=(*self.endpoint.headers, (dialect.beta_header, betas)))
 
     @property
     def models_url(self) -> str:
-        """Where the upstream lists its models."""
+        """The URL of the upstream's list of models."""
         return self.dialect.models_url(self.endpoint.base_url)
 
     def model_url(self, name: str) -> str:
-        """Where the upstream describes one model; `UserError` for a name that would lead anywhere else."""
+        """The URL of one model; raises `UserError` for a name that would change the path."""
         return f"{self.models_url}/{path_segment(name)}"
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must never reach a client."""
+        """The keys that must never reach a client."""
         return (self.endpoint.key,) if self.endpoint.key else ()
 
 
 class Targets:
-    """The upstreams of one gateway, each found once. `demo`: the embedded model may answer."""
+    """The upstreams of one gateway, each resolved once. `demo`: the embedded model may answer."""
 
     def __init__(
         self, settings: ModelSettings, environ: Mapping[str, str], home: Path, demo: bool = False
@@ -95,20 +95,20 @@ class Targets:
         self._found: dict[str, Target] = {}
 
     async def for_client(self, dialect: Dialect, brings_key: bool) -> Target:
-        """The upstream of a client that speaks this dialect."""
+        """The upstream for clients of this dialect."""
         name = self._name(dialect, brings_key)
         if name not in self._found:
             self._found[name] = Target(await self._endpoint(name))
         return self._found[name].for_client(dialect)
 
     async def known(self) -> None:
-        """Raises where the configured upstream cannot be told; others are found when a client asks."""
+        """Raise if the configured upstream cannot be resolved; others are resolved when a client uses them."""
         usual = dialects()[0]
         if self._name(usual, False) != "whoever":
             await self.for_client(usual, False)
 
-    async def told(self) -> list[str]:
-        """Who answers, in a line for each dialect; asks nobody but Ollama on this machine."""
+    async def descriptions(self) -> list[str]:
+        """One line per dialect that names its upstream. Sends requests only to Ollama on this machine."""
         lines = {}
         for dialect in sorted(dialects(), key=lambda dialect: dialect.title):
             lines[dialect.title] = await self._described(self._name(dialect, False))
@@ -119,7 +119,7 @@ class Targets:
     async def _described(self, name: str) -> str:
         if name not in ("configured", "whoever"):
             found = _without_key(providers()[name], self._settings, self._environ)
-            return f"{found.base_url} ({found.provider}, the key of the environment)"
+            return f"{found.base_url} ({found.provider}, with the key from the environment)"
         try:
             endpoint = (await resolve(self._settings, self._environ, home=self._home)).endpoint
             require_demo(endpoint, self._home, self._demo)
@@ -158,17 +158,17 @@ class Targets:
 
 
 def require_demo(endpoint: Endpoint, home: Path, demo: bool) -> None:
-    """`UserError` where the small embedded model would answer for a real one without being asked to."""
+    """Raise `UserError` if the embedded model would answer without being asked for."""
     if not demo and is_embedded(endpoint, home):
         raise UserError(
             "No upstream is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY or model.base_url for the gateway, or "
-            "send a key of your provider with the request. To try the gateway with the small embedded model, start "
+            "send your provider's key with the request. To try the gateway with the small embedded model, start "
             "it with `plimsoll gateway --demo`."
         )
 
 
 def _facts(settings: ModelSettings) -> ProviderFacts | None:
-    """The provider that the settings mean."""
+    """The provider that the settings choose."""
     if settings.base_url is not None:
         return provider_at(settings.base_url) or providers().get(settings.provider)
     if settings.provider != "auto":
@@ -179,7 +179,7 @@ def _facts(settings: ModelSettings) -> ProviderFacts | None:
 
 
 def _without_key(facts: ProviderFacts, settings: ModelSettings, environ: Mapping[str, str]) -> Endpoint:
-    """A provider's endpoint, with the key of the environment where there is one."""
+    """A provider's endpoint, with the key from the environment if there is one."""
     key = find_key(facts, environ)
     model, headers = model_at(facts.name, settings.name or facts.model or "")
     return Endpoint(
@@ -194,7 +194,7 @@ def _without_key(facts: ProviderFacts, settings: ModelSettings, environ: Mapping
 
 
 def _at_address(settings: ModelSettings) -> Endpoint:
-    """An address of nobody's, to which clients bring their own keys."""
+    """A configured address without a known provider, to which clients bring their own keys."""
     base_url = settings.base_url or ""
     name = settings.provider if settings.provider != "auto" else "custom"
     return Endpoint(name, base_url, dialect_at(base_url).name, model=settings.name or "")

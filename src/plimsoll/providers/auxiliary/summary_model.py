@@ -117,13 +117,13 @@ class SummaryModel:
         except TimeoutError:
             raise SummaryFailed(f"{self.title} did not start within {seconds:.0f} s") from None
 
-        def heard(delta: Delta) -> None:
+        def on_delta(delta: Delta) -> None:
             if isinstance(delta, TextDelta | ReasoningDelta | ToolCallDelta):
                 arrived(len(delta.text) if isinstance(delta, TextDelta) else 0)
 
         used = partial(record, self.candidate.card)
         left = max(0.0, ends - self._clock())
-        reply = await client.complete(request, deadline=left, heard=heard, wasted=used)
+        reply = await client.complete(request, deadline=left, on_delta=on_delta, wasted=used)
         used(reply.usage or used_so_far(reply, estimated_prompt(request)))
         return self._text(reply)
 
