@@ -120,7 +120,7 @@ def test_every_small_method_that_raises_is_said_once_and_the_conversation_goes_o
                 await conversation.say(ASK, events.append)
             await conversation.compress(events.append)
             await conversation.end(reset=True)
-            conversation.agent.tell(events.append)
+            conversation.agent.emit_notices(events.append)
             return events, list(conversation.agent.view)
 
     with ScriptedServer(lambda request: say("ok"), model="claude-sonnet-5") as server:

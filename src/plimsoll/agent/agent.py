@@ -4,9 +4,8 @@
                     ▲               └─► tool calls ─► results ─┐
                     └──────────────────────────────────────────┘
 
-Everything is in the journal before the model sees it. Whatever ends a turn, a limit, a
-failure, a person's Ctrl-C, the history stays valid: every call has its result, and the
-next turn can begin. The model is never told how full its window is.
+Everything is in the journal before the model sees it. Whatever ends a turn (a limit, a failure, Ctrl-C), the history
+stays valid: every call has a result, and the next turn can begin. The model is never told how full its window is.
 """
 
 import asyncio
@@ -45,9 +44,9 @@ INTERRUPTED = "[interrupted by the user]"
 UNANSWERED = "[no answer: the request failed]"
 LEFT = "[no answer: the process ended]"
 LOST = "the process that ran it has ended; its effect is unknown."
-_MOST_CURES = 6  # of one request: each makes it smaller, so more would not help
+_MOST_RECOVERIES = 6  # per request: each makes it smaller, so more would not help
 _SMALLEST_ANSWER = 16
-_ENGINE_SHARE = 0.6  # of a deadline
+_ENGINE_SHARE = 0.6  # of a deadline, for the engine
 
 
 @dataclass(slots=True)
@@ -70,25 +69,25 @@ class Agent:
     journal: Journal
     limits: TurnLimits = field(default_factory=TurnLimits)
     view: list[Message] = field(default_factory=list)
-    # What the keeper of the conversation adds to every lighter view before it holds, such as pinned messages.
+    # Added by the owner of the conversation to every compacted view, such as pinned messages.
     finish: Callable[[list[Message], list[Message]], list[Message]] = lambda _before, after: after
 
     async def turn(self, said: Message, emit: Emit, approve: Approve | None = None) -> Message:
-        """Answer one user message; the last message of the turn."""
-        await self.hear(said, emit)
+        """Answer one user message. Returns the last message of the turn."""
+        await self.store_user_message(said, emit)
         return await self.answer(emit, approve)
 
-    async def hear(self, said: Message, emit: Emit) -> None:
-        """Take down a user message; it is safe from here on, whatever becomes of its answer."""
-        self.tell(emit)
+    async def store_user_message(self, said: Message, emit: Emit) -> None:
+        """Store a user message. From here on it is safe, even if the answer fails."""
+        self.emit_notices(emit)
         await self.add([said])
 
     async def answer(
         self, emit: Emit, approve: Approve | None = None, first: Callable[[], Awaitable[None]] | None = None
     ) -> Message:
-        """Answer what was heard, also where another process began with it; `first` is done before anything else.
+        """Answer the stored user message, even if another process began to; `first` runs before anything else.
 
-        Calls that the other process left without a result are not run again: nobody knows what they have done.
+        Calls that another process left without a result are not run again, because their effects are unknown.
         """
         turn = Turn(self.connection.clock())
         try:
@@ -104,7 +103,7 @@ class Agent:
             raise
 
     async def give_up(self) -> None:
-        """End a turn that another process left unfinished, so that the next one is in order."""
+        """End a turn that another process left unfinished, so that the next one can begin."""
         await self._give_up_calls()
         await self._leave_valid(LEFT)
 
@@ -118,11 +117,11 @@ class Agent:
         deadline: float | None = None,
         counted: int = 0,
     ) -> CompactionEvent:
-        """Make the view lighter now, whoever asked for it; the event says what came of it.
+        """Compact the view now. The event describes the result.
 
-        `why` stands in the event. `counted` is what the provider is known to count, where that is more than this
-        process knows. `TimeoutError` where there is no lighter view within the deadline; the engine
-        gets most of it, so that the built-in can stand in for one that hangs.
+        `why` goes into the event. `counted` is the provider's count, if it is higher than this process knows. Raises
+        `TimeoutError` if there is no compacted view within the deadline; the engine gets most of it, so that the
+        built-in one can replace an engine that hangs.
         """
         tokens = max(counted, self.connection.tokens(self.view))
         share = deadline and deadline * _ENGINE_SHARE
@@ -139,15 +138,15 @@ class Agent:
             event = await run_to_completion(self._commit(attempt))
             emit(Compacted(event, attempt.spent))
         await self.compactor.finished(event)
-        self.tell(emit)
+        self.emit_notices(emit)
         return event
 
     def weigh_fixed(self) -> None:
-        """Tell the compactor which part of every request it cannot reduce."""
+        """Set the part of every request that the compactor cannot reduce."""
         self.compactor.trigger.weigh_fixed(self.view, self.connection.overhead())
 
     async def compact_by_hand(self, emit: Emit, focus: str | None = None) -> CompactionEvent:
-        """Make the view lighter because a person asks, where there is anything to make lighter."""
+        """Compact because a user asks, if there is anything to compact."""
         count, tokens = len(self.view), self.connection.tokens(self.view)
         counted = {"current_tokens": tokens, "overhead_tokens": self.connection.overhead()}
         if await self.compactor.host.ask("has_content_to_compress", True, list(self.view), **counted):
@@ -156,15 +155,15 @@ class Agent:
         event = CompactionEvent.refused("by hand", self.compactor.engine.name, count, tokens, why)
         event = await self.journal.refused(event)
         emit(Compacted(event))
-        self.tell(emit)
+        self.emit_notices(emit)
         return event
 
     async def preview(self, focus: str | None = None) -> CompactionReport | None:
-        """What `compact_by_hand` would do, with a summary written by code; changes nothing."""
+        """What `compact_by_hand` would do, with an extracted summary. Changes nothing."""
         return (await self.previewed(focus))[0]
 
     async def previewed(self, focus: str | None = None) -> tuple[CompactionReport | None, list[Message]]:
-        """The report of a preview, and the view that it shows."""
+        """The report of a preview, and the previewed view."""
         tokens = self.connection.tokens(self.view)
         self.weigh_fixed()
         found = await self.compactor.preview(self.view, tokens, focus)
@@ -180,13 +179,13 @@ class Agent:
         )
         return report, lighter
 
-    def tell(self, emit: Emit) -> None:
-        """Say what the engine and the hooks did wrong, each thing once."""
+    def emit_notices(self, emit: Emit) -> None:
+        """Emit the notices of the engine and the hooks, each once."""
         for sentence in self.compactor.host.take_notices():
             emit(Notice(sentence))
 
     async def settle(self) -> None:
-        """Store what summaries used and the archive does not have yet."""
+        """Store the usage of summaries that the archive does not have yet."""
         await self.compactor.account.store(self.journal.used)
 
     async def _commit(self, attempt: Attempt) -> CompactionEvent:
@@ -201,9 +200,9 @@ class Agent:
         return event
 
     def _finished(self, lighter: list[Message]) -> list[Message]:
-        """A lighter view as it is stored."""
+        """A compacted view as it is stored."""
         if self.connection.card.preserved_thinking:
-            # The provider refuses thinking that was written behind other messages than it stands behind now.
+            # The provider rejects thinking blocks whose preceding messages have changed.
             lighter = drop_bound_thinking(lighter, 0)
         return self.finish(self.view, lighter)
 
@@ -213,7 +212,7 @@ class Agent:
             if stopped:
                 emit(Notice(stopped))
                 return await self.add([{"role": "assistant", "content": f"[{stopped}]"}])
-            await self._lighten(self.connection.tokens(self.view), emit)
+            await self._compact_if_due(self.connection.tokens(self.view), emit)
             await self._remove_media(within_media_limits(self.view, self.connection), emit)
             asked = self.connection.clock()
             reply = await self._ask(turn, emit)
@@ -223,17 +222,17 @@ class Agent:
             calls = tool_calls(reply.message)
             if calls:
                 await self._run_tools(calls, emit, approve)
-            # Only now: what is prepared from calls without results would not fit once these are there.
+            # Only now: a view prepared from calls without results would not fit once they arrive.
             self.compactor.prepare(self.view, self.connection.tokens(self.view))
-            self.tell(emit)
+            self.emit_notices(emit)
             if not calls:
                 return reply.message
 
-    async def _lighten(self, tokens: int, emit: Emit) -> None:
+    async def _compact_if_due(self, tokens: int, emit: Emit) -> None:
         """Compact before a request of `tokens` prompt tokens, if that is due, wanted by the engine, or pays."""
         compactor, host = self.compactor, self.compactor.host
         self.weigh_fixed()
-        wish = await compactor.trigger.is_wished(self.view, tokens)
+        wish = await compactor.trigger.is_wanted_by_engine(self.view, tokens)
         due = compactor.is_due(tokens)
         if (due or wish) and await host.has_content(self.view):
             await self.compact(emit, "threshold" if due else "preflight")
@@ -241,13 +240,13 @@ class Agent:
             await self.compact(emit, cheaper)
 
     async def _ask(self, turn: Turn, emit: Emit) -> Reply:
-        """One reply, past every refusal that can be cured."""
+        """Send a request and recover from refusals until there is a reply."""
         rejected: PayloadTooLarge | None = None
-        for _ in range(_MOST_CURES):
+        for _ in range(_MOST_RECOVERIES):
             try:
                 return await self._request(turn, emit)
             except ContextOverflow as error:
-                await self._cure_overflow(error, emit)
+                await self._recover_from_overflow(error, emit)
             except OutputCapExceeded as error:
                 self._lower_answer(error.limit, error)
             except PayloadTooLarge as error:
@@ -261,7 +260,7 @@ class Agent:
         )
 
     async def _request(self, turn: Turn, emit: Emit) -> Reply:
-        """One request. What it used counts before its room in the limits is free, also where it breaks off."""
+        """Send one request. Its usage is recorded before its reservation is released, even if it is interrupted."""
         line = self.connection
         async with line.room(self.view):
             try:
@@ -272,10 +271,10 @@ class Agent:
             await self._account(turn, reply.usage, emit)
             return reply
 
-    async def _cure_overflow(self, error: ContextOverflow, emit: Emit) -> None:
+    async def _recover_from_overflow(self, error: ContextOverflow, emit: Emit) -> None:
         await self._learn_window(error, emit)
         fits = error.room is not None and error.room >= _SMALLEST_ANSWER
-        # A shorter answer is a cure only while the prompt is small: the answer stays that short afterwards.
+        # A shorter answer helps only while the prompt is small, because the limit stays.
         if fits and not self.compactor.is_due(self.connection.tokens(self.view)):
             self._lower_answer(error.room, error)
             return
@@ -285,7 +284,7 @@ class Agent:
             raise error
 
     def _require_compaction(self, error: ProviderError) -> None:
-        """Without automatic compaction, a request that is too large is the person's to shorten."""
+        """Raise if automatic compaction is off: the user must shorten the request."""
         if not self.compactor.rules.enabled:
             raise UserError(
                 f"{error} Automatic compaction is off (compression.enabled: false). Compact manually "
@@ -293,7 +292,7 @@ class Agent:
             ) from error
 
     async def _learn_window(self, error: ContextOverflow, emit: Emit) -> None:
-        """Where the provider names no number, its window is smaller than what it refused."""
+        """Learn the window from an overflow. Without a stated limit, it is smaller than the refused request."""
         engine = self.compactor.engine
         limit = error.limit or self.connection.tokens(self.view)
         if limit < engine.context_length:
@@ -309,7 +308,7 @@ class Agent:
         self.connection.max_tokens = lower
 
     async def _remove_media(self, lighter: list[Message] | None, emit: Emit) -> bool:
-        """Take over a view with fewer images and documents, where there is one and compaction is on."""
+        """Use a view with fewer images and documents, if there is one and compaction is enabled."""
         if lighter is None or not self.compactor.rules.enabled:
             return False
         lighter = self._finished(lighter)
@@ -336,11 +335,11 @@ class Agent:
             raise asyncio.CancelledError
 
     async def _account_lost(self, emit: Emit) -> None:
-        """Count what attempts used whose replies broke off, or of which the provider did not say."""
+        """Record the usage of attempts that were interrupted or whose provider reported none."""
         lost = [record_of(self.connection.card, usage) for usage in self.connection.take_lost()]
         for record in lost:
             emit(UsageReported(record))
-        with suppress(PlimsollError):  # what ended the request matters more
+        with suppress(PlimsollError):  # the original error matters more
             for record in lost:
                 await self.journal.used(record)
 
@@ -354,7 +353,7 @@ class Agent:
         emit(UsageReported(record))
 
     async def add(self, messages: list[Message], shown: Mapping[int, Message] | None = None) -> Message:
-        """Take down messages, also if the caller is cancelled meanwhile; the last of them."""
+        """Store messages, even if the caller is cancelled meanwhile. Returns the last one."""
         return await run_to_completion(self._store(messages, shown or {}))
 
     async def _store(self, messages: list[Message], shown: Mapping[int, Message]) -> Message:
@@ -368,9 +367,9 @@ class Agent:
             await self.add([failed(LOST).message(str(call.get("id", "")), call_name(call)) for call in calls])
 
     async def _leave_valid(self, said: str) -> None:
-        """After a turn that broke off: the newest word is not the user's, so that the next turn is in order.
+        """Leave a valid history after an interrupted turn: the last message must not be the user's.
 
-        What had arrived of the answer stands in front; calls that nobody will answer do not.
+        Starts with the part of the answer that had arrived; calls that will get no result are dropped.
         """
         unfinished, self.connection.unfinished = self.connection.unfinished, None
         estimated, self.connection.estimated = self.connection.estimated, None
@@ -383,12 +382,12 @@ class Agent:
 
 
 def _whole(outcome: CallOutcome) -> str:
-    """The text of a result as it was before it was shortened for the model."""
+    """The text of a result before it was shortened for the model."""
     return outcome.result.text if outcome.result.full is None else outcome.result.full
 
 
 def _in_one_line(call: dict[str, object], result: str) -> tuple[str, bool]:
-    """How a call ended, for a person, and whether it failed."""
+    """How a call ended, in one line for a person, and whether it failed."""
     ended = outcome_of(call, result)
     told = ended.failed and not ended.line.lower().startswith("error")
     parts = (ended.status if told else "", ended.line)

@@ -19,5 +19,5 @@ async def run_to_completion(work: Coroutine[Any, Any, T]) -> T:
         if not task.done():
             await asyncio.wait({task})
         if not task.cancelled():
-            task.exception()  # seen: what matters now is that the caller stops
+            task.exception()  # retrieved; the cancellation takes precedence
         raise

@@ -3,12 +3,11 @@
     tokens ──► below the soft line     nothing
                85 % of the threshold   the next view is prepared in the background
                the threshold           swapped in between two requests; waited for only if it is not ready
-               before it               under `policy: cost`, as soon as a summary pays, or clearing old results does
+               before it               under `policy: cost`, as soon as a summary or clearing old results pays off
                an overflow             at once, whatever was tried before
 
-An engine transforms; the host triggers, checks, and has a fallback. What an engine
-returns is refused when it is not valid, not smaller, or has lost the newest request. An
-attempt that got nowhere is not repeated on every turn: only after growth or time.
+An engine transforms; the host triggers, checks, and has a fallback. The host rejects a result that is not valid, not
+smaller, or has lost the newest request. A failed attempt is not repeated on every turn: only after growth or time.
 """
 
 import asyncio
@@ -50,18 +49,18 @@ _MOST_SOURCES = 3
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A compaction that was tried: the lighter view, or None where nothing may change, and the event to store."""
+    """An attempted compaction: the compacted view, or None if nothing may change, and the event to store."""
 
     messages: list[Message] | None
     event: CompactionEvent
-    spent: tuple[UsageRecord, ...] = ()  # what summaries used since the last attempt
+    spent: tuple[UsageRecord, ...] = ()  # usage of summaries since the last attempt
 
 
 Source: TypeAlias = Callable[[], Coroutine[Any, Any, CompactionResult]]
 
 
 class Compactor:
-    """When and how the view of one conversation is made lighter."""
+    """When and how the view of one conversation is compacted."""
 
     def __init__(
         self,
@@ -77,23 +76,23 @@ class Compactor:
         account: SummaryAccount | None = None,
         branches: SharedPreparations | None = None,
     ) -> None:
-        """`account` is told what the summaries of this conversation use; `branches` share theirs with it."""
+        """`account` records the usage of this conversation's summaries; `branches` share their summaries with it."""
         self.account, self._branches = account or SummaryAccount(), branches
         self.host = EngineHost(engine, fallback, hide=hide)
         self.rules = rules
         self.trigger = Trigger(self.host, rules.rearm, clock, rules.enabled)
         self.model = model
         self.hooks = hooks or Hooks()
-        self.wire: Wire = wire  # whose rules a lighter view must keep
-        self.pricing: Pricing | None = None  # of `policy: cost`; without it the threshold decides
+        self.wire: Wire = wire  # wire format whose rules a compacted view must follow
+        self.pricing: Pricing | None = None  # for `policy: cost`; without it the threshold decides
         self.cost_history = CostHistory()
         self._clock = clock
         self._prepared: PreparedCompaction | None = None
-        self._watch = SummaryWatch()  # of the compaction that is waited for
+        self._watch = SummaryWatch()  # of the compaction in progress
 
     @property
     def engine(self) -> ContextEngine:
-        """The engine that serves now."""
+        """The engine in use."""
         return self.host.engine
 
     @engine.setter
@@ -101,20 +100,20 @@ class Compactor:
         self.host.engine = engine
 
     def remember(self, events: Sequence[CompactionEvent], tokens: int) -> None:
-        """Take up the verdict of an earlier process from the events that it stored; the view has `tokens` now."""
+        """Restore the re-arm state from the events of an earlier process; the view has `tokens` now."""
         self.trigger.remember(events, tokens)
 
     def is_due(self, tokens: int) -> bool:
-        """Whether the view must be made lighter before the next request of `tokens` prompt tokens."""
+        """Whether the view must be compacted before the next request of `tokens` prompt tokens."""
         return self.trigger.is_due(tokens)
 
     def pays(self, view: Sequence[Message], tokens: int) -> Literal["", "cost", "clearing"]:
-        """What `policy: cost` sets off before the threshold: a compaction, clearing old results, or nothing."""
+        """What `policy: cost` triggers before the threshold: a compaction, clearing old results, or nothing."""
         summary, built_in = self._cost_decision(tokens), self._built_in
         if summary is NEVER or self._budget is None or self.pricing is None:
             return ""
         clearing = NEVER
-        # What is being summarised already is as good as paid for.
+        # A summary in progress is already paid for.
         if built_in and not self._prepared:
             target, found = self.trigger.target(self._budget), built_in.clearing(view)
             clearing = clearing_pays(self.pricing, self.cost_history, tokens, target, found, self._clock())
@@ -122,7 +121,7 @@ class Compactor:
         return CLEARING if chosen == "clearing" else "cost" if chosen else ""
 
     def _cost_decision(self, tokens: int) -> CostDecision:
-        """What prices say about a summary now."""
+        """What the prices say about a summary now."""
         budget = self._budget
         if not self.rules.enabled or self.pricing is None or budget is None:
             return NEVER
@@ -132,12 +131,12 @@ class Compactor:
         return compaction_pays(self.pricing, self.cost_history, tokens, target, now, budget.summary_tokens)
 
     def asked(self, tokens: int, at: float) -> None:
-        """A request of `tokens` prompt tokens was sent at this time and answered."""
+        """Record an answered request of `tokens` prompt tokens, sent at `at`."""
         if self._budget is not None:
             self.cost_history = self.cost_history.asked(tokens, self.trigger.target(self._budget), at)
 
     def prepare(self, view: Sequence[Message], tokens: int) -> None:
-        """Start on the next view beside the conversation, once the soft line is crossed or it nearly pays."""
+        """Prepare the next view in the background, once the soft line is crossed or a compaction nearly pays off."""
         if not (self.rules.enabled and self.rules.background) or self._prepared:
             return
         if not (self.trigger.is_near(tokens) or self._cost_decision(tokens).pays(SOFT_LINE)):
@@ -153,10 +152,10 @@ class Compactor:
         deadline: float | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Attempt:
-        """Make the view lighter now: by what was prepared, by the engine, or by the built-in one.
+        """Compact the view now: with the prepared view, the engine, or the built-in engine.
 
-        `deadline` is how many seconds each of them may take, where the rules allow more. `progress` is told how
-        many characters the summary model has written while it is waited for, from another thread.
+        `deadline` limits the seconds for each of them further than the rules do. `progress` is called from another
+        thread with the characters that the summary model has written so far.
         """
         started = self._clock()
         event = CompactionEvent.refused(trigger, self.engine.name, len(view), tokens)
@@ -165,11 +164,11 @@ class Compactor:
         self._watch.wait(progress)
         guidance = await (prepared.guidance if prepared else self.hooks.before(view, trigger, focus))
         if guidance.veto and trigger in MUST:
-            # What was vetoed was not prepared either.
+            # A vetoed compaction was not prepared either.
             prepared, guidance = None, await self.hooks.before(view, trigger, focus)
         self._tell(guidance.faults)
         if guidance.veto:
-            self.trigger.tried_in_vain(tokens)
+            self.trigger.record_failed_attempt(tokens)
             return Attempt(None, replace(event, reason=f"vetoed by {guidance.veto}"))
         seconds = min(self.rules.deadline, deadline or self.rules.deadline)
         sources = self._sources(list(view), tokens, guidance.focus, prepared, seconds)
@@ -179,17 +178,17 @@ class Compactor:
         if self._watch.is_hanging:
             self.host.notice("hanging", HANGING)
         waited = self._clock() - started
-        spent = self.account.take_untold()
+        spent = self.account.take_unreported()
         event = replace(event, seconds=waited, waited=waited, reason=why, money=total_of(spent))
         if found is None:
-            self.trigger.tried_in_vain(tokens)
+            self.trigger.record_failed_attempt(tokens)
             return Attempt(None, event, spent)
         return Attempt(found.messages, self._adopted(found, event, view), spent)
 
     def _adopted(
         self, found: CompactionResult, event: CompactionEvent, view: Sequence[Message]
     ) -> CompactionEvent:
-        """Take the lighter view as the new state; the event with what was reached."""
+        """Adopt the compacted view as the new state. Returns the event with the result."""
         assert found.judgement is not None
         report, shrunk = found.report, found.judgement.expected(event.tokens_before, self.trigger.overhead)
         if event.trigger == CLEARING and report is not None and not report.summary:
@@ -210,28 +209,28 @@ class Compactor:
         )
 
     async def preview(self, view: Sequence[Message], tokens: int, focus: str | None) -> CompactionResult:
-        """What `compact` by hand would give, with a summary written by code; changes nothing."""
+        """What a manual `compact` would return, with an extracted summary. Changes nothing."""
         prepared = self._prepared if self._prepared and focus is None and self._prepared.fits(view) else None
         return await preview_of(self.host, prepared, view, self._counted(view, tokens), focus, self.wire)
 
     def skip_summary(self) -> None:
-        """Continue without the summary model: the compaction that is waited for is finished by code."""
+        """Continue without the summary model: the current compaction ends with an extracted summary."""
         self._watch.skip()
 
     def compacted(self, left: int) -> None:
-        """The view was made lighter, and has so many tokens now."""
+        """Record that the view was compacted to `left` tokens."""
         self.trigger.compacted(left)
         self.cost_history = self.cost_history.compacted()
 
     def cleared(self, view: Sequence[Message]) -> None:
-        """Old results of this view were cleared; the target of a compaction is where it was."""
+        """Record that old results of this view were cleared; the compaction target does not change."""
         if (built_in := self._built_in) and self._budget:
             self.cost_history = self.cost_history.cleared(
                 built_in.clearing(view), self.trigger.target(self._budget)
             )
 
     def write_with(self, summarizer: SummaryWriter | None, model: str) -> None:
-        """Summaries are written by somebody else from now on, or by nobody."""
+        """Replace the summary model; None: summaries are extracted without a model."""
         self.model = model
         engines = {self.engine} if self.host.is_built_in else {self.engine, self.host.fallback()}
         for engine in engines:
@@ -239,12 +238,12 @@ class Compactor:
                 engine.summarizer = summarizer
 
     async def finished(self, event: CompactionEvent) -> None:
-        """A compaction was stored: the hooks are told."""
+        """Notify the hooks that a compaction was stored."""
         if event.outcome == "compacted":
             self._tell(await self.hooks.after(event))
 
     async def close(self) -> None:
-        """Give up what is being prepared."""
+        """Cancel the preparation in progress."""
         prepared, self._prepared = self._prepared, None
         if prepared and prepared.engine is self.engine:
             prepared.cancel()
@@ -252,12 +251,12 @@ class Compactor:
 
     @property
     def _built_in(self) -> ContextCompressor | None:
-        """The engine where it is our own, which can clear old results by itself."""
+        """The engine if it is built in, which can clear old results by itself."""
         return self.engine if isinstance(self.engine, ContextCompressor) and self.host.is_built_in else None
 
     @property
     def _budget(self) -> Budget | None:
-        """What the engine aims at, where that decides; an engine of somebody else decides for itself."""
+        """The engine's budget, if it decides; a plugin engine decides for itself."""
         budget = getattr(self.engine, "budget", None)
         return budget if self.rules.policy == "cost" and isinstance(budget, Budget) else None
 
@@ -273,7 +272,7 @@ class Compactor:
         sources: list[tuple[str, Source]],
         seconds: float,
     ) -> tuple[CompactionResult | None, str]:
-        """A lighter list that passes the gate, from the best source that gives one, and what went wrong before."""
+        """A compacted list that passes the gate, from the best source that returns one, and the earlier failures."""
         faults: list[str] = []
         for name, source in sources:
             try:
@@ -281,10 +280,10 @@ class Compactor:
             except DeadlineExceeded as hung:
                 faults.append(f"{name}: {hung}")
                 if name != "prepared" and self.host.is_built_in and len(sources) < _MOST_SOURCES:
-                    # Only a model can have taken so long.
+                    # Only a summary model can take so long.
                     sources.append(self._plain(self.host.without_model(), view, tokens, focus, seconds))
                 continue
-            except Exception as error:  # foreign code; the conversation goes on
+            except Exception as error:  # plugin code; the conversation continues
                 faults.append(f"{name}: {error_text(error)}")
                 continue
             assert found.judgement is not None
@@ -297,7 +296,7 @@ class Compactor:
         return None, self.host.hide("; ".join(faults))
 
     def _take_prepared(self, view: Sequence[Message], focus: str | None) -> PreparedCompaction | None:
-        """What was prepared, where the view still begins with it; otherwise it is given up."""
+        """The prepared view if the current view still starts with its messages; otherwise it is discarded."""
         prepared, self._prepared = self._prepared, None
         if self._branches is not None:
             return self._branches.find(view) if focus is None else None
@@ -314,7 +313,7 @@ class Compactor:
         prepared: PreparedCompaction | None,
         seconds: float,
     ) -> list[tuple[str, Source]]:
-        """Where a lighter list may come from, best first."""
+        """Where a compacted list may come from, best first."""
         engine = self.engine
         sources: list[tuple[str, Source]] = []
         if prepared:
@@ -338,7 +337,7 @@ class Compactor:
         return "the built-in", lambda: self._run(engine, view, tokens, focus, seconds)
 
     def _begun(self, view: Sequence[Message], tokens: int, watch: SummaryWatch) -> PreparedCompaction:
-        """Work on the next view as a task of its own, or what another branch does already."""
+        """A task that prepares the next view, or the one that another branch has already started."""
         if self._branches is not None and (found := self._branches.find(view)):
             return found
         source = tuple(view)
@@ -350,7 +349,7 @@ class Compactor:
         return prepared
 
     async def _run_shared(self, view: list[Message], tokens: int, seconds: float) -> CompactionResult:
-        """The engine's work, which goes on for other branches when nobody waits here any longer."""
+        """Run the engine; its work continues for other branches if this caller stops waiting."""
         prepared = self._begun(view, tokens, self._watch)
         prepared.watch.wait()
         return await prepared_for(self.host, prepared, view, self._counted(view, tokens), seconds)
@@ -358,7 +357,7 @@ class Compactor:
     async def _run_guided(
         self, guidance: "asyncio.Task[Guidance]", view: list[Message], tokens: int, watch: SummaryWatch
     ) -> CompactionResult:
-        """The engine's work in the background, once the hooks have spoken."""
+        """Run the engine in the background, after the hooks have answered."""
         spoken = await asyncio.shield(guidance)
         if spoken.veto:
             return CompactionResult(view, None, 0.0)
@@ -368,7 +367,7 @@ class Compactor:
     async def _clear(
         self, engine: ContextCompressor, view: list[Message], seconds: float
     ) -> CompactionResult:
-        """Old results cleared, and nothing else."""
+        """Clear old results and nothing else."""
         started = self._clock()
         messages = await call_in_thread(lambda: engine.clear(view), seconds)
         return CompactionResult(messages, engine.last_report, self._clock() - started)
@@ -382,7 +381,7 @@ class Compactor:
         seconds: float,
         watch: SummaryWatch | None = None,
     ) -> CompactionResult:
-        """The engine in a thread of its own, within so many seconds."""
+        """Run the engine in a separate thread, for at most `seconds`."""
         started = self._clock()
         counted = {"current_tokens": tokens, "overhead_tokens": self.trigger.overhead}
         messages, report = await self.host.compress(

@@ -20,40 +20,40 @@ from plimsoll.models import ModelCard
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 
 P = ParamSpec("P")
-_MOST_LOST = 20  # lost facts of one kind that the archive keeps; `had` and `kept` count all of them
+_MOST_LOST = 20  # lost facts of one kind in the archive; `had` and `kept` count all of them
 _LONGEST_LOST = 200  # characters of one
 
 
 class SummaryAccount:
-    """What the summaries of one conversation used, however their requests ended. Any thread may add to it.
+    """The usage of one conversation's summaries, however their requests ended. Any thread may add to it.
 
-    `charge` is told at once, so that limits hold. The archive is told when the conversation is next stored, and a
-    compaction's event has the money of everything since the last one.
+    `charge` is called at once, so that limits apply. The archive gets the usage when the conversation is next stored,
+    and a compaction's event has the cost of everything since the last one.
     """
 
     def __init__(self, charge: Callable[[UsageRecord], None] | None = None) -> None:
         self.charge = charge
         self._lock = threading.Lock()
         self._unstored: list[UsageRecord] = []
-        self._untold: list[UsageRecord] = []
+        self._unreported: list[UsageRecord] = []
 
     def add(self, card: ModelCard, usage: Usage) -> None:
-        """A request for a summary used this much."""
+        """Record the usage of a summary request."""
         record = record_of(card, usage, "summary")
         with self._lock:
             self._unstored.append(record)
-            self._untold.append(record)
+            self._unreported.append(record)
         if self.charge is not None:
             self.charge(record)
 
-    def take_untold(self) -> tuple[UsageRecord, ...]:
-        """What no event of a compaction has told yet."""
+    def take_unreported(self) -> tuple[UsageRecord, ...]:
+        """Return the usage that no compaction event has reported yet, once."""
         with self._lock:
-            taken, self._untold = self._untold, []
+            taken, self._unreported = self._unreported, []
         return tuple(taken)
 
     async def store(self, used: Callable[[UsageRecord], Awaitable[None]]) -> None:
-        """Hand everything to the archive that it does not have yet; what it cannot take is kept."""
+        """Store everything that the archive does not have yet; what cannot be stored is kept."""
         with self._lock:
             taken, self._unstored = self._unstored, []
         while taken:
@@ -67,18 +67,18 @@ class SummaryAccount:
 
 
 def on_this_loop(function: Callable[P, None]) -> Callable[P, None]:
-    """The same function for any thread: it runs on the loop that is running now, while that is open."""
+    """The function for any thread: it runs on the current loop, while that is open."""
     loop = asyncio.get_running_loop()
 
     def call(*arguments: P.args, **named: P.kwargs) -> None:
-        with suppress(RuntimeError):  # the loop has closed, and with it everybody who keeps accounts
+        with suppress(RuntimeError):  # the loop has closed, and its accounts with it
             loop.call_soon_threadsafe(partial(function, *arguments, **named))
 
     return call
 
 
 def record_of(card: ModelCard, usage: Usage, purpose: str = "turn", model: str = "") -> UsageRecord:
-    """What one request used and cost; `model` is the name that it was sent with, where that is another."""
+    """The usage and cost of one request; `model` is the name that was sent, if it differs."""
     bill = bill_of(usage)
     return UsageRecord(
         model=model or card.name,
@@ -92,7 +92,7 @@ def record_of(card: ModelCard, usage: Usage, purpose: str = "turn", model: str =
 
 
 def total_of(records: Iterable[UsageRecord]) -> float | None:
-    """The money of these together; None where there are none, or the price of one is unknown."""
+    """The total cost; None if there are no records or a price is unknown."""
     prices = [record.money for record in records]
     known = [price for price in prices if price is not None]
     return sum(known) if prices and len(known) == len(prices) else None
@@ -100,7 +100,7 @@ def total_of(records: Iterable[UsageRecord]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What the host finds about a lighter view: why it may not replace the view, its weight, and what it kept."""
+    """The host's check of a compacted view: why it may not replace the view, its size, and what it kept."""
 
     refused: str
     before: int  # estimated tokens
@@ -108,7 +108,7 @@ class Assessment:
     ledger: dict[str, Any]
 
     def expected(self, tokens: int, overhead: int) -> int:
-        """What the provider will count for it, where it counts `tokens` for the view, `overhead` besides messages."""
+        """The provider's expected count, given its count `tokens` for the view and `overhead` besides messages."""
         return calibrate(self.before, tokens, overhead).counted(self.after)
 
 
@@ -119,11 +119,11 @@ class CompactionResult:
     messages: list[Message]
     report: CompactionReport | None
     seconds: float
-    judgement: Assessment | None = None  # once the host has looked at it
+    judgement: Assessment | None = None  # once the host has checked it
 
     @property
     def is_compacted(self) -> bool:
-        """Whether the engine says that it changed anything."""
+        """Whether the engine reports a change."""
         return self.report is not None and self.report.outcome == "compacted"
 
 
@@ -134,9 +134,9 @@ def assess(
     report: CompactionReport | None,
     ledger: dict[str, Any] | None = None,
 ) -> Assessment:
-    """Look at a lighter view. Of 200,000 tokens this takes 150 ms, so it is not done on the event loop.
+    """Check a compacted view. Takes 150 ms for 200,000 tokens, so it does not run on the event loop.
 
-    `ledger` is what it kept, where that is known already.
+    `ledger` is what it kept, if already known.
     """
     before = weigh(view)
     refused = refusal(view, before, after, wire)
@@ -148,9 +148,9 @@ def assess(
 def ledger_of(
     before: Sequence[Message], after: Sequence[Message], report: CompactionReport | None
 ) -> dict[str, Any]:
-    """For each kind of fact, how many there were and how many the lighter view still names; and how it was made.
+    """For each kind of fact, how many there were, how many the compacted view still names, and how it was made.
 
-    `lost` lists facts that it no longer names, each with the position in `before` of the message that stated it last.
+    `lost` lists facts that it no longer names, each with the position in `before` of the last message that stated it.
     """
     facts = read_facts(before, quotes=False)
     text = "\n".join(_words(after))
@@ -167,7 +167,7 @@ def ledger_of(
         gone = [one for one in found if one not in text]
         if found:
             ledger[kind] = {"had": len(found), "kept": len(found) - len(gone)}
-        # The newest ones: a person looks for what was said last.
+        # The newest ones, because users look for recent statements.
         lost += [{"kind": kind, "text": one[:_LONGEST_LOST], "at": found[one]} for one in gone[-_MOST_LOST:]]
     if lost:
         ledger["lost"] = lost
@@ -181,7 +181,7 @@ def ledger_of(
 
 
 def is_degraded(report: CompactionReport | None) -> bool:
-    """Whether code wrote a summary that a model should have written."""
+    """Whether a summary was extracted although a model should have written it."""
     return report is not None and bool(report.model_failures)
 
 

@@ -2,11 +2,10 @@
 
     ask(method) ─┬─ answered ──► the answer
                  ├─ raised ────► a default, and one notice for this method
-                 └─ hung ──────► a default, one notice, and from then on the built-in serves
+                 └─ hung ──────► a default, one notice, and from then on the built-in engine
 
-Engines are foreign code. They run in threads of their own within deadlines and get only
-the arguments that they accept, as copies. While one compresses in the background it may
-be asked for small things.
+Engines are plugin code. They run in separate threads with deadlines and get copies of only the arguments that they
+accept. Small methods may be called while one compresses in the background.
 """
 
 import asyncio
@@ -29,14 +28,14 @@ from plimsoll.models.media_limits import MediaLimits
 from plimsoll.providers.auxiliary.watch import CURRENT, SummaryWatch
 
 T = TypeVar("T")
-HEAVY_TOKENS = 20_000  # takes 25 ms to compact; less is done before it has reached another process
+HEAVY_TOKENS = 20_000  # takes 25 ms to compact; smaller views are faster without another process
 SMALL_DEADLINE = 10.0  # seconds for everything but `compress`
-SUMMARY_SHARE = 0.9  # of the seconds for a compaction, for its summary model; code needs the rest
+SUMMARY_SHARE = 0.9  # of a compaction's time, for its summary model; extraction needs the rest
 TOO_LONG = "the summary model exceeded the compaction's time limit"
 
 
 class EngineHost:
-    """The engine that serves, and what is known about its failures."""
+    """The engine in use, and its known failures."""
 
     def __init__(
         self,
@@ -46,37 +45,37 @@ class EngineHost:
         deadline: float = SMALL_DEADLINE,
         hide: Callable[[str], str] = lambda text: text,
     ) -> None:
-        """`hide` takes secrets out of what an engine says about its failures."""
+        """`hide` masks secrets in an engine's error messages."""
         self.engine = engine
-        self.workers: Workers | None = None  # processes for the engines of our own
+        self.workers: Workers | None = None  # processes for the built-in engines
         self._fallback = fallback
         self._deadline, self.hide = deadline, hide
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
         self._notices: list[str] = []
 
     @property
     def is_built_in(self) -> bool:
-        """Whether the engine is our own, which needs no guard."""
+        """Whether the engine is built in and needs no guard."""
         return type(self.engine) is ContextCompressor
 
     @property
     def _is_ours(self) -> bool:
-        """Whether the engine counts and cuts as the built-in does."""
+        """Whether the engine counts and cuts like the built-in one."""
         return isinstance(self.engine, ContextCompressor)
 
     def take_notices(self) -> list[str]:
-        """What a person should know and has not been told yet."""
+        """Return the notices that the user has not seen yet."""
         notices, self._notices = self._notices, []
         return notices
 
     def notice(self, key: str, sentence: str) -> None:
-        """Something to tell once for this engine and key."""
-        if (self.engine.name, key) not in self._told:
-            self._told.add((self.engine.name, key))
+        """Queue a notice, once for this engine and key."""
+        if (self.engine.name, key) not in self._reported:
+            self._reported.add((self.engine.name, key))
             self._notices.append(self.hide(sentence))
 
     def fallback(self) -> ContextCompressor:
-        """The built-in that serves where the engine does not, for the window that holds now."""
+        """The built-in engine that replaces a failing one, for the current window."""
         if self._fallback is None:
             self._fallback = self.without_model()
         elif self.engine.context_length not in (0, self._fallback.context_length):
@@ -84,13 +83,13 @@ class EngineHost:
         return self._fallback
 
     def forget_summaries(self) -> None:
-        """A person edited the view: nothing that an engine remembers of it may come back."""
+        """Forget summaries after a user's edit, so that removed content cannot come back."""
         for engine in (self.engine, self._fallback):
             if isinstance(engine, ContextCompressor):
                 engine.forget_summaries()
 
     def without_model(self) -> ContextCompressor:
-        """A built-in that asks nobody, with the numbers of the engine that serves."""
+        """A built-in engine without a summary model, with the current engine's numbers."""
         engine = self.engine
         percent = engine.threshold_percent if 0 <= engine.threshold_percent <= 1 else 0.5
         budget = getattr(engine, "budget", None)
@@ -108,14 +107,14 @@ class EngineHost:
         )
 
     def previewing(self) -> Iterator[ContextCompressor]:
-        """The engines that a preview asks, in the order in which a compaction does."""
+        """The engines that a preview tries, in the order of a compaction."""
         if can_draft(self.engine):
             yield self.engine
         if not self.is_built_in:
             yield self.fallback()
 
     async def ask(self, method: str, default: T, /, *args: Any, **arguments: Any) -> T:
-        """The engine's answer to one of its small methods; the default where it gives none."""
+        """Call one of the engine's small methods; returns the default if it fails."""
         engine = self.engine
         function = getattr(engine, method, None)
         if function is None:
@@ -129,36 +128,36 @@ class EngineHost:
             )
         except DeadlineExceeded as hung:
             self.retire(engine, f"{method} gave {hung}")
-        except Exception as error:  # an engine is foreign code; whatever it raises, the conversation goes on
+        except Exception as error:  # plugin code may raise anything; the conversation continues
             self.notice(method, f"Context engine {engine.name}: {method} failed: {error_text(error)}.")
         return default
 
-    async def wants_lighter(self, view: Sequence[Message]) -> bool:
-        """Whether an engine of somebody else finds a request too heavy before it is sent.
+    async def wants_compaction(self, view: Sequence[Message]) -> bool:
+        """Whether a plugin engine considers a request too large before it is sent.
 
-        Ours go by the count of tokens, which says more. Every request is shown, because some engines take notes
-        then.
+        Built-in engines go by the token count, which is more exact. Every request is shown, because some engines take
+        notes then.
         """
         if self._is_ours:
             return False
         return bool(await self.ask("should_compress_preflight", False, copy.deepcopy(list(view))))
 
     async def has_content(self, view: Sequence[Message]) -> bool:
-        """Whether the engine has anything to compress; ours find that out while they compress."""
+        """Whether the engine has anything to compress; built-in engines find out while they compress."""
         return self._is_ours or bool(
             await self.ask("has_content_to_compress", True, copy.deepcopy(list(view)))
         )
 
     def ask_now(self, method: str, default: T, /, **arguments: Any) -> T:
-        """The answer to a method that only compares numbers, asked between two requests and without a thread.
+        """Call a method that only compares numbers, between two requests and without a thread.
 
-        What it raises is told and ignored; that it hangs is not guarded against.
+        An exception is reported and ignored; a hang is not guarded against.
         """
         engine = self.engine
         function = getattr(engine, method)
         try:
             answer: T = function(**accepted_arguments(function, arguments))
-        except Exception as error:  # an engine is foreign code; whatever it raises, the conversation goes on
+        except Exception as error:  # plugin code may raise anything; the conversation continues
             self.notice(method, f"Context engine {engine.name}: {method} failed: {error_text(error)}.")
             return default
         return answer
@@ -166,7 +165,7 @@ class EngineHost:
     async def answer_call(
         self, name: str, arguments: Mapping[str, Any], view: Sequence[Message], seconds: float
     ) -> str:
-        """The engine's answer to one of its own tools; raises what the engine raises, and `DeadlineExceeded`."""
+        """The engine's answer to a call of its tool; raises the engine's exceptions and `DeadlineExceeded`."""
         engine = self.engine
         call = engine.handle_tool_call
 
@@ -189,18 +188,18 @@ class EngineHost:
         watch: SummaryWatch | None = None,
         **arguments: Any,
     ) -> tuple[list[Message], CompactionReport | None]:
-        """What an engine makes of a view, and its report; raises what the engine raises, and `DeadlineExceeded`.
+        """The engine's compacted view and report; raises the engine's exceptions and `DeadlineExceeded`.
 
-        `watch` is how the summary model's progress is followed, and how it is given up.
+        `watch` follows the summary model's progress and can cancel it.
         """
         own = type(engine) is ContextCompressor
-        # What runs in another process cannot change the messages here, and gives back the same ones.
+        # Another process cannot change the messages here, and returns the same ones.
         is_safe = own or self._isolates(engine, view)
 
         def work() -> tuple[list[Message], CompactionReport | None]:
             lighter: Any
             report: Any
-            CURRENT.set(watch)  # only in this thread's own context
+            CURRENT.set(watch)  # only in this thread's context
             given = list(view) if is_safe else copy.deepcopy(view)
             copies = list(given)  # an engine may change the list that it was given
             if can_draft(engine):
@@ -230,7 +229,7 @@ class EngineHost:
     def draft(
         self, engine: ContextCompressor, view: list[Message], **arguments: Any
     ) -> tuple[list[Message], CompactionReport]:
-        """What one of our engines makes of a view, in a worker process where there are any; blocks."""
+        """Compact a view with a built-in engine, in a worker process if there are any; blocks."""
         if self.workers is not None and self._isolates(engine, view):
             with suppress(CannotStart):
                 return draft_in_worker(self.workers, engine, view, arguments)
@@ -239,9 +238,9 @@ class EngineHost:
     async def assessed(
         self, found: CompactionResult, view: list[Message], wire: Wire, seconds: float
     ) -> CompactionResult:
-        """Look at what an engine made of a view; in a worker process where there are any.
+        """Check an engine's result, in a worker process if there are any.
 
-        What was prepared has been looked at before. Its facts are not counted again, because somebody waits now.
+        A prepared result was checked before. Its facts are not counted again, because a user is waiting.
         """
         after, report = found.messages, found.report
         ledger = found.judgement.ledger if found.judgement else None
@@ -255,7 +254,7 @@ class EngineHost:
         return replace(found, judgement=await call_in_thread(work, seconds))
 
     def retire(self, engine: ContextEngine, why: str) -> None:
-        """Never use an engine again that hung: its thread cannot be ended and may still change its state."""
+        """Stop using an engine that hung: its thread cannot be stopped and may still change its state."""
         if engine is not self.engine:
             return
         fallback = self.fallback()
@@ -268,27 +267,27 @@ class EngineHost:
 
 
 def _is_heavy(view: Sequence[Message]) -> bool:
-    """Whether a view is worth the way to another process; looks no further than needed."""
+    """Whether a view is worth sending to another process; stops counting as soon as that is known."""
     return any(tokens >= HEAVY_TOKENS for tokens in accumulate(map(estimate_message_tokens, view)))
 
 
 def _nothing(_why: str) -> None:
-    """There is no summary model to give up."""
+    """There is no summary model to cancel."""
 
 
 def can_draft(engine: ContextEngine) -> TypeGuard[ContextCompressor]:
-    """Whether the engine can compact without counting it; false for a subclass with a `compress` of its own."""
+    """Whether the engine can draft without counting a compaction; false for a subclass that overrides `compress`."""
     owner = next((one for one in type(engine).__mro__ if {"compress", "draft"} & vars(one).keys()), None)
     return isinstance(engine, ContextCompressor) and owner is not None and "draft" in vars(owner)
 
 
 def _with_originals(lighter: list[Any], copies: Sequence[Message], view: Sequence[Message]) -> list[Any]:
-    """The list with what came back unchanged replaced by the messages of the view that it is a copy of."""
+    """The list with unchanged copies replaced by the original messages of the view."""
     known = [(place, one) for place, one in enumerate(lighter) if isinstance(one, dict)]
     places = match_messages(copies, [one for _, one in known])
     own = list(lighter)
     for (index, one), place in zip(known, places, strict=True):
-        # An engine may have changed the very copy that it passes on.
+        # An engine may have changed the copy that it returns.
         if place is not None and one == view[place]:
             own[index] = view[place]
     return own

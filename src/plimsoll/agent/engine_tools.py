@@ -2,8 +2,8 @@
 
     get_tool_schemas() ──► tools        handle_tool_call(name, args, messages=view) ──► result
 
-A tool of the agent keeps its name; an engine's tool of the same name is left out, and
-that is said. A crash or a hang is a result that says so.
+The agent's tools keep their names; an engine's tool with the same name is skipped with a notice. A crash or a hang
+becomes an error result.
 """
 
 import re
@@ -21,7 +21,7 @@ _NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 
 
 class EngineTool(Tool):
-    """A tool that the engine answers, with the view as it is at that moment."""
+    """A tool that the engine answers, with the current view."""
 
     is_read_only = True
 
@@ -39,7 +39,7 @@ class EngineTool(Tool):
             answer = await self._host.answer_call(self.name, arguments, self._view(), CALL_SECONDS)
         except DeadlineExceeded as hung:
             return _failed(f"{self.name} gave {hung}. It cannot be called again.")
-        except Exception as error:  # an engine is foreign code; whatever it raises is a result
+        except Exception as error:  # plugin code may raise anything; it becomes the result
             return _failed(f"{self.name} failed: {error_text(error)}")
         return ToolResult(answer)
 
@@ -47,7 +47,7 @@ class EngineTool(Tool):
 async def engine_tools(
     host: EngineHost, taken: Collection[str], view: Callable[[], Sequence[Message]]
 ) -> list[Tool]:
-    """The tools that the engine offers and whose names are free."""
+    """The engine's tools whose names are free."""
     schemas: Any = await host.ask("get_tool_schemas", [])
     tools: list[Tool] = []
     names = set(taken)
@@ -69,7 +69,7 @@ async def engine_tools(
 
 
 def _definition(schema: Any) -> Definition | None:
-    """A schema in OpenAI's function form, wrapped or bare; None for anything else."""
+    """The definition in an OpenAI function schema, wrapped or bare; None for anything else."""
     function = schema.get("function", schema) if isinstance(schema, dict) else None
     if not isinstance(function, dict) or not _NAME.fullmatch(str(function.get("name") or "")):
         return None

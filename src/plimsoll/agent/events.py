@@ -15,7 +15,7 @@ class TextReceived:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningReceived:
-    """A piece of the model's reasoning, where it shows it."""
+    """A piece of the model's reasoning, if it shows it."""
 
     text: str
 
@@ -41,21 +41,21 @@ class ToolReturned:
 
 @dataclass(frozen=True, slots=True)
 class UsageReported:
-    """A request was answered: tokens and money."""
+    """A request was answered: its tokens and cost."""
 
     record: UsageRecord
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryProgress:
-    """The turn waits for the summary model, which has written so many characters."""
+    """The turn waits for the summary model, which has written this many characters."""
 
     characters: int
 
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """The view was made lighter, or it was tried and refused."""
+    """The view was compacted, or an attempt was refused."""
 
     event: CompactionEvent
     spent: tuple[UsageRecord, ...] = ()  # by the model that wrote the summary
@@ -63,7 +63,7 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that a person should know, in one sentence."""
+    """A notice for the user, in one sentence."""
 
     sentence: str
 

@@ -25,7 +25,7 @@ MUST = frozenset({"overflow", "by hand"})  # triggers that no veto stops
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """What the hooks say about one compaction."""
+    """The hooks' guidance for one compaction."""
 
     focus: str | None = None
     veto: str = ""
@@ -34,7 +34,7 @@ class Guidance:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Callables in the order in which they are asked; none by default."""
+    """The hooks in the order in which they are called; none by default."""
 
     pre_compact: tuple[PreCompact, ...] = ()
     post_compact: tuple[PostCompact, ...] = ()
@@ -50,7 +50,7 @@ class Hooks:
                     self.deadline,
                 )
                 context, veto = _read(answer)
-            except (DeadlineExceeded, Exception) as error:  # a hook is foreign code
+            except (DeadlineExceeded, Exception) as error:  # plugin code may raise anything
                 faults.append(_fault("pre_compact", hook, error))
                 continue
             if veto and trigger not in MUST:
@@ -59,12 +59,12 @@ class Hooks:
         return Guidance("\n".join(contexts) or None, faults=tuple(faults))
 
     async def after(self, event: CompactionEvent) -> list[str]:
-        """Tell every hook about a compaction; what went wrong."""
+        """Notify every hook about a compaction. Returns the failures."""
         faults = []
         for hook in self.post_compact:
             try:
                 await call_in_thread(lambda hook=hook: hook(event), self.deadline)  # type: ignore[misc]
-            except (DeadlineExceeded, Exception) as error:  # a hook is foreign code
+            except (DeadlineExceeded, Exception) as error:  # plugin code may raise anything
                 faults.append(_fault("post_compact", hook, error))
         return faults
 

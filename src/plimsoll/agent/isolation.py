@@ -118,7 +118,7 @@ class _Link:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """A writer of summaries that stays with the parent."""
+    """A summary writer that stays in the parent."""
 
     link: _Link
 
@@ -169,7 +169,7 @@ class _Clock:
 
 @dataclass(frozen=True, slots=True)
 class _StoreProxy:
-    """A log with its nodes that stays with the parent."""
+    """A log with its nodes that stays in the parent."""
 
     link: _Link
 
@@ -208,11 +208,11 @@ class _StoreProxy:
         return found
 
 
-# With the parent
+# In the parent
 
 
 class _WriterHost:
-    """Answers for the writer of summaries; each summary that a worker has begun has a number."""
+    """Calls the summary writer for a worker; each summary that a worker has begun has a number."""
 
     def __init__(self, writer: SummaryWriter | None, view: list[Message]) -> None:
         self._writer, self._view = writer, view
@@ -247,7 +247,7 @@ class _WriterHost:
 
 
 class _StoreHost:
-    """Answers for the store of the lossless engine."""
+    """Calls the store of the lossless engine for a worker."""
 
     def __init__(self, store: NodeStore, view: list[Message]) -> None:
         self._store, self._view = store, view
@@ -263,7 +263,7 @@ class _StoreHost:
 
 
 def _placed(messages: Sequence[Message], view: Sequence[Message]) -> Placed:
-    """Messages of the view by their place, all others as they are."""
+    """Messages of the view as positions, all others unchanged."""
     places = {id(message): place for place, message in enumerate(view)}
     return [places.get(id(message), message) for message in messages]
 

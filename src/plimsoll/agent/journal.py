@@ -14,21 +14,21 @@ from plimsoll.messages import Message
 
 
 class Journal(Protocol):
-    """The keeper of one conversation."""
+    """The store of one conversation."""
 
     async def add(self, messages: Sequence[Message], shown: Mapping[int, Message] | None = None) -> None:
-        """Messages were said, in this order; those in `shown`, by their place, reach the model in that form."""
+        """Store messages in this order; those in `shown`, by position, reach the model in that form."""
 
     async def compacted(
         self, before: Sequence[Message], after: Sequence[Message], event: CompactionEvent
     ) -> CompactionEvent:
-        """The view changes from `before` to `after`; raises if it may not, and then nothing has changed."""
+        """Change the view from `before` to `after`. Raises, with nothing changed, if it may not."""
 
     async def refused(self, event: CompactionEvent) -> CompactionEvent:
-        """A compaction was tried and changed nothing."""
+        """Record a compaction attempt that changed nothing."""
 
     async def used(self, usage: UsageRecord) -> None:
-        """A request was answered."""
+        """Record an answered request."""
 
     async def recall(self, handle: str) -> Message | None:
         """The original message whose content has this handle."""

@@ -22,14 +22,14 @@ from plimsoll.models import estimate_message_tokens, estimate_tokens
 from plimsoll.tools import CallOutcome, ToolResult
 
 SHARE = 0.25  # of the window, for one result
-TOGETHER = 0.5  # of the window, for the results of one answer
+TOGETHER = 0.5  # of the window, for the results of one reply
 MOST_TOKENS = 16_000
-_LEAST_TOKENS = 64  # below that a head and a tail say nothing
+_LEAST_TOKENS = 64  # with less, a head and a tail are useless
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResults:
-    """Results as the log has them and, by their place, those that the model sees in a shorter form."""
+    """Results as the log stores them and, by position, the shorter forms that the model sees."""
 
     whole: list[Message]
     shown: dict[int, Message] = field(default_factory=dict)
@@ -46,7 +46,7 @@ def largest_result(window: int) -> int:
 
 
 def results_of(outcomes: Sequence[CallOutcome], window: int) -> ToolResults:
-    """The results of one answer for the log and for the model."""
+    """The results of one reply for the log and for the model."""
     limit = largest_result(window)
     sizes = [min(limit, estimate_message_tokens(outcome.message)) for outcome in outcomes]
     if sum(sizes) > window * TOGETHER:
@@ -65,12 +65,12 @@ def _whole(outcome: CallOutcome) -> Message:
 
 
 def _stub(outcome: CallOutcome, whole: Message, limit: int) -> Message:
-    """What it is, head and tail within the limit, the size, and the handle of the whole."""
+    """What it is, head and tail within the limit, its size, and the handle of the full text."""
     result = outcome.result
     everything = result.text if result.full is None else result.full
     line = f"\n[{len(everything):,} characters in all; full text under handle {handle_of(whole)}]"
     room = max(_LEAST_TOKENS, limit - estimate_tokens(line))
-    # The tool's own shortening knows what matters; ours applies only if the result is still too long.
+    # The tool shortens its own result best; ours applies only if the result is still too long.
     is_short = estimate_tokens(result.text) <= room
     outline = _outline(everything, room - estimate_tokens(result.text) if is_short else room // 3)
     text = result.text if is_short else fit_text(everything, room - estimate_tokens(outline))

@@ -6,7 +6,7 @@
           fewer images ◄─┤ too many bytes or images                  the oldest images and documents go
           shorter answer ◄ the answer may not be that long           max_tokens goes down
 
-Everything else the provider says is raised as it is.
+All other errors of the provider are raised unchanged.
 """
 
 import asyncio
@@ -34,22 +34,22 @@ from plimsoll.secrets import masked
 
 REPEATED = "The reply began to repeat itself and was stopped."
 Emit = Callable[[Event], None]
-# Room in somebody's limits for one request: tokens of its prompt, and the most of its reply.
+# Reserves one request in a caller's limits: tokens of its prompt, and the maximum of its reply.
 Reserve = Callable[[ModelCard, int, int], AbstractAsyncContextManager[None]]
 
 
 @dataclass(slots=True)
 class ReceivedText:
-    """What has arrived of a reply."""
+    """The part of a reply that has arrived."""
 
     has_begun: bool = False
     text: str = ""
-    repeats_at: int | None = None  # from where on it only repeats itself
+    repeats_at: int | None = None  # where it starts to repeat itself
 
 
 @dataclass(slots=True)
 class ModelConnection:
-    """The line to one model: what is sent along with every request, and what was learned from its replies."""
+    """The connection to one model: what is sent with every request, and what was learned from its replies."""
 
     client: Client
     card: ModelCard
@@ -59,37 +59,37 @@ class ModelConnection:
     max_tokens: int | None = None
     extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     anchor: UsageAnchor = field(default_factory=UsageAnchor)
-    # Told of every request that was answered, exactly as it was sent: what a warm summary builds on.
+    # Called with every answered request exactly as it was sent, which a warm summary builds on.
     on_reply: Callable[[ChatRequest, Usage | None], None] | None = None
-    is_shared: bool = False  # by the lines of other conversations, so that none of them closes the client
-    # What of the last reply has arrived, until it stands in the history: what a person saw is not lost.
+    is_shared: bool = False  # by other conversations' connections, so none of them closes the client
+    # The part of the last reply that has arrived, until it is in the history: text that a user saw is not lost.
     unfinished: Message | None = None
-    reserve: Reserve | None = None  # where usage is limited
+    reserve: Reserve | None = None  # if usage is limited
     stops_repetition: bool = False  # for a small model, which may never end by itself
     reads_handles: bool = True  # whether the model has a tool that reads back what a handle names
-    # What a request has used whose reply broke off, or whose provider did not say: estimated.
+    # Estimated usage of a request whose reply was interrupted or whose provider reported none.
     estimated: Usage | None = None
-    # What attempts at the last request used that broke off before a word of them was shown.
+    # Usage of attempts at the last request that were interrupted before any text was shown.
     wasted: list[Usage] = field(default_factory=list)
     _chain: BlockChain | None = None
     _memory: CacheMemory | None = None
 
     def tokens(self, view: list[Message]) -> int:
-        """Prompt tokens of a request with this view: the last reported count and an estimate of what came since."""
+        """Prompt tokens of a request with this view: the last reported count plus an estimate of what was added."""
         return self.anchor.predict(self._estimate(view))
 
     def room(self, view: list[Message]) -> AbstractAsyncContextManager[None]:
-        """Room for a request with this view, where usage is limited; it may have to wait."""
+        """Reserve a request with this view, if usage is limited; may wait."""
         if self.reserve is None:
             return nullcontext()
         return self.reserve(self.card, self.tokens(view), self.max_tokens or self.card.output_cap)
 
     def overhead(self) -> int:
-        """Prompt tokens that are sent with every view and are not in its messages: tools, the provider's own part."""
+        """Prompt tokens of every request that are not in its messages: tools, and the provider's own part."""
         return self.anchor.predict(estimate_tools_tokens(self.tools))
 
     async def ask(self, view: list[Message], emit: Emit, deadline: float | None = None) -> Reply:
-        """Send the view and give its reply; pieces are emitted as they arrive."""
+        """Send the view and return the reply; pieces are emitted as they arrive."""
         self._chain = self._chain or BlockChain(self.tools)
         shown = view if self.reads_handles else [_without_handles(message) for message in view]
         marked = mark(
@@ -112,7 +112,7 @@ class ModelConnection:
             async with stream:
                 await self._receive(stream, received, emit)
         except BaseException as error:
-            # A request that was refused costs nothing; one that nobody waits for any more does.
+            # A refused request costs nothing; an abandoned one does.
             if received.has_begun or isinstance(error, asyncio.CancelledError):
                 self.estimated = self._so_far(stream, view)
             raise
@@ -129,7 +129,7 @@ class ModelConnection:
         return reply
 
     def take_lost(self) -> list[Usage]:
-        """What attempts at the last request used that no reply reports; once."""
+        """Return the usage of attempts at the last request that no reply reports, once."""
         lost = [*self.wasted, *([self.estimated] if self.estimated else [])]
         self.wasted, self.estimated = [], None
         return lost
@@ -140,7 +140,7 @@ class ModelConnection:
             await self.client.aclose()
 
     def facts(self, context_length: int) -> dict[str, Any]:
-        """What an engine is told about the model. The key is in it: only engines may see this."""
+        """The model facts for an engine. They include the key: only engines may see them."""
         endpoint = self.client.endpoint
         return {
             "model": self.card.name,
@@ -152,11 +152,11 @@ class ModelConnection:
         }
 
     def hide(self, text: str) -> str:
-        """A text without the key of this line."""
+        """A text without this connection's key."""
         return masked(text, [self.client.endpoint.key or ""])
 
     async def _receive(self, stream: ReplyStream, received: "ReceivedText", emit: Emit) -> None:
-        """Emit the pieces of a reply, to its end or to where it only repeats itself."""
+        """Emit the pieces of a reply until it ends or starts to repeat itself."""
         async for delta in stream:
             received.has_begun = True
             if isinstance(delta, TextDelta):
@@ -169,10 +169,10 @@ class ModelConnection:
                 emit(ReasoningReceived(delta.text))
 
     def _ended(self, reply: Reply, received: "ReceivedText", emit: Emit) -> Reply:
-        """The reply as it is kept; the user is told why it ended early."""
+        """The reply to store. Emits a notice if it ended early."""
         if received.repeats_at is not None:
             emit(Notice(REPEATED))
-            # The rest would lead the model to go on in the same way.
+            # Keeping the rest would make the model continue in the same way.
             kept = received.text[: received.repeats_at].rstrip()
             return replace(reply, message={**reply.message, "content": kept})
         if reply.finish_reason == "length":
@@ -182,7 +182,7 @@ class ModelConnection:
         return reply
 
     def _so_far(self, stream: ReplyStream, view: list[Message]) -> Usage:
-        """What a reply has used as far as it came: what was reported, and the rest estimated."""
+        """The usage of a reply so far: reported numbers, and the rest estimated."""
         return used_so_far(stream.reply, self.tokens(view))
 
     def _estimate(self, view: list[Message]) -> int:

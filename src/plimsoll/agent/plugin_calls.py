@@ -13,11 +13,11 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_LONGEST = 300  # characters of what foreign code says about its failure
+_LONGEST = 300  # characters of a plugin's error message
 
 
 class DeadlineExceeded(Exception):
-    """Foreign code has not come back within its deadline."""
+    """Plugin code has not returned within its deadline."""
 
 
 async def call_in_thread(function: Callable[[], T], seconds: float) -> T:
@@ -39,13 +39,13 @@ async def call_in_thread(function: Callable[[], T], seconds: float) -> T:
         error: Exception | None = None
         try:
             result = context.run(function)
-        except StopIteration as stop:  # a future takes none
+        except StopIteration as stop:  # a future does not accept it
             error = RuntimeError(f"StopIteration: {stop}")
         except Exception as raised:
             error = raised
         except BaseException as raised:  # an engine that calls exit() ends its own work, nothing else
             error = RuntimeError(error_text(raised))
-        with suppress(RuntimeError):  # the loop is gone, and with it everybody who waited
+        with suppress(RuntimeError):  # the loop has closed, and no caller is waiting
             loop.call_soon_threadsafe(settle, result, error)
 
     threading.Thread(target=work, name="plimsoll-foreign", daemon=True).start()
@@ -60,7 +60,7 @@ async def call_in_thread(function: Callable[[], T], seconds: float) -> T:
 
 
 def accepted_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the keyword arguments that the function's signature takes."""
+    """The keyword arguments that the function's signature accepts."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

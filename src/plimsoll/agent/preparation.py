@@ -1,12 +1,12 @@
-"""A compacted view prepared in the background, and how it is fitted to the conversation as it is now.
+"""Prepares a compacted view in the background and fits it to the conversation as it is now.
 
     prepared from   [ m1 … m39 ][ m40 ]            ──► [ head ][ summary ][ m31 … m39 ][ m40 ]
     the view now    [ m1 … m39 ][ m40' m41 m42 ]   ──► [ head ][ summary ][ m31 … m39 ][ m40' m41 m42 ]
                                                        too large: compacted again without a model
 
-A summary belongs to the messages up to the newest reply at the time: it is used whatever came or changed after that.
-Branches of a conversation share their summaries (`SharedPreparations`), so a prefix is summarised and paid for once.
-A refit by the built-in engines asks no model, so nobody waits.
+A summary covers the messages up to the newest reply at the time; later messages may change. Branches of a
+conversation share their summaries (`SharedPreparations`), so a prefix is summarised and paid for once. A refit by the
+built-in engines calls no model, so it does not make the user wait.
 """
 
 import asyncio
@@ -28,24 +28,24 @@ from plimsoll.providers.auxiliary.watch import SummaryWatch
 
 @dataclass(frozen=True, slots=True)
 class PreparedCompaction:
-    """Work in the background: the messages it started from, what the hooks said, and the task with the result."""
+    """Background work: the messages it started from, the hooks' guidance, and the task with the result."""
 
     source: tuple[Message, ...]
     guidance: "asyncio.Task[Guidance]"
     task: "asyncio.Task[CompactionResult]"
     watch: SummaryWatch
-    engine: ContextEngine  # that works on it
+    engine: ContextEngine  # that runs it
 
     def shared(self, view: Sequence[Message]) -> int:
-        """How many messages at their beginning both have."""
+        """The length of the common prefix with a view."""
         pairs = zip(self.source, view, strict=False)
         most = min(len(self.source), len(view))
         return next((n for n, (old, new) in enumerate(pairs) if old is not new and old != new), most)
 
     def fits(self, view: Sequence[Message]) -> bool:
-        """Whether the view differs at most in what nobody had answered yet, and has the first message that is kept.
+        """Whether the view differs only in unanswered messages, and has the first message that is kept.
 
-        A summary also says how the messages ended that stay after it, so it is wrong for a view that left them out.
+        A summary also describes how the kept messages ended, so it is wrong for a view without them.
         """
         shared = self.shared(view)
         if shared == len(self.source):
@@ -54,7 +54,7 @@ class PreparedCompaction:
 
     @property
     def kept_from(self) -> int:
-        """The first message of the source from which on all stay as they are."""
+        """The first message of the source from which all messages are kept."""
         messages, source = self.task.result().messages, self.source
         same = 0
         while same < min(len(messages), len(source)) and messages[-1 - same] is source[-1 - same]:
@@ -63,7 +63,7 @@ class PreparedCompaction:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the result is there."""
+        """Whether the result is available."""
         task = self.task
         return task.done() and not task.cancelled() and task.exception() is None
 
@@ -75,32 +75,32 @@ class PreparedCompaction:
 
 
 class PreparationLost(Exception):
-    """What was prepared cannot be used."""
+    """The prepared view cannot be used."""
 
 
 class SharedPreparations:
-    """The summaries that branches of one conversation have made or are making, the newest last.
+    """The summaries that branches of one conversation have prepared or are preparing, newest last.
 
-    Each branch finds those of the others, so two that need the same prefix at the same time wait for one summary.
+    Branches find each other's summaries, so two that need the same prefix at the same time wait for one.
     """
 
     def __init__(self) -> None:
         self._all: list[PreparedCompaction] = []
 
     def add(self, prepared: PreparedCompaction) -> None:
-        """Let the other branches find it, as long as it does not fail."""
+        """Let the other branches find it, unless it fails."""
         self._all = [*self._all[1 - _MOST_SHARED :], prepared]
         prepared.task.add_done_callback(lambda _: None if prepared.is_ready else self._drop(prepared))
 
     def find(self, view: Sequence[Message]) -> PreparedCompaction | None:
-        """The newest one that is of use for a view; one that no model wrote is not."""
+        """The newest one that fits a view and was written by a model."""
         fitting = (one for one in reversed(self._all) if one.fits(view))
         return next(
             (one for one in fitting if not (one.is_ready and is_degraded(one.task.result().report))), None
         )
 
     def memory(self, engine: ContextEngine) -> int:
-        """Bytes that the summaries, this engine and those of the branches keep besides the messages, about."""
+        """Approximate bytes of the summaries, this engine and the branches' engines, without the messages."""
         reports = [one.task.result().report for one in self._all if one.is_ready]
         engines = {id(one): one for one in (engine, *(one.engine for one in self._all))}
         return sum(map(_report_memory, reports)) + sum(map(_engine_memory, engines.values()))
@@ -111,18 +111,18 @@ class SharedPreparations:
 
 @dataclass(frozen=True, slots=True)
 class TokenCounts:
-    """What the provider counts for lists of messages of one conversation."""
+    """The provider's token counts for message lists of one conversation."""
 
     expected: Callable[[Sequence[Message]], int]
     overhead: int  # the part of every count that is not in the messages
     roomy: int  # the largest size that leaves the conversation room to grow
 
     def arguments(self, messages: Sequence[Message]) -> dict[str, Any]:
-        """What an engine is told about these messages."""
+        """The counts that an engine gets for these messages."""
         return {"current_tokens": self.expected(messages), "overhead_tokens": self.overhead}
 
 
-_LINE_BYTES = 1_000  # of a line of a summary with its sources in memory
+_LINE_BYTES = 1_000  # in memory, per line of a summary with its sources
 _MOST_SHARED = 4  # summaries that branches keep for each other; a conversation rarely has more live branches
 Drafted: TypeAlias = tuple[list[Message], CompactionReport | None]
 Draft: TypeAlias = Callable[[list[Message], dict[str, Any]], Awaitable[Drafted]]
@@ -135,9 +135,9 @@ async def refitted(
     counted: TokenCounts,
     draft: Draft,
 ) -> CompactionResult:
-    """What was prepared with the messages that arrived since, compacted again by `draft` where it is too large."""
+    """The prepared view with the messages since, compacted again by `draft` if it is too large."""
     source, kept_from = prepared.source, prepared.kept_from
-    # Messages of the source are those of the view, which may have been read again since.
+    # Use the view's objects, because the messages may have been reloaded.
     places = {id(message): place for place, message in enumerate(source[: prepared.shared(view)])}
     opening = found.messages[: len(found.messages) - (len(source) - kept_from)]
     combined = [view[places[id(one)]] if id(one) in places else one for one in opening]
@@ -160,12 +160,12 @@ async def prepared_for(
     counted: TokenCounts,
     seconds: float,
 ) -> CompactionResult:
-    """What was prepared, fitted to the view as it is now."""
+    """The prepared view, fitted to the current view."""
     done, _ = await asyncio.wait({prepared.task}, timeout=seconds * SUMMARY_SHARE)
     if not done:
         prepared.watch.skip(TOO_LONG)
         await asyncio.wait({prepared.task})
-    if prepared.task.cancelled():  # by another branch, whose client has gone
+    if prepared.task.cancelled():  # by another branch, whose client has disconnected
         raise PreparationLost("the prepared summary was discarded")
     found = prepared.task.result()
     if not prepared.fits(view):
@@ -173,7 +173,7 @@ async def prepared_for(
     if prepared.engine is not host.engine and is_degraded(found.report):
         raise PreparationLost("the summary that another branch prepared was not written by a model")
     if prepared.engine is not host.engine and can_draft(host.engine) and can_draft(prepared.engine):
-        # The engine reads on from the facts behind the summary that it takes over.
+        # The engine continues from the facts of the adopted summary.
         host.engine.remembered = prepared.engine.remembered.copied()
     return await refitted(found, prepared, view, counted, partial(refit, host, seconds))
 
@@ -186,7 +186,7 @@ async def preview_of(
     focus: str | None,
     wire: Wire,
 ) -> CompactionResult:
-    """What a compaction by hand would give now; nothing is stored, counted or asked of a model."""
+    """What a manual compaction would return now. Stores nothing, counts nothing, calls no model."""
     first = None
     for engine in host.previewing():
         found = _gated(await _previewed(engine, prepared, view, focus, counted), view, wire)
@@ -200,7 +200,7 @@ async def preview_of(
 async def refit(
     host: EngineHost, seconds: float, messages: list[Message], counted: dict[str, Any]
 ) -> Drafted:
-    """Compact a prepared list again. Our engines ask no model for it, so nobody waits for one."""
+    """Compact a prepared list again. Built-in engines call no model for it, so the user does not wait."""
     engine = host.engine
     if can_draft(engine):
         return await call_in_thread(lambda: host.draft(engine, messages, **counted, ask=False), seconds)
@@ -214,7 +214,7 @@ async def _previewed(
     focus: str | None,
     counted: TokenCounts,
 ) -> CompactionResult:
-    """What one engine would give."""
+    """What one engine would return."""
 
     async def draft(messages: list[Message], counts: dict[str, Any]) -> Drafted:
         return await asyncio.to_thread(
@@ -226,13 +226,13 @@ async def _previewed(
 
     if prepared is None:
         return await drafted(view)
-    # While the model is still writing, a draft is cut in the same places as what it will leave.
+    # While the model is still writing, a draft uses the same cuts as the prepared view.
     found = prepared.task.result() if prepared.is_ready else await drafted(prepared.source)
     return await refitted(found, prepared, view, counted, draft)
 
 
 def _gated(found: CompactionResult, view: Sequence[Message], wire: Wire) -> CompactionResult:
-    """A preview whose report says so where its list may not replace the view."""
+    """A preview whose report says if its list may not replace the view."""
     report, refused = found.report, refusal(view, weigh(view), found.messages, wire)
     if report is None or not found.is_compacted or not refused:
         return found
@@ -246,7 +246,7 @@ def _joined(
     after: Sequence[Message],
     counted: TokenCounts,
 ) -> CompactionReport | None:
-    """One report from the view to what is left of it: a refit keeps the lines that a model wrote."""
+    """One report from the view to the result: a refit keeps the lines that a model wrote."""
     if prepared is None or last is None:
         return last
     return replace(
@@ -264,10 +264,10 @@ def _joined(
 
 
 def _report_memory(report: CompactionReport | None) -> int:
-    """Bytes of a report in memory, about."""
+    """Approximate bytes of a report in memory."""
     return 2 * len(report.whole_summary) + _LINE_BYTES * len(report.lines) if report is not None else 0
 
 
 def _engine_memory(engine: ContextEngine) -> int:
-    """Bytes that an engine keeps about a conversation, about; 0 for one that is not built in."""
+    """Approximate bytes that an engine keeps about a conversation; 0 for plugin engines."""
     return engine.remembered.memory + _report_memory(engine.last_report) if can_draft(engine) else 0

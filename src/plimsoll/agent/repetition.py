@@ -1,8 +1,8 @@
-"""Recognises a reply that repeats itself, as small models do when they find no end. Pure.
+"""Detects a reply that repeats itself, as small models do when they do not stop. Pure.
 
     "The sea is wide. The sea is wide. The sea is wide. The sea is wide."   ─►   "The sea is wide."
 
-Two kinds: the same characters again and again at the end, and the same lines again with other numbers in them.
+Two kinds: the same characters again and again at the end, and the same lines with other numbers in them.
 """
 
 import re
@@ -18,7 +18,7 @@ _NUMBERS = re.compile(r"[\d\W_]+")
 
 
 def repetition_start(text: str) -> int | None:
-    """Where the first repetition at the end of a text begins, so that `text[:start]` says everything once."""
+    """Where the first repetition at the end of a text begins, so that `text[:start]` has everything once."""
     return _same_characters(text) or _same_lines(text)
 
 
@@ -36,7 +36,7 @@ def _same_characters(text: str) -> int | None:
 
 
 def _end_of_first(text: str, length: int) -> int:
-    """Where the first of the equal passages ends; at the end of a sentence, if it has one."""
+    """Where the first of the equal passages ends; at the end of a sentence if there is one."""
     start = len(text) - length
     while start > 0 and text[start - 1] == text[start - 1 + length]:
         start -= 1
@@ -45,7 +45,7 @@ def _end_of_first(text: str, length: int) -> int:
 
 
 def _same_lines(text: str) -> int | None:
-    """Lines that differ only in numbers and signs; only whole lines count."""
+    """Lines that differ only in numbers and signs; only complete lines count."""
     ends = [0, *(found.end() for found in re.finditer(r"\n", text))][-LINES - 1 :]
     lines = [(start, text[start:end]) for start, end in pairwise(ends)]
     places: dict[str, list[int]] = {}

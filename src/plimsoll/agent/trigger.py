@@ -5,9 +5,9 @@
               │   nothing             │ prepared      │ compacted
               └ overhead, system prompt, first exchange: no compaction reduces them
 
-The trigger is the threshold, or halfway between the fixed part and the window where the fixed part alone reaches the
-threshold. An attempt that got nowhere is not repeated on every turn: only after growth or time. All sizes are what
-the provider counts.
+The trigger is the threshold, or halfway between the fixed part and the window if the fixed part alone reaches the
+threshold. A failed attempt is not repeated on every turn: only after growth or time. All sizes are the provider's
+counts.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ CLEARING: Literal["clearing"] = "clearing"  # the trigger that only clears old r
 
 @dataclass(frozen=True, slots=True)
 class Rearm:
-    """After an attempt in vain: what brings the next one."""
+    """What re-arms the trigger after a failed attempt."""
 
     growth: float = 0.05  # share of the window by which the prompt must have grown
     seconds: float = 600.0
@@ -41,7 +41,7 @@ class Rearm:
 
 @dataclass(frozen=True, slots=True)
 class CompactionRules:
-    """What the settings say about compaction."""
+    """The settings of compaction."""
 
     enabled: bool = True
     background: bool = True
@@ -51,20 +51,22 @@ class CompactionRules:
 
 
 class Trigger:
-    """What decides whether one conversation is compacted now."""
+    """Decides whether one conversation is compacted now."""
 
     def __init__(self, host: EngineHost, rearm: Rearm, clock: Callable[[], float], enabled: bool) -> None:
         self._host, self._rearm, self._clock, self._enabled = host, rearm, clock, enabled
-        self._rearm_state: RearmState | None = None  # after an attempt that did not get far below the trigger
-        self.reached = 0  # tokens that the last compaction left; the next one is not expected to leave fewer
-        self.fixed = FixedPart()  # what no compaction of this conversation reduces
-        self.overhead = 0  # the part of it that is not in the messages
+        self._rearm_state: RearmState | None = (
+            None  # set after an attempt that did not get far below the trigger
+        )
+        self.reached = 0  # tokens left by the last compaction; the next is not expected to leave fewer
+        self.fixed = FixedPart()  # that no compaction of this conversation reduces
+        self.overhead = 0  # the part of it outside the messages
 
     def weigh_fixed(self, view: Sequence[Message], overhead: int) -> None:
-        """Note what no compaction of this view reduces; `overhead` is what the provider counts besides the messages.
+        """Set what no compaction of this view reduces; `overhead` is what the provider counts besides the messages.
 
-        Where that alone reaches the threshold, the user is told once what takes how much; again only where another
-        model brings another threshold.
+        If that alone reaches the threshold, the user gets one notice with the sizes, and another only if a new model
+        changes the threshold.
         """
         engine, self.overhead = self._host.engine, overhead
         if not isinstance(engine, ContextCompressor):
@@ -78,10 +80,10 @@ class Trigger:
             self._host.notice(key, _too_much_is_fixed(self._sizes))
 
     def remember(self, events: Sequence[CompactionEvent], tokens: int) -> None:
-        """Take up the verdict of an earlier process from the events that it stored; the view has `tokens` now."""
+        """Restore the re-arm state from the events of an earlier process; the view has `tokens` now."""
         last = events[-1] if events else None
         if last and last.outcome in ("refused", "undone") and not last.reason.startswith(NOTHING):
-            # What a person has taken back is not done again at the next chance.
+            # A compaction that a user has undone is not repeated at the next chance.
             self._wait(last.tokens_before if last.outcome == "refused" else tokens, last.time)
         if last and last.outcome == "compacted" and last.trigger not in (CLEARING, MEDIA):
             self.reached = last.tokens_after
@@ -96,29 +98,29 @@ class Trigger:
             return bool(self._host.ask_now("should_compress", True, prompt_tokens=tokens))
         return self.is_armed(tokens)
 
-    async def is_wished(self, view: Sequence[Message], tokens: int) -> bool:
-        """Whether an engine of somebody else finds the request too large, and there is reason to try."""
-        return await self._host.wants_lighter(view) and self._enabled and self.is_armed(tokens)
+    async def is_wanted_by_engine(self, view: Sequence[Message], tokens: int) -> bool:
+        """Whether a plugin engine considers the request too large, and there is reason to try."""
+        return await self._host.wants_compaction(view) and self._enabled and self.is_armed(tokens)
 
     def is_near(self, tokens: int) -> bool:
-        """Whether the next view is worth preparing: 15 % of the threshold before it, and past half of the way."""
+        """Whether to prepare the next view: within 15 % of the threshold, and past half of the way."""
         engine = self._host.engine
         due = max(self.trigger_tokens, getattr(engine, "due_tokens", 0))
         early = due - int(engine.threshold_tokens * (1 - SOFT_LINE))
         return tokens >= max(early, (self.reached + due) // 2) and self.is_armed(tokens)
 
     def is_armed(self, tokens: int) -> bool:
-        """Whether nothing was tried in vain, or there is more now, or it is long ago."""
+        """Whether no attempt has failed, or the view has grown since, or enough time has passed."""
         return self._rearm_state is None or self._rearm_state.is_armed(tokens, self._clock())
 
-    def tried_in_vain(self, tokens: int) -> None:
-        """A view of `tokens` stays as it is, or is what it was before: not again until there is more, or later."""
+    def record_failed_attempt(self, tokens: int) -> None:
+        """Record that a view of `tokens` was not compacted or was restored: wait for growth or time."""
         self._wait(tokens, self._clock())
 
     def compacted(self, left: int) -> None:
         """A compaction left this many tokens."""
         engine = self._host.engine
-        # Our own engines say themselves how far the conversation has to grow.
+        # Built-in engines report how far the conversation must grow.
         is_near = left > engine.threshold_tokens * FAR_BELOW and not isinstance(engine, ContextCompressor)
         self._rearm_state = None
         if is_near:
@@ -135,7 +137,7 @@ class Trigger:
             self._rearm_state = RearmState(tokens, tokens + 1)
 
     def expected(self, view: Sequence[Message], tokens: int, after: Sequence[Message]) -> int:
-        """What the provider will count for `after`, where it counts `tokens` for the view."""
+        """The provider's expected count for `after`, given its count `tokens` for the view."""
         return calibrate(weigh(view), tokens, self.overhead).counted(weigh(after))
 
     @property
@@ -157,7 +159,7 @@ class Trigger:
 
     @property
     def trigger_tokens(self) -> int:
-        """The size at which a compaction is due; below it nothing is."""
+        """The size at which a compaction is due."""
         engine = self._host.engine
         is_ours = isinstance(engine, ContextCompressor) and engine.threshold_tokens > 0
         return self._sizes.trigger_tokens if is_ours else engine.threshold_tokens

@@ -1,10 +1,10 @@
 """A worker process: runs jobs from its standard input until that is closed.
 
-    parent ── Job ───────────► worker ── Ask ──► parent       a job may call an object that stays with the parent
+    parent ── Job ───────────► worker ── Ask ──► parent       a job may call an object that stays in the parent
     parent ◄─ Part … Done ──── worker ◄─ Reply ─ parent
 
 Jobs run in threads, so that a short one does not wait for a long one; the parent decides how many run at once. Only
-functions of Plimsoll run here. The process ends when the parent does: its input is closed then.
+Plimsoll's functions run here. The process ends with its parent, because its input is closed then.
 """
 
 import importlib
@@ -19,14 +19,12 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import IO, Any
 
-NICENESS = 10  # requests come before compactions where both want the processor
-# Seconds after which a thread that computes lets another one go on. An event loop asks for that many times a request:
-# beside a thread that computes all the time, a small request to the gateway took 10 ms in the median with Python's
-# own 0.005, and 4 ms with 0.001; less gained nothing.
+NICENESS = 10  # requests take precedence over compactions
+# Seconds after which a computing thread yields to another. An event loop needs that many times per request: next to a
+# thread that computes all the time, a small request to the gateway took 10 ms in the median with Python's default of
+# 0.005, and 4 ms with 0.001; less gained nothing.
 SWITCH_SECONDS = 0.001
-_BUFFER = (
-    1_048_576  # bytes that a job yields before they are sent: each time, it has to wait for its turn again
-)
+_BUFFER = 1_048_576  # bytes that a job collects before it sends them, because each send waits for its turn
 _HEADER = struct.Struct("!QQ")
 
 
@@ -37,13 +35,13 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class WorkerJob:
-    """A function of a module and its arguments. `data` follows them, and is sent without being copied."""
+    """A function of a module and its arguments. `data` follows them and is sent without a copy."""
 
     number: int
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     data: bytes | None = None
-    is_hosted: bool = False  # whether the function takes a `Host` first
+    is_hosted: bool = False  # the function's first argument is a `Host`
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class WorkerResult:
 
 @dataclass(frozen=True, slots=True)
 class HostCall:
-    """A call of an object that stays with the parent. `waits`: it may take long, and the job only waits meanwhile."""
+    """A call of an object in the parent. `waits`: it may take long, and the job only waits meanwhile."""
 
     job: int
     number: int
@@ -77,7 +75,7 @@ class HostCall:
 
 @dataclass(frozen=True, slots=True)
 class HostReply:
-    """The answer to an `HostCall`."""
+    """The answer to a `HostCall`."""
 
     number: int
     result: Any = None
@@ -111,7 +109,7 @@ class Channel:
         return replace(value, data=self._exactly(more)) if more else value
 
     def close(self) -> None:
-        """Let go of both pipes."""
+        """Close both pipes."""
         for pipe in (self._sink, self._source):
             try:
                 pipe.close()
@@ -126,24 +124,24 @@ class Channel:
 
 
 @dataclass(slots=True)
-class _Asked:
-    """A question to the parent, from any thread of a job."""
+class _PendingCall:
+    """A pending call to the parent, from any thread of a job."""
 
     event: threading.Event = field(default_factory=threading.Event)
     reply: HostReply | None = None
 
 
-class Questions:
-    """Open questions of jobs to the parent."""
+class PendingHostCalls:
+    """The pending calls of jobs to the parent."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._numbers = count(1)
-        self._asked: dict[int, _Asked] = {}
+        self._asked: dict[int, _PendingCall] = {}
 
     def ask(self, job: int, object: int, method: str, arguments: tuple[Any, ...], waits: bool) -> Any:
-        """What a method of the parent's object returns or raises."""
-        asked, number = _Asked(), next(self._numbers)
+        """The result or exception of a method of the parent's object."""
+        asked, number = _PendingCall(), next(self._numbers)
         self._asked[number] = asked
         self._channel.write(HostCall(job, number, object, method, arguments, waits))
         asked.event.wait()
@@ -155,7 +153,7 @@ class Questions:
         return reply.result
 
     def settle(self, reply: HostReply) -> None:
-        """An answer has come."""
+        """Pass a reply to its caller."""
         asked = self._asked.get(reply.number)
         if asked is not None:
             asked.reply = reply
@@ -164,9 +162,9 @@ class Questions:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The parent, as one job sees it: its objects can be called from here."""
+    """The parent, as one job sees it: calls the parent's objects."""
 
-    questions: Questions
+    questions: PendingHostCalls
     job: int
 
     def call(self, object: int, method: str, *arguments: Any) -> Any:
@@ -174,11 +172,11 @@ class Host:
         return self.questions.ask(self.job, object, method, arguments, waits=False)
 
     def wait_for(self, object: int, method: str, *arguments: Any) -> Any:
-        """The same for what may take seconds: another job may run here meanwhile."""
+        """The same for calls that may take seconds: another job may run here meanwhile."""
         return self.questions.ask(self.job, object, method, arguments, waits=True)
 
 
-def _run(job: WorkerJob, channel: Channel, questions: Questions) -> None:
+def _run(job: WorkerJob, channel: Channel, questions: PendingHostCalls) -> None:
     host = (Host(questions, job.number),) if job.is_hosted else ()
     data = () if job.data is None else (job.data,)
     try:
@@ -194,7 +192,7 @@ def _run(job: WorkerJob, channel: Channel, questions: Questions) -> None:
         channel.write(done)
     except (OSError, ValueError):
         os._exit(0)  # the job no longer waits
-    except Exception as error:  # what a job came to cannot be pickled
+    except Exception as error:  # the result cannot be pickled
         channel.write(WorkerResult(job.number, error=_sendable(error)))
 
 
@@ -207,22 +205,22 @@ def _sendable(error: Exception) -> BaseException:
 
 
 def main() -> None:
-    """Work until the input ends; the arguments are modules to import first."""
-    # Ctrl-C is for the parent, which ends this process in good order.
+    """Run jobs until the input ends; the arguments are modules to import first."""
+    # Ctrl-C is for the parent, which shuts this process down.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     sys.setswitchinterval(SWITCH_SECONDS)
     channel = Channel(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", _BUFFER))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # what anybody prints must not get between the values
+    os.dup2(2, 1)  # printed text must not mix with the values
     for module in sys.argv[1:]:
         importlib.import_module(module)
     try:
         channel.write(Ready())
     except BrokenPipeError:
-        os._exit(0)  # the process that started this one was killed meanwhile
-    questions = Questions(channel)
+        os._exit(0)  # the parent was killed meanwhile
+    questions = PendingHostCalls(channel)
     while True:
         try:
             value = channel.read()

@@ -24,7 +24,7 @@ from plimsoll.agent.worker import Channel, HostCall, HostReply, Part, Ready, Wor
 
 log = logging.getLogger(__name__)
 ATTEMPTS = 2
-LONGEST = 240.0  # seconds of a job, longer than any compaction is waited for; then its process is killed
+LONGEST = 240.0  # seconds per job, longer than any compaction's timeout; then its process is killed
 ENGINES = "plimsoll.agent.isolation"  # imported by every worker: it runs the engines
 _PROGRAM = "from plimsoll.agent.worker import main; main()"
 _PATIENCE = 5.0  # seconds for a worker to end when its input is closed, before it is killed
@@ -35,7 +35,7 @@ class WorkerDied(Exception):
 
 
 class CannotStart(Exception):
-    """The system starts no more processes."""
+    """The system cannot start another process."""
 
 
 class NotReady(Exception):
@@ -44,10 +44,10 @@ class NotReady(Exception):
 
 @dataclass(slots=True)
 class _Running:
-    """A job that a worker has, and the objects that it may call."""
+    """A running job and the objects that it may call."""
 
     objects: Sequence[Any]
-    context: contextvars.Context  # the summary model finds there who watches it
+    context: contextvars.Context  # the summary model finds its watch there
     parts: list[Any] = field(default_factory=list)
     done: WorkerResult | None = None  # None at the end: the process has ended
     ended: threading.Event = field(default_factory=threading.Event)
@@ -64,7 +64,7 @@ class _Worker:
         assert self.process.stdout is not None
         self.channel = Channel(self.process.stdout, self.process.stdin)
         self.is_ready = False
-        self.computing = 0  # long jobs that compute now
+        self.computing = 0  # long jobs that are computing
         self._changed = changed
         self._numbers = count(1)
         self._jobs: dict[int, _Running] = {}
@@ -73,7 +73,7 @@ class _Worker:
 
     @property
     def jobs(self) -> int:
-        """How many it has, those that wait included."""
+        """The number of its jobs, including waiting ones."""
         return len(self._jobs)
 
     @property
@@ -101,7 +101,7 @@ class _Worker:
     def job(
         self, function: Callable[..., Any], arguments: tuple[Any, ...], data: bytes | None, hosted: bool
     ) -> WorkerJob:
-        """A job for it."""
+        """Create a job for this worker."""
         return WorkerJob(next(self._numbers), function, arguments, data, hosted)
 
     def kill(self) -> None:
@@ -110,7 +110,7 @@ class _Worker:
         self.process.wait()
 
     def close(self) -> None:
-        """End it when its input ends, or else now."""
+        """End it by closing its input; kill it if it does not end in time."""
         with contextlib.suppress(OSError):
             if self.process.stdin is not None:
                 self.process.stdin.close()
@@ -121,7 +121,7 @@ class _Worker:
         self.channel.close()
 
     def _listen(self) -> None:
-        """Hand on what the process says until it ends."""
+        """Dispatch the process's messages until it ends."""
         try:
             while True:
                 self._take(self.channel.read())
@@ -151,7 +151,7 @@ class _Worker:
         elif isinstance(value, WorkerResult):
             running.done = value
             running.ended.set()
-        else:  # in a thread: a job may ask for several things side by side
+        else:  # in a thread: a job may have several calls at the same time
             run = running.context.copy().run
             threading.Thread(target=run, args=(self._answer, value, running.objects), daemon=True).start()
 
@@ -169,24 +169,24 @@ class _Worker:
         with contextlib.suppress(OSError, ValueError):
             try:
                 self.channel.write(reply)
-            except (TypeError, AttributeError) as error:  # it cannot be pickled
+            except (TypeError, AttributeError) as error:  # not picklable
                 self.channel.write(HostReply(ask.number, error=RuntimeError(str(reply.error or error))))
 
     def enter(self) -> None:
-        """Wait until it computes nothing, and let it compute for a job."""
+        """Wait until the worker computes nothing, and reserve it for a job."""
         with self._changed:
             self._changed.wait_for(lambda: self.computing < 1 or self._is_gone)
             self.computing += 1
 
     def leave(self) -> None:
-        """A job computes no more, or waits."""
+        """Release the worker: the job has finished or waits."""
         with self._changed:
             self.computing -= 1
             self._changed.notify_all()
 
 
 class Workers:
-    """At most `most` processes, each with one long job at a time. Close it in the end.
+    """At most `most` processes, each with one long job at a time. Close it after use.
 
     `modules` are imported before a process takes its first job.
     """
@@ -246,7 +246,7 @@ class Workers:
             return self._changed.wait_for(lambda: any(one.is_ready for one in self._all), seconds)
 
     def close(self) -> None:
-        """End all processes; what still runs is given up."""
+        """End all processes and abandon running jobs."""
         with self._changed:
             self._is_closed = True
             workers, self._all = self._all, []
@@ -270,7 +270,7 @@ class Workers:
                 self._changed.wait()
 
     def _ready(self) -> _Worker:
-        """The process with the fewest jobs of those that have started."""
+        """The started process with the fewest jobs."""
         with self._changed:
             self._prune()
             if not self._all:

@@ -1,4 +1,4 @@
-"""Asking models: one client for every provider, failures as typed errors, who answers and why, the embedded model."""
+"""Model requests: one client for every provider, typed errors, model resolution, and the embedded model."""
 
 from plimsoll.models.providers import KeyVariable, ProviderFacts, provider_at, providers
 from plimsoll.providers.client import Client, ReplyStream

@@ -1,10 +1,10 @@
-"""One client for every provider: a request in, a reply or its steps out, asked again where that may help.
+"""One client for every provider: sends a request, returns the reply or its steps, and retries where that may help.
 
-    ask ─► answer ─► given out
-     ▲       │ refused for now, cut off, garbled, empty, late
-     └ wait ─┘ only while nothing was given out
+    ask ─► answer ─► passed on
+     ▲       │ refused for now, cut off, malformed, empty, late
+     └ wait ─┘ only while nothing was passed on
 
-Every failure is a `ProviderError`. Time, chance and sleep are arguments.
+Every failure is a `ProviderError`. Clock, sleep and randomness are arguments.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ Wasted: TypeAlias = Callable[[Usage], None]  # called with the usage of an attem
 
 
 class Client:
-    """Asks one endpoint."""
+    """Sends requests to one endpoint."""
 
     def __init__(
         self,
@@ -68,10 +68,10 @@ class Client:
         on_delta: Callable[[Delta], None] | None = None,
         wasted: Wasted | None = None,
     ) -> Reply:
-        """The whole reply at once; `deadline` is the most seconds that it may take, waits included.
+        """The whole reply at once; `deadline` is the maximum seconds, waits included.
 
-        With `on_delta`, the reply is streamed and `on_delta` gets each step. An interrupted reply is requested again, so
-        the steps may start again. `wasted` gets the usage of each streamed reply that was interrupted or abandoned.
+        With `on_delta`, the reply is streamed and `on_delta` gets each step. An interrupted reply is requested again,
+        so the steps may start again. `wasted` gets the usage of each interrupted or abandoned streamed reply.
         """
         ends = None if deadline is None else self._clock() + deadline
         attempt = 0
@@ -132,7 +132,7 @@ class Client:
                 await self._wait_or_raise(error, attempt, ends)
 
     async def _wait_or_raise(self, error: ProviderError, attempt: int, ends: float | None) -> None:
-        """Sleep before the next attempt; the error itself where there is to be none."""
+        """Sleep before the next attempt; raise the error if there is none."""
         wait = self._retries.wait(error, attempt, self._chance())
         if wait is None or (ends is not None and self._clock() + wait >= ends):
             raise error
@@ -140,9 +140,9 @@ class Client:
 
 
 class ReplyStream:
-    """The steps of one reply, for `async for`; what they amount to so far is `reply`.
+    """The steps of one reply, for `async for`; `reply` is what has arrived so far.
 
-    Leaving an `async with` around it closes the connection, however far the reply has come.
+    Leaving an `async with` around it closes the connection, even in the middle of the reply.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class ReplyStream:
 
     @property
     def reply(self) -> Reply:
-        """The reply as far as it has come; whole when the steps have ended."""
+        """The reply so far; complete when the steps have ended."""
         return self._decoder.reply() if self._decoder else Reply({"role": "assistant", "content": ""})
 
     def __aiter__(self) -> Self:

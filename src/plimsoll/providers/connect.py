@@ -1,4 +1,4 @@
-"""An endpoint becomes a client; where the model runs here, its server is started first."""
+"""Creates a client for an endpoint; starts the server first if the model runs on this machine."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from plimsoll.providers.local.server import shared_server
 async def connect(
     endpoint: Endpoint, *, home: Path, context_length: int | None = None, **options: Any
 ) -> Client:
-    """A client for the endpoint; `context_length` is the window that a model on this machine is given.
+    """A client for the endpoint; `context_length` is the window for a model on this machine.
 
     `options` are those of `Client`. Closing the client leaves the server running for the next one.
     """

@@ -1,8 +1,8 @@
-"""Where a model is reached: address, dialect, key, the model's name there.
+"""How to reach a model: address, dialect, key, and the model's name there.
 
     Endpoint(provider="openrouter", base_url="https://openrouter.ai/api/v1", dialect="openai", model="…")
 
-The key is in no `repr`, and leaves only in the header of a request.
+The key appears in no `repr` and is only sent in a request header.
 """
 
 import re
@@ -40,26 +40,26 @@ class Endpoint:
 
     @property
     def embedded(self) -> bool:
-        """Whether the model runs here and still has to be started; then `model` is the path of its file."""
+        """Whether the model runs on this machine and must be started first; then `model` is the path of its file."""
         return self.provider == "local" and not self.base_url
 
     @property
     def url(self) -> str:
-        """The address that requests for its model are sent to."""
+        """The URL for requests to its model."""
         return self.url_for(is_stream=False)
 
     def url_for(self, *, is_stream: bool) -> str:
-        """The same for a reply that is streamed or not."""
+        """The same for a streamed or unstreamed reply."""
         return self.wire.url(self.base_url, self.model, is_stream)
 
     @property
     def wire(self) -> Dialect:
-        """The dialect that is spoken there."""
+        """The dialect that the endpoint speaks."""
         return dialect_named(self.dialect)
 
     @property
     def place(self) -> str:
-        """Scheme, host and port: what may be shown of the address, as anything else in it may be a secret."""
+        """Scheme, host and port: the part of the address that may be shown, because the rest may be secret."""
         parts = urlsplit(self.base_url)
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         return f"{parts.scheme}://{host}" + ("" if parts.port is None else f":{parts.port}")
@@ -70,11 +70,11 @@ class Endpoint:
         return is_loopback(self.base_url)
 
     def header(self, name: str) -> str:
-        """The value of one of its own headers; values under one name are joined."""
+        """The value of one of its headers; values with the same name are joined."""
         return ",".join(value for key, value in self.headers if key == name)
 
     def request_headers(self) -> dict[str, str]:
-        """The headers of a request, the key among them."""
+        """The headers of a request, including the key."""
         headers = {"content-type": "application/json", **dict(self.headers)}
         if self.key:
             value = f"Bearer {self.key}" if self.sent == "bearer" else self.key
@@ -83,9 +83,9 @@ class Endpoint:
 
 
 def in_mode(endpoint: Endpoint, api_mode: str) -> Endpoint:
-    """The endpoint in the wire format of this name.
+    """The endpoint with this wire format.
 
-    With `auto` it speaks its provider's own, unless the address shows another: Google serves OpenAI's too.
+    With `auto` it uses its provider's own, unless the address shows another: Google serves OpenAI's too.
     """
     shown = dialect_shown_by(endpoint.base_url) or endpoint.wire
     wire = shown if api_mode == "auto" else dialect_with_mode(api_mode)
@@ -107,7 +107,7 @@ def is_loopback(base_url: str) -> bool:
 
 
 def is_private(base_url: str) -> bool:
-    """Whether an address is on this machine or its own network, where servers mostly ask for no key."""
+    """Whether an address is on this machine or its local network, where servers usually need no key."""
     host = urlsplit(base_url).hostname or ""
     try:
         return ip_address(host).is_private
@@ -116,10 +116,10 @@ def is_private(base_url: str) -> bool:
 
 
 def model_at(provider: str, name: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """A model's name as its provider spells it, and the headers that it needs there."""
+    """A model's name as its provider spells it, and the headers that it needs."""
     own = name.removeprefix(f"{provider}/")
     if provider != "anthropic":
         return own, ()
-    # Anthropic's own names have dashes where people, and routers, write dots.
+    # Anthropic's own names have dashes where users and routers write dots.
     short = _LONG_CONTEXT.sub("", own).replace(".", "-")
     return short, (LONG_CONTEXT_HEADER,) if _LONG_CONTEXT.search(own) else ()

@@ -1,4 +1,4 @@
-"""The sentence of each failure: what happened, the value, what to change."""
+"""The message of each failure: what happened, the value, what to change."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from plimsoll.models.providers import providers
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Who failed, and in which words; these hold no key."""
+    """Which provider failed, and its message without keys."""
 
     provider: str = ""
     model: str = ""
@@ -34,24 +34,24 @@ class Said:
 
     @property
     def title(self) -> str:
-        """The provider as people know it."""
+        """The provider's common name."""
         facts = providers().get(self.provider)
         return facts.title if facts else self.provider or "the provider"
 
     @property
     def who(self) -> str:
-        """The provider at the beginning of a sentence."""
+        """The provider at the start of a sentence."""
         return self.title[:1].upper() + self.title[1:]
 
     @property
     def quoted(self) -> str:
-        """Status and words in brackets; nothing where there is neither."""
+        """Status and message in brackets; empty if there is neither."""
         inner = ": ".join(part for part in (str(self.status or ""), self.words) if part)
         return f" ({inner})" if inner else ""
 
     @property
     def subject(self) -> str:
-        """The model, and who serves it."""
+        """The model and its provider."""
         return f"{self.model} at {self.title}" if self.model else self.title
 
 
@@ -131,7 +131,7 @@ def error_for(
     requested: int | None = None,
     output: int | None = None,
 ) -> ProviderError:
-    """The error of a kind, with its sentence; the numbers are for an overflow, an output cap and images."""
+    """The error of a kind with its message; the numbers are for an overflow, an output cap and images."""
     error_type, sentence = _KINDS[kind]
     if kind == "overflow":
         text = _overflow(said, limit, requested, output)

@@ -1,9 +1,9 @@
-"""What a provider's refusal means: status, body and headers in, a typed error out. Pure.
+"""Classifies a provider's refusal: status, body and headers in, a typed error out. Pure.
 
     400 "prompt is too long: 210000 tokens > 200000 maximum"  ->  ContextOverflow(limit=200000, requested=210000)
 
-The wordings are in `failures.toml`. Any bytes give a `ProviderError`. What the
-provider says reaches the person on one line, without keys.
+The wordings are in `failures.toml`. Any bytes result in a `ProviderError`. The provider's message is shown on one
+line, without keys.
 """
 
 import json
@@ -22,16 +22,16 @@ from plimsoll.providers.printable import one_line
 from plimsoll.providers.retry import duration, retry_after
 from plimsoll.secrets import masked
 
-_LONGEST_BODY = 64_000  # characters that are looked at
+_LONGEST_BODY = 64_000  # characters that are read
 _DEEPEST = 6
 _MOST_ERRORS = 20  # of a list that are read
-# Only these fields are read: some servers send the request back inside the error, and what a conversation says
-# about errors is no error.
+# Only these fields are read: some servers send the request back inside the error, and a conversation about errors is
+# not an error.
 _FIELDS = (
     *("error", "errors", "detail", "metadata", "details"),  # the innermost error first
     *("type", "code", "status", "reason", "message", "msg", "error_description", "param", "raw"),
 )
-_NUMBERS = {"n_ctx": "limit", "n_prompt_tokens": "requested"}  # llama.cpp states them beside the message
+_NUMBERS = {"n_ctx": "limit", "n_prompt_tokens": "requested"}  # stated by llama.cpp next to the message
 _STATUS_OF_TYPE = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -45,7 +45,7 @@ _STATUS_OF_TYPE = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-# These say what they mean, whatever the words: a refused key stays one even if the sentence mentions tokens.
+# These are decisive, whatever the wording: a refused key stays one even if the message mentions tokens.
 _DECISIVE = {401: "auth", 402: "quota"}
 _KIND_OF_STATUS = {
     403: "auth",
@@ -61,15 +61,15 @@ _KIND_OF_STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """One way in which a provider words one kind of failure."""
+    """One wording of one kind of failure."""
 
     kind: str
     who: str
     pattern: re.Pattern[str]
-    statuses: frozenset[int] = frozenset()  # under which alone it means that; empty: under any
+    statuses: frozenset[int] = frozenset()  # only with these statuses; empty: with any
 
     def found_in(self, words: str, status: int | None) -> re.Match[str] | None:
-        """Where an answer is worded like this."""
+        """The match of this wording in an answer."""
         if self.statuses and status is not None and status not in self.statuses:
             return None
         return self.pattern.search(words)
@@ -77,7 +77,7 @@ class Wording:
 
 @cache
 def wordings() -> tuple[Wording, ...]:
-    """Every wording in the data file, in its order."""
+    """Every wording in the data file, in order."""
     text = files("plimsoll.providers").joinpath("failures.toml").read_text(encoding="utf-8")
     return tuple(
         Wording(
@@ -101,9 +101,9 @@ def classify(
     now: float = 0.0,
     dialect: Dialect | None = None,
 ) -> ProviderError:
-    """The error that an answer amounts to; `now` is the time of day, for dates in Retry-After.
+    """The error for an answer; `now` is the time of day, for dates in Retry-After.
 
-    `dialect` knows what the fields of an error are called where they have other names than usual.
+    `dialect` has the names of the error fields if they are unusual.
     """
     text = (body if isinstance(body, str) else body.decode("utf-8", "replace"))[:_LONGEST_BODY]
     data = _parsed(text)
@@ -153,7 +153,7 @@ def _counts(numbers: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _count(value: Any) -> int | None:
-    """A number of tokens; None for what is longer than any could be."""
+    """A number of tokens; None if it is impossibly long."""
     if isinstance(value, str):
         digits = value.replace(",", "")
         return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 12 else None
@@ -201,13 +201,13 @@ def _numbers(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
 
 
 def _message(found: list[tuple[str, str]]) -> str:
-    """The sentence that tells a person most: the innermost message."""
+    """The most informative message for a person: the innermost one."""
     said = [value for field, value in found if field in ("message", "msg", "detail", "error", "raw")]
     return said[0] if said else " ".join(value for _, value in found)
 
 
 def _status(status: int | None, found: list[tuple[str, str]]) -> int | None:
-    """The status that is meant: routers and streams send errors under 200."""
+    """The actual status: routers and streams send errors with status 200."""
     if status is not None and status >= 300:
         return status
     for field, value in found:

@@ -1,10 +1,9 @@
-"""Keys and addresses from the environment, by the names that everybody uses.
+"""Keys and addresses from the environment, in the usual variables.
 
     ANTHROPIC_API_KEY ─► x-api-key        OPENAI_API_KEY ─► Authorization: Bearer        OLLAMA_HOST ─► address
 
-A key is looked at only to be sent, and only to whom it belongs: the provider that
-owns the host, or the one that the person named for an address of no known provider.
-Sentences name its variable.
+A key is sent only to its owner: the provider that owns the host, or the one that the user named for an address of no
+known provider. Messages name its variable, never its value.
 """
 
 from collections.abc import Mapping
@@ -20,14 +19,14 @@ from plimsoll.providers.endpoint import Endpoint, is_loopback, is_private, model
 from plimsoll.settings.model import Endpoint as Address
 from plimsoll.settings.model import ModelSettings
 
-ANYBODY = "PLIMSOLL_API_KEY"  # for an address that is no provider's
-_NEARBY = "OPENAI_API_KEY"  # many servers on this machine ask for it, and it does not leave the machine
+GENERIC_VARIABLE = "PLIMSOLL_API_KEY"  # for an address of no known provider
+_NEARBY = "OPENAI_API_KEY"  # many local servers ask for it, and it does not leave the machine
 _OLLAMA_PORT = 11_434
 
 
 @dataclass(frozen=True, slots=True)
 class FoundKey:
-    """A key that is set, and where."""
+    """A key and its variable."""
 
     variable: str
     value: str = field(repr=False)
@@ -44,7 +43,7 @@ def find_key(facts: ProviderFacts, environ: Mapping[str, str]) -> FoundKey | Non
 
 
 def address_of(facts: ProviderFacts, environ: Mapping[str, str]) -> str:
-    """Where a provider is reached: its variable, or its usual address."""
+    """A provider's address: from its variable, or its default."""
     for variable in facts.addresses:
         value = environ.get(variable, "").strip()
         if value:
@@ -53,22 +52,20 @@ def address_of(facts: ProviderFacts, environ: Mapping[str, str]) -> str:
 
 
 def custom_endpoint(settings: ModelSettings, environ: Mapping[str, str]) -> tuple[Endpoint, FoundKey | None]:
-    """The endpoint at an address that the person gave, and the key that is sent there."""
+    """The endpoint at the user's address, and the key that is sent there."""
     address = settings.base_url or ""
     owner = provider_at(address)
     facts = providers().get(settings.provider) or owner or _unknown_provider(settings.provider, address)
-    key = (
-        find_key(owner, environ) if owner else find_key(facts, environ) or _key_for_anybody(address, environ)
-    )
+    key = find_key(owner, environ) if owner else find_key(facts, environ) or _generic_key(address, environ)
     if key is None and not is_private(address):
-        names = owner.key_names if owner else " or ".join(filter(None, (facts.key_names, ANYBODY)))
+        names = owner.key_names if owner else " or ".join(filter(None, (facts.key_names, GENERIC_VARIABLE)))
         raise MissingKey(f"{address} needs a key: set {names} in the environment.")
     endpoint = endpoint_of(facts, address, settings.name or "", key)
     return replace(endpoint, provider="custom") if facts.name == "auto" else endpoint, key
 
 
 def endpoint_of(facts: ProviderFacts, address: str, name: str, key: FoundKey | None) -> Endpoint:
-    """A provider's model at an address; its default model where the name is empty."""
+    """A provider's model at an address; its default model if the name is empty."""
     model, headers = model_at(facts.name, name)
     return Endpoint(
         provider=facts.name,
@@ -82,14 +79,14 @@ def endpoint_of(facts: ProviderFacts, address: str, name: str, key: FoundKey | N
 
 
 def _unknown_provider(name: str, address: str) -> ProviderFacts:
-    """A provider that is not in the catalogue: its key is expected under its own name."""
+    """A provider that is not in the catalogue; its key variable is derived from its name."""
     own = () if name == "auto" else (KeyVariable(f"{name.upper().replace('-', '_')}_API_KEY"),)
     return ProviderFacts(name, name, dialect_at(address).name, address, keys=own)
 
 
-def _key_for_anybody(address: str, environ: Mapping[str, str]) -> FoundKey | None:
+def _generic_key(address: str, environ: Mapping[str, str]) -> FoundKey | None:
     """The key for hosts of no known provider."""
-    for variable in (ANYBODY, _NEARBY) if is_loopback(address) else (ANYBODY,):
+    for variable in (GENERIC_VARIABLE, _NEARBY) if is_loopback(address) else (GENERIC_VARIABLE,):
         value = environ.get(variable, "").strip()
         if value:
             return FoundKey(variable, value)
@@ -97,16 +94,16 @@ def _key_for_anybody(address: str, environ: Mapping[str, str]) -> FoundKey | Non
 
 
 def _checked(variable: str, value: str) -> str:
-    """The address in a variable, under the rules that hold for model.base_url."""
+    """The address in a variable, validated like model.base_url."""
     try:
         return TypeAdapter[str](Address).validate_python(value)
     except ValidationError as error:
-        # Without the value: it may be the secret.
+        # Without the value, which may be the secret.
         raise SettingError(f"{variable} is invalid: {error.errors()[0]['msg']}.") from None
 
 
 def _ollama_address(variable: str, value: str) -> str:
-    """OLLAMA_HOST as Ollama itself reads it: scheme, host and port may be missing, and 0.0.0.0 is for listening."""
+    """OLLAMA_HOST as Ollama reads it: scheme, host and port may be missing, and 0.0.0.0 is for listening only."""
     whole = (value if "://" in value else f"http://{value}").replace("://:", "://127.0.0.1:")
     parts = urlsplit(_checked(variable, whole))
     host = parts.hostname or "127.0.0.1"

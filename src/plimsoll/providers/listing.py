@@ -1,4 +1,4 @@
-"""Which models a server on this machine or network has, asked quickly."""
+"""Lists the models of a server on this machine or network, with a short timeout."""
 
 import httpx
 
@@ -24,6 +24,6 @@ async def served_models(base_url: str) -> tuple[str, ...] | None:
 def _client(base_url: str) -> httpx.AsyncClient:
     return httpx.AsyncClient(
         timeout=PROBE,
-        verify=base_url.startswith("https:"),  # certificates are slow to load and of no use without TLS
+        verify=base_url.startswith("https:"),  # certificates are slow to load and useless without TLS
         trust_env=not is_loopback(base_url),
     )

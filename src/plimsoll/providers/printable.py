@@ -1,4 +1,4 @@
-"""Text of others on one line, with nothing in it that a terminal would act on."""
+"""Makes untrusted text safe to print: one line, no control characters."""
 
 import re
 
@@ -6,6 +6,6 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]+")
 
 
 def one_line(text: str, longest: int = 300) -> str:
-    """The text on one line, cut where it is long, with nothing that a terminal would act on."""
+    """The text on one line, truncated if long, without terminal control characters."""
     flat = " ".join(_CONTROL.sub(" ", text).split())
     return flat if len(flat) <= longest else flat[: longest - 1].rstrip() + "…"

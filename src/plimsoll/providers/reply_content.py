@@ -1,4 +1,4 @@
-"""What counts as an answer: text, thinking, a tool call. What comes before it may be thrown away and asked again."""
+"""What counts as an answer: text, thinking, a tool call. A reply without any may be discarded and requested again."""
 
 from plimsoll.dialects import (
     BlockDelta,
@@ -12,13 +12,13 @@ from plimsoll.dialects import (
 )
 from plimsoll.messages import texts_of, tool_calls
 
-# A reply that ended for one of these reasons says something by that alone.
+# A reply that ended for one of these reasons is meaningful even without content.
 _TELLING_ENDS = ("length", "content_filter")
 _TELLING_KEYS = ("thinking_blocks", "reasoning_content", "refusal", "audio")
 
 
-def is_substance(delta: Delta) -> bool:
-    """Whether a step holds a piece of the answer; white space alone is none."""
+def is_answer_content(delta: Delta) -> bool:
+    """Whether a step has a piece of the answer; white space does not count."""
     match delta:
         case TextDelta(text) | ReasoningDelta(text):
             return bool(text.strip())
@@ -27,8 +27,8 @@ def is_substance(delta: Delta) -> bool:
     return False
 
 
-def holds_something(reply: Reply) -> bool:
-    """Whether a reply holds an answer, or says by the way it ended why it does not."""
+def has_answer(reply: Reply) -> bool:
+    """Whether a reply has an answer, or ended in a way that explains why not."""
     message = reply.message
     content = message.get("content")
     return (

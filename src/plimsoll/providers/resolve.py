@@ -1,10 +1,9 @@
-"""Who answers: the settings and the environment in, one endpoint out, with the reasons.
+"""Resolves the main model: the settings and the environment in, one endpoint out, with the reasons.
 
     configured ─► keys in the environment ─► Ollama on this machine ─► the embedded model
 
-What a person has named is never replaced by something else: a model without a
-key is an error that names the variable. Each step that was looked at says in
-one sentence why it was taken or not.
+A model that the user named is never replaced by another: a model without a key is an error that names the variable.
+Each step states in one sentence why it was chosen or not.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -24,7 +23,7 @@ Probe = Callable[[str], Awaitable[tuple[str, ...] | None]]
 
 @dataclass(frozen=True, slots=True)
 class ResolutionStep:
-    """One place that was looked at, and why it was taken or not."""
+    """One possible source, and why it was chosen or not."""
 
     taken: bool
     sentence: str
@@ -32,18 +31,18 @@ class ResolutionStep:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The endpoint that answers, and how it was found."""
+    """The chosen endpoint, and how it was found."""
 
     endpoint: Endpoint
     explanation: tuple[ResolutionStep, ...]
 
     def sentences(self) -> tuple[str, ...]:
-        """The explanation as text, in the order in which it was looked for."""
+        """The explanation as sentences, in the order of the search."""
         return tuple(step.sentence for step in self.explanation)
 
 
 class _MainModelSearch:
-    """One resolution under way."""
+    """One resolution in progress."""
 
     def __init__(self, settings: ModelSettings, environ: Mapping[str, str], home: Path, probe: Probe) -> None:
         self.settings, self.environ, self.home, self.probe = settings, environ, home, probe
@@ -59,7 +58,7 @@ class _MainModelSearch:
 async def resolve(
     settings: ModelSettings, environ: Mapping[str, str], *, home: Path, probe: Probe = served_models
 ) -> Resolution:
-    """The endpoint for the main model; `probe` lists the models of a server, or None where there is none."""
+    """The endpoint for the main model; `probe` lists the models of a server, or returns None if there is none."""
     found = await _found(_MainModelSearch(settings, environ, home, probe))
     return replace(found, endpoint=in_mode(found.endpoint, settings.api_mode))
 
@@ -75,11 +74,11 @@ async def _found(search: _MainModelSearch) -> Resolution:
     if settings.name is not None:
         return await _by_name(search, settings.name)
     search.passed("Neither model.provider nor model.base_url nor model.name is set.")
-    return await _whoever(search)
+    return await _unconfigured(search)
 
 
 async def _at_address(search: _MainModelSearch, address: str) -> Resolution:
-    """The person gave an address."""
+    """Resolve a configured address."""
     endpoint, key = custom_endpoint(search.settings, search.environ)
     reason = f"model.base_url is {address}, so requests go there"
     reason += f" with the key in {key.variable}" if key else " without a key"
@@ -91,8 +90,8 @@ async def _at_address(search: _MainModelSearch, address: str) -> Resolution:
     return search.found(endpoint, f"{reason}.")
 
 
-async def _whoever(search: _MainModelSearch) -> Resolution:
-    """Nothing is configured: keys, then Ollama, then the embedded model."""
+async def _unconfigured(search: _MainModelSearch) -> Resolution:
+    """Resolve without configuration: keys, then Ollama, then the embedded model."""
     for facts in providers().values():
         if not facts.keys:
             continue
@@ -114,7 +113,7 @@ async def _whoever(search: _MainModelSearch) -> Resolution:
 
 
 async def _by_name(search: _MainModelSearch, name: str) -> Resolution:
-    """A model is named and nobody said who serves it."""
+    """Resolve a model name without a provider."""
     prefix, slash, _ = name.partition("/")
     if is_model_file(name) or (slash and prefix == "local"):
         return _local(search, name.removeprefix("local/"), f"model.name is {name}")
@@ -136,7 +135,7 @@ def _router() -> ProviderFacts:
 
 
 def _routed(search: _MainModelSearch, name: str) -> Resolution | None:
-    """A model as `vendor/model` at the router, if there is a key for it."""
+    """The model as `vendor/model` at the router, if there is a key for it."""
     router = _router()
     if find_key(router, search.environ) is None:
         return None
@@ -145,7 +144,7 @@ def _routed(search: _MainModelSearch, name: str) -> Resolution | None:
 
 
 async def _unclaimed(search: _MainModelSearch, name: str) -> Resolution:
-    """A name that no provider claims: Ollama, if it has it."""
+    """Resolve a name that no known provider owns: Ollama, if it has it."""
     address = address_of(providers()["ollama"], search.environ)
     names = await search.probe(address) or ()
     if name in names or f"{name}:latest" in names:
@@ -162,7 +161,7 @@ async def _unclaimed(search: _MainModelSearch, name: str) -> Resolution:
 
 
 async def _named(search: _MainModelSearch, facts: ProviderFacts, name: str | None, why: str) -> Resolution:
-    """One provider is named, directly or by the model's name."""
+    """Resolve a provider that is named directly or by the model's name."""
     if facts.name == "local":
         return _local(search, name and name.removeprefix("local/"), why)
     if facts.name == "ollama":
@@ -212,7 +211,7 @@ def _hosted(search: _MainModelSearch, facts: ProviderFacts, name: str) -> Endpoi
 
 
 def _family(name: str) -> ProviderFacts | None:
-    """The provider whose models are called like this."""
+    """The provider whose model names match."""
     words = name.lower().replace("-", " ").replace(":", " ").split()
     return next(
         (

@@ -1,10 +1,9 @@
-"""When to ask again, and how long to wait before.
+"""When to retry, and how long to wait first.
 
     1st ─ 0.5 s ─ 2nd ─ 1 s ─ 3rd ─ 2 s ─ 4th     each wait shortened by up to half, at random
 
-A provider that says how long to wait is believed. Where that is longer than
-anyone would wait for, the error goes to the caller at once, with the
-number in it.
+A provider's Retry-After is respected. If it is longer than the patience, the error is raised at once, with the number
+in it.
 """
 
 import re
@@ -31,16 +30,16 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often and how patiently a request is repeated."""
+    """How often and how long a request is retried."""
 
-    attempts: int = 4  # the first one included
+    attempts: int = 4  # including the first
     first_wait: float = 0.5
-    longest_wait: float = 30.0  # of the waits that are ours to choose
+    longest_wait: float = 30.0  # if the provider states none
     patience: float = 90.0  # the longest wait that a provider may ask for
 
     def wait(self, error: ProviderError, attempt: int, chance: float) -> float | None:
-        """Seconds to wait after the attempt of this number failed; None to give up. `chance` is in [0, 1)."""
-        # A provider that keeps silent costs the whole patience each time; it gets one more chance.
+        """Seconds to wait after this attempt failed; None to give up. `chance` is in [0, 1)."""
+        # A silent provider costs the whole timeout each time; it is retried once.
         allowed = 2 if isinstance(error, ProviderTimeout) and error.status is None else self.attempts
         if attempt >= min(allowed, self.attempts) or not passes(error):
             return None
@@ -51,14 +50,14 @@ class Retries:
 
 
 def passes(error: ProviderError) -> bool:
-    """Whether the failure may be gone when the same request is sent again."""
+    """Whether the failure may be temporary."""
     return isinstance(error, _PASSING) and (
         error.status is None or error.status < 300 or error.status in RETRIED_STATUSES
     )
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that the headers ask to wait, from a number or a date; None where they say nothing readable."""
+    """Seconds to wait according to the headers, from a number or a date; None if not readable."""
     named = {name.lower(): value for name, value in headers.items()}
     if (fine := _number(named.get("retry-after-ms"))) is not None:
         return fine / 1000
@@ -74,7 +73,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def duration(text: str) -> float | None:
-    """Seconds in `20s`, `6m0s`, `250ms`; None for what is no duration."""
+    """Seconds in `20s`, `6m0s`, `250ms`; None if it is not a duration."""
     total = 0.0
     for amount, unit in _PIECE.findall(text.rstrip(".")):  # the end of a sentence
         number = _number(amount.rstrip("."))

@@ -1,9 +1,9 @@
-"""What one attempt at a request used, where its reply broke off or its provider did not say.
+"""The usage of one attempt whose reply was interrupted or whose provider reported none.
 
-    reported by the provider   taken as it is
-    not reported               estimated: the prompt that was sent, and what arrived of the reply
+    reported by the provider   used unchanged
+    not reported               estimated from the prompt that was sent and the part of the reply that arrived
 
-An attempt that the provider never began to answer counts as nothing.
+An attempt that the provider never began to answer counts as zero.
 """
 
 from dataclasses import replace
@@ -13,12 +13,12 @@ from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_ro
 
 
 def has_begun(reply: Reply) -> bool:
-    """Whether the provider began to answer: it sent at least the head of a reply."""
+    """Whether the provider began to answer: at least the head of a reply arrived."""
     return bool(reply.usage or reply.id or reply.model or reply.finish_reason or _has_content(reply))
 
 
 def used_so_far(reply: Reply, prompt_tokens: int) -> Usage:
-    """What a reply has used as far as it came; `prompt_tokens` holds where the provider reported no prompt."""
+    """The usage of a reply so far; `prompt_tokens` is used if the provider reported no prompt."""
     usage = reply.usage or Usage()
     prompt = usage.prompt_tokens or prompt_tokens
     written = estimate_message_tokens(reply.message) if _has_content(reply) else 0
@@ -27,7 +27,7 @@ def used_so_far(reply: Reply, prompt_tokens: int) -> Usage:
 
 
 def estimated_prompt(request: ChatRequest) -> int:
-    """The prompt tokens of a request, by our own count."""
+    """The prompt tokens of a request, by our estimate."""
     return estimate_messages_tokens_rough(request.messages) + estimate_tools_tokens(request.tools)
 
 

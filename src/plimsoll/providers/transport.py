@@ -1,13 +1,12 @@
-"""One request to one endpoint, asked once: HTTP out, the canonical reply or its steps back.
+"""Sends one request to one endpoint, without retries: HTTP out, the canonical reply or its steps back.
 
     ChatRequest ─► encode ─► POST ─┬─► 300 and above ─► classify ─► error
                                    ├─► whole body ────► decode ───► Reply
                                    └─► events ────────► decode ───► steps, as they arrive
 
-A server that does not stream answers a request for a stream with a whole body;
-that is the reply all the same, and its steps come out at once.
-Whatever goes wrong on the way is a `ProviderError`. When the caller is
-cancelled, the connection is closed at once.
+A server that does not stream answers a streaming request with a whole body; that is accepted as the reply, and its
+steps come out at once. Every failure is a `ProviderError`. When the caller is cancelled, the connection is closed at
+once.
 """
 
 import asyncio
@@ -27,12 +26,12 @@ from plimsoll.providers.endpoint import Endpoint
 from plimsoll.providers.error_messages import Said, error_for
 from plimsoll.providers.failures import classify
 from plimsoll.providers.printable import one_line
-from plimsoll.providers.reply_content import holds_something, is_substance
+from plimsoll.providers.reply_content import has_answer, is_answer_content
 from plimsoll.secrets import masked
 
 T = TypeVar("T")
 _ERROR_BYTES = 64_000
-_LAST_CHUNK = 1.0  # seconds to wait for the end of a stream that has said that it is over
+_LAST_CHUNK = 1.0  # seconds to wait for the end of a stream after its last event
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Timeouts:
 
 
 class Transport:
-    """Asks an endpoint over one pool of connections. `ends`, where given, is a time of `clock`."""
+    """Sends requests over one connection pool. `ends`, if given, is a time of `clock`."""
 
     def __init__(
         self,
@@ -60,10 +59,8 @@ class Transport:
         self._dialect = endpoint.wire
         self._http = httpx.AsyncClient(
             timeout=httpx.Timeout(None, connect=timeouts.connect),
-            verify=endpoint.url.startswith(
-                "https:"
-            ),  # certificates are slow to load and of no use without TLS
-            trust_env=not endpoint.is_loopback,  # nothing on this machine is asked through a proxy
+            verify=endpoint.url.startswith("https:"),  # certificates are slow to load and useless without TLS
+            trust_env=not endpoint.is_loopback,  # no proxy for servers on this machine
         )
 
     async def aclose(self) -> None:
@@ -83,14 +80,14 @@ class Transport:
             reply = self._dialect.decode_reply(data)
         except MalformedReply as error:
             raise self._error("broken", str(error)) from None
-        if not holds_something(reply):
+        if not has_answer(reply):
             raise self._error("empty")
         return reply
 
     async def stream(
         self, request: ChatRequest, decoder: ReplyDecoder, ends: float | None
     ) -> AsyncGenerator[Delta, None]:
-        """The steps of the reply; the first to come out is a piece of the answer, or the end of one without."""
+        """The steps of the reply; the first one is a piece of the answer, or the end of a reply without one."""
         held: list[Delta] | None = []
         asked = self._clock()
         async with (
@@ -102,13 +99,13 @@ class Transport:
                     yield delta
                     continue
                 held.append(delta)
-                if is_substance(delta):
+                if is_answer_content(delta):
                     for earlier in held:
                         yield earlier
                     held = None
         if not decoder.complete:
             raise self._error("broken", "cut off before its end")
-        if not holds_something(decoder.reply()):
+        if not has_answer(decoder.reply()):
             raise self._error("empty")
         for earlier in held or ():
             yield earlier
@@ -116,7 +113,7 @@ class Transport:
     async def _steps(
         self, response: httpx.Response, decoder: ReplyDecoder, asked: float, ends: float | None
     ) -> AsyncGenerator[Delta, None]:
-        """The steps of a reply, whether it is streamed or comes in one piece."""
+        """The steps of a reply, streamed or not."""
         if "json" in response.headers.get("content-type", ""):
             data = await self._whole(response, asked, ends)
             for delta in self._decoded(partial(decoder.feed_whole, data)):
@@ -128,7 +125,7 @@ class Transport:
                     yield delta
 
     async def _whole(self, response: httpx.Response, asked: float, ends: float | None) -> Any:
-        """The body of a reply that comes in one piece; the time for it began when it was asked for."""
+        """The body of an unstreamed reply; its time limit started with the request."""
         allowed = self._timeouts.whole_reply
         left = max(0.0, allowed - (self._clock() - asked))
         late = f"it was incomplete after {allowed:.3g} s"
@@ -144,14 +141,14 @@ class Transport:
     async def _events(
         self, response: httpx.Response, decoder: ReplyDecoder, asked: float, ends: float | None
     ) -> AsyncGenerator[SseEvent, None]:
-        """The events of a stream until it ends, whether it says so or not."""
+        """The events of a stream until it ends, with or without an end marker."""
         parser, chunks = SseParser(), response.aiter_bytes()
         patience = max(0.0, self._timeouts.first_byte - (self._clock() - asked))
         while True:
             try:
                 chunk = await self._within(anext(chunks, None), patience, ends)
             except (BrokenReply, ProviderTimeout):
-                if decoder.complete:  # all that was missing is the mark after the end
+                if decoder.complete:  # only the end marker is missing
                     return
                 raise
             if chunk is None:
@@ -161,7 +158,7 @@ class Transport:
                 if event.data.strip():
                     yield event
                 if event.is_done or (decoder.complete and not self._dialect.has_end_mark):
-                    # Reading the end gives the connection back to the pool.
+                    # Reading to the end returns the connection to the pool.
                     patience = _LAST_CHUNK
 
     def _decoded(self, decode: Callable[[], list[Delta]]) -> list[Delta]:
@@ -178,10 +175,10 @@ class Transport:
     async def _answer(
         self, request: ChatRequest, patience: float, ends: float | None
     ) -> AsyncIterator[httpx.Response]:
-        """The answer to a request, with its head read and known to be no refusal."""
+        """The answer to a request, after its head was read and is not a refusal."""
         endpoint = self._endpoint
         body = self._dialect.encode_request(replace(request, model=endpoint.model or request.model))
-        # What no encoding knows is written as an escape, which JSON knows.
+        # Characters that cannot be encoded are written as JSON escapes.
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(
             "utf-8", "backslashreplace"
         )
@@ -201,7 +198,7 @@ class Transport:
             await response.aclose()
 
     async def _start_of(self, response: httpx.Response, ends: float | None) -> bytes:
-        """The beginning of an error's body; a body that does not come is no reason to lose the status."""
+        """The start of an error's body; empty if the body does not arrive, so that the status is not lost."""
         body = bytearray()
 
         async def read() -> None:
@@ -211,7 +208,7 @@ class Transport:
                     return
 
         with suppress(BrokenReply, ProviderTimeout):
-            # One limit for all of it: a body that trickles would never be late otherwise.
+            # One limit for the whole body: a trickling body would never time out otherwise.
             await self._within(read(), self._timeouts.connect, ends)
         return bytes(body)
 
@@ -224,7 +221,7 @@ class Transport:
         sending: bool = False,
         late: str = "",
     ) -> T:
-        """What is awaited, in time, with the transport's errors translated."""
+        """Await with a time limit, and translate the transport's errors."""
         left = patience if ends is None else max(0.0, min(patience, ends - self._clock()))
         with self._transport_errors(sending):
             try:

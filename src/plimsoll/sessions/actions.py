@@ -1,10 +1,10 @@
-"""What a person can do to a session. REST, the terminal and the chat all call these operations.
+"""Users' actions on a session. REST, the terminal and the chat all call these operations.
 
     drop · edit the summary · undo · redo      a new or earlier view; the log stays as it is
-    pin · unpin · fork                          as the archive has them
+    pin · unpin · fork                          operations of the archive
 
-Every operation is one transaction of the archive, together with the record of who did it. With `preview`, it says
-what it would do, whether the gate refuses it and what it costs, and changes nothing.
+Every operation is one transaction of the archive, including the record of who did it. With `preview`, it changes
+nothing and returns what it would do, whether the gate refuses it and what it costs.
 """
 
 import os
@@ -34,7 +34,7 @@ _LEASE = 5.0  # seconds for which a killed process holds the session
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """What an action did, or would do. Sizes are those of the view, in messages and estimated tokens."""
+    """What an action did or would do. Sizes are those of the view, in messages and estimated tokens."""
 
     action: str
     preview: bool
@@ -44,18 +44,18 @@ class ActionResult:
     messages_after: int
     tokens_after: int
     cache: CacheEffect
-    messages: tuple[int, ...] = ()  # that leave the view
+    messages: tuple[int, ...] = ()  # removed from the view
     refused: str = ""  # why the gate rejects a preview
 
     @property
     def view(self) -> int:
-        """The current view afterwards."""
+        """The number of the view afterwards."""
         return self.session.view
 
 
 @dataclass(frozen=True, slots=True)
 class SessionActions:
-    """The actions of one person on one session. With a lease, only while it is held."""
+    """The actions of one user on one session. With a lease, only while it is held."""
 
     archive: Archive
     id: str
@@ -70,9 +70,9 @@ class SessionActions:
         return await self._edit("drop", session, plan, {"messages": list(plan.messages)}, preview)
 
     async def edit_summary(self, text: str, *, node: str, preview: bool = False) -> ActionResult:
-        """Replace the text of the summary `node`. Later compactions go on from the new text alone.
+        """Replace the text of the summary `node`. Later compactions continue from the new text only.
 
-        `Conflict` if a compaction or another edit has replaced this summary since the person read it.
+        Raises `Conflict` if a compaction or another edit has replaced this summary since the user read it.
         """
         if not without_prefix(text):
             raise UserError("A summary cannot be empty. To remove messages from the view, drop them.")
@@ -82,7 +82,7 @@ class SessionActions:
         plan = summary_plan(session, view, items, old, text, self.actor)
         (new,) = plan.draft.nodes
         if new.id == old.id:
-            raise UserError(f"The summary {old.id} has this text already.")
+            raise UserError(f"The summary {old.id} already has this text.")
         return await self._edit("edit", session, plan, {"node": new.id, "replaced": old.id}, preview)
 
     async def undo(self, *, preview: bool = False) -> ActionResult:
@@ -101,24 +101,24 @@ class SessionActions:
         session, view = await self._current()
         target = await self.archive.undone_view(self.id)
         if target is None:
-            raise UserError(f"Session {session.id} has nothing to redo: no undo came after its last change.")
+            raise UserError(f"Session {session.id} has nothing to redo: its last change was not an undo.")
         planned = await self._selection("redo", session, view, target, preview)
         if not preview:
             await self.archive.redo(self.id, lease=self.lease, actor=self.actor)
         return await self._done(planned)
 
     async def pin(self, number: int) -> list[int]:
-        """Keep a message word for word through all compactions; all that are pinned then."""
+        """Pin a message, so that every compaction keeps it verbatim. Returns all pinned messages."""
         await self.archive.pin(self.id, number, actor=self.actor)
         return await self.archive.pins(self.id)
 
     async def unpin(self, number: int) -> list[int]:
-        """Let compactions summarise a message again; all that are pinned then."""
+        """Unpin a message, so that compactions may summarise it. Returns all pinned messages."""
         await self.archive.unpin(self.id, number, actor=self.actor)
         return await self.archive.pins(self.id)
 
     async def fork(self, *, at: int | None = None, title: str | None = None) -> Session:
-        """A session that shares everything up to message `at`, by default all, and goes its own way."""
+        """Create a session that shares everything up to message `at` (by default all) and continues separately."""
         return await self.archive.fork(self.id, at=at, title=title, actor=self.actor)
 
     async def exported(self, format: str, *, view: bool) -> None:
@@ -166,7 +166,7 @@ class SessionActions:
 async def acting(
     archive: Archive, id: str, actor: str, patience: float = PATIENCE
 ) -> AsyncIterator[SessionActions]:
-    """The actions of a person while no turn runs in the session; `Conflict` where one runs for longer."""
+    """A user's actions while no turn runs in the session; raises `Conflict` if one runs longer than `patience`."""
     session = await archive.session(id)
     holder = f"action-{os.getpid()}-{secrets.token_hex(4)}"
     journal = ArchiveJournal(archive, session.id, holder, session.messages)

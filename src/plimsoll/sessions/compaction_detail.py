@@ -1,10 +1,10 @@
-"""One compaction in detail: the views before and after it, what became of each message, and the summary's sources.
+"""One compaction in detail: the views before and after it, what happened to each message, the summary's sources.
 
     before   1 kept · 2 kept · 3–40 summarised · 41 shortened · 42 kept
     after    1 · 2 · [summary, new] · 41' new · 42
     lines    "Never push to main." ← message 3
 
-Only the messages of the two views are read, as they were when the compaction happened, never the whole log.
+Reads only the messages of the two views as they were at the time of the compaction, never the whole log.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ ItemKind: TypeAlias = Literal["message", "shortened", "node"]
 
 @dataclass(frozen=True, slots=True)
 class DetailItem:
-    """One message of a view. `fate` says what became of it; it is empty in the view after the compaction."""
+    """One message of a view. `fate` says what happened to it; it is empty in the view after the compaction."""
 
     kind: ItemKind
     number: int | None  # None for a summary
@@ -62,7 +62,7 @@ class SourcedLine:
 
 @dataclass(frozen=True, slots=True)
 class LostFact:
-    """A fact that the view named before the compaction and not after it."""
+    """A fact that the view named before the compaction but not after it."""
 
     kind: str
     text: str
@@ -118,7 +118,7 @@ def previewed_detail(
     lighter: Sequence[Message],
     report: CompactionReport | None,
 ) -> CompactionDetail:
-    """A compaction that was only drafted. `view` are the messages of the items, as the engine got them."""
+    """A compaction that was only drafted. `view` has the messages of the items, as the engine received them."""
     sizes = (len(view), sum(item.tokens for item in items))
     if report is None or report.outcome != "compacted":
         reason = report.reason if report else ""
@@ -145,7 +145,7 @@ def previewed_detail(
 
 
 def _number(items: Sequence[ViewItem], number: int, handle: str) -> int:
-    """The number of a message of the view: the given one, where its content fits, else one with that content."""
+    """The number of a message in the view: the given one if its content matches, else one with that content."""
     same = [item.sequence for item in items if handle and item.handle == handle]
     return number if not same or number in same else same[0]
 
@@ -171,14 +171,14 @@ def _drafted_items(
 def before_items(
     before: Sequence[ViewItem], after: Sequence[ViewItem], nodes: Iterable[Node]
 ) -> tuple[DetailItem, ...]:
-    """The items of the view before, each with what became of it."""
+    """The items of the view before, each with its fate."""
     stays = {_place(item): item.message for item in after}
     covered = [source for node in nodes for source in node.sources]
     return tuple(replace(_item(item), fate=_fate(item, stays, covered)) for item in before)
 
 
 def after_items(before: Sequence[ViewItem], after: Sequence[ViewItem]) -> tuple[DetailItem, ...]:
-    """The items of the view after; those are new that the view before did not have in this form."""
+    """The items of the view after; an item is new if the view before did not have it in this form."""
     had = {_place(item): item.message for item in before}
     return tuple(
         replace(
@@ -205,7 +205,7 @@ def summary_parts(text: str) -> tuple[str, str]:
 
 
 def preview_of(item: ViewItem) -> str:
-    """The first characters of a message on one line; of a call without text, the names of its tools."""
+    """The first characters of a message on one line; for a call without text, the names of its tools."""
     text = text_of(item.message)
     names = ", ".join(map(call_name, tool_calls(item.message)))
     line = " ".join(text[: 4 * PREVIEW].split()) or (f"calls {names}" if names else "")
@@ -213,7 +213,7 @@ def preview_of(item: ViewItem) -> str:
 
 
 async def _views(archive: Archive, id: str, event: CompactionEvent) -> tuple[View, View] | None:
-    """The two views of an event that made a new one; None for others, or where a deletion took one along."""
+    """The two views of an event that created a new one; None for others, or if a deletion removed one."""
     if event.outcome not in ("compacted", "edited"):
         return None
     try:
@@ -223,7 +223,7 @@ async def _views(archive: Archive, id: str, event: CompactionEvent) -> tuple[Vie
 
 
 def _at(view: View, length: int, session: Session) -> View:
-    """The view as it was in a log of `length` messages, whatever was said since."""
+    """The view as it was in a log of `length` messages."""
     return View(view.number, view.whole(length), session.messages, view.previous)
 
 
@@ -288,7 +288,7 @@ async def _lines(archive: Archive, id: str, event: CompactionEvent) -> tuple[Sou
 
 
 async def cited_message(archive: Archive, id: str, position: int, handle: str) -> int | None:
-    """The number of the message that a line cites by its position (from 0) and its content; None if it is unknown."""
+    """The number of the message that a line cites by position (from 0) and content; None if unknown."""
     if not handle:
         return position + 1
     there = await archive.messages(id, position + 1, position + 1)

@@ -1,10 +1,9 @@
 """An open session: take turns, compact, undo, pin, switch the model.
 
-    open ─► view from the archive ─► agent ─► every word stored ─► close
+    open ─► view from the archive ─► agent ─► every message stored ─► close
 
-Opening reads the view and nothing else, so a session of a million messages opens as
-fast as a short one. Another process may have the same session open: each turn begins
-with what was said since.
+Opening reads only the view, so a session of a million messages opens as fast as a short one. Another process may have
+the same session open: each turn starts with the messages added since.
 """
 
 import asyncio
@@ -44,7 +43,7 @@ from plimsoll.tools import Approve, ToolBox, ToolContext
 
 @dataclass(frozen=True, slots=True)
 class ConversationParts:
-    """What a conversation works with."""
+    """The parts of a conversation."""
 
     connection: ModelConnection
     engine: ContextEngine
@@ -55,14 +54,14 @@ class ConversationParts:
     limits: TurnLimits = field(default_factory=TurnLimits)
     summary_model: str = ""
     offers_recall: bool = (
-        True  # false for a model that cannot call tools; then the engine's tools stay away too
+        True  # false for a model that cannot call tools; it does not get the engine's tools either
     )
     hooks: Hooks = field(default_factory=Hooks)
-    fallback: ContextCompressor | None = None  # serves where another engine fails
+    fallback: ContextCompressor | None = None  # used if another engine fails
     patience: float = 30.0  # seconds to wait while another process answers in the same session
-    lease: float = LEASE_SECONDS  # seconds for which the session is held after this process was killed
-    hygiene: Hygiene | None = None  # None where nothing but the agent looks after the weight of the session
-    account: SummaryAccount = field(default_factory=SummaryAccount)  # told what its summaries use
+    lease: float = LEASE_SECONDS  # seconds for which the session stays locked after this process is killed
+    hygiene: Hygiene | None = None  # None if only the agent compacts the session
+    account: SummaryAccount = field(default_factory=SummaryAccount)  # records the usage of its summaries
 
 
 class Conversation:
@@ -81,14 +80,14 @@ class Conversation:
         self.agent = agent
         self._journal = journal
         self._patience, self._lease, self._hygiene = parts.patience, parts.lease, parts.hygiene
-        self._view = -1  # the number of the view that was read
+        self._view = -1  # number of the view that was read
         self._pins: list[int] = []
-        self._edits = PersonEdits()  # that the engine knows of
+        self._edits = PersonEdits()  # known to the engine
         self._turn = asyncio.Lock()
 
     @classmethod
     async def open(cls, archive: Archive, id: str, holder: str, parts: ConversationParts) -> "Conversation":
-        """The session as it was left; `holder` names this process in leases."""
+        """Open the session where it was left; `holder` identifies this process in leases."""
         session = await archive.session(id)
         journal = ArchiveJournal(archive, session.id, holder, session.messages)
         connection = parts.connection
@@ -122,14 +121,14 @@ class Conversation:
         return conversation
 
     async def say(self, message: Message, emit: Emit, approve: Approve | None = None) -> Message:
-        """One turn; its last message. `Conflict` where another process answers for too long."""
+        """Run one turn and return its last message. Raises `Conflict` if another process answers for too long."""
         return (await self.exchange(message, emit, approve)).answer
 
     async def answer_without_model(self, message: Message, answer: str, emit: Emit) -> None:
-        """One turn whose answer is known before the model is asked."""
+        """Run one turn with a known answer, without asking the model."""
         async with self._alone():
             await self.agent.give_up()
-            await self.agent.hear(message, emit)
+            await self.agent.store_user_message(message, emit)
             emit(TextReceived(answer))
             await self.agent.add([{"role": "assistant", "content": answer}])
 
@@ -144,15 +143,15 @@ class Conversation:
     ) -> Exchange:
         """One turn, and where it stands in the log. `on_stored` gets the message's number once it is stored.
 
-        A message with a key is run once, whoever sends it again, to whichever process: then the answer that was
-        given is returned, and a turn that a process left unfinished when it ended goes on.
+        A message with a key runs once, even if it is sent again to another process: then the stored answer is
+        returned, or a turn that a process left unfinished is continued.
         """
         async with self._alone():
             first = await self._journal.place_of(key) if key else None
             if first is None:
                 await self.agent.give_up()
                 self._journal.key = key
-                await self.agent.hear(message, emit)
+                await self.agent.store_user_message(message, emit)
                 first = self._journal.last
             else:
                 known = await exchange_at(self.archive, self.session.id, first, message)
@@ -171,9 +170,9 @@ class Conversation:
         *,
         on_stored: Callable[[int], None] = lambda _count: None,
     ) -> tuple[Exchange, int]:
-        """One turn for several messages, each with its key, and how many of them it answers, from the first on.
+        """Run one turn for several messages, each with its key. Also returns how many of them it answers, in order.
 
-        All are answered together, unless a process that ended had begun to answer some of them: then these are.
+        All are answered together, unless a process that ended had begun to answer some of them: then only those are.
         `on_stored` gets the number of messages once they are stored.
         """
         async with self._alone():
@@ -187,26 +186,24 @@ class Conversation:
                     return before, count
             else:
                 await self.agent.give_up()
-            if (
-                not known or known[-1] == self._journal.last
-            ):  # nothing of the answer is there: the others join in
+            if not known or known[-1] == self._journal.last:  # the answer has not begun: include the others
                 for key, message in said[count:]:
                     self._journal.key = key
-                    await self.agent.hear(message, emit)
+                    await self.agent.store_user_message(message, emit)
                     known.append(self._journal.last)
             on_stored(len(known))
             answer = await self.agent.answer(emit, approve, lambda: self._clean(emit, known[-1]))
             return Exchange(self.session.id, known[0], self._journal.last, answer), len(known)
 
     async def begin(self, system_prompt: str) -> None:
-        """The system prompt of a new session; a session that has begun keeps its own."""
+        """Store the system prompt of a new session; an existing session keeps its own."""
         if not self.agent.view and not self._journal.last:
             system: Message = {"role": "system", "content": system_prompt}
             await self._journal.add([system])
             self.agent.view.append(system)
 
     async def compress(self, emit: Emit, focus: str | None = None, actor: str = OPERATOR) -> CompactionEvent:
-        """Compact by hand."""
+        """Compact because a user asks."""
         async with self._alone():
             self._journal.action = Action("compact", actor, {"focus": focus} if focus else {})
             try:
@@ -215,7 +212,7 @@ class Conversation:
                 self._journal.action = None
 
     async def preview(self, focus: str | None = None) -> CompactionDetail:
-        """What `compress` would do, with a summary written by code; changes nothing."""
+        """What `compress` would do, with an extracted summary. Changes nothing."""
         async with self._alone():
             report, lighter = await self.agent.previewed(focus)
             items, name = await self.archive.items(self.session.id), self.agent.compactor.engine.name
@@ -224,36 +221,36 @@ class Conversation:
 
     @asynccontextmanager
     async def acting(self, actor: str = OPERATOR) -> AsyncIterator[SessionActions]:
-        """What a person can do to the session; the open session takes the result over at once."""
+        """A user's actions on the session; the open session takes over the result at once."""
         async with self._alone():
             yield SessionActions(self.archive, self.session.id, actor, self._journal.lease)
             await self._follow()
 
     async def pin(self, sequence: int) -> None:
-        """Keep a message word for word through all compactions."""
+        """Pin a message, so that every compaction keeps it verbatim."""
         await SessionActions(self.archive, self.session.id, OPERATOR).pin(sequence)
         await self._reload_pins()
 
     async def unpin(self, sequence: int) -> None:
-        """Let compactions summarise a message again."""
+        """Unpin a message, so that compactions may summarise it."""
         await SessionActions(self.archive, self.session.id, OPERATOR).unpin(sequence)
         await self._reload_pins()
 
     async def undo(self) -> None:
-        """The view before the last compaction; what was said since stays."""
+        """Return to the view before the last compaction; later messages stay."""
         async with self.acting() as actions:
             await actions.undo()
 
     async def switch_model(
         self, connection: ModelConnection, emit: Emit, writer: tuple[SummaryWriter | None, str] | None = None
     ) -> None:
-        """Go on with another model; where its window is smaller, compact at once.
+        """Continue with another model; compact at once if its window is smaller.
 
-        `writer` is who writes summaries from now on, and the name of that model; None leaves it as it was.
+        `writer` is the new summary writer and the name of its model; None keeps the current one.
         """
         async with self._alone():
             agent, compactor = self.agent, self.agent.compactor
-            # What is being prepared is meant for the old model's window and maybe written by it.
+            # The prepared view is meant for the old model's window and may be written by it.
             await compactor.close()
             await agent.settle()
             old = agent.connection
@@ -269,27 +266,27 @@ class Conversation:
                     compactor.cost_history.moved(),
                 )
             self.session = await self.archive.update_session(self.session.id, model=connection.card.name)
-            agent.tell(emit)
+            agent.emit_notices(emit)
             agent.weigh_fixed()
             if compactor.is_due(agent.connection.tokens(agent.view)):
                 await agent.compact(emit, "smaller window")
 
     async def end(self, *, reset: bool = False) -> None:
-        """The conversation is over for good: the engine is told, and with `reset` that a new one begins."""
+        """End the conversation for good and notify the engine; `reset`: a new one begins."""
         host = self.agent.compactor.host
         await host.ask("on_session_end", None, self.session.id, list(self.agent.view))
         if reset:
             await host.ask("on_session_reset", None)
 
     async def close(self) -> None:
-        """Leave the session; it can be opened again."""
+        """Close the session; it can be opened again."""
         await self.agent.compactor.close()
         await self.agent.settle()
         await self.agent.connection.aclose()
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        """One turn at a time, in this process and in all others, on the session as it is now."""
+        """Hold the session for one turn, in this process and all others, and bring it up to date."""
         async with self._turn, turn_lock(self._journal, self._patience, self._lease):
             now = await self.archive.session(self.session.id)
             if (now.messages, now.view) != (self._journal.last, self._view):
@@ -301,7 +298,7 @@ class Conversation:
             self._view = (await self.archive.session(self.session.id)).view
 
     async def _follow(self) -> None:
-        """Take over what somebody else did to the session: another process, or a person."""
+        """Take over changes by other processes and users."""
         before = self._view
         await self._reload()
         if self._view == before:
@@ -327,7 +324,7 @@ class Conversation:
         )
 
     async def _offer_tools(self) -> None:
-        """The tools of the conversation itself and of the engine, behind those that the agent has."""
+        """Offer the tools of the conversation and of the engine, after the agent's own."""
         agent = self.agent
         recall = recall_tool(self._journal, lambda: largest_result(agent.compactor.engine.context_length))
         box = agent.toolbox.with_tools([recall])
@@ -342,12 +339,12 @@ class Conversation:
         await self._reload_pins()
 
     async def _reload_pins(self) -> None:
-        """Find the pinned messages in the view; those that left it before they were pinned stay in the log."""
+        """Find the pinned messages in the view; those that left it before they were pinned are only in the log."""
         self._pins = await self.archive.pins(self.session.id)
         numbers, view = set(self._pins), list(self.agent.view)
         items = await self.archive.items(self.session.id) if numbers else []
         places = match_messages([item.message for item in items], view) if numbers else []
-        # Known as objects: another message may have the same words.
+        # Compared by identity: another message may have the same text.
         pinned = [
             message
             for message, place in zip(view, places, strict=False)
@@ -361,18 +358,18 @@ class Conversation:
 
 
 def _is_one_of(message: Message, pinned: Sequence[Message]) -> bool:
-    """Whether this is one of the pinned messages; the system prompt also with a note behind it."""
+    """Whether this is a pinned message; also the system prompt with a note appended."""
     is_system = message.get("role") in SYSTEM_ROLES
     return any(message is one or (is_system and extends(one, message)) for one in pinned)
 
 
 def _pricing(connection: ModelConnection, summary_model: str) -> Pricing:
-    """What `compression.policy: cost` reckons with."""
+    """The prices for `compression.policy: cost`."""
     return pricing_of(connection.card, connection.policy, card_for(summary_model) if summary_model else None)
 
 
 async def _cost_history(archive: Archive, session: Session, tokens: int) -> CostHistory:
-    """How the session went before it was opened: what it left in the cache is as old as its last word."""
+    """The cost history from before the session was opened: its cache is as old as its last message."""
     newest = await archive.messages(session.id, max(1, session.messages))
-    # Between two requests lie two messages or more.
+    # There are at least two messages between two requests.
     return CostHistory(session.messages // 2, tokens=tokens, last=newest[-1].time if newest else None)

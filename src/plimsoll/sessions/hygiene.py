@@ -19,14 +19,14 @@ from plimsoll.models import estimate_messages_tokens_rough
 
 TRIGGER = "hygiene"
 PERCENT = 85  # of the model's window; no setting
-FEWEST = 4  # stored messages, the system prompt and the one that came in not counted
-_PAGE = 64  # messages that are read at once
-_RECENT = 50  # events and requests that are looked at
+FEWEST = 4  # stored messages, without the system prompt and the incoming message
+_PAGE = 64  # messages per read
+_RECENT = 50  # events and requests to examine
 
 
 @dataclass(frozen=True, slots=True)
 class Hygiene:
-    """What the host says about it."""
+    """The host's options for hygiene."""
 
     deadline: float = 90.0  # seconds that a message may wait for hygiene
 
@@ -37,7 +37,7 @@ class SessionSize:
 
     tokens: int
     window: int
-    stored: int  # messages before the one that came in, the system prompt not counted
+    stored: int  # messages before the incoming one, without the system prompt
     reported: int | None = None  # the part of `tokens` that the API reported for the last turn
     enabled: bool = True
 
@@ -57,7 +57,7 @@ class SessionSize:
 def size_of(
     view: list[Message], since: int, reported: int | None, *, window: int, stored: int, enabled: bool
 ) -> SessionSize:
-    """The weight of a view whose last `since` messages came after the report; the one that came in is among them."""
+    """The size of a view whose last `since` messages, including the incoming one, came after the report."""
     if reported is None:
         return SessionSize(estimate_messages_tokens_rough(view), window, stored, None, enabled)
     added = estimate_messages_tokens_rough(view[len(view) - since :])
@@ -65,7 +65,7 @@ def size_of(
 
 
 async def weigh(archive: Archive, id: str, agent: Agent, incoming: int) -> SessionSize:
-    """The weight of a session; `incoming` is the number of the message that came in and is stored already."""
+    """The size of a session; `incoming` is the number of the incoming message, which is already stored."""
     card = agent.connection.card
     stored = await _stored(archive, id, incoming - 1)
     last = await _last_report(archive, id, card.name)
@@ -93,7 +93,7 @@ async def clean(
         why = weight.sentence
         return await agent.compact(emit, TRIGGER, why=why, deadline=hygiene.deadline, counted=weight.tokens)
     except StaleLease:
-        raise  # the turn itself is lost
+        raise  # the turn was cancelled
     except TimeoutError:
         fault = f"compaction did not finish within {hygiene.deadline:g} s"
     except PlimsollError as error:
@@ -137,7 +137,7 @@ async def _last_report(archive: Archive, id: str, model: str) -> UsageRecord | N
 
 
 async def _since(archive: Archive, id: str, time: float) -> int:
-    """How many messages were stored after a report: the reply that it came with, and all that followed."""
+    """How many messages were stored after a report: the reply that it came with, and all later ones."""
     count, last = 0, (await archive.session(id)).messages
     while last > 0:
         page = await archive.messages(id, max(1, last - _PAGE + 1), last)

@@ -21,23 +21,23 @@ from plimsoll.messages import Message
 
 
 class ArchiveJournal:
-    """The journal of one session. `holder` names this process in leases."""
+    """The journal of one session. `holder` identifies this process in leases."""
 
     def __init__(self, archive: Archive, session: str, holder: str, last: int) -> None:
         self.archive = archive
         self.session = session
         self.holder = holder
         self.last = last  # the newest message that this process knows
-        self.lease: Lease | None = None  # of the turn that is under way
-        self.action: Action | None = None  # of the person who asked for the next compaction
-        self.key = ""  # names what is added next, once: a message that is sent again is known by it
+        self.lease: Lease | None = None  # of the current turn
+        self.action: Action | None = None  # of the user who asked for the next compaction
+        self.key = ""  # idempotency key of the next message that is added
 
     async def add(self, messages: Sequence[Message], shown: Mapping[int, Message] | None = None) -> None:
         key, self.key = self.key, ""
         stored = await self.archive.append(
             self.session,
             messages,
-            # Named by its place, so that saving it again after a lost answer stores it once.
+            # Named by its position, so that saving it again after a lost response stores it once.
             turn=_name(key) if key else f"after.{self.last}",
             after=self.last,
             lease=self.lease,
@@ -57,10 +57,10 @@ class ArchiveJournal:
         view = await self.archive.view(self.session)
         items = await self.archive.items(self.session, view)
         author = Author(event.model, degraded=bool(event.ledger.get("degraded")))
-        # Of 200,000 tokens it takes 8 ms, for which other conversations would wait.
+        # Takes 8 ms for 200,000 tokens, which would delay other conversations.
         draft = await asyncio.to_thread(_drafted, self.session, view, items, before, after, author)
-        # Of two processes without a turn, the second finds another view than its draft is made from. A lease of its
-        # own would only keep everybody out for a minute after a process was killed.
+        # Without a turn lock, the second of two processes finds another view than its draft is based on. A
+        # separate lease would only lock the session for a minute after a process is killed.
         action, event = self.action, self._authored(event)
         await self.archive.commit_compaction(self.session, draft, event, lease=self.lease, action=action)
         return (await self.archive.compactions(self.session, limit=1))[-1]
@@ -89,7 +89,7 @@ def _drafted(
 ) -> ViewDraft:
     if [item.message for item in items] != list(before):
         raise Conflict("The session changed during the compaction, so the result was discarded.")
-    # What the engine passed on is known by being the same object, however many are equal to it.
+    # Unchanged messages are identified by identity, because several may be equal.
     same = [replace(item, message=one) for item, one in zip(items, before, strict=True)]
     return draft_of(session, view, same, after, author)
 

@@ -15,7 +15,7 @@ from plimsoll.messages import Message, answered_id, arguments_text, call_name, t
 
 @dataclass(frozen=True, slots=True)
 class MessageFilter:
-    """A predicate for `SearchQuery.accepts`. What is empty or false does not filter."""
+    """A predicate for `SearchQuery.accepts`. Empty fields do not filter."""
 
     tool: str = ""
     file: str = ""
@@ -23,7 +23,7 @@ class MessageFilter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether every message passes."""
+        """Whether it accepts every message."""
         return not (self.tool or self.file or self.errors)
 
     def __call__(self, message: Message, caller: Message | None) -> bool:

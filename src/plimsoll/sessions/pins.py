@@ -31,7 +31,7 @@ def with_pins(before: Sequence[Message], after: Sequence[Message], pinned: Colle
 def _with_unit(
     before: Sequence[Message], after: Sequence[Message], places: Sequence[int | None], unit: range
 ) -> list[Message]:
-    """The list with a unit at its place: in front of the first message that came after it."""
+    """The list with a unit at its position: before the first message that followed it."""
     others: list[tuple[Message, int | None]] = []
     is_inside = False
     for message, place in zip(after, places, strict=True):

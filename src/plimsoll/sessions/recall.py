@@ -1,4 +1,4 @@
-"""The recall tool: the model reads back what left its view, page by page."""
+"""The recall tool: the model reads back content that left its view, page by page."""
 
 import json
 from collections.abc import Callable
@@ -32,7 +32,7 @@ _DESCRIPTION = (
 
 
 def recall_tool(journal: Journal, most_tokens: Callable[[], int]) -> FunctionTool:
-    """The tool for one conversation; a page takes at most so many tokens."""
+    """The tool for one conversation; a page has at most `most_tokens()` tokens."""
 
     async def recall(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
         handle, offset = str(arguments["handle"]), int(arguments.get("offset", 0))
@@ -48,7 +48,7 @@ def recall_tool(journal: Journal, most_tokens: Callable[[], int]) -> FunctionToo
 
 
 def page_of(text: str, offset: int, most_tokens: int, most_characters: int) -> str:
-    """The page from a place on, small enough not to be shortened itself: what is read back is read whole."""
+    """The page that starts at `offset`, small enough not to be shortened itself."""
     size = PAGE
     while True:
         page = text[offset : offset + size]

@@ -17,17 +17,17 @@ from plimsoll.sessions.journal import ArchiveJournal
 
 PURPOSE = "turn"
 LEASE_SECONDS = 60.0
-_RENEWALS = 4  # in the time of one lease
-_LOOK_SECONDS = 0.1  # between two looks whether the other one has finished
+_RENEWALS = 4  # per lease period
+_LOOK_SECONDS = 0.1  # between checks whether the other turn has finished
 
 
 @asynccontextmanager
 async def turn_lock(
     journal: ArchiveJournal, patience: float, seconds: float = LEASE_SECONDS
 ) -> AsyncIterator[None]:
-    """Hold the session for one turn; `Conflict` where another process answers in it for longer than `patience`.
+    """Hold the session for one turn; raises `Conflict` if another process answers for longer than `patience`.
 
-    `seconds` is how long the session is held after this process has died.
+    `seconds` is how long the session stays locked after this process dies.
     """
     lease = await _acquired(journal, patience, seconds)
     journal.lease = lease
@@ -37,7 +37,7 @@ async def turn_lock(
     finally:
         journal.lease = None
         renewing.cancel()
-        with suppress(ArchiveError, UnknownSession):  # what cannot be given back runs out
+        with suppress(ArchiveError, UnknownSession):  # a lease that cannot be released expires
             await asyncio.shield(journal.archive.release(lease))
 
 
@@ -68,9 +68,9 @@ async def _asked(journal: ArchiveJournal, seconds: float) -> Lease | None:
 
 
 async def _renewed(journal: ArchiveJournal, lease: Lease, seconds: float) -> None:
-    # One that was taken over is noticed by the next write, which is refused.
+    # If the lease was taken over, the next write fails.
     with suppress(StaleLease, UnknownSession):
         while True:
             await asyncio.sleep(seconds / _RENEWALS)
-            with suppress(ArchiveError):  # a store that is away for a moment; there are more chances
+            with suppress(ArchiveError):  # the store is briefly unavailable; there are more renewals
                 lease = await journal.archive.renew(lease, seconds)

@@ -1,11 +1,11 @@
-"""Plans a person's edits of a view: which messages leave, whether the result is valid, and what it costs.
+"""Plans a user's edits of a view: which messages leave, whether the result is valid, and what it costs.
 
     drop 7      1  2  S  6  7  8  9     7 is a call, 8 its result      1  2  S  6  9
     edit        1  2  S  6  7  8  9                                    1  2  S' 6  7  8  9
                       └ everything from the first change on is written to the cache again
 
-Pure: an edit is planned from the items of a view and nothing else. Signed thinking that is bound to something that
-changed is removed, as in every compaction.
+Pure: an edit is planned from the items of a view only. Signed thinking that depends on changed content is removed, as
+in every compaction.
 """
 
 from collections.abc import Collection, Sequence
@@ -40,9 +40,9 @@ class EditPlan:
     """An edit that is not stored yet. `refused` says why the gate rejects it."""
 
     draft: ViewDraft
-    messages: tuple[int, ...]  # that leave the view
-    tokens: int  # of the view after it
-    count: int  # of its messages
+    messages: tuple[int, ...]  # removed from the view
+    tokens: int  # of the resulting view
+    count: int  # messages of the resulting view
     cache: CacheEffect
     refused: str = ""
 
@@ -64,7 +64,7 @@ def drop_plan(
 def summary_plan(
     session: Session, view: View, items: Sequence[ViewItem], old: Node, text: str, actor: str
 ) -> EditPlan:
-    """Replace the text of a summary; the new one stands for the same messages and names its author."""
+    """Replace the text of a summary; the new one covers the same messages and names its author."""
     before = as_stored(items)
     place = next(place for place, item in enumerate(items) if item.node == old.id)
     message = edited_summary(old.message, text)
@@ -76,7 +76,7 @@ def summary_plan(
     new = [*before[:place], message, *before[place + 1 :]]
     after = _unbound(session, new, place)
     same = [_same(item, one) for item, one in zip(items, before, strict=True)]
-    # The new text is laid in as a message that was there before, so that only its reference changes.
+    # The new text is inserted as an existing message, so that only its reference changes.
     same[place] = ViewItem(message, node.tokens, node=node.id)
     draft = draft_of(session.id, view, same, after, Author())
     return _plan(
@@ -85,7 +85,7 @@ def summary_plan(
 
 
 def summary_item(session: Session, items: Sequence[ViewItem], node: str | None) -> ViewItem:
-    """The summary of a view that an edit is about: `node`, or the only one."""
+    """The summary of a view to edit: `node`, or the only one."""
     summaries = {item.node: item for item in items if item.node and is_summary(item.message)}
     named = ", ".join(summaries)
     if node is not None:
@@ -98,7 +98,7 @@ def summary_item(session: Session, items: Sequence[ViewItem], node: str | None) 
     if len(summaries) > 1:
         raise UserError(f"The view of session {session.id} has several summaries: {named}. Name one.")
     if not summaries:
-        raise UserError(f"The view of session {session.id} has no summary: it was not compacted yet.")
+        raise UserError(f"The view of session {session.id} has no summary: it has not been compacted yet.")
     return summaries[named]
 
 

@@ -59,7 +59,7 @@ class _Deciding:
             self.count += 1
             tokens = left
         elif way:
-            self.compactor.trigger.tried_in_vain(tokens)
+            self.compactor.trigger.record_failed_attempt(tokens)
         self.compactor.asked(tokens, self.clock.now)
         return None if lighter is None else Compaction(at, lighter)
 

@@ -26,7 +26,7 @@ class LoopThread:
         name: str = "plimsoll-auxiliary",
         closed: str = "the summary model was closed",
     ) -> None:
-        """`last` runs on the loop before it ends; `closed` is what a later caller is told."""
+        """`last` runs on the loop before it ends; `closed` is the error message for later callers."""
         self._last, self._name, self._closed_text = last, name, closed
         self._lock = threading.Lock()
         self._ready = threading.Event()
@@ -36,7 +36,7 @@ class LoopThread:
         self._closed = False
 
     def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Begin with the work; its result comes in the future."""
+        """Start the work; the future gets its result."""
         try:
             loop = self._running()
         except RuntimeError:
@@ -45,13 +45,13 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, loop)
 
     def close(self) -> None:
-        """Give up all work, close what is open, end the thread; harmless when it never started or has ended."""
+        """Cancel all work, close connections, end the thread. Harmless if it never started or has ended."""
         with self._lock:
             self._closed = True
             thread, loop, stopping = self._thread, self._loop, self._stopping
         if thread is None or loop is None or stopping is None:
             return
-        with contextlib.suppress(RuntimeError):  # the loop has closed already
+        with contextlib.suppress(RuntimeError):  # the loop is already closed
             loop.call_soon_threadsafe(stopping.set)
         thread.join(_PATIENCE)
 

@@ -1,9 +1,9 @@
-"""A grammar that holds a small model to the summary's headings.
+"""A grammar that forces a small model to use the summary's headings.
 
     root ::= "## Goal\\n" line "## Progress\\n### Done\\n" line …
 
-Only the embedded server takes one. The smallest models lose the headings, or
-never stop; with the grammar each section is one line of bounded length.
+Only the embedded server accepts one. The smallest models lose the headings or never stop; with the grammar each
+section is one line of limited length.
 """
 
 from plimsoll.context.ledger import NONE, SECTIONS, render_sections

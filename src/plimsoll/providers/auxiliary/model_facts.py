@@ -1,6 +1,6 @@
-"""What is known about models as writers of summaries: the facts of `auxiliary.toml`.
+"""Facts about models as summary models, from `auxiliary.toml`.
 
-The file is parsed at the first look-up and kept; importing this module reads nothing.
+The file is parsed on first use and cached; importing this module reads nothing.
 """
 
 import re
@@ -13,10 +13,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Thinks:
-    """How a model is asked that thinks before it answers."""
+    """How to ask a model that thinks before it answers."""
 
     effort: str
-    room: int  # tokens of output for thinking, on top of the answer
+    room: int  # output tokens for thinking, in addition to the answer
 
 
 def thinks(model: str) -> Thinks | None:

@@ -1,12 +1,12 @@
-"""Who writes the summaries: the settings and the environment in, models in the order in which they are asked out.
+"""Resolves the summary models from the settings and the environment, in the order in which they are tried.
 
     configured ─┐
-                ├─► main ─► none: code writes the summary
+                ├─► main ─► none: the summary is extracted without a model
     auto ───────┘
-     └ the cheap sibling of the main model, where it has one
+     └ the cheap sibling of the main model, if it has one
 
-What runs on this machine is asked only where somebody named it: a small model
-must not write a person's summaries unasked. Each step says why it was taken.
+Models on this machine are used only if they are configured: a small model must not write summaries unasked. Each step
+states its reason.
 """
 
 import re
@@ -42,7 +42,7 @@ class Candidate:
 
     @property
     def title(self) -> str:
-        """The model and who serves it, for a sentence."""
+        """The model and its provider, for a sentence."""
         if self.endpoint.embedded:
             return f"{Path(self.endpoint.model).stem} on this machine"
         facts = providers().get(self.endpoint.provider)
@@ -52,22 +52,22 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class AuxiliaryResolution:
-    """The models that are asked, in this order, and how they were found."""
+    """The summary models in the order in which they are tried, and how they were found."""
 
     candidates: tuple[Candidate, ...]
     explanation: tuple[ResolutionStep, ...]
-    main: Candidate | None = None  # the conversation's own model, where the summary may read its cache
+    main: Candidate | None = None  # the conversation's own model, if the summary may read its cache
     asked: str = "auto"  # what the settings ask for
 
     @property
     def headline(self) -> str:
-        """Who writes, in one line."""
+        """The first summary model and the reason, in one line."""
         because = next((step.sentence for step in self.explanation if step.taken), "")
         who = self.candidates[0].title if self.candidates else "no model"
         return f"{self.asked} → {who}, because {because}"
 
     def sentences(self) -> tuple[str, ...]:
-        """The explanation as text, in the order in which it was looked for."""
+        """The explanation as sentences, in the order of the search."""
         return tuple(step.sentence for step in self.explanation)
 
 
@@ -79,7 +79,7 @@ async def resolve_auxiliary(
     home: Path,
     probe: Probe = served_models,
 ) -> AuxiliaryResolution:
-    """The models that write summaries; none where nothing is configured and no key is set."""
+    """The summary models; none if nothing is configured and no key is set."""
     search = _SummaryModelSearch(settings, main, environ, home, probe)
     own = await search.main_candidate()
     first = await search.first(own)
@@ -89,7 +89,7 @@ async def resolve_auxiliary(
     elif first and own:
         search.passed(f"If {first.title} fails, {own.title} is used.")
     if not chain:
-        search.taken(search.nobody())
+        search.taken(search.no_candidate())
     elif first is None:
         search.taken("it is the main model and the configured model is not available")
     reads_cache = own if not search.is_named or (first and own and first.endpoint == own.endpoint) else None
@@ -97,7 +97,7 @@ async def resolve_auxiliary(
 
 
 class _SummaryModelSearch:
-    """One resolution under way."""
+    """One resolution in progress."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class _SummaryModelSearch:
     def taken(self, reason: str) -> None:
         self.steps.append(ResolutionStep(True, reason))
 
-    def nobody(self) -> str:
+    def no_candidate(self) -> str:
         if self.is_named or self.main_is_named:
             return "the configured model is not available; code writes the summary"
         names = [key.variable for facts in providers().values() for key in facts.keys[:1]]
@@ -138,7 +138,7 @@ class _SummaryModelSearch:
         )
 
     async def main_candidate(self) -> Candidate | None:
-        """The main model, where it is named or a key says who it is."""
+        """The main model, if it is named or a key determines it."""
         wanted = self.main_is_named or self.has_key or self.settings.provider == "main"
         if not wanted:
             return None
@@ -155,7 +155,7 @@ class _SummaryModelSearch:
         return self._candidate(found.endpoint, "main")
 
     async def first(self, own: Candidate | None) -> Candidate | None:
-        """The model that is asked first."""
+        """The model that is tried first."""
         if self._own_place or (self.settings.model and self.settings.provider == "auto"):
             return await self._configured(own)
         if own is None:
@@ -173,7 +173,7 @@ class _SummaryModelSearch:
         provider = "auto" if settings.provider == "main" else settings.provider
         name = settings.model
         if name is None and settings.base_url is None:
-            # A provider without a model means the model that `auto` would take there.
+            # A provider without a model means the model that `auto` would choose there.
             if own and own.endpoint.provider == provider and self.main.base_url is None:
                 return replace(self._sibling(own), role="configured")
             name = summary_model_of(provider)
@@ -225,7 +225,7 @@ class _SummaryModelSearch:
 
 
 def _with_model(endpoint: Endpoint, name: str) -> Endpoint:
-    """Another model at the same place."""
+    """Another model at the same endpoint."""
     facts = providers().get(endpoint.provider)
     model, headers = model_at(endpoint.provider, name)
     return replace(endpoint, model=model, headers=(*(facts.headers if facts else ()), *headers))

@@ -2,11 +2,11 @@
 
     Auxiliary ── begin() ──► OneSummary ── summarize ──► configured ─► main ─► SummaryFailed
        │                         └──────── summarize_conversation ──► the main model, its cache still warm
-       └ connections, windows, who rests
+       └ connections, windows, paused models
 
-After `SummaryFailed` the engine writes the summary itself. A model whose key or
-account failed is not asked again for a while. A model that sends no new token for `idle` seconds while a turn
-waits is given up; its text may still arrive. Every failure is noted.
+After `SummaryFailed` the engine extracts the summary itself. A model whose key or account failed is paused for a
+while. A model that sends no new token for `idle` seconds while a turn waits is abandoned; its text may still arrive.
+Every failure is recorded.
 """
 
 import time
@@ -39,21 +39,21 @@ from plimsoll.providers.auxiliary.warm import Sent, sent
 from plimsoll.providers.auxiliary.watch import CURRENT, SummaryWatch
 from plimsoll.secrets import redact
 
-# Seconds for one summary, all pieces and repetitions included: room for two requests of 45 s with `_FIRST_SHARE`.
+# Seconds for one summary with all pieces and retries: room for two requests of 45 s with `_FIRST_SHARE`.
 DEADLINE = 150.0
-IDLE_TIMEOUT = 10.0  # seconds without a new token after which a model that is waited for counts as hanging
-RESTING = 600.0  # seconds for which a model is left alone whose key or account failed
+IDLE_TIMEOUT = 10.0  # seconds without a new token after which a model counts as hanging while a turn waits
+RESTING = 600.0  # seconds for which a model is paused after a key or account error
 _FIRST_SHARE = 0.6  # of the remaining time, for a model that has a fallback
-_TYPICAL = 1_500  # tokens that a model writes, however many it may; for comparing prices
-_AT_ONCE = 4  # summaries side by side
+_TYPICAL = 1_500  # tokens that a model usually writes, whatever its limit; for comparing prices
+_AT_ONCE = 4  # summaries at the same time
 
 
 def _unrecorded(_card: ModelCard, _usage: Usage) -> None:
-    """Nobody keeps an account."""
+    """Record nothing."""
 
 
 class Auxiliary:
-    """Writes summaries with the models that were resolved; use it as a context manager, or close it."""
+    """Writes summaries with the resolved models. Use it as a context manager, or close it."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Auxiliary:
         clock: Callable[[], float] = time.monotonic,
         **options: Any,
     ) -> None:
-        """`main` is the conversation's own model, where its cache may be read. `options` are those of `Client`."""
+        """`main` is the conversation's own model, if its cache may be read. `options` are those of `Client`."""
         self.deadline, self.idle, self.resting, self.clock = deadline, idle, resting, clock
         self.models = tuple(SummaryModel(one, home, clock, **options) for one in candidates)
         same = (model for model in self.models if main and model.candidate.endpoint == main.endpoint)
@@ -89,17 +89,17 @@ class Auxiliary:
         self.close()
 
     def close(self) -> None:
-        """Give up what is being written and close every connection."""
+        """Cancel summaries in progress and close every connection."""
         self._loop.close()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What went wrong so far, each thing once."""
+        """The failures so far, each once."""
         return tuple(self._notes)
 
     @property
     def at_once(self) -> int:
-        """How many summaries may be written side by side: a model on this machine has one processor."""
+        """How many summaries may be written at the same time: one if the model runs on this machine."""
         first = self.models[0].candidate.endpoint if self.models else None
         return 1 if first and (first.embedded or first.provider in ("local", "ollama")) else _AT_ONCE
 
@@ -114,7 +114,7 @@ class Auxiliary:
         return ChargedWriter(self, record)
 
     def sent(self, request: ChatRequest, usage: Usage | None = None) -> None:
-        """The main model has answered this request, so its cache holds it."""
+        """Record that the main model has answered this request, so its cache holds it."""
         if self.main is not None:
             candidate = self.main.candidate
             native = candidate.endpoint.wire.native_markers
@@ -123,7 +123,7 @@ class Auxiliary:
     def warm(
         self, view: Sequence[Message], excerpt_tokens: int, max_tokens: int
     ) -> tuple[Sent, SummaryChoice] | None:
-        """The conversation as it was last sent and which way is cheaper; None where it is not what was sent."""
+        """The conversation as last sent, and which way is cheaper; None if the view does not match what was sent."""
         last, main = self._sent, self.main
         if last is None or main is None or not self.models or main.rests_until > self.clock():
             return None
@@ -145,7 +145,7 @@ class Auxiliary:
         return last, choice
 
     def failed(self, model: SummaryModel, error: Exception) -> str:
-        """Note a failure; the sentence."""
+        """Record a failure. Returns it as a sentence."""
         if isinstance(error, AuthenticationFailed | QuotaExhausted):
             model.rests_until = self.clock() + self.resting
         said = redact(str(error))
@@ -154,17 +154,17 @@ class Auxiliary:
         return sentence
 
     async def _aclose(self) -> None:
-        for model in self._all_desks:
+        for model in self._all_models:
             await model.aclose()
 
     @property
-    def _all_desks(self) -> set[SummaryModel]:
+    def _all_models(self) -> set[SummaryModel]:
         return {*self.models, *([self.main] if self.main else [])}
 
 
 @dataclass(frozen=True, slots=True)
 class ChargedWriter:
-    """The auxiliary models on behalf of one conversation, which pays for every request, however it ends."""
+    """The summary models for one conversation, which is charged for every request, however it ends."""
 
     service: Auxiliary
     record: Record
@@ -175,39 +175,39 @@ class ChargedWriter:
 
 
 class OneSummary:
-    """One summary under way, in as many pieces as it takes."""
+    """One summary in progress, in one or more pieces."""
 
     def __init__(
         self, service: Auxiliary, models: list[SummaryModel], ends: float, awake: bool, record: Record
     ) -> None:
-        self._service, self._desks, self._ends, self._awake = service, models, ends, awake
+        self._service, self._models, self._ends, self._awake = service, models, ends, awake
         self._record = record
         self._place = 0
-        self._host = CURRENT.get()  # None where no turn waits for this summary
+        self._host = CURRENT.get()  # None if no turn waits for this summary
         self.choice: SummaryChoice | None = None
 
     @property
     def context_length(self) -> int:
-        """The window of the model that is asked now."""
-        return self._desks[self._place].window if self._desks else 0
+        """The window of the current model."""
+        return self._models[self._place].window if self._models else 0
 
     def summarize(self, prompt: str, max_tokens: int) -> str:
-        """The answer of the first model that gives one; those that failed are not asked for the next piece."""
+        """The answer of the first model that gives one; failed models are skipped for the next piece."""
         if not self._awake:
             raise SummaryFailed("the summary models are paused after a key or account error")
         if self._host is not None:
             self._host.check()
         failure = "there is no summary model"
-        while self._place < len(self._desks):
-            model = self._desks[self._place]
+        while self._place < len(self._models):
+            model = self._models[self._place]
             if self._place and not model.fits(prompt, max_tokens):
-                # The engine sees the smaller window and cuts smaller pieces.
+                # The engine sees the smaller window and makes smaller pieces.
                 raise SummaryFailed(f"{model.title} accepts {model.window:,} tokens per request")
             try:
                 return self._answer(partial(model.write, prompt, max_tokens, self._share(), self._record))
             except SummaryLate as error:
                 failure = self._service.failed(model, error)
-                if self._host is not None:  # the turn goes on without a model, so no other one is asked
+                if self._host is not None:  # the turn continues without a model, so no other is tried
                     raise
                 error.pending.cancel()
             except ContextOverflow as error:
@@ -218,7 +218,7 @@ class OneSummary:
                 raise SummaryFailed(str(error)) from error
             except (ProviderError, UserError, SummaryFailed) as error:
                 failure = self._service.failed(model, error)
-            if self._place + 1 == len(self._desks):
+            if self._place + 1 == len(self._models):
                 break
             self._place += 1
         raise SummaryFailed(failure)
@@ -230,7 +230,7 @@ class OneSummary:
         return found is not None and found[1].way == "warm"
 
     def summarize_conversation(self, view: Sequence[Message], instruction: str, max_tokens: int) -> str:
-        """The answer of the main model at the end of the conversation as it was last sent."""
+        """The main model's answer at the end of the conversation as it was last sent."""
         found, main = self._service.warm(view, 0, max_tokens), self._service.main
         if found is None or main is None:
             raise SummaryFailed("the conversation is not the one that was last sent")
@@ -257,7 +257,7 @@ class OneSummary:
             return watch.result(answer, self._service.idle, self._service.clock)
         except SummaryLate:
             raise
-        except BaseException:  # interrupted while waiting: the result is not needed any more
+        except BaseException:  # interrupted while waiting: the result is no longer needed
             answer.cancel()
             raise
 
@@ -266,5 +266,5 @@ class OneSummary:
         left = self._ends - self._service.clock()
         if left <= 0:
             raise SummaryFailed(f"the summary took longer than {self._service.deadline:.0f} s")
-        last = self._place + 1 == len(self._desks) if is_last is None else is_last
+        last = self._place + 1 == len(self._models) if is_last is None else is_last
         return left if last else left * _FIRST_SHARE

@@ -1,9 +1,9 @@
-"""One model that writes summaries, and what its replies taught about it.
+"""One summary model, and what was learned from its replies.
 
-    prompt ─► request in this model's manner ─► client ─► text, or a failure with its reason
+    prompt ─► request with this model's options ─► client ─► text, or a failure with its reason
 
-A tool call, a refusal, an answer that was cut off or is empty are failures. A
-window that turns out smaller than stated stays smaller for an hour.
+A tool call, a refusal, a truncated or empty answer is a failure. A window that turns out smaller than stated stays
+smaller for an hour.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ _SPECIAL = ("temperature", "reasoning_effort", "reasoning effort", "grammar")
 
 
 class SummaryModel:
-    """Asks one candidate. Its coroutines run on one loop."""
+    """Sends requests to one candidate. Its coroutines run on one loop."""
 
     def __init__(self, candidate: Candidate, home: Path, clock: Callable[[], float], **options: Any) -> None:
         """`options` are those of `Client`."""
@@ -51,43 +51,43 @@ class SummaryModel:
         self._home, self._clock, self._options = home, clock, options
         self._client: Client | None = None
         self._opening = asyncio.Lock()
-        self._plain = False  # it refused what we add to help it
+        self._plain = False  # it rejected the extra parameters
 
     @property
     def title(self) -> str:
-        """The model and who serves it."""
+        """The model and its provider."""
         return self.candidate.title
 
     def fits(self, prompt: str, max_tokens: int) -> bool:
-        """Whether a prompt and its answer fit, by our count."""
+        """Whether a prompt and its answer fit, by our estimate."""
         return estimate_tokens(prompt) + max_tokens <= self.window
 
     @property
     def window(self) -> int:
-        """The tokens that this model takes in one request, as far as is known; its provider may limit the bytes."""
+        """The known maximum tokens of one request; its provider may also limit the bytes."""
         known = self._learned if self._clock() < self._learned_until else self.candidate.window
         most_bytes = self.candidate.card.media.request_bytes
         return known if most_bytes is None else min(known, most_bytes // _BYTES_PER_TOKEN)
 
     def shrink(self, prompt_tokens: int) -> None:
-        """A request of this many tokens, by our count, had too many bytes: half of it for a while."""
+        """Halve the window for a while: a request of this many tokens, by our estimate, had too many bytes."""
         self._learned = min(self.window, prompt_tokens) // 2
         self._learned_until = self._clock() + LEARNED_SECONDS
 
     def learn(self, error: ContextOverflow, prompt_tokens: int, prompt: str) -> None:
-        """A request of this many tokens, by our count, was too large: remember the provider's numbers.
+        """Learn the window from an overflow: a request of this many tokens, by our estimate, was too large.
 
         The model serves every conversation, and an error may quote the prompt. A number that the prompt contains, or
-        that is far above its size, is not taken for the window.
+        that is far above its size, is not accepted as the window.
         """
         stated = error.limit
         if stated and (states_number(prompt, stated) or not is_plausible(stated, prompt_tokens)):
             stated = self.window * 3 // 4
             if not is_plausible(stated, prompt_tokens):
-                return  # so small a request fills no window
+                return  # so small a request cannot fill a window
         limit = stated or self.window // 2
         counted = (error.requested or 0) - (error.output or 0)
-        # Its tokens may be smaller than ours; the window is kept in ours.
+        # The provider's tokens may be smaller than ours; the window is stored in ours.
         share = min(1.0, prompt_tokens / counted) if counted > 0 else 1.0
         learned = int(limit * share)
         self._learned = learned if learned < self.window else self.window * 3 // 4
@@ -96,7 +96,7 @@ class SummaryModel:
     async def write(
         self, prompt: str, max_tokens: int, seconds: float, record: Record, arrived: Arrived
     ) -> str:
-        """The answer to a prompt, within so many seconds."""
+        """The answer to a prompt, within `seconds`."""
         try:
             return await self.ask(self._request(prompt, max_tokens), seconds, record, arrived)
         except BadRequest as error:
@@ -108,7 +108,7 @@ class SummaryModel:
     async def ask(self, request: ChatRequest, seconds: float, record: Record, arrived: Arrived) -> str:
         """The text of the answer to a request; `arrived` is called with the characters of each new token.
 
-        `record` is called with the usage of every attempt, also if its answer is unusable, broke off or was late.
+        `record` gets the usage of every attempt, even if its answer is unusable, interrupted or late.
         """
         ends = self._clock() + seconds
         try:

@@ -1,10 +1,9 @@
-"""The conversation as it was last sent, and the request that asks for a summary at its end.
+"""The conversation as it was last sent, and the request for a summary at its end.
 
     last request      [ tools ][ system ][ messages ]●            cached up to its last marker
     summary request   [ tools ][ system ][ messages ]●[ since ][ instruction ]
 
-Everything of the last request is sent again as it was, markers included, so the
-provider reads it from its cache. Pure.
+The last request is sent again unchanged, markers included, so the provider reads it from its cache. Pure.
 """
 
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from plimsoll.dialects import ChatRequest, Usage
 from plimsoll.messages import Message
 from plimsoll.models import ModelCard
 
-_STEP = 128  # tokens in which automatic caches count
+_STEP = 128  # granularity of automatic caches, in tokens
 _MARKED = "anthropic"
 
 
@@ -26,11 +25,11 @@ class Sent:
 
     request: ChatRequest = field(repr=False)
     at: float
-    cached: int  # tokens of it that the provider's cache holds
-    lifetime: float  # seconds for which it holds them
+    cached: int  # tokens of it in the provider's cache
+    lifetime: float  # seconds for which they stay there
 
     def tokens(self, view: Sequence[Message]) -> int | None:
-        """Tokens of the conversation, tools included; None where it does not begin with what was sent."""
+        """Tokens of the conversation, tools included; None if it does not start with what was sent."""
         was = self.request.messages
         if not was or len(view) < len(was):
             return None
@@ -38,7 +37,7 @@ class Sent:
         now = BlockChain(self.request.tools).prompt(view)
         same = now.upto(len(was))
         last = len(before) - 1
-        # Compared as the cache does it: images that came later change how everything before is cached.
+        # Compared as the cache does it: later images change how everything before is cached.
         return now.tokens if len(same) == len(before) and before.key(last) == now.key(last) else None
 
     def asking(self, view: Sequence[Message], instruction: str, max_tokens: int) -> ChatRequest:
@@ -48,12 +47,12 @@ class Sent:
         thinking = self.request.thinking
         room = max_tokens + ((thinking and thinking.budget_tokens) or 0)
         if thinking and thinking.mode != "disabled" and not thinking.budget_tokens:
-            room = max(room, self.request.max_tokens or 0)  # how much it thinks is its own affair
+            room = max(room, self.request.max_tokens or 0)  # leave its room for thinking unchanged
         return replace(self.request, messages=(*self.request.messages, *since, asked), max_tokens=room)
 
 
 def sent(request: ChatRequest, card: ModelCard, native: bool, at: float, usage: Usage | None = None) -> Sent:
-    """What is known of a request that was answered; `usage` is what the provider reported of it."""
+    """The record of an answered request; `usage` is what the provider reported."""
     prompt = BlockChain(request.tools).prompt(request.messages)
     tokens, lifetime = prompt.tokens, float(min(card.cache.lifetimes, default=0))
     if card.cache.style == _MARKED:
@@ -65,6 +64,6 @@ def sent(request: ChatRequest, card: ModelCard, native: bool, at: float, usage: 
     else:
         tokens -= tokens % _STEP
     if usage is not None and usage.cache_write_tokens is not None:
-        # The provider says what it wrote, so it is believed: some routes drop markers.
+        # Trust the reported cache writes: some routes drop markers.
         tokens = min(tokens, (usage.cache_read_tokens or 0) + usage.cache_write_tokens)
     return Sent(request, at, tokens if tokens >= card.cache.minimum else 0, lifetime)

@@ -1,13 +1,13 @@
-"""A summary while it is being written: its progress, whether a turn waits for it, and when to stop waiting.
+"""Watches a summary while it is being written: its progress, whether a turn waits for it, when to stop waiting.
 
     summary model ── arrived(text) ──►  SummaryWatch  ──► progress(characters) ──► host
     engine's thread ── result(…) ────►      ▲ │
                                             │ └──► SummaryLate: silent for too long, or skipped
     host ── wait(progress), skip() ─────────┘
 
-A model that writes in the background may be silent for as long as its deadline allows. Once somebody waits
-for it, silence counts as hanging. Either way its request goes on, and text that arrives late is not lost.
-The watch travels to the engine's thread in a context variable, because engines of others take no such argument.
+In the background, a model may be silent for as long as its deadline allows. Once a turn waits for it, silence counts
+as hanging. Either way its request continues, and text that arrives late is not lost. The watch reaches the engine's
+thread in a context variable, because plugin engines accept no such argument.
 """
 
 import threading
@@ -30,13 +30,13 @@ class SummaryWatch:
         self._is_waited_for = is_waited_for
         self._is_asking = False
         self._is_hanging = False
-        self._over = ""  # why no model is asked any more
+        self._over = ""  # why no model is asked again
         self._progress: Callable[[int], None] | None = None
         self._characters = 0
         self._arrivals = 0
 
     def wait(self, progress: Callable[[int], None] | None = None) -> None:
-        """A turn waits from now on; the callback gets the number of characters so far."""
+        """A turn waits from now on; `progress` gets the number of characters so far."""
         with self._changed:
             self._is_waited_for, self._progress = True, progress
             self._changed.notify_all()
@@ -45,18 +45,18 @@ class SummaryWatch:
             self._report()
 
     def skip(self, why: str = "the user continued without the summary model") -> None:
-        """Nobody waits any longer; no model is asked again for this compaction."""
+        """Stop waiting; no model is asked again for this compaction."""
         with self._changed:
             self._over = self._over or why
             self._changed.notify_all()
 
     @property
     def is_hanging(self) -> bool:
-        """Whether the model was given up because it fell silent."""
+        """Whether the model was abandoned because it stopped sending tokens."""
         return self._is_hanging
 
     def arrived(self, characters: int) -> None:
-        """The model has written more."""
+        """Record that the model has written more."""
         with self._changed:
             self._characters += characters
             self._arrivals += 1
@@ -64,14 +64,14 @@ class SummaryWatch:
         self._report()
 
     def check(self) -> None:
-        """Raise where no model is to be asked any more."""
+        """Raise if no model may be asked again."""
         if self._over:
             raise SummaryFailed(self._over)
 
     def result(self, answer: "Future[T]", idle: float, clock: Callable[[], float]) -> T:
-        """The answer; `SummaryLate` where somebody waits and no token arrives for `idle` seconds, or it is skipped.
+        """The answer; raises `SummaryLate` if a turn waits and no token arrives for `idle` seconds, or it is skipped.
 
-        The answer is not cancelled then: it may still arrive.
+        The answer is not cancelled then and may still arrive.
         """
         answer.add_done_callback(lambda _: self._wake())
         with self._changed:

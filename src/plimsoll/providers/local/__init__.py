@@ -1,4 +1,4 @@
-"""The embedded model: fetched once, served on loopback by a process of its own."""
+"""The embedded model: downloaded once, served on loopback by a separate process."""
 
 from plimsoll.providers.local.fetch import fetch_model
 from plimsoll.providers.local.model import (

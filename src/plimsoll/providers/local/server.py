@@ -1,11 +1,10 @@
-"""A model on this machine, served on loopback by a process of its own.
+"""A model on this machine, served on loopback by a separate process.
 
     LocalServer.start(file) ─► process.py ─► http://127.0.0.1:<free port>   OpenAI's wire and Anthropic's
 
-The process ends with `stop()`, with this program, and with its death: it
-watches a pipe that only we hold. Within a program a file is served once for
-everybody who asks for the same window or a smaller one; a larger window is
-another process beside it, as somebody may still be talking to the first.
+The process ends with `stop()` and with this program, even if it is killed: it watches a pipe that only we hold.
+Within a program, a file is served once for all callers that need the same window or a smaller one; a larger window
+starts another process, because the first may still be in use.
 """
 
 import asyncio
@@ -28,7 +27,7 @@ from plimsoll.providers.endpoint import Endpoint
 from plimsoll.providers.local.model import DEFAULT_CONTEXT, embedded_model
 
 MOST_THREADS = 4
-LONGEST_ANSWER = 2_048  # where a request sets no limit: small models may never stop by themselves
+LONGEST_ANSWER = 2_048  # if a request sets no limit: small models may never stop by themselves
 _START = 120.0  # seconds to load a model
 _STOP = 3.0
 _SCRIPT = Path(__file__).with_name("process.py")
@@ -37,7 +36,7 @@ _sharing = threading.Lock()
 
 
 class LocalServer:
-    """A running server; `endpoint()` is what a client needs."""
+    """A running server; `endpoint()` returns what a client needs."""
 
     def __init__(self, process: subprocess.Popen[bytes], address: str, key: str, name: str) -> None:
         self._process, self.address, self._key, self.name = process, address, key, name
@@ -90,16 +89,16 @@ class LocalServer:
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """The process id."""
         return self._process.pid
 
     def endpoint(self, dialect: str = "openai") -> Endpoint:
-        """Where the model is reached, in the dialect of this name."""
+        """The endpoint of the model, in the dialect of this name."""
         base_url = dialect_named(dialect).local_url(self.address)
         return Endpoint("local", base_url, dialect, self._key, self.name)
 
     def stop(self) -> None:
-        """End the process; harmless when it has ended."""
+        """End the process. Harmless if it has ended."""
         _end(self._process)
 
     async def aclose(self) -> None:
@@ -108,9 +107,9 @@ class LocalServer:
 
 
 async def shared_server(model: Path, *, context_length: int = DEFAULT_CONTEXT, home: Path) -> LocalServer:
-    """The server of a file within this program, for a window of at least this length.
+    """The shared server of a file in this program, with a window of at least this length.
 
-    Started at the first call, again after a crash, and beside the first where a larger window is wanted.
+    Started at the first call, again after a crash, and once more if a larger window is needed.
     """
     key = (str(model.resolve()), context_length)
     running = _running(*key)
@@ -132,7 +131,7 @@ async def shared_server(model: Path, *, context_length: int = DEFAULT_CONTEXT, h
 
 
 def _running(file: str, context_length: int) -> LocalServer | None:
-    """The smallest shared server of a file that has room for a window."""
+    """The smallest shared server of a file with a large enough window."""
     with _sharing:
         fitting = [
             (window, server)
@@ -152,12 +151,12 @@ def stop_shared() -> None:
 
 
 def usual_threads() -> int:
-    """Threads for a model: they wait for each other at every step, so one that must share its core slows all."""
+    """Threads for a model: they wait for each other at every step, so one that shares its core slows all of them."""
     return max(1, min(MOST_THREADS, (os.cpu_count() or 1) - 1))
 
 
 def can_serve() -> bool:
-    """Whether what serves models is installed."""
+    """Whether the package that serves models is installed."""
     return importlib.util.find_spec("xllamacpp") is not None
 
 
@@ -175,7 +174,7 @@ def _check(model: Path) -> None:
 
 
 def _writable(log: Path | None) -> Path | None:
-    """The log, or None where it cannot be written: a model can be served from a home that is read-only."""
+    """The log, or None if it cannot be written: a model can be served from a read-only home."""
     if log is None:
         return None
     try:
@@ -188,13 +187,13 @@ def _writable(log: Path | None) -> Path | None:
 
 def _spawn(log: Path | None) -> subprocess.Popen[bytes]:
     with open(log or os.devnull, "wb") as errors:  # noqa: PTH123
-        # -P: a file called xllamacpp.py in the folder where a person works is not what is meant.
+        # -P: a file named xllamacpp.py in the user's folder must not be imported.
         return subprocess.Popen(
             [sys.executable, "-P", str(_SCRIPT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            start_new_session=True,  # Ctrl-C is for us; the server goes when we say so
+            start_new_session=True,  # Ctrl-C must not reach the server; we stop it
         )
 
 
@@ -211,7 +210,7 @@ def _exchange(process: subprocess.Popen[bytes], settings: dict[str, Any]) -> byt
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     if process.stdin is not None and not process.stdin.closed:
-        with suppress(BrokenPipeError):  # it has ended already
+        with suppress(BrokenPipeError):  # already ended
             process.stdin.close()
     try:
         process.wait(_STOP)

@@ -91,7 +91,7 @@ class ChatSession:
         if not quiet:
             for line in start_lines(self.opened, is_new=session is None):
                 self.screen.note(line, "")
-            self.opened.conversation.agent.tell(self.screen.emit)
+            self.opened.conversation.agent.emit_notices(self.screen.emit)
             for notice in self.opened.notices:
                 self.screen.note(f"note: {notice}", "yellow")
             if is_small:

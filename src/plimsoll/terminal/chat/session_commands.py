@@ -78,7 +78,7 @@ async def engine(talk: ChatSession, argument: str) -> None:
         table.add_row(Text(name.replace("_", " "), "dim"), shown)
     table.add_row(Text("summaries", "dim"), Text(plain(talk.opened.summaries.headline)))
     talk.screen.show(table)
-    talk.opened.conversation.agent.tell(talk.screen.emit)
+    talk.opened.conversation.agent.emit_notices(talk.screen.emit)
 
 
 async def _use_engine(talk: ChatSession, name: str) -> None:
