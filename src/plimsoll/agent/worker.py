@@ -124,7 +124,7 @@ class Channel:
 
 
 @dataclass(slots=True)
-class _PendingCall:
+class _PendingHostCall:
     """A pending call to the parent, from any thread of a job."""
 
     event: threading.Event = field(default_factory=threading.Event)
@@ -137,11 +137,11 @@ class PendingHostCalls:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._numbers = count(1)
-        self._asked: dict[int, _PendingCall] = {}
+        self._asked: dict[int, _PendingHostCall] = {}
 
     def ask(self, job: int, object: int, method: str, arguments: tuple[Any, ...], waits: bool) -> Any:
         """The result or exception of a method of the parent's object."""
-        asked, number = _PendingCall(), next(self._numbers)
+        asked, number = _PendingHostCall(), next(self._numbers)
         self._asked[number] = asked
         self._channel.write(HostCall(job, number, object, method, arguments, waits))
         asked.event.wait()
